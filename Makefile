@@ -1,0 +1,49 @@
+# Everything goes through one virtual environment, filled from hash-pinned lock files and nothing else.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+EXTRAS ?= local
+STATE  ?= var
+PIP    := $(BIN)/python -m pip --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check bench clean lock install
+
+help:  ## show this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+install: $(VENV)/.installed-$(EXTRAS)  ## the virtual environment with EXTRAS (local; or empty, or e.g. web,llm)
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "gateway needs Python 3.11 or newer, this is " + sys.version)'
+	$(PYTHON) -m venv $(VENV)
+
+# One stamp a set. A set is a comma-separated list of extras; each has a lock that holds its whole closure.
+$(VENV)/.installed-%: requirements-core.txt $(wildcard requirements-*.txt) setup.cfg | $(BIN)/python
+	@PIP="$(PIP)" sh .ci/install "$*"
+	@touch $@
+
+# An empty EXTRAS is the core.
+$(VENV)/.installed-: $(VENV)/.installed-core
+	@touch $@
+
+run: install  ## fresh machine to a running server on 127.0.0.1:8080 (EXTRAS= for the core alone)
+	$(BIN)/gateway serve --state-dir $(STATE)
+
+test: $(VENV)/.installed-dev  ## the whole suite, real engines included
+	$(BIN)/python -m pytest $(TESTARGS)
+
+check: $(VENV)/.installed-dev  ## format, lint, types, contract tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q tests/contract --durations=0
+
+bench: $(VENV)/.installed-dev  ## side-by-side measurements; prints ratios
+	$(BIN)/python -m bench
+
+clean:  ## remove what make made
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
+
+lock: $(BIN)/python  ## maintainers: resolve the lock files anew
+	@PIP="$(PIP)" BIN="$(BIN)" sh .ci/lock

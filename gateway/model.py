@@ -1,0 +1,188 @@
+"""The gateway's own vocabulary: plain values handed between layers.
+
+Knows no HTTP, no configuration and no wire format. Times are seconds, sizes bytes, unless a name says otherwise.
+"""
+
+from collections.abc import AsyncIterator, Hashable, MutableMapping, MutableSequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any, Literal, TypeAlias
+
+Json: TypeAlias = dict[str, Any]
+"""A decoded JSON object."""
+
+SCOPES: tuple[str, ...] = ("web-search", "chat", "responses", "ocr")
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks: the key's public id and name, what it may do, and its own limits (0 = none, None = the default)."""
+
+    key_id: str
+    name: str
+    scopes: frozenset[str]
+    per_minute: int | None = None
+    concurrent: int | None = None
+
+
+# --- streams ------------------------------------------------------------------------------------------------------
+
+
+class Event:
+    """One server-sent event on its way through the gateway.
+
+    Either `raw` holds the finished frame (bytes up to and including its blank line), or `data` holds the decoded
+    JSON object and the frame is made from it at the edge, once. `name` is the SSE `event:` field, if any.
+    An event with `raw` and no `data` (a comment, `[DONE]`) carries no text to inspect, unless `opaque` is False:
+    then it is a relayed JSON event whose data has not been decoded, and `wire.sse.decode` gives it.
+    """
+
+    __slots__ = ("data", "name", "opaque", "raw")
+
+    def __init__(
+        self, data: Json | None = None, *, raw: bytes | None = None, name: str | None = None, opaque: bool = True
+    ) -> None:
+        self.data = data
+        self.raw = raw
+        self.name = name
+        self.opaque = opaque
+
+
+EventBatch: TypeAlias = list[Event]
+"""The events of one network read, in order: they are written out together. May be empty."""
+
+EventStream: TypeAlias = AsyncIterator[EventBatch]
+
+
+@dataclass(slots=True)
+class TextSlot:
+    """One place in decoded data where text stands: read and replace it by `text`.
+
+    `where` is a path for messages to people (`messages[0].content`). `form` tells what the string is: `text`;
+    `json`, a string that is itself a JSON document (tool-call arguments: leaves are inspected, the document stays
+    valid); `url`, kept whole but for credentials inside it. In a stream, slots of one `channel` are pieces of one
+    text, in order; `last` says that the channel ends with this piece. A slot without a channel is a whole text.
+    """
+
+    holder: MutableMapping[str, Any] | MutableSequence[Any]
+    key: Any
+    where: str
+    form: Literal["text", "json", "url"] = "text"
+    channel: Hashable = None
+    last: bool = False
+
+    @property
+    def text(self) -> str:
+        value: str = self.holder[self.key]
+        return value
+
+    @text.setter
+    def text(self, value: str) -> None:
+        self.holder[self.key] = value
+
+
+# --- web tools ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """Arguments of `websearch-search`, checked and defaulted; see schemas/tools/search.json."""
+
+    query: str
+    search_depth: str = "basic"
+    max_results: int = 10
+    include_domains: tuple[str, ...] = ()
+    exclude_domains: tuple[str, ...] = ()
+    topic: str = "general"
+    time_range: str | None = None
+    start_date: date | None = None
+    end_date: date | None = None
+    include_images: bool = False
+    include_image_descriptions: bool = False
+    include_raw_content: bool = False
+    country: str | None = None
+    include_favicon: bool = False
+    exact_match: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractRequest:
+    """Arguments of `websearch-extract`; see schemas/tools/extract.json."""
+
+    urls: tuple[str, ...]
+    extract_depth: str = "basic"
+    include_images: bool = False
+    format: str = "markdown"
+    include_favicon: bool = False
+    query: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlRequest:
+    """Arguments of `websearch-crawl` and `websearch-map` (which ignores the last three)."""
+
+    url: str
+    max_depth: int = 1
+    max_breadth: int = 20
+    limit: int = 50
+    instructions: str | None = None
+    select_paths: tuple[str, ...] = ()
+    select_domains: tuple[str, ...] = ()
+    allow_external: bool = True
+    extract_depth: str = "basic"
+    format: str = "markdown"
+    include_favicon: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WebCall:
+    """What accompanies a web-tool call: whose it is, and how it reports progress.
+
+    `owner` is the key id: pages fetched for it are found again by it alone unless the index is shared.
+    `patient` is true when the caller gave a progress token and so waits longer.
+    """
+
+    owner: str
+    request_id: str
+    patient: bool = False
+    progress: "Progress | None" = None
+
+
+@dataclass(slots=True)
+class Progress:
+    """Latest state of a long call: pages done of pages known. `on_change` is called after every step.
+
+    `done` never decreases and `total`, when known, is never below it.
+    """
+
+    on_change: Any = None
+    done: int = 0
+    total: int | None = None
+    message: str = ""
+
+    def step(self, done: int, total: int | None, message: str) -> None:
+        self.done, self.total, self.message = max(done, self.done), total, message
+        if self.on_change is not None:
+            self.on_change(self)
+
+
+# --- usage --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Account:
+    """What one request cost and where it went; filled on the way, read by the log line and the metrics.
+
+    Never holds a prompt, an answer, a key or a host name the caller chose.
+    """
+
+    model: str = ""
+    upstream: str = ""
+    tool: str = ""
+    attempts: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    upstream_s: float = 0.0
+    outcome: str = ""
+    user_hash: str = ""
+    findings: dict[str, int] = field(default_factory=dict)
