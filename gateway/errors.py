@@ -172,7 +172,13 @@ class UpstreamRefused(UpstreamError):
     retryable = False
 
     def __init__(
-        self, message: str, *, status: int, code: str, param: str | None = None, retry_after_s: float | None = None
+        self,
+        message: str,
+        *,
+        status: int,
+        code: str,
+        param: str | None = None,
+        retry_after_s: float | None = None,
     ) -> None:
         super().__init__(message, param=param, code=code, retry_after_s=retry_after_s)
         self.status = status

@@ -3,7 +3,7 @@
 Knows no HTTP, no configuration and no wire format. Times are seconds, sizes bytes, unless a name says otherwise.
 """
 
-from collections.abc import AsyncIterator, Hashable, MutableMapping, MutableSequence
+from collections.abc import AsyncIterator, Callable, Hashable, MutableMapping, MutableSequence
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Literal, TypeAlias
@@ -34,18 +34,26 @@ class Event:
     Either `raw` holds the finished frame (bytes up to and including its blank line), or `data` holds the decoded
     JSON object and the frame is made from it at the edge, once. `name` is the SSE `event:` field, if any.
     An event with `raw` and no `data` (a comment, `[DONE]`) carries no text to inspect, unless `opaque` is False:
-    then it is a relayed JSON event whose data has not been decoded, and `wire.sse.decode` gives it.
+    then it is a relayed JSON event whose data has not been decoded, and `wire.sse.decode` gives it. `finish` turns
+    the data, after every middleware has seen it, into what goes on the wire.
     """
 
-    __slots__ = ("data", "name", "opaque", "raw")
+    __slots__ = ("data", "finish", "name", "opaque", "raw")
 
     def __init__(
-        self, data: Json | None = None, *, raw: bytes | None = None, name: str | None = None, opaque: bool = True
+        self,
+        data: Json | None = None,
+        *,
+        raw: bytes | None = None,
+        name: str | None = None,
+        opaque: bool = True,
+        finish: Callable[[Json], Json] | None = None,
     ) -> None:
         self.data = data
         self.raw = raw
         self.name = name
         self.opaque = opaque
+        self.finish = finish
 
 
 EventBatch: TypeAlias = list[Event]
@@ -79,6 +87,14 @@ class TextSlot:
     @text.setter
     def text(self, value: str) -> None:
         self.holder[self.key] = value
+
+
+@dataclass(slots=True)
+class TextUnit:
+    """Texts that are judged together: blocked or let through as one. `owner` is the dialect's own handle on it."""
+
+    slots: list[TextSlot]
+    owner: Any = None
 
 
 # --- web tools ----------------------------------------------------------------------------------------------------
@@ -155,7 +171,7 @@ class Progress:
     `done` never decreases and `total`, when known, is never below it.
     """
 
-    on_change: Any = None
+    on_change: "Callable[[Progress], None] | None" = None
     done: int = 0
     total: int | None = None
     message: str = ""

@@ -1,11 +1,13 @@
-"""Typed names under which things hang on the application and the request. Constants only, never string keys."""
+"""Typed names under which things hang on the request. Constants only, never string keys."""
+
+from typing import Any
 
 from aiohttp.helpers import RequestKey
 
-from gateway.model import Account, Caller, Json
+from gateway.model import Account, Caller
 
 REQUEST_ID = RequestKey("request_id", str)
 CALLER = RequestKey("caller", Caller)
 ACCOUNT = RequestKey("account", Account)
-BODY: RequestKey[Json] = RequestKey("body", dict)
-STARTED = RequestKey("started", float)
+BODY: RequestKey[Any] = RequestKey("body", object)
+"""The request's decoded and checked body: what `Endpoint.check` returned."""

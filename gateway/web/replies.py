@@ -5,26 +5,36 @@ deliver middleware makes the bytes. So nothing ever parses its own output again,
 first event still gets a true status. Neither class knows an interface's wire format.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import orjson
 from aiohttp import web
 from aiohttp_sse import EventSourceResponse
 
-from gateway.model import EventStream, Json
+from gateway.model import EventStream
 
 STREAM_HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 
 
 class JsonReply(web.Response):
-    """A whole answer. `data` is encoded by `render`, which raises TypeError when it is not JSON."""
+    """A whole answer. `finish` turns the data, after every middleware has seen it, into what goes on the wire."""
 
-    def __init__(self, data: Json, *, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        data: Any,
+        *,
+        status: int = 200,
+        headers: Mapping[str, str] | None = None,
+        finish: Callable[[Any], Any] | None = None,
+    ) -> None:
         super().__init__(status=status, headers=headers, content_type="application/json")
         self.data = data
+        self.finish = finish
 
     def render(self) -> None:
-        self.body = orjson.dumps(self.data)
+        """Make the bytes. Raises TypeError when the data is not JSON (a lone surrogate, say)."""
+        self.body = orjson.dumps(self.finish(self.data) if self.finish else self.data)
 
 
 class EventReply(EventSourceResponse):
@@ -36,7 +46,8 @@ class EventReply(EventSourceResponse):
     def __init__(
         self, events: EventStream, *, headers: Mapping[str, str] | None = None, first_event_wait_s: float = 25
     ) -> None:
-        super().__init__(headers={**STREAM_HEADERS, **(headers or {})}, sep="\n")
+        super().__init__(headers=headers, sep="\n", allow_all_methods=True)
+        self.headers.update(STREAM_HEADERS)
         self.events = events
         self.first_event_wait_s = first_event_wait_s
         self.event_count = 0

@@ -5,10 +5,10 @@ or inside a stream. One dialect an interface: `wire.chat`, `wire.responses`, `wi
 """
 
 from collections.abc import Iterable
-from typing import Protocol
+from typing import Any, Protocol
 
 from gateway.errors import GatewayError
-from gateway.model import Event, Json, TextSlot
+from gateway.model import Event, Json, TextSlot, TextUnit
 
 
 class Dialect(Protocol):
@@ -17,30 +17,38 @@ class Dialect(Protocol):
         """The interface's one word: `chat`, `responses`, `websearch`."""
         ...
 
-    def request_slots(self, body: Json) -> Iterable[TextSlot]:
-        """Every place in a decoded request body where text stands that would leave the gateway."""
+    def request_units(self, body: Any) -> Iterable[TextUnit]:
+        """Every place in a checked request body where text stands that would leave the gateway."""
         ...
 
-    def reply_slots(self, data: Json) -> Iterable[TextSlot]:
-        """Every place in a whole answer where text stands."""
+    def refuse_request(self, body: Any, unit: TextUnit, error: GatewayError) -> None:
+        """A unit of the request must not go on: raise the error, or (one member of a batch) record it on the unit."""
+        ...
+
+    def reply_units(self, data: Any) -> Iterable[TextUnit]:
+        """Every place in a whole answer's data where text stands."""
+        ...
+
+    def refuse_reply(self, data: Any, unit: TextUnit, error: GatewayError) -> None:
+        """A unit of a whole answer must not be shown: replace it, in place, in the interface's own form."""
+        ...
+
+    def note_findings(self, unit: TextUnit, counts: dict[str, int]) -> None:
+        """Record in a whole answer what was found, by entity (`{"EMAIL": 2}`), never a value."""
         ...
 
     def event_slots(self, data: Json) -> Iterable[TextSlot]:
         """The pieces of text in one stream event, each with the channel it continues."""
         ...
 
-    def error_body(self, error: GatewayError, request_id: object) -> Json:
-        """The body of a whole error answer. `request_id` is the JSON-RPC id where there is one, else ignored."""
+    def refused_events(self, error: GatewayError) -> list[Event]:
+        """What ends a stream whose text must not go on (`finish_reason: content_filter`, then `[DONE]`)."""
+        ...
+
+    def error_body(self, error: GatewayError, body: Any) -> Json:
+        """The body of a whole error answer. `body` is the request's body, or None when it was not read."""
         ...
 
     def error_events(self, error: GatewayError) -> list[Event]:
-        """What ends a stream that has begun: never a clean end."""
-        ...
-
-    def block_reply(self, data: Json, error: GatewayError) -> Json:
-        """A whole answer that must not be shown, in the interface's form (`finish_reason: content_filter`)."""
-        ...
-
-    def note_findings(self, data: Json, counts: dict[str, int]) -> None:
-        """Record in a whole answer what the sanitizer did, `counts` by entity (`{"EMAIL": 2}`), never a value."""
+        """What ends a stream that failed after it had begun: an error event, never a clean end."""
         ...

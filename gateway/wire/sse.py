@@ -22,7 +22,8 @@ def frame(data: Json, name: str | None = None) -> bytes:
 def encode(event: Event) -> bytes:
     """The frame of an event, made at most once."""
     if event.raw is None:
-        event.raw = frame(event.data or {}, event.name)
+        data = event.data or {}
+        event.raw = frame(event.finish(data) if event.finish else data, event.name)
     return event.raw
 
 
