@@ -6,10 +6,9 @@ from `$CREDENTIALS_DIRECTORY/NAME` (systemd LoadCredential), else from `GATEWAY_
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import UnionType
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
