@@ -21,10 +21,10 @@ _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARN
 log = logging.getLogger("gateway")
 
 
-def event(name: str, *, level: int = logging.INFO, **fields: Any) -> None:
-    """Write one line `{"ts", "level", "event": name, **fields}` if the level is on. Fields are JSON values."""
+def event(name: str, fields: Mapping[str, Any] | None = None, *, level: int = logging.INFO, **more: Any) -> None:
+    """Write one line `{"ts", "level", "event": name, **fields, **more}` if the level is on. Fields are JSON values."""
     if log.isEnabledFor(level):
-        log.log(level, name, extra={"fields": fields})
+        log.log(level, name, extra={"fields": {**(fields or {}), **more}})
 
 
 def set_up(level: str, form: str, stream: TextIO | None = None) -> None:

@@ -14,6 +14,9 @@ from aiohttp_sse import EventSourceResponse
 
 from gateway.model import EventStream
 
+_CLIENT_STALL_S = 60.0
+"""A client that takes nothing for so long is cut; found by the pings, which go out every 15 s."""
+
 STREAM_HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 
 
@@ -46,7 +49,7 @@ class EventReply(EventSourceResponse):
     def __init__(
         self, events: EventStream, *, headers: Mapping[str, str] | None = None, first_event_wait_s: float = 25
     ) -> None:
-        super().__init__(headers=headers, sep="\n", allow_all_methods=True)
+        super().__init__(headers=headers, sep="\n", allow_all_methods=True, send_timeout=_CLIENT_STALL_S)
         self.headers.update(STREAM_HEADERS)
         self.events = events
         self.first_event_wait_s = first_event_wait_s
