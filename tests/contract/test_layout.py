@@ -21,7 +21,7 @@ LEVELS = [
     {"rpc"},
     {"web"},
     {"app"},
-    {"supervisor"},
+    {"supervisor", "call"},
     {"cli"},
     {"__main__"},
 ]
