@@ -149,6 +149,6 @@ def mend_usage(usage: Any, prompt_chars: int, answer_chars: int) -> tuple[Json, 
         prompt = -(-prompt_chars // 4)
     if not isinstance(completion, int):
         completion = -(-answer_chars // 4)
-    details = {name: value for name, value in given.items() if isinstance(value, dict | int)}
-    counts = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+    details: Json = {name: value for name, value in given.items() if isinstance(value, dict | int)}
+    counts: Json = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
     return {**details, **counts}, estimated
