@@ -86,13 +86,14 @@ def normalise_answer(data: Any, marks: Marks) -> Json:
         data["id"] = new_id("chatcmpl-")
     data["object"], data["model"] = "chat.completion", marks.model
     data["created"] = int(data["created"]) if isinstance(data.get("created"), int | float) else int(time.time())
-    data["usage"], estimated = mend_usage(data.get("usage"), marks.prompt_chars, characters)
+    answer: Json = data
+    answer["usage"], estimated = mend_usage(data.get("usage"), marks.prompt_chars, characters)
     if estimated:
         for choice in choices:
             choice["provider_specific_fields"]["usage_estimated"] = True
     if data.get("system_fingerprint", "") is None:
         del data["system_fingerprint"]
-    return data
+    return answer
 
 
 def mend_message(message: Json, *, legacy: bool) -> Json:

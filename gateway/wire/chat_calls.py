@@ -66,7 +66,7 @@ class CallDeltas:
             if text:
                 call.waiting.append(text)
             return self._announce(number, call, legacy) if call.name else []
-        return [_delta(number, {"arguments": text}, legacy)] if text else []
+        return [delta] if text and (delta := _delta(number, {"arguments": text}, legacy)) else []
 
     def _number(self, given: Json, identity: str, name: str, position: int, count: int) -> int:
         """Which call this is: by index; without one, a new id or a second name starts a call, the rest goes on."""

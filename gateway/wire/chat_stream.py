@@ -24,21 +24,34 @@ _PLAIN_TEXT = re.compile(rb'(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u(?![dD][89a-fA-
 _MAX_LEARNT = 8
 
 
+class _Choice:
+    __slots__ = ("calls", "characters", "finish", "started", "text")
+
+    def __init__(self) -> None:
+        self.started = False
+        self.finish: str | None = None
+        self.calls = CallDeltas()
+        self.characters = 0
+        self.text: list[str] = []
+
+
 class _Template:
-    """The bytes around the text of a plain chunk: as the upstream sends them, and as we do."""
+    """The bytes around the text of a choice's plain chunks: as the upstream sends them, and as we do."""
 
-    __slots__ = ("after", "before", "our_after", "our_before")
+    __slots__ = ("after", "before", "choice", "fixed_bytes", "our_after", "our_before")
 
-    def __init__(self, before: bytes, after: bytes, our_before: bytes, our_after: bytes) -> None:
-        self.before, self.after = before, after
-        self.our_before, self.our_after = b"data: " + our_before, our_after + b"\n\n"
+    def __init__(self, choice: _Choice, theirs: tuple[bytes, bytes], ours: tuple[bytes, bytes]) -> None:
+        self.choice = choice
+        self.before, self.after = theirs
+        self.fixed_bytes = len(self.before) + len(self.after)
+        self.our_before, self.our_after = b"data: " + ours[0], ours[1] + b"\n\n"
 
     def relay(self, data: bytes) -> bytes | None:
         """Our frame for this event, or None when it is not plain text in the learnt form."""
-        if not (data.startswith(self.before) and data.endswith(self.after)):
+        if not (data.startswith(self.before) and data.endswith(self.after)) or len(data) <= self.fixed_bytes:
             return None
         text = data[len(self.before) : len(data) - len(self.after)]
-        if len(data) < len(self.before) + len(self.after) or not text or not _PLAIN_TEXT.fullmatch(text):
+        if not text or not _PLAIN_TEXT.fullmatch(text):
             return None
         if not text.isascii():
             try:
@@ -46,18 +59,6 @@ class _Template:
             except UnicodeDecodeError:
                 return None
         return self.our_before + text + self.our_after
-
-
-class _Choice:
-    __slots__ = ("calls", "characters", "finish", "logprobs", "started", "template", "text")
-
-    def __init__(self) -> None:
-        self.started = False
-        self.finish: str | None = None
-        self.calls = CallDeltas()
-        self.template: _Template | None = None
-        self.characters = 0
-        self.text: list[str] = []
 
 
 class ChatStream:
@@ -71,8 +72,9 @@ class ChatStream:
         self._fingerprint: Any = None
         self._choices: dict[int, _Choice] = {}
         self._usage: Any = None
+        self._templates: list[_Template] = []
         self._learnt = 0
-        self._last: _Choice | None = None
+        self._relayed = 0
         self.done = False
 
     @property
@@ -87,10 +89,11 @@ class ChatStream:
 
     def feed(self, data: bytes) -> EventBatch:
         """Our events for one of theirs. Raises UpstreamError for an error or anything that is not a chunk."""
-        last = self._last
-        if last is not None and last.template is not None and (raw := last.template.relay(data)) is not None:
-            last.characters += len(data) - len(last.template.before) - len(last.template.after)
-            return [Event(raw=raw, opaque=False)]
+        for template in self._templates:
+            if (raw := template.relay(data)) is not None:
+                self._relayed += 1
+                template.choice.characters += len(data) - template.fixed_bytes
+                return [Event(raw=raw, opaque=False)]
         if data.strip() == b"[DONE]":
             self.done = True
             return []
@@ -177,7 +180,7 @@ class ChatStream:
         return Event(self._envelope([ending]))
 
     def _deltas(self, choice: _Choice, delta: Json) -> list[Json]:
-        """What the delta says, at most one thing each: reasoning, text, refusal, calls; role and empties are dropped."""
+        """What the delta says, one thing each: reasoning, text, refusal, calls; role and empties are dropped."""
         deltas: list[Json] = []
         reasoning = delta.get("reasoning_content") or delta.get("reasoning")
         if isinstance(reasoning, str) and reasoning:
@@ -200,14 +203,17 @@ class ChatStream:
         return deltas
 
     def _learn(self, choice: _Choice, data: bytes, ours: Json) -> None:
-        """Remember the bytes around this chunk's text, if nothing else in it can hold text."""
-        self._last = choice
-        if self._learnt >= _MAX_LEARNT:
-            choice.template = None
+        """Remember the bytes around this chunk's text, if nothing else in it can hold text.
+
+        An upstream whose every chunk differs elsewhere too (a clock, say) is not learnt again and again.
+        """
+        if self._learnt - self._relayed // 4 >= _MAX_LEARNT:
             return
         self._learnt += 1
         parts, our_parts = _split(data), _split(orjson.dumps(ours))
-        choice.template = _Template(*parts, *our_parts) if parts and our_parts else None
+        if parts and our_parts:
+            self._templates = [each for each in self._templates if each.choice is not choice]
+            self._templates.append(_Template(choice, parts, our_parts))
 
     def _check_json(self) -> None:
         for choice in self._choices.values():
