@@ -58,7 +58,7 @@ def serve(port: int, model: str, threads: int) -> None:
     if not path.is_file():
         raise InvalidRequest(f"no such model file: {path}", param="model")
     try:
-        import xllamacpp
+        import xllamacpp  # noqa: PLC0415 - optional extra
     except ImportError:
         raise EngineMissing("llama.cpp is not installed: make install EXTRAS=llm") from None
     stop = threading.Event()
