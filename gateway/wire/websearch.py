@@ -25,6 +25,7 @@ INTERNAL_ERROR = -32603
 
 # Strings of an answer that are ours, not the web's: ids and names that a detector might take for something else.
 _OWN_WORDS = frozenset({"provider", "request_id", "published_date", "ignored_parameters", "note", "sanitization"})
+_PROGRESS_OWN = frozenset({"progressToken", "progress", "total"})
 
 
 class RpcFault(InvalidRequest):
@@ -59,7 +60,10 @@ class ToolCall:
 
 @dataclass(slots=True)
 class Message:
-    """One JSON-RPC message of the body. A notification has `is_request` False. `fault` is answered whatever it asks."""
+    """One JSON-RPC message of the body. A notification has `is_request` False.
+
+    A request is answered by its `fault`, else by what its `call` comes to, else by its `result`.
+    """
 
     method: str
     call_id: RequestId = None
@@ -67,6 +71,7 @@ class Message:
     is_request: bool = True
     fault: RpcFault | None = None
     call: ToolCall | None = None
+    result: Json | None = None
 
 
 @dataclass(slots=True)
@@ -82,6 +87,18 @@ class Exchange:
     @property
     def calls(self) -> Iterator[ToolCall]:
         return (message.call for message in self.messages if message.call is not None)
+
+    @property
+    def answered(self) -> list[Message]:
+        """The messages that get an answer: requests, and malformed members of a batch."""
+        return [message for message in self.messages if message.is_request or message.fault is not None]
+
+    @property
+    def wants_events(self) -> bool:
+        """A stream is for those who take nothing else, or have work to do whose progress they want to see."""
+        if not self.takes_json or not self.takes_events:
+            return not self.takes_json
+        return any(call.progress_token is not None and call.error is None for call in self.calls)
 
 
 class ToolOutcome(dict[str, Any]):
@@ -201,6 +218,9 @@ class WebSearchDialect:
 
     def event_slots(self, data: Json) -> Iterable[TextSlot]:
         """Every event is a whole message: its texts have no channel."""
+        params = data.get("params")
+        if params is not None:  # a progress notification: its message may name pages
+            yield from _slots(params, "", skip=_PROGRESS_OWN)
         for unit in self.reply_units(data):
             yield from unit.slots
 
