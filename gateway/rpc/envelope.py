@@ -86,14 +86,10 @@ def _is_deeper(value: Any, levels: int) -> bool:
     layer = [value]
     while layer and levels:
         levels -= 1
-        layer = (
-            [
-                child
-                for item in layer
-                for child in (item.values() if type(item) is dict else item)
-                if type(child) is dict or type(child) is list
-            ]
-            if type(value) in (dict, list)
-            else []
-        )
+        layer = [
+            child
+            for item in layer
+            for child in (item.values() if type(item) is dict else item)
+            if type(child) is dict or type(child) is list
+        ] if type(value) in (dict, list) else []
     return bool(layer)

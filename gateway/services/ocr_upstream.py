@@ -76,7 +76,7 @@ class OcrUpstream:
     def _message(self, message: Json) -> Json:
         if not isinstance(message.get("content"), list):
             return message
-        rewrite = wire.keep_image_placeholder if self._keeps_token else wire.strip_image_placeholder
+        rewrite = wire.keep_image_token if self._keeps_token else wire.strip_image_token
         parts = [
             {**part, "text": rewrite(part["text"])} if part.get("type") == "text" else part
             for part in message["content"]
