@@ -6,6 +6,7 @@ Works on read blocks; knows neither pixels nor the wire. Shapes are those of the
 import html
 import re
 from collections import Counter
+from itertools import pairwise
 
 from gateway.local.ocr_blocks import block_rows
 from gateway.local.ocr_types import Line, PageBlock, Table
@@ -39,7 +40,7 @@ def rows_text(block: PageBlock) -> list[str]:
 
 
 def paragraph(block: PageBlock) -> str:
-    """Rows joined as running text; a row that ends early, or a following bullet, keeps its line break."""
+    """Rows joined as running text; a row that ends early or stands in columns, or a bullet, keeps its line break."""
     text = ""
     previous: list[Line] = []
     for row in block_rows(block):
@@ -48,11 +49,22 @@ def paragraph(block: PageBlock) -> str:
             continue
         piece = " ".join(line.text for line in row)
         if text:
-            filled = previous[-1].rect.x2 - block.rect.x1 >= FILLED_SHARE * block.rect.width
-            text += " " if filled and not BULLET.match(piece) else "\n"
+            flows = _is_running(previous, block) and _is_unbroken(row) and not BULLET.match(piece)
+            text += " " if flows else "\n"
         text += piece
         previous = row
     return text
+
+
+def _is_running(row: list[Line], block: PageBlock) -> bool:
+    """Whether a row runs to the block's right edge from its left."""
+    left, right = row[0].rect.x1 - block.rect.x1, row[-1].rect.x2 - block.rect.x1
+    return right >= FILLED_SHARE * block.rect.width and left <= 0.15 * block.rect.width and _is_unbroken(row)
+
+
+def _is_unbroken(row: list[Line]) -> bool:
+    """Whether a row is one run of words and has no column gaps in it."""
+    return all(right.rect.x1 - left.rect.x2 < 1.2 * left.rect.height for left, right in pairwise(row))
 
 
 def html_table(table: Table) -> str:
