@@ -150,7 +150,9 @@ def receipts(engine: OcrEngine, folder: Path) -> None:
         seconds.append(time.perf_counter() - begun)
         rates.append(cer(got.upper(), want.upper()))
         scores.append(word_f1(got, want))
-    print(f"receipts: CER {mean(rates):.4f} (worst {max(rates):.3f}), word F1 {mean(scores):.3f}, {mean(seconds):.2f} s")
+    print(
+        f"receipts: CER {mean(rates):.4f} (worst {max(rates):.3f}), word F1 {mean(scores):.3f}, {mean(seconds):.2f} s"
+    )
     del hits, ious
 
 
