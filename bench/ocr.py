@@ -141,7 +141,7 @@ def cell_score(made: list[list[str]], want: list[list[str]]) -> int:
 
 
 def receipts(engine: OcrEngine, folder: Path) -> None:
-    rates, scores, hits, ious, seconds = [], [], [], [], []
+    rates, scores, seconds = [], [], []
     for path in sorted(folder.glob("*.jpg")):
         rects, texts = labels(path.with_suffix(".csv"))
         want = " ".join(texts[i] for row in rows_of(rects, range(len(rects))) for i in row)
@@ -150,10 +150,8 @@ def receipts(engine: OcrEngine, folder: Path) -> None:
         seconds.append(time.perf_counter() - begun)
         rates.append(cer(got.upper(), want.upper()))
         scores.append(word_f1(got, want))
-    print(
-        f"receipts: CER {mean(rates):.4f} (worst {max(rates):.3f}), word F1 {mean(scores):.3f}, {mean(seconds):.2f} s"
-    )
-    del hits, ious
+    worst = max(rates)
+    print(f"receipts: CER {mean(rates):.4f} (worst {worst:.3f}), F1 {mean(scores):.3f}, {mean(seconds):.2f} s each")
 
 
 def labels(path: Path) -> tuple[list[Rect], list[str]]:

@@ -12,7 +12,6 @@ from gateway.local.ocr_blocks import block_rows
 from gateway.local.ocr_types import Line, PageBlock, Table
 
 BULLET = re.compile(r"^(?:[•·●▪◦‣\-–*]|\d{1,3}[.)]|[a-zA-Z][.)])\s*\S")
-FILLED_SHARE = 0.85
 
 
 def content_of(block: PageBlock) -> str:
@@ -49,17 +48,21 @@ def paragraph(block: PageBlock) -> str:
             continue
         piece = " ".join(line.text for line in row)
         if text:
-            flows = _is_running(previous, block) and _is_unbroken(row) and not BULLET.match(piece)
+            flows = _runs_on(previous, row, block) and not BULLET.match(piece)
             text += " " if flows else "\n"
         text += piece
         previous = row
     return text
 
 
-def _is_running(row: list[Line], block: PageBlock) -> bool:
-    """Whether a row runs to the block's right edge from its left."""
-    left, right = row[0].rect.x1 - block.rect.x1, row[-1].rect.x2 - block.rect.x1
-    return right >= FILLED_SHARE * block.rect.width and left <= 0.15 * block.rect.width and _is_unbroken(row)
+def _runs_on(row: list[Line], following: list[Line], block: PageBlock) -> bool:
+    """Whether a row was broken only because the next row's first word had no room left on it."""
+    if not _is_unbroken(row) or not _is_unbroken(following):
+        return False
+    if row[0].rect.x1 - block.rect.x1 > 0.15 * block.rect.width:
+        return False
+    first = following[0].words[0].rect.width if following[0].words else following[0].rect.width
+    return block.rect.x2 - row[-1].rect.x2 < first + 0.8 * row[-1].rect.height
 
 
 def _is_unbroken(row: list[Line]) -> bool:

@@ -7,13 +7,15 @@ are told by their height. Blocks are built before their text is read, so that th
 from statistics import median
 
 from gateway.local.layout import reading_order, rows_of
+from gateway.local.ocr_regions import plausible
 from gateway.local.ocr_types import Line, PageBlock, Rect, Region, hull
 
 LABELS = {"title": "title", "table": "table", "figure": "image"}
 CLAIM_SHARE = 0.5
 MAX_FIGURE_LINES = 8
 MAX_FIGURE_TEXT_SHARE = 0.25
-TITLE_HEIGHT_RATIO = 1.3
+TITLE_HEIGHT_RATIO = 1.22
+LONE_HEIGHT_RATIO = 1.08
 MAX_TITLE_LINES = 3
 LEVEL_TOLERANCE = 1.18
 MAX_LEVEL = 6
@@ -35,8 +37,10 @@ def build_blocks(lines: list[Line], regions: list[Region]) -> list[PageBlock]:
             where = median(positions[i] for i in members)
             blocks = _text_blocks(region, [lines[i] for i in members], body)
             placed.extend((where + 0.001 * step, block) for step, block in enumerate(blocks))
+    claimed = [lines[index].rect.width for index, owner in enumerate(owners) if owner is not None]
+    is_document = len(claimed) >= 0.5 * len(lines)
     for run in _runs(lines, owners, rows):
-        placed.append((median(positions[i] for i in run), _free_block([lines[i] for i in run], body)))
+        placed.append((median(positions[i] for i in run), _free_block([lines[i] for i in run], body, is_document)))
     blocks = [block for _, block in sorted(placed, key=lambda item: item[0])]
     _set_levels(blocks, body)
     return blocks
@@ -62,7 +66,7 @@ def _credible(regions: list[Region], lines: list[Line]) -> list[Region]:
     """Without figures full of text (a whole receipt looks like one) and tables with hardly any."""
     kept = []
     for region in regions:
-        inside = [line for line in lines if line.rect.share_in(region.rect) >= CLAIM_SHARE]
+        inside = [line for line in plausible(lines) if line.rect.share_in(region.rect) >= CLAIM_SHARE]
         text_share = sum(line.rect.area for line in inside) / max(1.0, region.rect.area)
         if region.label == "figure" and (len(inside) >= MAX_FIGURE_LINES or text_share > MAX_FIGURE_TEXT_SHARE):
             continue
@@ -140,10 +144,12 @@ def _continues(above: list[Line], below: list[Line]) -> bool:
     return overlaps and lower.y1 - upper.y2 < 0.9 * max(heights)
 
 
-def _free_block(members: list[Line], body: float) -> PageBlock:
-    tall = median(line_height(line) for line in members) >= TITLE_HEIGHT_RATIO * body
-    label = "title" if tall and len(members) <= MAX_TITLE_LINES else "text"
-    return PageBlock(label, hull([line.rect for line in members]), members)
+def _free_block(members: list[Line], body: float, is_document: bool) -> PageBlock:
+    """A block of lines the model left out. In a document such a line, alone and a little taller, is a heading."""
+    ratio = median(line_height(line) for line in members) / max(1.0, body)
+    alone = is_document and len(members) == 1 and ratio >= LONE_HEIGHT_RATIO
+    is_title = alone or (ratio >= TITLE_HEIGHT_RATIO and len(members) <= MAX_TITLE_LINES)
+    return PageBlock("title" if is_title else "text", hull([line.rect for line in members]), members)
 
 
 def _set_levels(blocks: list[PageBlock], body: float) -> None:

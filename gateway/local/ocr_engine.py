@@ -19,6 +19,7 @@ from gateway.local.ocr_frame import Frame, level, mostly_tall, skew_of
 from gateway.local.ocr_ink import tighten
 from gateway.local.ocr_pixels import Page, decode_page
 from gateway.local.ocr_reader import LineReader
+from gateway.local.ocr_regions import complete
 from gateway.local.ocr_types import Line, PageBlock, Rect, Region, hull
 from gateway.local.table_rules import ruled_regions
 from gateway.local.tables import build_table
@@ -133,15 +134,10 @@ class OcrEngine:
         return (2 if is_flipped else 0), lines
 
     def _regions(self, reading: Reading) -> list[Region]:
-        """The layout model's regions, and the ruled tables it missed."""
+        """The layout model's regions, and what it missed."""
         assert self._layout is not None
-        ruled = [Region("table", rect, 1.0) for rect in ruled_regions(reading.gray)]
         seen = self._layout.regions(reading.pixels)
-        return ruled + [
-            region
-            for region in seen
-            if all(region.rect.overlap(r.rect) <= 0.5 * min(region.rect.area, r.rect.area) for r in ruled)
-        ]
+        return complete(seen, ruled_regions(reading.gray), reading.lines, reading.pixels)
 
     def _blocks(self, reading: Reading) -> Iterator[PageBlock]:
         """The page's blocks in reading order, each as soon as it has been read."""
