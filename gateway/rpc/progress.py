@@ -18,23 +18,23 @@ class Meter:
         self._token = token
         self._wake = wake
         self._with_text = with_text
-        self._latest: tuple[int, int | None, str] | None = None
+        self._latest: tuple[int, int | None] | None = None
         self._seen = -1
 
     def changed(self, progress: Progress) -> None:
-        self._latest = (progress.done, progress.total, progress.message)
+        self._latest = (progress.done, progress.total)
         self._wake.set()
 
     def event(self) -> Event | None:
-        """A `notifications/progress` when there is news."""
+        """A `notifications/progress` when there is news. Its words are ours: page titles would be text of others."""
         if self._latest is None or self._latest[0] <= self._seen:
             return None
-        self._seen, total, text = self._latest
+        self._seen, total = self._latest
         params: Json = {"progressToken": self._token, "progress": self._seen}
         if total is not None:
             params["total"] = max(total, self._seen)
-        if text and self._with_text:
-            params["message"] = text
+        if self._with_text:
+            params["message"] = f"{self._seen} pages" if total is None else f"{self._seen} of {params['total']} pages"
         return Event({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}, name="message")
 
 

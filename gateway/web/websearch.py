@@ -5,6 +5,7 @@ Source: modelcontextprotocol.io, "Transports", all revisions, read 2026-11-21.
 """
 
 from collections.abc import Mapping
+from functools import partial
 
 from aiohttp import hdrs, web
 
@@ -13,7 +14,7 @@ from gateway.rpc.dispatcher import Dispatcher, RpcCaller
 from gateway.rpc.revisions import MIRRORED, RpcHeaders
 from gateway.web.keys import ACCOUNT, BODY, CALLER, CHARGE, REQUEST_ID
 from gateway.web.replies import EventReply, JsonReply
-from gateway.wire.websearch import Exchange, render, render_all
+from gateway.wire.websearch import Exchange, failure_events, render, render_all
 
 FIRST_EVENT_WAIT_S = 15
 """Idle proxies cut silent connections at 60 s; a stream that is committed can carry comments."""
@@ -46,7 +47,12 @@ class WebSearchHandler:
             return web.Response(status=202)
         if exchange.wants_events:
             events = self._dispatcher.events(exchange, caller)
-            return EventReply(events, first_event_wait_s=FIRST_EVENT_WAIT_S)
+            return EventReply(
+                events,
+                first_event_wait_s=FIRST_EVENT_WAIT_S,
+                whole_answers=True,
+                failure_events=partial(failure_events, exchange),
+            )
         data = await self._dispatcher.answer(exchange, caller)
         return JsonReply(data, finish=render_all if exchange.is_batch else render)
 

@@ -25,7 +25,6 @@ INTERNAL_ERROR = -32603
 
 # Strings of an answer that are ours, not the web's: ids and names that a detector might take for something else.
 _OWN_WORDS = frozenset({"provider", "request_id", "published_date", "ignored_parameters", "note", "sanitization"})
-_PROGRESS_OWN = frozenset({"progressToken", "progress", "total"})
 
 
 class RpcFault(InvalidRequest):
@@ -218,9 +217,6 @@ class WebSearchDialect:
 
     def event_slots(self, data: Json) -> Iterable[TextSlot]:
         """Every event is a whole message: its texts have no channel."""
-        params = data.get("params")
-        if params is not None:  # a progress notification: its message may name pages
-            yield from _slots(params, "", skip=_PROGRESS_OWN)
         for unit in self.reply_units(data):
             yield from unit.slots
 
@@ -229,13 +225,19 @@ class WebSearchDialect:
 
     def error_body(self, error: GatewayError, body: Any) -> Json:
         """A JSON-RPC error; it carries the request's id when the body was read and held one request."""
-        call_id: RequestId = None
-        if isinstance(body, Exchange) and not body.is_batch and body.messages:
-            call_id = body.messages[0].call_id
-        return error_response(error, call_id)
+        return error_response(error, _only_id(body) if isinstance(body, Exchange) else None)
 
     def error_events(self, error: GatewayError) -> list[Event]:
         return [Event(error_response(error), name="message")]
+
+
+def failure_events(exchange: Exchange, error: GatewayError) -> list[Event]:
+    """What ends a stream that answers this body: the error names the request, so that its client need not wait."""
+    return [Event(error_response(error, _only_id(exchange)), name="message")]
+
+
+def _only_id(exchange: Exchange) -> RequestId:
+    return exchange.messages[0].call_id if exchange.messages and not exchange.is_batch else None
 
 
 def _slots(value: Any, where: str, skip: frozenset[str] = frozenset()) -> Iterator[TextSlot]:

@@ -61,7 +61,7 @@ async def test_progress_rises_strictly_and_the_answer_comes_last() -> None:
     figures = [note["params"]["progress"] for note in notes]
     assert figures == sorted(set(figures)) and figures[-1] == 2
     assert all(note["params"]["progressToken"] == "t" and note["params"]["total"] == 3 for note in notes)
-    assert notes[-1]["params"]["message"] == "page 2"
+    assert notes[-1]["params"]["message"] == "2 of 3 pages"
     assert answer["id"] == 1 and answer["result"]["isError"] is False
 
 

@@ -289,4 +289,4 @@ def test_defaults_of_the_schema_are_those_of_the_request(tool: str, kind: Any, o
             assert name in schemas.load(f"tools/{tool}")["required"]
         else:
             assert prop["default"] == (None if default == () else default)
-            assert ("null" in prop["type"]) is (prop["default"] is None)
+            assert ({"type": "null"} in prop.get("anyOf", ())) is (prop["default"] is None)
