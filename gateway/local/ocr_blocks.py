@@ -41,7 +41,7 @@ def build_blocks(lines: list[Line], regions: list[Region]) -> list[PageBlock]:
     is_document = len(claimed) >= 0.5 * len(lines)
     for run in _runs(lines, owners, rows):
         placed.append((median(positions[i] for i in run), _free_block([lines[i] for i in run], body, is_document)))
-    blocks = [block for _, block in sorted(placed, key=lambda item: item[0])]
+    blocks = _joined([block for _, block in sorted(placed, key=lambda item: item[0])], body)
     _set_levels(blocks, body)
     return blocks
 
@@ -150,6 +150,24 @@ def _free_block(members: list[Line], body: float, is_document: bool) -> PageBloc
     alone = is_document and len(members) == 1 and ratio >= LONE_HEIGHT_RATIO
     is_title = alone or (ratio >= TITLE_HEIGHT_RATIO and len(members) <= MAX_TITLE_LINES)
     return PageBlock("title" if is_title else "text", hull([line.rect for line in members]), members)
+
+
+def _joined(blocks: list[PageBlock], body: float) -> list[PageBlock]:
+    """Text blocks that follow one another as closely as lines do, from one left edge, are one paragraph."""
+    joined: list[PageBlock] = []
+    for block in blocks:
+        last = joined[-1] if joined else None
+        if (
+            last is not None
+            and last.label == block.label == "text"
+            and -0.3 * body < block.rect.y1 - last.rect.y2 < 0.45 * body
+            and abs(block.rect.x1 - last.rect.x1) < 1.2 * body
+        ):
+            last.lines.extend(block.lines)
+            last.rect = last.rect.union(block.rect)
+        else:
+            joined.append(block)
+    return joined
 
 
 def _set_levels(blocks: list[PageBlock], body: float) -> None:
