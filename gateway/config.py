@@ -1,10 +1,10 @@
-"""Configuration: a TOML file checked against schemas/config.json, as frozen dataclasses.
+"""Configuration as frozen dataclasses, and the environment. `config_file` fills them from a TOML file.
 
 The dataclasses, the schema and the table in docs/configuration.md say the same thing; a test holds them together.
-This is the only module that reads the environment. Secrets never stand in the file: `{ credential = "NAME" }` is read
-from `$CREDENTIALS_DIRECTORY/NAME` (systemd LoadCredential), else from `GATEWAY_CREDENTIAL_NAME`.
+This is the only module that reads the environment.
 """
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -194,3 +194,52 @@ class Config:
     local_ocr: LocalOcr = field(default_factory=LocalOcr)
     log: Log = field(default_factory=Log)
     state_dir: Path = Path("var")
+
+
+# --- the environment ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """What the process was started with. `systemd` holds its protocol's variables (sd_notify, sd_listen_fds)."""
+
+    variables: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def state_dir(self) -> Path:
+        """`$STATE_DIRECTORY` (its first entry), else `./var`."""
+        return Path(self.variables.get("STATE_DIRECTORY", "").split(":")[0] or "var")
+
+    @property
+    def notify_socket(self) -> str:
+        return self.variables.get("NOTIFY_SOCKET", "")
+
+    @property
+    def watchdog_s(self) -> float:
+        """Seconds within which systemd wants a sign of life; 0 = none wanted."""
+        micros = self.variables.get("WATCHDOG_USEC", "")
+        return int(micros) / 1e6 if micros.isdigit() else 0.0
+
+    @property
+    def listen_fds(self) -> tuple[int, ...]:
+        """Inherited listening sockets, when they are meant for this process."""
+        if self.variables.get("LISTEN_PID") != str(os.getpid()):
+            return ()
+        count = self.variables.get("LISTEN_FDS", "")
+        return tuple(range(3, 3 + int(count))) if count.isdigit() else ()
+
+    def credential(self, name: str) -> str | None:
+        """`$CREDENTIALS_DIRECTORY/NAME`, else `$GATEWAY_CREDENTIAL_NAME`; None when neither is there."""
+        folder = self.variables.get("CREDENTIALS_DIRECTORY", "")
+        if folder and (path := Path(folder) / name).is_file():
+            return path.read_text().strip()
+        return self.variables.get("GATEWAY_CREDENTIAL_" + name.upper().replace("-", "_"))
+
+
+def read_environment() -> Environment:
+    return Environment(dict(os.environ))
+
+
+def set_metrics_folder(path: Path) -> None:
+    """Several workers: prometheus-client reads its shared folder from the environment, at its import."""
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(path)

@@ -3,7 +3,7 @@
 Knows no HTTP, no configuration and no wire format. Times are seconds, sizes bytes, unless a name says otherwise.
 """
 
-from collections.abc import AsyncIterator, Callable, Hashable, MutableMapping, MutableSequence
+from collections.abc import AsyncGenerator, Callable, Hashable, MutableMapping, MutableSequence
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Literal, TypeAlias
@@ -59,7 +59,7 @@ class Event:
 EventBatch: TypeAlias = list[Event]
 """The events of one network read, in order: they are written out together. May be empty."""
 
-EventStream: TypeAlias = AsyncIterator[EventBatch]
+EventStream: TypeAlias = AsyncGenerator[EventBatch, None]
 
 
 @dataclass(slots=True)

@@ -11,3 +11,5 @@ CALLER = RequestKey("caller", Caller)
 ACCOUNT = RequestKey("account", Account)
 BODY: RequestKey[Any] = RequestKey("body", object)
 """The request's decoded and checked body: what `Endpoint.check` returned."""
+CHARGE: RequestKey[Any] = RequestKey("charge", object)
+"""`async () -> None`: charges one more call to the key's minute. Raises RateLimited."""

@@ -1,0 +1,38 @@
+"""Counters and histograms for Prometheus, on one registry made by the composition root.
+
+Labels are few and bounded: endpoint names, configured model names, status classes, tool names from our own table;
+never a key, an address, or anything a caller chose. With several workers the supervisor names the multi-process
+folder before this module is imported.
+"""
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900)
+
+
+class Metrics:
+    """Every metric of the gateway; `registry` is what `/metrics` shows."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry(auto_describe=True)
+        counter, histogram = self._counter, self._histogram
+        self.requests = counter("gateway_requests", "Requests answered", "endpoint", "status")
+        self.rejected = counter("gateway_rejected", "Requests refused, by error code", "code")
+        self.abandoned = counter("gateway_abandoned", "Clients that left before the end", "endpoint")
+        self.truncated = counter("gateway_truncated_streams", "Streams that failed after they began", "endpoint")
+        self.tokens = counter("gateway_tokens", "Tokens by model and kind", "model", "kind")
+        self.attempts = counter("gateway_upstream_attempts", "Calls to upstreams", "model")
+        self.findings = counter("gateway_sanitizer_findings", "Sensitive values found", "entity")
+        self.duration = histogram("gateway_request_duration_seconds", "Whole requests", "endpoint")
+        self.overhead = histogram("gateway_overhead_seconds", "Time not spent waiting for an upstream", "endpoint")
+        self.first_event = histogram("gateway_first_event_seconds", "Until a stream's first event", "endpoint")
+        self.loop_lag = histogram("gateway_loop_lag_seconds", "How late the event loop runs its timers")
+        self.in_flight = Gauge(
+            "gateway_in_flight", "Requests being served", registry=self.registry, multiprocess_mode="livesum"
+        )
+
+    def _counter(self, name: str, help_text: str, *labels: str) -> Counter:
+        return Counter(name, help_text, labels, registry=self.registry)
+
+    def _histogram(self, name: str, help_text: str, *labels: str) -> Histogram:
+        return Histogram(name, help_text, labels, buckets=_SECONDS, registry=self.registry)

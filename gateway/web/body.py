@@ -1,0 +1,43 @@
+"""The request's body: read once, within a time and a size, decoded once, checked once by the endpoint.
+
+Runs after auth: without a valid key not a byte of the body is read. Knows no interface: `Endpoint.check` does.
+"""
+
+import asyncio
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from gateway.errors import BodyTimeout, InvalidRequest, PayloadTooLarge, UnsupportedMediaType
+from gateway.web.endpoints import endpoint_of
+from gateway.web.keys import BODY
+
+BODY_TIMEOUT_S = web.AppKey("body_timeout_s", float)
+
+
+@web.middleware
+async def body(request: web.Request, handler: Handler) -> web.StreamResponse:
+    check = endpoint_of(request).check
+    if check is not None:
+        if request.content_type.lower() != "application/json":
+            raise UnsupportedMediaType("Content-Type must be application/json")
+        if request.headers.get("Content-Encoding", "identity").lower() != "identity":
+            raise UnsupportedMediaType("send the body without Content-Encoding")
+        request[BODY] = check(await _read(request), request.headers)
+    return await handler(request)
+
+
+async def _read(request: web.Request) -> bytes:
+    most, size = request.client_max_size, request.content_length
+    if size is not None and size > most:
+        raise PayloadTooLarge(f"the request body has {size} bytes; the limit is {most}")
+    limit_s = request.app[BODY_TIMEOUT_S]
+    try:
+        async with asyncio.timeout(limit_s):
+            return await request.read()
+    except TimeoutError:
+        raise BodyTimeout(f"the request body did not arrive within {limit_s:g} s") from None
+    except ConnectionError:
+        raise
+    except web.RequestPayloadError:
+        raise InvalidRequest("the request body's framing is broken") from None

@@ -1,0 +1,109 @@
+"""From replies to bytes: the first event before the headers, then a stream relayed without a queue.
+
+One task reads the upstream and writes to the client, so a slow reader stops the reading. An upstream that fails
+before its first event is still a true status; after that the dialect's error events end the stream, never a clean
+end. A client that leaves cancels this task, and closing the events lets the upstream go. Knows no interface.
+"""
+
+import asyncio
+from collections.abc import Awaitable
+from contextlib import aclosing
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from gateway.errors import GatewayError, UpstreamError
+from gateway.model import EventBatch, EventStream
+from gateway.web.endpoints import endpoint_of
+from gateway.web.errors import as_gateway_error
+from gateway.web.in_flight import IN_FLIGHT
+from gateway.web.keys import ACCOUNT
+from gateway.web.replies import EventReply, JsonReply
+from gateway.wire import sse
+
+_EVENTS_BETWEEN_YIELDS = 16
+
+
+class ClientGone(ConnectionError):
+    """Writing to the client failed. Its own class: the same error from an upstream is the upstream's fault."""
+
+
+@web.middleware
+async def deliver(request: web.Request, handler: Handler) -> web.StreamResponse:
+    reply = await handler(request)
+    if isinstance(reply, JsonReply):
+        try:
+            reply.render()
+        except TypeError as error:
+            raise UpstreamError("the answer holds text that is not valid Unicode") from error
+    elif isinstance(reply, EventReply):
+        try:
+            await _stream(request, reply)
+        except ClientGone:
+            request[ACCOUNT].outcome = "client_gone"
+    return reply
+
+
+async def _stream(request: web.Request, reply: EventReply) -> None:
+    async with aclosing(reply.events) as events:
+        first = asyncio.ensure_future(anext(events, None))
+        try:
+            await asyncio.wait({first}, timeout=reply.first_event_wait_s)
+            if first.done():
+                first.result()  # an early failure is raised here, before any header: a true status
+            await _written(reply.prepare(request))
+            try:
+                await _pump(request, reply, events, first)
+            finally:
+                reply.stop_streaming()
+        finally:
+            if not first.done():
+                first.cancel()
+                await asyncio.wait({first}, timeout=5)
+
+
+async def _pump(
+    request: web.Request, reply: EventReply, events: EventStream, first: Awaitable[EventBatch | None]
+) -> None:
+    since_yield = 0
+    batch = await _guarded(request, first)  # aiohttp-sse sends its pings meanwhile
+    while batch is not None:
+        if isinstance(batch, GatewayError):
+            request[ACCOUNT].outcome = "truncated"
+            told = reply.failure_events or endpoint_of(request).dialect.error_events
+            await _write(reply, told(batch))
+            break
+        if batch:
+            await _write(reply, batch)
+            reply.event_count += len(batch)
+            since_yield += len(batch)
+        if since_yield >= _EVENTS_BETWEEN_YIELDS:
+            since_yield = 0
+            await asyncio.sleep(0)  # a burst at hand must not stall the neighbours
+        batch = await _guarded(request, anext(events, None))
+    await _written(reply.write_eof())
+
+
+async def _guarded(request: web.Request, batch: Awaitable[EventBatch | None]) -> EventBatch | GatewayError | None:
+    """The next batch; or what the caller is told when the stream fails or the server stops."""
+    try:
+        return await batch
+    except asyncio.CancelledError:
+        stopping = request.app[IN_FLIGHT].take_back()
+        if stopping is None:
+            raise
+        return stopping
+    except Exception as error:
+        return as_gateway_error(request, error)
+
+
+async def _write(reply: EventReply, batch: EventBatch) -> None:
+    data = sse.encode(batch[0]) if len(batch) == 1 else b"".join([sse.encode(event) for event in batch])
+    await _written(reply.write(data))
+
+
+async def _written(write: Awaitable[object]) -> None:
+    try:
+        await write
+    except (ConnectionError, RuntimeError) as error:  # RuntimeError: the pings found the client gone and closed
+        raise ClientGone from error

@@ -1,0 +1,102 @@
+"""The ops listener: health, readiness, metrics and the project's documentation, without keys, on loopback.
+
+A probe never calls a model. Readiness tells what is missing by name; an upstream's trouble does not make it 503.
+"""
+
+import html
+from collections.abc import Callable, Mapping
+from importlib import resources
+
+from aiohttp import web
+from prometheus_client import CollectorRegistry, generate_latest, multiprocess
+
+from gateway.web.in_flight import InFlight
+
+try:
+    from markdown_it import MarkdownIt
+except ImportError:  # the [web] extra is absent: pages are served as they were written
+    MarkdownIt = None
+
+METRICS_TYPE = "text/plain; version=0.0.4"
+
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title></head>
+<body><nav>{links}</nav><main>{body}</main></body></html>
+"""
+
+
+class OpsPages:
+    """`waiting` gives the names of what is not ready yet; `metrics_folder` is set where several workers serve."""
+
+    def __init__(
+        self, registry: CollectorRegistry, in_flight: InFlight, waiting: Callable[[], list[str]], metrics_folder: str
+    ) -> None:
+        self._registry = registry
+        self._in_flight = in_flight
+        self._waiting = waiting
+        self._metrics_folder = metrics_folder
+        self._docs = _documents()
+
+    def app(self) -> web.Application:
+        app = web.Application()
+        app.router.add_get("/healthz", self.health)
+        app.router.add_get("/readyz", self.ready)
+        app.router.add_get("/metrics", self.metrics)
+        app.router.add_get("/docs/", self.contents)
+        app.router.add_get("/docs/{page:.+}", self.page)
+        return app
+
+    async def health(self, request: web.Request) -> web.Response:
+        return web.json_response({"status": "ok"})
+
+    async def ready(self, request: web.Request) -> web.Response:
+        if self._in_flight.draining:
+            return web.json_response({"status": "draining", "in_flight": len(self._in_flight)}, status=503)
+        waiting = self._waiting()
+        if waiting:
+            return web.json_response({"status": "starting", "waiting_for": waiting}, status=503)
+        return web.json_response({"status": "ready", "in_flight": len(self._in_flight)})
+
+    async def metrics(self, request: web.Request) -> web.Response:
+        registry = self._registry
+        if self._metrics_folder:
+            registry = CollectorRegistry()
+            multiprocess.MultiProcessCollector(registry, path=self._metrics_folder)  # type: ignore[no-untyped-call]
+        return web.Response(body=generate_latest(registry), headers={"Content-Type": METRICS_TYPE})
+
+    async def contents(self, request: web.Request) -> web.Response:
+        titles = {name: _title(name, text) for name, text in self._docs.items()}
+        items = "".join(f'<li><a href="{name}">{html.escape(title)}</a></li>' for name, title in titles.items())
+        body = f"<h1>Documentation of the gateway</h1><ul>{items}</ul>"
+        return _html("Documentation of the gateway", body, self._docs)
+
+    async def page(self, request: web.Request) -> web.Response:
+        asked = request.match_info["page"]
+        name = (
+            asked.rsplit("/", 1)[-1].removesuffix(".md").lower()
+        )  # how the files link to each other in the repository
+        text = self._docs.get(name)
+        if text is not None and name != asked:
+            raise web.HTTPMovedPermanently(f"/docs/{name}")
+        if text is None:
+            raise web.HTTPNotFound(text="no such page; see /docs/")
+        if MarkdownIt is None:
+            return web.Response(text=text, content_type="text/markdown", charset="utf-8")
+        return _html(_title(name, text), MarkdownIt("commonmark").enable("table").render(text), self._docs)
+
+
+def _documents() -> Mapping[str, str]:
+    folder = resources.files("gateway_docs")
+    names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".md"))
+    return {name.removesuffix(".md"): folder.joinpath(name).read_text(encoding="utf-8") for name in names}
+
+
+def _title(name: str, text: str) -> str:
+    first = text.split("\n", 1)[0]
+    return first.removeprefix("# ").strip() if first.startswith("# ") else name
+
+
+def _html(title: str, body: str, pages: Mapping[str, str]) -> web.Response:
+    links = " ".join(f'<a href="/docs/{name}">{html.escape(name)}</a>' for name in pages)
+    text = _PAGE.format(title=html.escape(title), links=links, body=body)
+    return web.Response(text=text, content_type="text/html", charset="utf-8")

@@ -1,0 +1,77 @@
+"""JSON Schema files are valid; the configuration says one thing in schema, code and documentation."""
+
+import dataclasses
+import re
+from pathlib import Path
+from typing import Any, get_args, get_origin, get_type_hints
+
+import jsonschema
+import orjson
+import pytest
+
+from gateway import config
+
+ROOT = Path(__file__).parents[2]
+FILES = sorted((ROOT / "schemas").rglob("*.json"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_schema_file_is_a_valid_schema(path: Path) -> None:
+    document = orjson.loads(path.read_bytes())
+    schemas = [document] if "$schema" in document else [document[key] for key in ("inputSchema", "outputSchema")]
+    for schema in schemas:
+        jsonschema.Draft202012Validator.check_schema(schema)
+
+
+def from_schema(node: dict[str, Any], path: str = "") -> dict[str, Any]:
+    """Key path -> default (or the marker for 'required' / 'none') of every leaf of the configuration schema."""
+    found: dict[str, Any] = {}
+    for name, child in node["properties"].items():
+        where = f"{path}.{name}" if path else name
+        items = child.get("items", {})
+        if child.get("type") == "object" and "properties" in child:
+            found |= from_schema(child, where)
+        elif items.get("type") == "object" and "properties" in items:
+            found |= from_schema(items, where)
+        else:
+            found[where] = child.get("default", None)
+    return found
+
+
+def from_dataclasses(kind: Any, path: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    hints = get_type_hints(kind)
+    for each in dataclasses.fields(kind):
+        if each.name == "state_dir":
+            continue
+        where = f"{path}.{each.name}" if path else each.name
+        inner = [hints[each.name], *get_args(hints[each.name])]
+        nested = next((t for t in inner if dataclasses.is_dataclass(t) and t is not config.Secret), None)
+        if nested is not None:
+            found |= from_dataclasses(nested, where)
+            continue
+        default = each.default if each.default is not dataclasses.MISSING else None
+        if each.default_factory is not dataclasses.MISSING:
+            default = each.default_factory()
+        found[where] = list(default) if get_origin(hints[each.name]) is tuple else default
+    return found
+
+
+def from_documentation() -> dict[str, str]:
+    """Key path -> default as written, from the README's table."""
+    text = (ROOT / "README.md").read_text()
+    return dict(re.findall(r"^\| `([a-z_.]+)` \| ([^|]*?) \|", text, flags=re.MULTILINE))
+
+
+def test_the_schema_and_the_dataclasses_name_the_same_keys_and_defaults() -> None:
+    schema = from_schema(orjson.loads((ROOT / "schemas" / "config.json").read_bytes()))
+    assert schema == from_dataclasses(config.Config)
+
+
+def test_the_documentation_lists_every_key_with_its_default_and_no_other() -> None:
+    schema = from_schema(orjson.loads((ROOT / "schemas" / "config.json").read_bytes()))
+    documented = from_documentation()
+    assert sorted(documented) == sorted(schema)
+    for path, default in schema.items():
+        shown = "–" if default is None else f"`{orjson.dumps(default).decode()}`"
+        assert documented[path] == shown, path

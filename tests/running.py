@@ -1,0 +1,1 @@
+"""A whole gateway for tests, run by the same runner as `gateway serve`."""
