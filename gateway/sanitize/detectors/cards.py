@@ -87,20 +87,26 @@ def _even(first: int, after: int, sizes: list[int], run: Run, lower: bytes) -> I
         yield first, after
     if size == 4 and 16 < total <= 40:
         start = run.groups[first][0]
-        if _CONTEXT.search(lower, max(0, start - _CONTEXT_CHARS), start):
+        if _near_card_word(lower, start):
             yield from ((each, each + 3) for each in range(first, after - 3))
 
 
 def _fits(digits: bytes, start: int, end: int, lower: bytes) -> bool:
-    if not is_card(digits):
+    if not luhn(digits) or not 12 <= len(digits) <= 19:
+        return False
+    if not is_card(digits) and not (digits[:1] in b"23456" and _near_card_word(lower, start)):
         return False
     if lower[start - 1 : start].isalnum() or lower[end : end + 1].isalnum():
         return False
     if start > 1 and lower[start - 1] == 0x2E and lower[start - 2 : start - 1].isdigit():
         return False  # the fraction of a decimal number
     if len(digits) == 13 and _ean_valid(digits):  # a trade number that happens to pass
-        return _CONTEXT.search(lower, max(0, start - _CONTEXT_CHARS), start) is not None
+        return _near_card_word(lower, start)
     return True
+
+
+def _near_card_word(lower: bytes, start: int) -> bool:
+    return _CONTEXT.search(lower, max(0, start - _CONTEXT_CHARS), start) is not None
 
 
 def _ean_valid(digits: bytes) -> bool:
