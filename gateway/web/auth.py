@@ -10,6 +10,7 @@ from aiohttp.typedefs import Handler
 from gateway.access.keys import KeyStore
 from gateway.access.limits import BadKeyLimiter
 from gateway.errors import Forbidden, Unauthenticated
+from gateway.model import Caller
 from gateway.web.endpoints import endpoint_of
 from gateway.web.errors import from_http_exception
 from gateway.web.keys import CALLER
@@ -40,7 +41,7 @@ async def auth(request: web.Request, handler: Handler) -> web.StreamResponse:
     return await handler(request)
 
 
-def _caller(request: web.Request) -> "Caller":
+def _caller(request: web.Request) -> Caller:
     address = request.remote or ""
     bad_keys = request.app[BAD_KEYS]
     bad_keys.check(address)
