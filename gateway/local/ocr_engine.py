@@ -16,7 +16,7 @@ from gateway.local.layout_model import LayoutModel
 from gateway.local.ocr_blocks import build_blocks
 from gateway.local.ocr_extra import vision
 from gateway.local.ocr_frame import Frame, level, mostly_tall, skew_of
-from gateway.local.ocr_ink import part_words, tighten
+from gateway.local.ocr_ink import measure, part_words, tighten
 from gateway.local.ocr_pixels import Page, decode_page
 from gateway.local.ocr_reader import LineReader
 from gateway.local.ocr_regions import complete
@@ -105,8 +105,9 @@ class OcrEngine:
         skew = skew_of(lines)
         if skew:
             pixels, lines = level(pixels, lines, skew)
+        gray = cv2.cvtColor(pixels, cv2.COLOR_BGR2GRAY)
         frame = Frame(page.width, page.height, turns, skew)
-        return Reading(page, pixels, cv2.cvtColor(pixels, cv2.COLOR_BGR2GRAY), frame, lines)
+        return Reading(page, pixels, gray, frame, [measure(gray, line) for line in lines])
 
     def _lines(self, pixels: Any) -> list[Line]:
         assert self._reader is not None

@@ -5,6 +5,7 @@ Otsu's threshold inside the box tells ink from ground, whichever is darker.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from gateway.local.ocr_extra import vision
@@ -17,6 +18,8 @@ CLEAR_RATIO = 1.35
 DRIFT_WEIGHT = 0.4
 MAX_DRIFT_HEIGHTS = 3.0
 MARGIN_HEIGHTS = 0.15
+PROFILE_SHARE = 0.45
+CAPITAL_RATIO = 1.37
 EDGE_SHARE = 0.4
 """How far from Otsu's threshold towards the ground a pixel still counts as ink: the soft edges of letters."""
 
@@ -39,6 +42,26 @@ def tighten(gray: Any, rect: Rect) -> Rect:
     return tight if tight.area >= 0.05 * rect.area else rect
 
 
+def measure(gray: Any, line: Line) -> Line:
+    """The line with its size and weight, told from the profile of its ink; a line that runs downwards keeps 0."""
+    _, numpy = vision()
+    found = _ink(gray, line.rect) if line.rect.width > line.rect.height else None
+    if found is None:
+        return line
+    ink = found[0]
+    columns = numpy.flatnonzero(ink.any(axis=0))
+    profile = ink.sum(axis=1)
+    rows = numpy.flatnonzero(profile)
+    if not len(rows):
+        return line
+    full = numpy.flatnonzero(profile >= PROFILE_SHARE * profile.max())
+    band = ink[full[0] : full[-1] + 1, columns[0] : columns[-1] + 1]
+    height = float(len(band))
+    # Capitals and digits fill the whole height; their small letters would be lower.
+    size = height / CAPITAL_RATIO if height >= 0.85 * (rows[-1] - rows[0] + 1) else height
+    return replace(line, size=size, weight=float(band.mean()))
+
+
 def part_words(gray: Any, line: Line) -> Line:
     """The line with its words' sides moved to the gaps in its ink; unchanged where these do not fit."""
     if len(line.words) < 2 or line.rect.height > line.rect.width:
@@ -59,7 +82,7 @@ def part_words(gray: Any, line: Line) -> Line:
         Word(word.text, Rect(float(left + start), word.rect.y1, float(left + end), word.rect.y2))
         for word, start, end in zip(line.words, starts, ends, strict=True)
     )
-    return Line(line.rect, line.quad, line.text, line.score, words)
+    return replace(line, words=words)
 
 
 def choose_gaps(gaps: Sequence[Gap], expected: Sequence[float], height: float) -> list[Gap] | None:
