@@ -33,24 +33,24 @@ class LocalLimiter:
     def __init__(self, defaults: Limits, clock: Callable[[], float] = time.monotonic) -> None:
         self._defaults = defaults
         self._clock = clock
-        self._running: dict[str, int] = {}
+        self.running: dict[str, int] = {}
         self._calls = _Windows(_WINDOW_S, most_keys=100_000)
 
     @asynccontextmanager
     async def slot(self, caller: Caller) -> AsyncIterator[None]:
         most = self._defaults.concurrent if caller.concurrent is None else caller.concurrent
-        running = self._running.get(caller.key_id, 0)
+        running = self.running.get(caller.key_id, 0)
         if most and running >= most:
             raise RateLimited(f"this key may have {most} requests at once", retry_after_s=1)
-        self._running[caller.key_id] = running + 1
+        self.running[caller.key_id] = running + 1
         try:
             yield
         finally:
-            left = self._running[caller.key_id] - 1
+            left = self.running[caller.key_id] - 1
             if left:
-                self._running[caller.key_id] = left
+                self.running[caller.key_id] = left
             else:
-                del self._running[caller.key_id]
+                del self.running[caller.key_id]
 
     async def charge(self, caller: Caller) -> None:
         most = self._defaults.per_minute if caller.per_minute is None else caller.per_minute
@@ -68,6 +68,10 @@ class BadKeyLimiter:
         self._most = most_per_minute
         self._clock = clock
         self._windows = _Windows(_WINDOW_S, most_keys=10_000)
+
+    def __len__(self) -> int:
+        """Addresses remembered."""
+        return len(self._windows)
 
     def check(self, address: str) -> None:
         """Raises RateLimited."""
@@ -88,6 +92,9 @@ class _Windows:
         self._window_s = window_s
         self._most_keys = most_keys
         self._times: OrderedDict[str, deque[float]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._times)
 
     def wait(self, key: str, most: int, now: float) -> float:
         """Seconds until the key may make a call; 0 = now."""

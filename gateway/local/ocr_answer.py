@@ -6,12 +6,12 @@ Works on read blocks; knows neither pixels nor the wire. Shapes are those of the
 import html
 import re
 from collections import Counter
+from itertools import pairwise
 
 from gateway.local.ocr_blocks import block_rows
 from gateway.local.ocr_types import Line, PageBlock, Table
 
 BULLET = re.compile(r"^(?:[•·●▪◦‣\-–*]|\d{1,3}[.)]|[a-zA-Z][.)])\s*\S")
-FILLED_SHARE = 0.85
 
 
 def content_of(block: PageBlock) -> str:
@@ -39,7 +39,7 @@ def rows_text(block: PageBlock) -> list[str]:
 
 
 def paragraph(block: PageBlock) -> str:
-    """Rows joined as running text; a row that ends early, or a following bullet, keeps its line break."""
+    """Rows joined as running text; a row that ends early or stands in columns, or a bullet, keeps its line break."""
     text = ""
     previous: list[Line] = []
     for row in block_rows(block):
@@ -48,11 +48,26 @@ def paragraph(block: PageBlock) -> str:
             continue
         piece = " ".join(line.text for line in row)
         if text:
-            filled = previous[-1].rect.x2 - block.rect.x1 >= FILLED_SHARE * block.rect.width
-            text += " " if filled and not BULLET.match(piece) else "\n"
+            flows = _runs_on(previous, row, block) and not BULLET.match(piece)
+            text += " " if flows else "\n"
         text += piece
         previous = row
     return text
+
+
+def _runs_on(row: list[Line], following: list[Line], block: PageBlock) -> bool:
+    """Whether a row was broken only because the next row's first word had no room left on it."""
+    if not _is_unbroken(row) or not _is_unbroken(following):
+        return False
+    if row[0].rect.x1 - block.rect.x1 > 0.15 * block.rect.width:
+        return False
+    first = following[0].words[0].rect.width if following[0].words else following[0].rect.width
+    return block.rect.x2 - row[-1].rect.x2 < first + 0.8 * row[-1].rect.height
+
+
+def _is_unbroken(row: list[Line]) -> bool:
+    """Whether a row is one run of words and has no column gaps in it."""
+    return all(right.rect.x1 - left.rect.x2 < 1.2 * left.rect.height for left, right in pairwise(row))
 
 
 def html_table(table: Table) -> str:

@@ -27,12 +27,11 @@ class Arguments:
 
     def __init__(self, tool: str, schema: Json, rules: tuple[Rule, ...] = ()) -> None:
         self._tool = tool
-        self._checker = Checker(schema)
+        # A null is dropped before the check, so what is checked, and told, is the other branch.
+        self._properties: Mapping[str, Json] = {name: _not_null(prop) for name, prop in schema["properties"].items()}
+        self._checker = Checker({**schema, "properties": self._properties})
         self._rules = rules
-        self._properties: Mapping[str, Json] = schema["properties"]
-        self._nullable = frozenset(
-            name for name, prop in self._properties.items() if isinstance(prop["type"], list) and "null" in prop["type"]
-        )
+        self._nullable = frozenset(name for name, prop in schema["properties"].items() if "anyOf" in prop)
         self._optional = frozenset(self._properties) - frozenset(schema.get("required", ()))
 
     def coerce(self, given: Json) -> Json:
@@ -66,8 +65,13 @@ class Arguments:
         return name in self._nullable and isinstance(value, str) and value.strip() in ("", "null")
 
 
-def _coerced(value: Any, types: str | list[str]) -> Any:
-    kind = types if isinstance(types, str) else types[0]
+def _not_null(prop: Json) -> Json:
+    """The branch that is not null of an optional parameter."""
+    branch: Json = prop["anyOf"][0] if "anyOf" in prop else prop
+    return branch
+
+
+def _coerced(value: Any, kind: str) -> Any:
     if kind == "integer":
         if type(value) is float and value.is_integer():
             return int(value)

@@ -5,6 +5,7 @@ Source: jsonrpc.org/specification and the MCP revisions' "Overview: Messages", r
 last counts. Numbers outside 64 bits reach us as floats, so such ids are refused, not changed.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 import orjson
@@ -83,17 +84,12 @@ def _readable_id(value: dict[str, Any]) -> RequestId:
 
 
 def _is_deeper(value: Any, levels: int) -> bool:
-    layer = [value]
+    layer = _children([value])
     while layer and levels:
         levels -= 1
-        layer = (
-            [
-                child
-                for item in layer
-                for child in (item.values() if type(item) is dict else item)
-                if type(child) is dict or type(child) is list
-            ]
-            if type(value) in (dict, list)
-            else []
-        )
+        layer = _children(child for item in layer for child in (item.values() if type(item) is dict else item))
     return bool(layer)
+
+
+def _children(values: Iterable[Any]) -> list[Any]:
+    return [value for value in values if type(value) is dict or type(value) is list]

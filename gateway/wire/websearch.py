@@ -59,7 +59,10 @@ class ToolCall:
 
 @dataclass(slots=True)
 class Message:
-    """One JSON-RPC message of the body. A notification has `is_request` False. `fault` is answered whatever it asks."""
+    """One JSON-RPC message of the body. A notification has `is_request` False.
+
+    A request is answered by its `fault`, else by what its `call` comes to, else by its `result`.
+    """
 
     method: str
     call_id: RequestId = None
@@ -67,6 +70,7 @@ class Message:
     is_request: bool = True
     fault: RpcFault | None = None
     call: ToolCall | None = None
+    result: Json | None = None
 
 
 @dataclass(slots=True)
@@ -82,6 +86,18 @@ class Exchange:
     @property
     def calls(self) -> Iterator[ToolCall]:
         return (message.call for message in self.messages if message.call is not None)
+
+    @property
+    def answered(self) -> list[Message]:
+        """The messages that get an answer: requests, and malformed members of a batch."""
+        return [message for message in self.messages if message.is_request or message.fault is not None]
+
+    @property
+    def wants_events(self) -> bool:
+        """A stream is for those who take nothing else, or have work to do whose progress they want to see."""
+        if not self.takes_json or not self.takes_events:
+            return not self.takes_json
+        return any(call.progress_token is not None and call.error is None for call in self.calls)
 
 
 class ToolOutcome(dict[str, Any]):
@@ -209,13 +225,19 @@ class WebSearchDialect:
 
     def error_body(self, error: GatewayError, body: Any) -> Json:
         """A JSON-RPC error; it carries the request's id when the body was read and held one request."""
-        call_id: RequestId = None
-        if isinstance(body, Exchange) and not body.is_batch and body.messages:
-            call_id = body.messages[0].call_id
-        return error_response(error, call_id)
+        return error_response(error, _only_id(body) if isinstance(body, Exchange) else None)
 
     def error_events(self, error: GatewayError) -> list[Event]:
         return [Event(error_response(error), name="message")]
+
+
+def failure_events(exchange: Exchange, error: GatewayError) -> list[Event]:
+    """What ends a stream that answers this body: the error names the request, so that its client need not wait."""
+    return [Event(error_response(error, _only_id(exchange)), name="message")]
+
+
+def _only_id(exchange: Exchange) -> RequestId:
+    return exchange.messages[0].call_id if exchange.messages and not exchange.is_batch else None
 
 
 def _slots(value: Any, where: str, skip: frozenset[str] = frozenset()) -> Iterator[TextSlot]:

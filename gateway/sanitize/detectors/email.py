@@ -1,0 +1,65 @@
+"""E-mail addresses: written plainly, or with the at and the dots spelt out in brackets or words.
+
+Top-level domains are not looked up: two letters or more, as in the addresses people write. Package coordinates
+(`@types/node@1.2`, `user@host` without a dot) are not addresses.
+"""
+
+import re
+from collections.abc import Iterator
+
+from gateway.sanitize.findings import Finding
+from gateway.sanitize.folding import View
+
+_LOCAL = re.compile(rb"[A-Za-z0-9\x02._%+'{}|~-]{1,64}\Z")
+_DOMAIN = re.compile(
+    rb"(?:[A-Za-z0-9\x02](?:[A-Za-z0-9\x02-]{0,61}[A-Za-z0-9\x02])?\.){1,8}([A-Za-z\x02]{2,24})(?![A-Za-z0-9\x02_-])"
+)
+_FILE_TYPES = frozenset(b"png jpg jpeg gif svg webp avif ico js mjs css html json xml".split())  # icon@2x.png
+_LOGINS = frozenset((b"git", b"hg"))  # git@host:path is how repositories are addressed
+_AT = rb"\s{0,2}(?:[\[({<]\s?(?:at|@)\s?[\])}>]|\s(?:at|@)\s)\s{0,2}"
+_DOT = rb"\s{0,2}(?:[\[({<]\s?(?:dot|\.|punkt|punto|point)\s?[\])}>]|\sdot\s|\.)\s{0,2}"
+_SPELT = re.compile(
+    rb"[a-z0-9\x02._%+-]{1,64}" + _AT + rb"[a-z0-9\x02-]{1,63}(?:" + _DOT + rb"[a-z0-9\x02-]{1,63}){0,5}"
+    + _DOT + rb"[a-z]{2,24}\b"
+)  # fmt: skip
+_SPELT_AT = re.compile(rb"[\[({<]\s?(?:at|@)\s?[\])}>]| at | @ ")
+
+
+def find_emails(view: View) -> Iterator[Finding]:
+    text = view.folded
+    at = text.find(b"@")
+    while at >= 0:
+        local = _LOCAL.search(text, max(0, at - 64), at)
+        domain = _DOMAIN.match(text, at + 1) if local else None
+        if local and domain:
+            start = local.start()
+            while start < at and text[start] in b".'{}|~-%":
+                start += 1
+            repository = text[start:at] in _LOGINS and text[domain.end() : domain.end() + 1] in (b":", b"/")
+            if start < at and not repository and domain.group(1).lower() not in _FILE_TYPES:
+                yield Finding(start, domain.end(), "EMAIL")
+            at = domain.end() - 1
+        at = text.find(b"@", at + 1)
+    yield from _find_spelt(view)
+
+
+def _find_spelt(view: View) -> Iterator[Finding]:
+    """`jane [at] example [dot] org`, `jane at example dot org`: the at or a dot is spelt, so prose does not match."""
+    text = view.lower
+    if b"dot" not in text and b"at" not in text:
+        return
+    for mark in _SPELT_AT.finditer(text):
+        start = mark.start()
+        while start > 0 and mark.start() - start < 64 and text[start - 1] in b" ":
+            start -= 1
+        begin = start
+        while (
+            begin > 0 and start - begin < 64 and (text[begin - 1 : begin].isalnum() or text[begin - 1] in b"\x02._%+-")
+        ):
+            begin -= 1
+        match = _SPELT.match(text, begin, begin + 400) if begin < start else None
+        if match is None:
+            continue
+        bracketed = mark.group() not in (b" at ", b" @ ")
+        if bracketed or b"dot" in text[mark.end() : match.end()]:
+            yield Finding(begin, match.end(), "EMAIL")

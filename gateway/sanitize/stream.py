@@ -1,0 +1,183 @@
+"""Masking a stream while it runs: text is looked at as one text though it comes in pieces of many events.
+
+Events are kept, in order, until the text they hold is final; so a value split over several events is masked where it
+starts, the rest of it vanishes from the later ones, and ids, order and everything that is not text stay as they were.
+Only what might still become part of a value waits (see `hold`), at most MAX_HELD characters a channel, and no longer
+than IDLE_EVENTS events of other channels; nothing is lost at the end. Knows no interface: the dialect says where the
+text is.
+"""
+
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Mapping
+
+from gateway.errors import ContentBlocked, GatewayError, SanitizerFailed
+from gateway.model import Event, EventBatch, EventStream, Json, TextSlot
+from gateway.sanitize.channel import Channel, Held
+from gateway.sanitize.findings import Finding, mask_of
+from gateway.sanitize.hold import MAX_HELD
+from gateway.sanitize.policy import Action
+from gateway.sanitize.scanner import Scanner
+from gateway.wire import sse
+
+IDLE_EVENTS = 64
+
+
+class _Blocked(Exception):
+    def __init__(self, entity: str, where: str) -> None:
+        super().__init__(entity)
+        self.entity, self.where = entity, where
+
+
+class StreamMask:
+    """One stream's worth of state. `found` is told of every finding once, by entity."""
+
+    def __init__(
+        self,
+        scanner: Scanner,
+        actions: Mapping[str, Action],
+        slots_of: Callable[[Json], Iterable[TextSlot]],
+        found: Callable[[str], None],
+    ) -> None:
+        self._scanner = scanner
+        self._actions = actions
+        self._slots_of = slots_of
+        self._found = found
+        self._queue: deque[Held] = deque()
+        self._events = 0
+        self._channels: dict[Hashable, Channel] = {}
+
+    async def run(self, events: EventStream, refused_events: Callable[[GatewayError], list[Event]]) -> EventStream:
+        """The same events, masked. A blocked stream ends with `refused_events`; a broken one yields what was whole.
+
+        Raises SanitizerFailed when a detector fails, and whatever `events` raises.
+        """
+        try:
+            while True:
+                try:
+                    batch = await anext(events, None)
+                except GatewayError:
+                    yield self._last_words()
+                    raise
+                yield self.finish() if batch is None else self.push(batch)
+                if batch is None:
+                    return
+        except _Blocked as blocked:
+            error = ContentBlocked(f"the answer holds {blocked.entity}", param=blocked.where)
+            yield [*self._released(), *refused_events(error)]
+        finally:
+            await events.aclose()
+
+    def push(self, batch: EventBatch) -> EventBatch:
+        """Take in events; give back those whose text is final, in order."""
+        touched: dict[int, Channel] = {}
+        for event in batch:
+            self._events += 1
+            held = Held(event, self._events)
+            self._queue.append(held)
+            data = sse.decode(event)
+            if data is None:
+                if event.raw == sse.DONE:
+                    self._close_all()
+                continue
+            for slot in self._slots_of(data):
+                channel = self._append(slot, held)
+                touched[id(channel)] = channel
+        for channel in touched.values():
+            self._advance(channel)
+        if self._queue and self._events - self._queue[0].number > IDLE_EVENTS:
+            self._close_idle()
+        return self._released()
+
+    def finish(self) -> EventBatch:
+        """Everything that is left: the stream has ended."""
+        self._close_all()
+        return self._released()
+
+    def _last_words(self) -> EventBatch:
+        try:
+            return self.finish()
+        except (_Blocked, SanitizerFailed):
+            return []
+
+    def _released(self) -> EventBatch:
+        ready = []
+        while self._queue and not self._queue[0].open_pieces:
+            ready.append(self._queue.popleft().event)
+        return ready
+
+    def _append(self, slot: TextSlot, held: Held) -> Channel:
+        name = slot.channel if slot.channel is not None else object()
+        channel = self._channels.get(name)
+        if channel is None:
+            channel = self._channels[name] = Channel(slot.form, slot.where)
+        channel.append(slot, held)
+        if slot.channel is None or slot.last:
+            channel.closed = True
+            self._channels.pop(name)
+            self._advance(channel)
+        return channel
+
+    def _close_all(self) -> None:
+        for channel in self._channels.values():
+            channel.closed = True
+            self._advance(channel)
+        self._channels.clear()
+
+    def _close_idle(self) -> None:
+        """A channel that others have left behind holds them up: what it has is decided as it stands."""
+        for channel in self._channels.values():
+            if channel.pieces and self._events - channel.last_event > IDLE_EVENTS:
+                self._advance(channel, whole=True)
+
+    def _advance(self, channel: Channel, whole: bool = False) -> None:
+        """Decide as much of a channel as can be, and give its pieces their text."""
+        try:
+            channel.go_on()
+            start, length = channel.final - channel.base, len(channel.buffer)
+            cut = length if whole or channel.closed else channel.cut(start, self._scanner.least_held)
+            if cut > start or length - start > MAX_HELD:
+                self._decide(channel, cut)
+        except _Blocked:
+            raise
+        except Exception as error:
+            raise SanitizerFailed("the sanitizer failed on this stream") from error
+        channel.fill()
+
+    def _decide(self, channel: Channel, cut: int) -> None:
+        start, length = channel.final - channel.base, len(channel.buffer)
+        spans = [each for each in self._scanner.scan(channel.buffer) if each.end > start and self._acts_on(each)]
+        for span in spans:
+            if span.start < cut < span.end:
+                cut = max(span.start, start)
+        too_long = length - cut > MAX_HELD
+        if too_long:
+            cut = length
+        for span in spans:
+            if span.start < cut:
+                self._take(channel, Finding(max(span.start, start), span.end, span.entity))
+        if too_long and channel.edits and channel.edits[-1][1] == channel.length:
+            channel.swallow_rest(spans[-1].start)
+        channel.decided(cut)
+
+    def _acts_on(self, finding: Finding) -> bool:
+        return self._actions.get(finding.entity, "off") != "off"
+
+    def _take(self, channel: Channel, finding: Finding) -> None:
+        self._found(finding.entity)
+        action = self._actions[finding.entity]
+        if action == "redact":
+            channel.edit(finding.start, finding.end, mask_of(finding.entity))
+        elif action == "block":
+            self._stop(channel.stop_at(finding.start))
+            raise _Blocked(finding.entity, channel.where)
+
+    def _stop(self, ending: Held | None) -> None:
+        """No event after `ending` goes out, nor one that still waits for another channel."""
+        kept: deque[Held] = deque()
+        for held in self._queue:
+            if held.open_pieces:
+                break
+            kept.append(held)
+            if held is ending:
+                break
+        self._queue = kept
