@@ -7,7 +7,7 @@ import asyncio
 import hashlib
 import hmac
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 
 from gateway.errors import ModelNotFound, UpstreamError, UpstreamTimeout
@@ -83,17 +83,16 @@ class CompletionService:
                     count_usage(state.usage, account)
                 return
 
-    def first_event_wait_s(self, entry: ModelEntry) -> float:
-        return min((target.first_event_wait_s for target in entry.targets), default=25)
+    def first_event_wait_s(self, name: str) -> float:
+        """How long a stream's status may wait for its first event. Raises ModelNotFound."""
+        return self.resolve(name).first_event_wait_s
 
     def hashed_user(self, body: Json) -> str | None:
         """The keyed hash of the caller's `user`, stable over restarts as long as the key is."""
         user = body.get("user")
         if not isinstance(user, str) or not user:
             return None
-        return (
-            "user_" + hmac.new(self._user_key, user.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()[:32]
-        )
+        return "user_" + hmac.new(self._user_key, user.encode(), hashlib.sha256).hexdigest()[:32]
 
     async def _prepared(self, body: Json) -> Json:
         self.resolve(body["model"])
@@ -130,20 +129,22 @@ async def _relay(upstream: CompletionUpstream, sent: Json, account: Account, sta
     """One upstream's stream in normal form. What comes first is never empty: it proves that the upstream answers."""
     async with aclosing(upstream.stream(sent, account)) as payloads:
         while not state.done:
-            try:
-                # After the finish only usage and [DONE] are missing: not worth waiting long, nor failing for.
-                async with asyncio.timeout(_AFTER_FINISH_S if state.finished else None):
-                    batch = await anext(payloads, None)
-            except (TimeoutError, UpstreamError):
-                if not state.finished:
-                    raise
-                batch = None
+            batch = await (_trailing(payloads) if state.finished else anext(payloads, None))
             if batch is None:
                 break
             events = state.feed(batch[0]) if len(batch) == 1 else [e for data in batch for e in state.feed(data)]
             if events:
                 yield events
     yield state.end()
+
+
+async def _trailing(payloads: AsyncGenerator[list[bytes], None]) -> list[bytes] | None:
+    """After the finish only usage and [DONE] are missing: not worth waiting long, nor failing for."""
+    try:
+        async with asyncio.timeout(_AFTER_FINISH_S):
+            return await anext(payloads, None)
+    except (TimeoutError, UpstreamError):
+        return None
 
 
 def _marks(body: Json, attempt: Attempt, account: Account, started_s: float) -> Marks:
@@ -156,6 +157,7 @@ def _marks(body: Json, attempt: Attempt, account: Account, started_s: float) -> 
         legacy=is_legacy(body),
         include_usage=bool((body.get("stream_options") or {}).get("include_usage")),
         prompt_chars=prompt_chars(body),
+        fingerprint=attempt.target.terms.fingerprint,
     )
 
 

@@ -114,4 +114,4 @@ def weighted_order(items: Iterable[tuple[T, int]]) -> list[T]:
 
 def backoff_s(attempt: int) -> float:
     """Full jitter, 100 ms doubling, at most 2 s."""
-    return random.random() * min(0.1 * 2**attempt, 2.0)  # noqa: S311
+    return random.random() * min(0.1 * float(2**attempt), 2.0)  # noqa: S311

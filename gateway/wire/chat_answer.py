@@ -36,6 +36,7 @@ class Marks:
     legacy: bool = False
     include_usage: bool = False
     prompt_chars: int = 0
+    fingerprint: str = ""
 
     def fields(self) -> Json:
         """`provider_specific_fields` of a choice."""
@@ -91,7 +92,9 @@ def normalise_answer(data: Any, marks: Marks) -> Json:
     if estimated:
         for choice in choices:
             choice["provider_specific_fields"]["usage_estimated"] = True
-    if data.get("system_fingerprint", "") is None:
+    if marks.fingerprint:
+        answer["system_fingerprint"] = marks.fingerprint
+    elif data.get("system_fingerprint", "") is None:
         del data["system_fingerprint"]
     return answer
 

@@ -23,11 +23,15 @@ _JSON_ONLY = "Answer with one valid JSON object and nothing else: no prose, no c
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What one upstream wants: its model's name, fields to add, and whether it can force JSON itself."""
+    """What one upstream wants: its model's name, fields to add, whether it can force JSON itself.
+
+    `fingerprint` stands in its answers as `system_fingerprint` when it sends none of its own worth showing.
+    """
 
     model: str
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     json_object: bool = True
+    fingerprint: str = ""
 
 
 def to_upstream(body: Json, terms: Terms, *, user: str | None = None) -> Json:

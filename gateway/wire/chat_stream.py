@@ -69,7 +69,7 @@ class ChatStream:
         self._keep_text = keep_text
         self._id = ""
         self._created = 0
-        self._fingerprint: Any = None
+        self._fingerprint: Any = marks.fingerprint
         self._choices: dict[int, _Choice] = {}
         self._usage: Any = None
         self._templates: list[_Template] = []
