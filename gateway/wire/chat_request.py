@@ -207,6 +207,8 @@ def image_urls(body: Json) -> list[Json]:
             for place, part in enumerate(content):
                 if isinstance(part, dict) and part.get("type") == "image_url":
                     image = part.get("image_url")
+                    if isinstance(image, str):
+                        image = {"url": image}
                     if not isinstance(image, dict) or not isinstance(image.get("url"), str):
                         raise InvalidRequest(
                             "must be an object with a url", param=f"messages[{index}].content[{place}]"
