@@ -1,6 +1,7 @@
 """Quality and speed of the local search index on the Cranfield collection.
 
-`python -m bench.cranfield [--data DIR]` prints nDCG@10 (gain 5 minus the judged code) and queries per second. DIR holds cranfield/cran.all.1400, cran.qry and cranqrel.
+`python -m bench.cranfield [--data DIR]` prints nDCG@10 (gain 5 minus the judged code) and queries per second.
+DIR holds cranfield/cran.all.1400, cran.qry and cranqrel.
 """
 
 import argparse
@@ -32,7 +33,7 @@ def queries(text: str) -> list[str]:
 
 
 def judgements(text: str) -> dict[int, dict[int, int]]:
-    """Query (by position) -> document -> gain; the collection's 1 is best, 4 least; -1 marks the question's source: no gain."""
+    """Query (by position) -> document -> gain. The collection's 1 is best, 4 least; -1 marks the question's source."""
     out: dict[int, dict[int, int]] = {}
     for line in text.splitlines():
         fields = line.split()

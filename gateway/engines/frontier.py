@@ -26,7 +26,7 @@ _DIGITS = re.compile(r"\d+")
 
 def compile_patterns(patterns: Iterable[str], param: str) -> list[Any]:
     """Compiled patterns; InvalidRequest names the one that is no regular expression (RE2 syntax)."""
-    compiled = []
+    compiled: list[Any] = []
     options = re2.Options()
     options.log_errors = False
     options.max_mem = 8 << 20

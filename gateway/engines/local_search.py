@@ -1,5 +1,6 @@
 """The local search provider: what the gateway has fetched before, found again. Implements ports.SearchProvider."""
 
+import asyncio
 import re
 import sqlite3
 from datetime import date, timedelta
@@ -49,23 +50,25 @@ class LocalSearch:
             hits = await self._index.search(query)
         except (sqlite3.Error, OSError) as error:
             raise UpstreamUnavailable("the local search index cannot be read; see the gateway's status") from error
-        import_free = [self._result(hit, request) for hit in hits]
-        return {"results": import_free, "images": []}
-
-    def _result(self, hit: IndexHit, request: SearchRequest) -> Json:
-        best = chunks.best(hit.content[:60_000], request.query, _CHUNKS.get(request.search_depth, 3))
-        result: Json = {"title": hit.title, "url": hit.url, "content": " [...] ".join(best), "score": hit.score}
-        if hit.published:
-            result["published_date"] = hit.published
-        if request.include_raw_content:
-            result["raw_content"] = hit.content
-        if request.include_favicon:
-            result["favicon"] = hit.favicon
-        return result
+        results = await asyncio.to_thread(lambda: [_result(hit, request) for hit in hits])
+        return {"results": results, "images": []}
 
     async def probe(self) -> str | None:
         """None when the index can be read."""
-        return (await self._index.stats())["error"]
+        error: str | None = (await self._index.stats())["error"]
+        return error
+
+
+def _result(hit: IndexHit, request: SearchRequest) -> Json:
+    best = chunks.best(hit.content[:60_000], request.query, _CHUNKS.get(request.search_depth, 3))
+    result: Json = {"title": hit.title, "url": hit.url, "content": " [...] ".join(best), "score": hit.score}
+    if hit.published:
+        result["published_date"] = hit.published
+    if request.include_raw_content:
+        result["raw_content"] = hit.content
+    if request.include_favicon:
+        result["favicon"] = hit.favicon
+    return result
 
 
 def date_bounds(request: SearchRequest) -> tuple[date | None, date | None]:

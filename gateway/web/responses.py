@@ -38,7 +38,8 @@ class ResponsesHandler:
     async def create(self, request: web.Request) -> web.StreamResponse:
         body: Json = request[BODY]
         owner = request[CALLER].key_id
-        if self._completions.resolve(body["model"]).kind != "text":
+        entry = self._completions.resolve(body["model"])
+        if entry.kind != "text":
             raise InvalidRequest(f"model '{body['model']}' reads images: ask it on /v1/chat/completions", param="model")
         earlier = self._earlier(owner, body)
         body["input"] = [self._dereferenced(owner, item, index) for index, item in enumerate(input_items(body))]
@@ -54,7 +55,7 @@ class ResponsesHandler:
         account = request[ACCOUNT]
         if body.get("stream"):
             stream = ResponseStream(body, keep)
-            wait_s = self._completions.first_event_wait_s(body["model"])
+            wait_s = self._completions.first_event_wait_s(entry)
             events = stream.run(self._completions.stream(chat, account))
             return EventReply(
                 events,
