@@ -5,13 +5,15 @@ streamed: special tokens removed, repetition loops cut and reported as `length`.
 none of it. Sources: vLLM recipes and DeepSeek-OCR's README, read 2026-11-21.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Any
 
-from gateway.model import Account, Event, EventBatch, Json
+import orjson
+
+from gateway.model import Account, Json
 from gateway.ports import CompletionUpstream
 from gateway.wire import ocr as wire
-from gateway.wire import sse
 from gateway.wire.repetition import LoopGuard, cut_loop
 
 CONTEXT_TOKENS = 8192
@@ -35,8 +37,8 @@ class OcrUpstream:
     def name(self) -> str:
         return self._inner.name
 
-    async def complete(self, body: Json, account: Account) -> Json:
-        answer = await self._inner.complete(self._adapted(body), account)
+    async def complete(self, body: Json, account: Account, *, route: str = "chat/completions") -> Json:
+        answer = await self._inner.complete(self._adapted(body), account, route=route)
         for choice in answer.get("choices") or []:
             message = choice.get("message") or {}
             if isinstance(message.get("content"), str):
@@ -49,19 +51,17 @@ class OcrUpstream:
                     choice["finish_reason"] = "length"
         return answer
 
-    async def stream(self, body: Json, account: Account) -> AsyncIterator[EventBatch]:
-        events = self._inner.stream(self._adapted(body), account)
+    async def stream(
+        self, body: Json, account: Account, *, route: str = "chat/completions"
+    ) -> AsyncGenerator[list[bytes], None]:
         cleaner = _StreamCleaner()
-        try:
-            async for batch in events:
+        # A model in a loop would go on until its context is full: closing the stream stops it.
+        async with aclosing(self._inner.stream(self._adapted(body), account, route=route)) as batches:
+            async for batch in batches:
                 if shown := cleaner.take(batch):
                     yield shown
                 if cleaner.is_over:
                     return
-        finally:
-            # A model in a loop would go on until its context is full: closing the stream stops it.
-            if hasattr(events, "aclose"):
-                await events.aclose()
 
     def _adapted(self, body: Json) -> Json:
         adapted = {**body, "messages": [self._message(message) for message in body["messages"]]}
@@ -98,24 +98,25 @@ class _StreamCleaner:
         self._tokens = wire.SpecialTokenFilter()
         self._guard = LoopGuard()
 
-    def take(self, batch: EventBatch) -> EventBatch:
-        shown: EventBatch = []
-        for event in batch:
-            data = sse.decode(event)
-            if data is None or not data.get("choices"):
-                shown.append(event)
+    def take(self, batch: list[bytes]) -> list[bytes]:
+        shown: list[bytes] = []
+        for payload in batch:
+            data = _chunk(payload)
+            if data is None:
+                shown.append(payload)
                 continue
             self._clean(data["choices"][0])
-            shown.append(event)
             if self._guard.looping:
                 self.is_over = True
                 data["choices"][0]["finish_reason"] = "length"
-                shown.append(Event(raw=sse.DONE))
-                break
+                return [*shown, orjson.dumps(data), b"[DONE]"]
+            shown.append(orjson.dumps(data))
         return shown
 
     def _clean(self, choice: dict[str, Any]) -> None:
-        delta = choice.setdefault("delta", {})
+        delta = choice.get("delta")
+        if not isinstance(delta, dict):
+            delta = choice["delta"] = {}
         piece = delta.get("content")
         reason = choice.get("finish_reason")
         if piece is None and reason is None:
@@ -126,3 +127,14 @@ class _StreamCleaner:
             text += self._guard.finish(stopped_by_limit=reason == "length")
         if text or piece is not None:
             delta["content"] = text
+
+
+def _chunk(payload: bytes) -> Json | None:
+    """A decoded chunk with a choice; None for all that holds no text, which goes on as it is."""
+    try:
+        data = orjson.loads(payload)
+    except orjson.JSONDecodeError:
+        return None
+    choices = data.get("choices") if isinstance(data, dict) else None
+    usable = isinstance(choices, list) and choices and isinstance(choices[0], dict)
+    return data if usable else None

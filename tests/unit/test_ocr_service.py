@@ -3,8 +3,10 @@
 import base64
 import io
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from typing import Any
 
+import orjson
 import pytest
 from PIL import Image
 
@@ -275,18 +277,36 @@ async def test_images_for_remote_upstreams_are_turned_upright_and_put_on_white()
     assert plain.url == urls[2]
 
 
+class ScriptedUpstream(Scripted):
+    """The same as an upstream: its stream is the data of events."""
+
+    async def complete(self, body: Json, account: Account, *, route: str = "") -> Json:  # type: ignore[override]
+        return await super().complete(body, account)
+
+    async def stream(  # type: ignore[override]
+        self, body: Json, account: Account, *, route: str = ""
+    ) -> AsyncIterator[list[bytes]]:
+        async with aclosing(super().stream(body, account)) as batches:
+            async for batch in batches:
+                yield [sse.encode(event).removeprefix(b"data: ").strip() for event in batch]
+
+
+async def payloads(batches: AsyncIterator[list[bytes]]) -> list[Json | None]:
+    return [None if data == b"[DONE]" else orjson.loads(data) async for batch in batches for data in batch]
+
+
 # --- the upstream adapter ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("setting", "sent"), [("strip", "Free OCR."), ("keep", "<image>\nFree OCR.")])
 async def test_the_image_placeholder_follows_the_upstreams_setting(setting: str, sent: str) -> None:
-    inner = Scripted("x")
+    inner = ScriptedUpstream("x")
     await OcrUpstream(inner, image_placeholder=setting).complete(body(part("u"), TEXT), Account())
     assert inner.bodies[0]["messages"][0]["content"][1]["text"] == sent
 
 
 async def test_max_tokens_is_clamped_to_what_the_context_leaves() -> None:
-    inner = Scripted("x", "x")
+    inner = ScriptedUpstream("x", "x")
     adapter = OcrUpstream(inner)
     await adapter.complete(body(part("u"), TEXT, max_tokens=8000), Account())
     await adapter.complete(body(part("u"), TEXT, max_tokens=50), Account())
@@ -296,23 +316,25 @@ async def test_max_tokens_is_clamped_to_what_the_context_leaves() -> None:
 
 async def test_special_tokens_and_loops_are_taken_out_of_a_whole_answer() -> None:
     raw = "<|ref|>text<|/ref|><|det|>[[1, 2, 3, 4]]<|/det|>\n" + "No. 1\n" * 200
-    answer = await OcrUpstream(Scripted(raw, finish="length")).complete(body(part("u"), TEXT), Account())
+    answer = await OcrUpstream(ScriptedUpstream(raw, finish="length")).complete(body(part("u"), TEXT), Account())
     choice = answer["choices"][0]
     assert choice["message"]["content"] == "text[[1, 2, 3, 4]]\nNo. 1"
     assert choice["finish_reason"] == "length"
 
 
 async def test_special_tokens_are_taken_out_of_a_stream() -> None:
-    inner = Scripted("<¦|re|f¦>Total<¦/|ref¦><¦det¦>[[1, 2, 3, 4]]<¦/de|t¦>".replace("|", "\0").replace("¦", "|"))
+    inner = ScriptedUpstream(
+        "<¦|re|f¦>Total<¦/|ref¦><¦det¦>[[1, 2, 3, 4]]<¦/de|t¦>".replace("|", "\0").replace("¦", "|")
+    )
     inner.cut = "\0"
-    data = [one for one in await chunks(OcrUpstream(inner).stream(body(part("u"), TEXT), Account())) if one]
+    data = [one for one in await payloads(OcrUpstream(inner).stream(body(part("u"), TEXT), Account())) if one]
     text = "".join(one["choices"][0]["delta"].get("content") or "" for one in data if one["choices"])
     assert text == "Total[[1, 2, 3, 4]]"
 
 
 async def test_a_streamed_loop_is_ended_with_length_and_the_upstream_closed() -> None:
-    inner = Scripted("|".join(["Page 1\n", *["again and again\n"] * 400]))
-    data = await chunks(OcrUpstream(inner).stream(body(part("u"), TEXT), Account()))
+    inner = ScriptedUpstream("|".join(["Page 1\n", *["again and again\n"] * 400]))
+    data = await payloads(OcrUpstream(inner).stream(body(part("u"), TEXT), Account()))
     assert data[-1] is None
     assert data[-2] is not None
     assert data[-2]["choices"][0]["finish_reason"] == "length"
