@@ -160,7 +160,7 @@ def _ink(gray: Any, rect: Rect) -> tuple[Any, int, int] | None:
     is_inverted = float(dark.mean()) > 0.55
     ground = float(numpy.median(part[dark == (1 if is_inverted else 0)]))
     threshold = middle + EDGE_SHARE * (ground - middle)
-    ink = (part >= threshold if is_inverted else part <= threshold).astype(numpy.uint8)
+    ink = (part > threshold if is_inverted else part <= threshold).astype(numpy.uint8)
     return _without_strays(_without_rules(ink)), left, top
 
 

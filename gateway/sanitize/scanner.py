@@ -11,13 +11,13 @@ import re2
 
 from gateway.config import SanitizePattern
 from gateway.sanitize.detectors.addresses import find_addresses
-from gateway.sanitize.detectors.cards import find_cards
+from gateway.sanitize.detectors.cards import CARD_WORDS, find_cards
 from gateway.sanitize.detectors.email import find_emails
 from gateway.sanitize.detectors.iban import find_ibans
-from gateway.sanitize.detectors.identities import Identities, find_ssns
+from gateway.sanitize.detectors.identities import SSN_WORDS, Identities, find_ssns
 from gateway.sanitize.detectors.keyed import find_keyed
-from gateway.sanitize.detectors.numbers import digit_runs
-from gateway.sanitize.detectors.phones import find_phones
+from gateway.sanitize.detectors.numbers import Words, digit_runs, has_digits
+from gateway.sanitize.detectors.phones import Phones
 from gateway.sanitize.detectors.secrets import find_secrets
 from gateway.sanitize.detectors.spelt import Spelling, decoded_words, spellings
 from gateway.sanitize.detectors.wallets import find_wallets
@@ -26,7 +26,6 @@ from gateway.sanitize.folding import View
 from gateway.sanitize.policy import RANK
 
 _DEPTH = 2
-_LEAST_NUMBER = 6
 _URL = re2.compile(rb"(?i:https?|ftp|wss?)://[^\s\"'<>\])}]+")
 _NOT_IN_URLS = frozenset(("PHONE", "NATIONAL_ID", "US_SSN", "IP", "CRYPTO_WALLET"))
 _NOT_IN_PATHS = frozenset(("CREDIT_CARD", "IBAN"))
@@ -78,15 +77,24 @@ class Scanner:
 
     def _find_personal(self, view: View) -> Iterator[Finding]:
         yield from find_emails(view)
-        runs = digit_runs(view, _LEAST_NUMBER)
-        for run in runs:
-            yield from find_cards(run, view.lower)
-            yield from find_phones(run, view.lower)
-            yield from find_ssns(run, view.lower)
+        yield from self._find_numbers(view)
         yield from find_ibans(view)
         yield from find_addresses(view)
         yield from find_wallets(view)
         yield from self._identities.find(view)
+
+    def _find_numbers(self, view: View) -> Iterator[Finding]:
+        if not has_digits(view):
+            return
+        phones = Phones(view.lower)
+        runs = digit_runs(view, phones.may_be_short)
+        card_words, ssn_words = Words(CARD_WORDS, view.lower), Words(SSN_WORDS, view.lower)
+        for run in runs:
+            yield from find_cards(run, card_words)
+            yield from find_ssns(run, ssn_words)
+            phone = phones.find(run)
+            if phone is not None:
+                yield phone
 
     def _outside_urls(self, view: View, found: Iterable[Finding]) -> Iterator[Finding]:
         """Numbers inside a web address name a page, not a person; values sent along in its query still count."""

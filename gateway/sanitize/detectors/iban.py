@@ -37,38 +37,38 @@ _LENGTHS = {
     )
     for country in countries.split(",")
 }
-_SHAPE = re2.compile(rb"(?:^|[^A-Za-z0-9])([A-Za-z] ?[A-Za-z] ?[0-9] ?[0-9][ .-]?(?:[A-Za-z0-9] ?[.-]?){10,32})")
-_ALNUM = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
-_VALUES = {code: str(int(chr(code), 36)) for code in _ALNUM}
+_SHAPE = re2.compile(rb"(?:^|[^A-Za-z0-9])[A-Za-z] ?[A-Za-z] ?[0-9] ?[0-9][ .-]?(?:[A-Za-z0-9] ?[.-]?){10,32}")
+_JOINTS = b" .-"
+_VALUES = {ord(char): str(int(char, 36)) for char in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 
 
 def find_ibans(view: View) -> Iterator[Finding]:
     text, at = view.folded, 0
     while match := _SHAPE.search(text, at):
-        start = match.start(1)
-        end = _end_of(text, start, min(match.end(1) + 2, len(text)))
+        start = match.start() + (not match.group()[:1].isalnum())
+        raw = text[start : match.end() + 2]
+        length = _length_of(raw)
+        end = _end_of(raw, length) if length else 0
         if end:
-            yield Finding(start, end, "IBAN")
-        at = end or start + 4
+            yield Finding(start, start + end, "IBAN")
+        at = start + (end or 4)
 
 
-def _end_of(text: bytes, start: int, limit: int) -> int:
-    """Where the IBAN that begins at `start` ends, 0 when there is none."""
-    compact = bytearray()
-    length = 0
-    for place in range(start, limit):
-        if text[place] in _ALNUM:
-            compact.append(text[place])
-            if len(compact) == 2:
-                length = _LENGTHS.get(compact.decode().upper(), 0)
-                if not length:
-                    return 0
-            if len(compact) == length:
-                after = text[place + 1 : place + 2]
-                return place + 1 if not after.isalnum() and _valid(compact) else 0
-    return 0
+def _length_of(raw: bytes) -> int:
+    """The length of the IBAN that `raw` begins with, 0 when it does not."""
+    compact = raw.translate(None, _JOINTS).decode().upper()
+    length = _LENGTHS.get(compact[:2], 0)
+    if not length or len(compact) < length:
+        return 0
+    compact = compact[:length]
+    if not compact.isalnum() or sum(map(str.isdigit, compact)) < 10:
+        return 0
+    return length if int((compact[4:] + compact[:4]).translate(_VALUES)) % 97 == 1 else 0
 
 
-def _valid(compact: bytearray) -> bool:
-    digits = "".join(_VALUES[code] for code in compact[4:] + compact[:4])
-    return int(digits) % 97 == 1 and sum(0x30 <= code <= 0x39 for code in compact) >= 10
+def _end_of(raw: bytes, length: int) -> int:
+    """Where the first `length` letters and digits end, 0 when another follows at once."""
+    end = length
+    while (short := length - len(raw[:end].translate(None, _JOINTS))) > 0:
+        end += short
+    return 0 if raw[end : end + 1].isalnum() else end

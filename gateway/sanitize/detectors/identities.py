@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import re2
 
-from gateway.sanitize.detectors.numbers import Run
+from gateway.sanitize.detectors.numbers import Run, Words
 from gateway.sanitize.findings import Finding
 from gateway.sanitize.folding import View
 
@@ -129,8 +129,9 @@ COUNTRIES: tuple[tuple[str, str], ...] = (
 _REACH = 64
 _MAX_TRIES = 4000
 _TOKEN = re.compile(rb"[A-Za-z0-9]+")
+_NOT_DIGITS = bytes(code for code in range(256) if not 0x30 <= code <= 0x39)
 _JOINTS = frozenset(b" -./_")
-_SSN_WORDS = re.compile(rb"\bssn\b|social.security|\bss#")
+SSN_WORDS = re2.compile(rb"\bssn\b|social.security|\bss#")
 
 
 class Identities:
@@ -143,16 +144,19 @@ class Identities:
             for word in words.split(","):
                 self._by_word.setdefault(View(word).folded.lower(), []).append(is_valid)
         words_ = sorted(self._by_word, key=len, reverse=True)
-        pattern = b"(?:^|[^a-z0-9])(" + b"|".join(re2.escape(word) for word in words_) + b")[^a-z]"
+        pattern = b"(?:^|[^a-z0-9])(?:" + b"|".join(re2.escape(word) for word in words_) + b")(?:\\b|_)"
         self._words = re2.compile(pattern)
 
     def find(self, view: View) -> Iterator[Finding]:
-        lower, at, tries = view.lower, 0, 0
-        reached = 0
-        while match := self._words.search(lower, at):
-            word, end = match.group(1), match.end(1)
-            at = end
-            finding, used = self._number_after(view.folded, max(end, reached), end + _REACH, self._by_word[word])
+        tries, reached = 0, 0
+        for match in self._words.finditer(view.lower):
+            end = match.end()
+            window = view.folded[end : end + _REACH + 24]
+            if len(window.translate(None, _NOT_DIGITS)) < 4:
+                continue
+            word = match.group().rstrip(b"_")
+            checks = self._by_word.get(word) or self._by_word[word[1:]]
+            finding, used = self._number_after(view.folded, max(end, reached), end + _REACH, checks)
             tries += used
             if finding is not None:
                 yield finding
@@ -195,26 +199,31 @@ def _ends(text: bytes, tokens: list[tuple[int, int]], index: int) -> Iterator[in
     return reversed(ends)
 
 
-def find_ssns(run: Run, lower: bytes) -> Iterator[Finding]:
+def find_ssns(run: Run, words: Words) -> Iterator[Finding]:
     """US social security numbers: 3-2-4 with dashes, or any spelling beside the words."""
-    digits, groups = run.digits, run.groups
-    sizes = [end - start for start, end in groups]
-    for index in range(len(groups) - 2):
-        if sizes[index : index + 3] == [3, 2, 4]:
-            start, end = groups[index][0], groups[index + 2][1]
-            if _is_ssn(run.digits_between(start, end)) and _bounded(lower, start, end):
-                joints = {lower[groups[index][1]], lower[groups[index + 1][1]]}
-                if joints == {0x2D} or _SSN_WORDS.search(lower, max(0, start - _REACH), start):
-                    yield Finding(start, end, "US_SSN")
-    if len(digits) != 9 or len(groups) == 3 or not _is_ssn(digits) or not _bounded(lower, run.start, run.end):
+    if len(run.digits) < 9:
         return
-    if _SSN_WORDS.search(lower, max(0, run.start - _REACH), run.start):
-        yield Finding(run.start, run.end, "US_SSN")
+    if len(run.digits) == 9:
+        if (
+            run.is_bounded
+            and _is_ssn(run.digits)
+            and (_dashed(run.text[run.start : run.end]) or words.before(run.start, _REACH))
+        ):
+            yield Finding(run.start, run.end, "US_SSN")
+        return
+    if not run.is_grouped:
+        return
+    groups, text = run.groups, run.text
+    for (start, one), (two, three), (four, end) in zip(groups, groups[1:], groups[2:], strict=False):
+        if (one - start, three - two, end - four) != (3, 2, 4) or not _is_ssn(run.digits_between(start, end)):
+            continue
+        if _dashed(text[start:end]) or words.before(start, _REACH):
+            yield Finding(start, end, "US_SSN")
+
+
+def _dashed(raw: bytes) -> bool:
+    return len(raw) == 11 and raw[3:4] == raw[6:7] == b"-"
 
 
 def _is_ssn(digits: bytes) -> bool:
     return digits[:3] not in (b"000", b"666") and digits[:1] != b"9" and digits[3:5] != b"00" and digits[5:] != b"0000"
-
-
-def _bounded(lower: bytes, start: int, end: int) -> bool:
-    return not lower[start - 1 : start].isalnum() and not lower[end : end + 1].isalnum()

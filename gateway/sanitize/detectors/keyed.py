@@ -54,8 +54,9 @@ _ELSEWHERE = re2.compile(
 _USERINFO = re2.compile(
     rb"[a-zA-Z][a-zA-Z0-9+.-]{1,20}://(?:[^\s/@:?#\"'<>]{0,128}:([^\s/@\"'<>]{3,256})|([^\s/@:?#\"'<>]{20,256}))@"
 )
-_VALUE = re.compile(rb"[^\s\"'`<>,;(){}\[\]&|]{4,512}")
-_STRONG_VALUE = re.compile(rb"[^\s\"'`<>,;&|]{4,512}")
+_VALUE = re.compile(rb"[^\s\"'`<>,;(){}\[\]&|]{4,160}")
+_STRONG_VALUE = re.compile(rb"[^\s\"'`<>,;&|]{4,160}")
+_NOT_LETTERS = bytes(code for code in range(256) if not chr(code).isascii() or not chr(code).isalpha())
 _PLACEHOLDER = re.compile(
     rb"(?i)your|<|\$\{|\{\{|%[({]|xxx|\*\*\*|\.\.\.|placeholder|redacted|changeme|insert|replace|dummy|^(?:null|none|true|false"
     rb"|undefined|string|str|int|required|optional|bearer|basic|token|password|secret|example|empty|hidden)$"
@@ -71,9 +72,13 @@ _TRAILING = b".:?*\\"
 
 def find_keyed(view: View) -> Iterator[Finding]:
     text = view.folded
+    behind = 0
     for named in _NAMED.finditer(text):
-        strong, assigned = named.group(1) is not None, named.group(2) is not None
-        yield from _value_at(text, named.end(), strong, assigned)
+        if named.start() >= behind:
+            strong, assigned = named.group(1) is not None, named.group(2) is not None
+            value = _VALUE.match(text, named.end())
+            behind = value.end() if value else 0
+            yield from _value_at(text, named.end(), strong, assigned)
     for match in _ELSEWHERE.finditer(text):
         yield from _value_at(text, match.end(), match.group()[:1] in b" -iIsS", False)
     if b"://" in text and b"@" in text:
@@ -105,7 +110,7 @@ def looks_secret(value: bytes, strong: bool, assigned: bool, closed: bool) -> bo
         return False
     groups = _DIGITS.findall(value)
     digits = sum(map(len, groups))
-    letters = sum(map(bytes.isalpha, (value[at : at + 1] for at in range(len(value)))))
+    letters = len(value.translate(None, _NOT_LETTERS))
     special = len(value) - digits - letters
     mixed = value.lower() != value != value.upper()
     if strong and assigned:

@@ -16,17 +16,16 @@ from gateway.sanitize.folding import View
 
 LEAST = 16
 _WORD_CHARS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/=.:|!~%$@&?#,")
-_CLASS = bytes(
-    0x64 if code in b"0123456789_" else 0x74 if code in _WORD_CHARS else 0x20 for code in range(256)
-)  # d a digit or underscore, t another character of a word
-_WORDS = re.compile(rb"[td]{%d,}" % LEAST)
+_CLASS = bytes(0x74 if code in _WORD_CHARS else 0x20 for code in range(256))
+_NUMBERED = bytes(0x64 if code in b"0123456789_" else 0x20 for code in range(256))
+_WORDS = re.compile(rb"t{%d,}" % LEAST)
 
 
 def _compiled() -> re2._Regexp:
     options = re2.Options()
     options.max_mem = 64 << 20
     forms = "|".join(f"(?:{form})" for _, form in VENDORS)
-    return re2.compile(rf"(?:^|[^A-Za-z0-9])({forms})(?:[^A-Za-z0-9]|$)".encode(), options)
+    return re2.compile(rf"(?:^|[^A-Za-z0-9])(?:{forms})(?:[^A-Za-z0-9]|$)".encode(), options)
 
 
 _ISSUED = _compiled()
@@ -38,14 +37,19 @@ _KEY_END = re.compile(rb"-----END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?
 _MAX_KEY = 16_384
 
 
+def _span(match: re.Match[bytes]) -> tuple[int, int]:
+    return match.span()
+
+
 def find_secrets(view: View) -> Iterator[Finding]:
     text = view.folded
     if b"-----BEGIN" in text:
         yield from _find_private_keys(text)
+    numbered, dotted = text.translate(_NUMBERED), b"SG." in text
     words = [
-        (word.start(), word.end())
-        for word in _WORDS.finditer(text.translate(_CLASS))
-        if b"d" in word.group() or b"SG." in text
+        word
+        for word in map(_span, _WORDS.finditer(text.translate(_CLASS)))
+        if dotted or numbered.find(b"d", *word) >= 0
     ]
     if words:
         yield from _find_issued(text, words)
@@ -60,11 +64,15 @@ def _find_issued(text: bytes, words: list[tuple[int, int]]) -> Iterator[Finding]
         place += end - start + 1
     at = 0
     while match := _ISSUED.search(dense, at):
-        start, end = match.span(1)
+        start, end = match.span()
+        start += not dense[start : start + 1].isalnum()
+        end -= not dense[end - 1 : end].isalnum()
+        while dense[end : end + 1] == b"=":
+            end += 1
         index = bisect_right(places, start) - 1
         shift = words[index][0] - places[index]
         yield Finding(start + shift, end + shift, "SECRET")
-        at = end
+        at = max(end, at + 1)
 
 
 def _find_private_keys(text: bytes) -> Iterator[Finding]:

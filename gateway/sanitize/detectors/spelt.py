@@ -21,7 +21,15 @@ _ESCAPE = re.compile(
     rb"((?:%[0-9A-Fa-f]{2})+)|(&#x?[0-9A-Fa-f]{2,6};|&[a-z]{2,8};)|\\u([0-9A-Fa-f]{4})|(?:\\x|=)([0-9A-Fa-f]{2})"
 )
 _PLAIN = re.compile(rb"[A-Za-z0-9@._-]")
-_ENCODED = re.compile(rb"[A-Za-z0-9+/_-]{16,}={0,2}")
+_ENCODED = re.compile(rb"t{16,}=?=?")
+_CLASS = bytes(
+    0x74
+    if code in b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-"
+    else 0x3D
+    if code == 0x3D
+    else 0x20
+    for code in range(256)
+)
 _HEX = re.compile(rb"(?:[0-9A-Fa-f]{2}){8,}")
 _LETTERED = re2.compile(
     rb"(?:^|[\s:=\"'(])((?:[A-Za-z0-9@.+_-](?: |[._*/|,-]| [-.*|] )){9,160}[A-Za-z0-9@])(?:[\s,;:.!?)\"']|$)"
@@ -97,8 +105,8 @@ def _decode_one(escape: re.Match[bytes]) -> tuple[str, int]:
 
 def decoded_words(text: bytes) -> Iterator[Spelling]:
     """Words that are base64 or hex of plain text."""
-    for match in _ENCODED.finditer(text):
-        word = match.group()
+    for match in _ENCODED.finditer(text.translate(_CLASS)):
+        word = text[match.start() : match.end()]
         if len(word) > _MAX_WORD:
             continue
         for plain in _decodings(word):

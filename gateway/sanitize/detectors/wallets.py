@@ -12,9 +12,10 @@ from gateway.sanitize.findings import Finding
 from gateway.sanitize.folding import View
 
 _FORMS = re2.compile(
-    rb"(?:^|[^A-Za-z0-9])(?:(0x[0-9a-fA-F]{40})|((?:bc1|tb1|ltc1|addr1|cosmos1)[ac-hj-np-z02-9]{38,103})"
-    rb"|([13LMDTAXr5KQ9c][1-9A-HJ-NP-Za-km-z]{24,51}))(?:[^A-Za-z0-9]|$)"
+    rb"(?:^|[^A-Za-z0-9])(?:0x[0-9a-fA-F]{40}|(?:bc1|tb1|ltc1|addr1|cosmos1)[ac-hj-np-z02-9]{38,103}"
+    rb"|[13LMDTAXr5KQ9c][1-9A-HJ-NP-Za-km-z]{24,51})(?:[^A-Za-z0-9]|$)"
 )
+_MOST_CHECKED = 500
 _BASE58 = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _RIPPLE = b"rpshnaf39wBUDNEGHJKLM4PQRST7VWXYZ2bcdeCg65jkm8oFqi1tuvAxyz"
 _BECH32 = b"qpzry9x8gf2tvdw0s3jn54khce6mua7l"
@@ -22,17 +23,24 @@ _GENERATOR = (0x3B6A57B2, 0x26508E6D, 0x1EA119FA, 0x3D4233DD, 0x2A1462B3)
 
 
 def find_wallets(view: View) -> Iterator[Finding]:
-    text, at = view.folded, 0
+    """Past a number of checksums, what is written like an address counts as one."""
+    text, at, checked = view.folded, 0, 0
     while match := _FORMS.search(text, at):
-        group = 1 if match.group(1) else 2 if match.group(2) else 3
-        start, end = match.span(group)
-        value = match.group(group)
-        entity = "CRYPTO_WALLET" if group == 1 or (group == 2 and _bech32_valid(value)) else ""
-        if group == 3:
-            entity = _base58_entity(value)
+        start = match.start() + (not match.group()[:1].isalnum())
+        end = match.end() - (not match.group()[-1:].isalnum())
+        checked += 1
+        entity = _entity_of(text[start:end]) if checked < _MOST_CHECKED else "CRYPTO_WALLET"
         if entity:
             yield Finding(start, end, entity)
         at = end
+
+
+def _entity_of(value: bytes) -> str:
+    if value.startswith(b"0x"):
+        return "CRYPTO_WALLET"
+    if value.startswith((b"bc1", b"tb1", b"ltc1", b"addr1", b"cosmos1")):
+        return "CRYPTO_WALLET" if _bech32_valid(value) else ""
+    return _base58_entity(value)
 
 
 def _base58_entity(value: bytes) -> str:
