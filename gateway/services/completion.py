@@ -13,11 +13,13 @@ from contextlib import aclosing
 from gateway.errors import ModelNotFound, UpstreamError, UpstreamTimeout
 from gateway.model import Account, EventStream, Json
 from gateway.ports import CompletionUpstream, ImageSource
-from gateway.services.completion_attempts import Attempt, ModelEntry, Plan
+from gateway.services.completion_attempts import Attempt, ModelEntry, Plan, Target
 from gateway.services.completion_images import inline_images
 from gateway.wire.chat_answer import Marks, normalise_answer
 from gateway.wire.chat_request import is_legacy, needs_json_check, prompt_chars, to_upstream
 from gateway.wire.chat_stream import ChatStream, require_json
+
+__all__ = ["CompletionService", "ModelEntry", "OwnModel", "Target"]
 
 _AFTER_FINISH_S = 5.0
 
