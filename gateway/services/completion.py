@@ -85,9 +85,9 @@ class CompletionService:
                     count_usage(state.usage, account)
                 return
 
-    def first_event_wait_s(self, name: str) -> float:
-        """How long a stream's status may wait for its first event. Raises ModelNotFound."""
-        return self.resolve(name).first_event_wait_s
+    def first_event_wait_s(self, entry: ModelEntry) -> float:
+        """How long a stream's status may wait for its first event."""
+        return entry.first_event_wait_s
 
     def hashed_user(self, body: Json) -> str | None:
         """The keyed hash of the caller's `user`, stable over restarts as long as the key is."""
