@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 
 from gateway.errors import ModelNotFound, UpstreamError, UpstreamTimeout
-from gateway.model import Account, EventStream, Json
+from gateway.model import Account, EventBatch, EventStream, Json
 from gateway.ports import CompletionUpstream, ImageSource
 from gateway.services.completion_attempts import Attempt, ModelEntry, Plan, Target
 from gateway.services.completion_images import inline_images
@@ -134,7 +134,14 @@ async def _relay(upstream: CompletionUpstream, sent: Json, account: Account, sta
             batch = await (_trailing(payloads) if state.finished else anext(payloads, None))
             if batch is None:
                 break
-            events = state.feed(batch[0]) if len(batch) == 1 else [e for data in batch for e in state.feed(data)]
+            events: EventBatch = []
+            try:
+                for data in batch:
+                    events += state.feed(data)
+            except UpstreamError:
+                if events:
+                    yield events  # what came before the fault was good
+                raise
             if events:
                 yield events
     yield state.end()
