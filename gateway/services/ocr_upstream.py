@@ -20,6 +20,7 @@ CONTEXT_TOKENS = 8192
 VISION_TOKENS = 1156
 """The most an image takes: nine crops of 100 and a base view of 256 ("Gundam" mode)."""
 MARGIN_TOKENS = 64
+DONE = b"[DONE]"
 LIMIT_FIELDS = ("max_tokens", "max_completion_tokens")
 
 
@@ -56,8 +57,8 @@ class OcrUpstream:
     ) -> AsyncGenerator[list[bytes], None]:
         cleaner = _StreamCleaner()
         # A model in a loop would go on until its context is full: closing the stream stops it.
-        async with aclosing(self._inner.stream(self._adapted(body), account, route=route)) as batches:
-            async for batch in batches:
+        async with aclosing(self._inner.stream(self._adapted(body), account, route=route)) as events:
+            async for batch in events:
                 if shown := cleaner.take(batch):
                     yield shown
                 if cleaner.is_over:
@@ -90,6 +91,14 @@ def _texts(message: Json) -> list[str]:
     return [part["text"] for part in parts if part.get("type") == "text"]
 
 
+def _chunk(raw: bytes) -> Json | None:
+    try:
+        data = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return None
+    return data if isinstance(data, dict) and data.get("choices") else None
+
+
 class _StreamCleaner:
     """Special tokens and loops, over the pieces of one stream."""
 
@@ -99,24 +108,23 @@ class _StreamCleaner:
         self._guard = LoopGuard()
 
     def take(self, batch: list[bytes]) -> list[bytes]:
+        """The data of one read's events, cleaned. What is not a chunk with choices passes as it is."""
         shown: list[bytes] = []
-        for payload in batch:
-            data = _chunk(payload)
+        for raw in batch:
+            data = _chunk(raw)
             if data is None:
-                shown.append(payload)
+                shown.append(raw)
                 continue
             self._clean(data["choices"][0])
             if self._guard.looping:
                 self.is_over = True
                 data["choices"][0]["finish_reason"] = "length"
-                return [*shown, orjson.dumps(data), b"[DONE]"]
+                return [*shown, orjson.dumps(data), DONE]
             shown.append(orjson.dumps(data))
         return shown
 
     def _clean(self, choice: dict[str, Any]) -> None:
-        delta = choice.get("delta")
-        if not isinstance(delta, dict):
-            delta = choice["delta"] = {}
+        delta = choice.setdefault("delta", {})
         piece = delta.get("content")
         reason = choice.get("finish_reason")
         if piece is None and reason is None:
@@ -127,14 +135,3 @@ class _StreamCleaner:
             text += self._guard.finish(stopped_by_limit=reason == "length")
         if text or piece is not None:
             delta["content"] = text
-
-
-def _chunk(payload: bytes) -> Json | None:
-    """A decoded chunk with a choice; None for all that holds no text, which goes on as it is."""
-    try:
-        data = orjson.loads(payload)
-    except orjson.JSONDecodeError:
-        return None
-    choices = data.get("choices") if isinstance(data, dict) else None
-    usable = isinstance(choices, list) and choices and isinstance(choices[0], dict)
-    return data if usable else None

@@ -55,7 +55,7 @@ class ResponsesHandler:
         account = request[ACCOUNT]
         if body.get("stream"):
             stream = ResponseStream(body, keep)
-            wait_s = self._completions.first_event_wait_s(entry)
+            wait_s = entry.first_event_wait_s
             events = stream.run(self._completions.stream(chat, account))
             return EventReply(
                 events,

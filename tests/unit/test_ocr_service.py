@@ -66,7 +66,7 @@ class Scripted:
         self.closed = 0
         self.cut = "|"
 
-    async def complete(self, body: Json, account: Account) -> Json:
+    async def complete(self, body: Json, account: Account, *, route: str = "") -> Json:
         self.bodies.append(body)
         if self.error is not None:
             raise self.error
@@ -114,6 +114,19 @@ class Scripted:
 
 def service(completions: Scripted, **images: bytes) -> OcrService:
     return OcrService(completions, ImageLoader(Source(**images)))
+
+
+class ScriptedUpstream(Scripted):
+    """The same below the completion service: the data of its events as bytes."""
+
+    async def stream(self, body: Json, account: Account, *, route: str = "") -> AsyncIterator[list[bytes]]:
+        async with aclosing(super().stream(body, account)) as events:
+            async for batch in events:
+                yield [sse.encode(event)[6:].strip() for event in batch]
+
+
+async def raw_chunks(events: AsyncIterator[list[bytes]]) -> list[Json | None]:
+    return [None if data == b"[DONE]" else orjson.loads(data) async for batch in events for data in batch]
 
 
 async def chunks(events: AsyncIterator[EventBatch]) -> list[Json | None]:
@@ -277,24 +290,6 @@ async def test_images_for_remote_upstreams_are_turned_upright_and_put_on_white()
     assert plain.url == urls[2]
 
 
-class ScriptedUpstream(Scripted):
-    """The same as an upstream: its stream is the data of events."""
-
-    async def complete(self, body: Json, account: Account, *, route: str = "") -> Json:  # type: ignore[override]
-        return await super().complete(body, account)
-
-    async def stream(  # type: ignore[override]
-        self, body: Json, account: Account, *, route: str = ""
-    ) -> AsyncIterator[list[bytes]]:
-        async with aclosing(super().stream(body, account)) as batches:
-            async for batch in batches:
-                yield [sse.encode(event).removeprefix(b"data: ").strip() for event in batch]
-
-
-async def payloads(batches: AsyncIterator[list[bytes]]) -> list[Json | None]:
-    return [None if data == b"[DONE]" else orjson.loads(data) async for batch in batches for data in batch]
-
-
 # --- the upstream adapter ---------------------------------------------------------------------------------------------
 
 
@@ -327,14 +322,14 @@ async def test_special_tokens_are_taken_out_of_a_stream() -> None:
         "<¦|re|f¦>Total<¦/|ref¦><¦det¦>[[1, 2, 3, 4]]<¦/de|t¦>".replace("|", "\0").replace("¦", "|")
     )
     inner.cut = "\0"
-    data = [one for one in await payloads(OcrUpstream(inner).stream(body(part("u"), TEXT), Account())) if one]
+    data = [one for one in await raw_chunks(OcrUpstream(inner).stream(body(part("u"), TEXT), Account())) if one]
     text = "".join(one["choices"][0]["delta"].get("content") or "" for one in data if one["choices"])
     assert text == "Total[[1, 2, 3, 4]]"
 
 
 async def test_a_streamed_loop_is_ended_with_length_and_the_upstream_closed() -> None:
     inner = ScriptedUpstream("|".join(["Page 1\n", *["again and again\n"] * 400]))
-    data = await payloads(OcrUpstream(inner).stream(body(part("u"), TEXT), Account()))
+    data = await raw_chunks(OcrUpstream(inner).stream(body(part("u"), TEXT), Account()))
     assert data[-1] is None
     assert data[-2] is not None
     assert data[-2]["choices"][0]["finish_reason"] == "length"
