@@ -70,7 +70,8 @@ async def _pump(
     while batch is not None:
         if isinstance(batch, GatewayError):
             request[ACCOUNT].outcome = "truncated"
-            await _write(reply, endpoint_of(request).dialect.error_events(batch))
+            told = reply.failure_events or endpoint_of(request).dialect.error_events
+            await _write(reply, told(batch))
             break
         if batch:
             await _write(reply, batch)

@@ -19,16 +19,15 @@ class InFlight:
         self._most = most
         self._gauge = gauge
         self._tasks: dict[asyncio.Task[object], bool] = {}
+        self._emptied = asyncio.Event()
         self.draining = False
 
     def __len__(self) -> int:
         return len(self._tasks)
 
     @contextmanager
-    def entered(self) -> Iterator[None]:
-        """Count the current task in. Raises Overloaded over the cap."""
-        if len(self._tasks) >= self._most:
-            raise Overloaded(f"the gateway serves {self._most} requests at once; try again", retry_after_s=1)
+    def tracked(self) -> Iterator[None]:
+        """Count the current task in, to the end of its answer."""
         task = asyncio.current_task()
         assert task is not None
         self._tasks[task] = False
@@ -38,6 +37,24 @@ class InFlight:
         finally:
             del self._tasks[task]
             self._gauge.dec()
+            if not self._tasks:
+                self._emptied.set()
+
+    async def wait_empty(self, limit_s: float) -> None:
+        """Wait until nothing runs, at most `limit_s`."""
+        if not self._tasks:
+            return
+        self._emptied.clear()
+        try:
+            async with asyncio.timeout(limit_s):
+                await self._emptied.wait()
+        except TimeoutError:
+            return
+
+    def check_room(self) -> None:
+        """Raises Overloaded when more are in flight than the cap."""
+        if len(self._tasks) > self._most:
+            raise Overloaded(f"the gateway serves {self._most} requests at once; try again", retry_after_s=1)
 
     def stop_all(self) -> int:
         """Cancel what still runs, marked. Returns how many."""

@@ -15,6 +15,7 @@ from gateway import logs
 from gateway.metrics import Metrics
 from gateway.model import Account
 from gateway.web.endpoints import endpoint_of
+from gateway.web.in_flight import IN_FLIGHT
 from gateway.web.keys import ACCOUNT, CALLER, REQUEST_ID
 from gateway.web.replies import EventReply
 
@@ -33,7 +34,8 @@ async def observe(request: web.Request, handler: Handler) -> web.StreamResponse:
     status = CLIENT_GONE
     reply: web.StreamResponse | None = None
     try:
-        reply = await handler(request)
+        with request.app[IN_FLIGHT].tracked():
+            reply = await handler(request)
         status = CLIENT_GONE if account.outcome == "client_gone" else reply.status
         return reply
     except asyncio.CancelledError:

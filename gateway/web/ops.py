@@ -43,7 +43,7 @@ class OpsPages:
         app.router.add_get("/readyz", self.ready)
         app.router.add_get("/metrics", self.metrics)
         app.router.add_get("/docs/", self.contents)
-        app.router.add_get("/docs/{page}", self.page)
+        app.router.add_get("/docs/{page:.+}", self.page)
         return app
 
     async def health(self, request: web.Request) -> web.Response:
@@ -71,8 +71,13 @@ class OpsPages:
         return _html("Documentation of the gateway", body, self._docs)
 
     async def page(self, request: web.Request) -> web.Response:
-        name = request.match_info["page"]
+        asked = request.match_info["page"]
+        name = (
+            asked.rsplit("/", 1)[-1].removesuffix(".md").lower()
+        )  # how the files link to each other in the repository
         text = self._docs.get(name)
+        if text is not None and name != asked:
+            raise web.HTTPMovedPermanently(f"/docs/{name}")
         if text is None:
             raise web.HTTPNotFound(text="no such page; see /docs/")
         if MarkdownIt is None:

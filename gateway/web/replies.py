@@ -12,12 +12,16 @@ import orjson
 from aiohttp import web
 from aiohttp_sse import EventSourceResponse
 
-from gateway.model import EventStream
+from gateway.errors import GatewayError
+from gateway.model import Event, EventStream
 
 _CLIENT_STALL_S = 60.0
 """A client that takes nothing for so long is cut; found by the pings, which go out every 15 s."""
 
 STREAM_HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
+
+
+Endings = Callable[[GatewayError], list[Event]]
 
 
 class JsonReply(web.Response):
@@ -44,13 +48,26 @@ class EventReply(EventSourceResponse):
     """A streamed answer. `events` yields batches; closing it reaches the upstream.
 
     `first_event_wait_s`: how long the status may wait for the first batch before the stream is committed anyway.
+    `whole_answers`: each event's data is an answer in itself, not a piece of one, and is looked at as such.
+    `failure_events`, `refusal_events`: what ends this stream when it fails or its text must not go on, where the
+    dialect alone cannot know (a request's id, a sequence number).
     """
 
     def __init__(
-        self, events: EventStream, *, headers: Mapping[str, str] | None = None, first_event_wait_s: float = 25
+        self,
+        events: EventStream,
+        *,
+        headers: Mapping[str, str] | None = None,
+        first_event_wait_s: float = 25,
+        whole_answers: bool = False,
+        failure_events: Endings | None = None,
+        refusal_events: Endings | None = None,
     ) -> None:
         super().__init__(headers=headers, sep="\n", allow_all_methods=True, send_timeout=_CLIENT_STALL_S)
         self.headers.update(STREAM_HEADERS)
         self.events = events
+        self.whole_answers = whole_answers
+        self.failure_events = failure_events
         self.first_event_wait_s = first_event_wait_s
+        self.refusal_events = refusal_events
         self.event_count = 0

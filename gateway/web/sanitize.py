@@ -5,11 +5,12 @@ bytes are made of them. The endpoint's dialect says where the text is and how to
 """
 
 from collections import Counter
+from contextlib import aclosing
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from gateway.model import Account
+from gateway.model import Account, EventStream
 from gateway.sanitize.pipeline import Sanitizer
 from gateway.web.endpoints import endpoint_of
 from gateway.web.keys import ACCOUNT, BODY
@@ -31,10 +32,12 @@ async def sanitize(request: web.Request, handler: Handler) -> web.StreamResponse
         asked = await _clean_request(sanitizer, dialect, request[BODY], account)
     reply = await handler(request)
     if isinstance(reply, JsonReply):
-        await _clean_reply(sanitizer, dialect, reply, account, asked)
+        await _clean_answer(sanitizer, dialect, reply.data, account, asked)
+    elif isinstance(reply, EventReply) and reply.whole_answers:
+        reply.events = _clean_answers(sanitizer, dialect, reply.events, account, asked)
     elif isinstance(reply, EventReply) and sanitizer.responses:
         mask = sanitizer.stream(dialect.event_slots, lambda entity: _count(account, {entity: 1}))
-        reply.events = mask.run(reply.events, dialect.refused_events)
+        reply.events = mask.run(reply.events, reply.refusal_events or dialect.refused_events)
     return reply
 
 
@@ -50,11 +53,23 @@ async def _clean_request(sanitizer: Sanitizer, dialect: Dialect, body: object, a
     return found
 
 
-async def _clean_reply(
-    sanitizer: Sanitizer, dialect: Dialect, reply: JsonReply, account: Account, asked: list[Counter[str]]
+async def _clean_answers(
+    sanitizer: Sanitizer, dialect: Dialect, events: EventStream, account: Account, asked: list[Counter[str]]
+) -> EventStream:
+    """A stream whose events are whole answers: each is treated as one."""
+    async with aclosing(events):
+        async for batch in events:
+            for event in batch:
+                if event.data is not None:
+                    await _clean_answer(sanitizer, dialect, event.data, account, asked)
+            yield batch
+
+
+async def _clean_answer(
+    sanitizer: Sanitizer, dialect: Dialect, data: object, account: Account, asked: list[Counter[str]]
 ) -> None:
     """What was found in the only unit of a request is told with the only unit of its answer."""
-    units = list(dialect.reply_units(reply.data))
+    units = list(dialect.reply_units(data))
     for unit in units:
         counts: Counter[str] = Counter()
         if sanitizer.responses:
@@ -62,7 +77,7 @@ async def _clean_reply(
             counts = verdict.counts
             _count(account, counts)
             if verdict.refusal is not None:
-                dialect.refuse_reply(reply.data, unit, verdict.refusal)
+                dialect.refuse_reply(data, unit, verdict.refusal)
         if len(asked) == len(units) == 1:
             counts = counts + asked[0]
         if counts:

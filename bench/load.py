@@ -1,0 +1,80 @@
+"""A load of fixed requests over kept-alive connections, from raw sockets; and a process's CPU time from the kernel."""
+
+import asyncio
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def cpu_seconds(pid: int) -> float:
+    """User and system time of a process and its children that still run, in seconds."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    own = (int(fields[11]) + int(fields[12])) / _TICKS
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return own + sum(cpu_seconds(int(child)) for child in children)
+
+
+def pss_mib(pid: int) -> float:
+    """Proportional set size of one process."""
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1]) / 1024
+    return 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    requests: int
+    wall_s: float
+    p50_ms: float
+    p99_ms: float
+
+
+def request_bytes(path: str, key: str, body: bytes, headers: str = "") -> bytes:
+    return (
+        f"POST {path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {key}\r\nContent-Type: application/json\r\n"
+        f"{headers}Content-Length: {len(body)}\r\n\r\n"
+    ).encode() + body
+
+
+async def run_load(port: int, request: bytes, total: int, connections: int) -> Outcome:
+    """Send `total` equal requests; raises RuntimeError at the first answer that is not 200."""
+    latencies: list[float] = []
+    share = total // connections
+    started = time.perf_counter()
+    await asyncio.gather(*(_one(port, request, share, latencies) for _ in range(connections)))
+    wall_s = time.perf_counter() - started
+    latencies.sort()
+    count = len(latencies)
+    return Outcome(count, wall_s, latencies[count // 2] * 1000, latencies[min(count - 1, count * 99 // 100)] * 1000)
+
+
+async def _one(port: int, request: bytes, count: int, latencies: list[float]) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 24)
+    try:
+        for _ in range(count):
+            started = time.perf_counter()
+            writer.write(request)
+            await _read_answer(reader)
+            latencies.append(time.perf_counter() - started)
+    finally:
+        writer.close()
+
+
+async def _read_answer(reader: asyncio.StreamReader) -> bytes:
+    head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 30)
+    if b" 200 " not in head.split(b"\r\n", 1)[0]:
+        raise RuntimeError(head.decode(errors="replace")[:400])
+    lowered = head.lower()
+    marker = lowered.find(b"content-length:")
+    if marker >= 0:
+        return await reader.readexactly(int(lowered[marker + 15 :].split(b"\r\n", 1)[0]))
+    body = b""
+    while True:
+        size = int(await reader.readline(), 16)
+        body += (await reader.readexactly(size + 2))[:-2]
+        if size == 0:
+            return body

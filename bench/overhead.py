@@ -1,0 +1,158 @@
+"""CPU per request of the gateway against a bare aiohttp + uvloop proxy, in interleaved rounds of one run.
+
+`python -m bench.overhead [--rounds N]`. Both stand before the same fast upstream; the gateway runs its default
+configuration (keys, limits, validation, log line, metrics). CPU is read from the kernel for each server's own process
+tree, so the load generator does not count. nginx is measured beside them where it is installed.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import os
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+
+from bench.load import Outcome, cpu_seconds, pss_mib, request_bytes, run_load
+
+SMALL = orjson.dumps({"model": "SvcLLM", "messages": [{"role": "user", "content": "Say it in few words, please."}]})
+_TURN = "A turn of an ordinary agent's history, some words long, with a figure or two such as 17 and 4.2 in it. " * 5
+LARGE = orjson.dumps(
+    {
+        "model": "SvcLLM",
+        "messages": [{"role": ("user", "assistant")[i % 2], "content": f"{i} {_TURN[:470]}"} for i in range(200)],
+    }
+)
+STREAM = orjson.dumps({**orjson.loads(SMALL), "stream": True})
+CASES = {"small chat": (SMALL, 2000), "100 KB chat": (LARGE, 600), "stream of 100 chunks": (STREAM, 400)}
+_CONNECTIONS = 8
+
+
+def free_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
+
+
+def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise SystemExit(f"{process.args!r} ended with {process.returncode}")
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return
+        time.sleep(0.02)
+    raise SystemExit(f"nothing answers on port {port}")
+
+
+@contextlib.contextmanager
+def running(command: list[str], port: int, **options: object) -> Iterator[int]:
+    """A server process on the first core, from its first answer to the end of the block. Yields its pid."""
+    process = subprocess.Popen(command, **options)  # type: ignore[call-overload]
+    try:
+        os.sched_setaffinity(process.pid, {0})
+        wait_for(port, process)
+        yield process.pid
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+@contextlib.contextmanager
+def gateway(folder: Path, upstream_url: str) -> Iterator[tuple[int, int, str]]:
+    """`(pid, port, key)` of a gateway in its default configuration before one upstream."""
+    port = free_port()
+    config = folder / "gateway.toml"
+    config.write_text(
+        f'[server]\nport = {port}\n[ops]\nport = 0\n[local_ocr]\nenabled = false\n[guardrail]\nenabled = "off"\n'
+        f'[[models]]\nname = "SvcLLM"\n[[models.upstreams]]\nbase_url = "{upstream_url}"\nmodel = "upstream-model"\n'
+    )
+    state = folder / "state"
+    command = [sys.executable, "-m", "gateway", "keys", "create", "--name", "bench", "--scope", "chat",
+               "--state-dir", str(state)]  # fmt: skip
+    key = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    serve = [sys.executable, "-m", "gateway", "serve", "--config", str(config), "--state-dir", str(state)]
+    with (folder / "gateway.log").open("wb") as log, running(serve, port, stdout=log, stderr=log) as pid:
+        yield pid, port, key
+
+
+@contextlib.contextmanager
+def nginx(folder: Path, upstream_port: int) -> Iterator[tuple[int, int] | None]:
+    binary = shutil.which("nginx")
+    if binary is None:
+        print("nginx is not installed: not measured beside")
+        yield None
+        return
+    port = free_port()
+    conf = folder / "nginx.conf"
+    conf.write_text(
+        f"worker_processes 1; daemon off; pid {folder}/nginx.pid; error_log /dev/null; events {{}}\n"
+        f"http {{ access_log off; client_max_body_size 64m; client_body_buffer_size 1m;\n"
+        f"client_body_temp_path {folder};\n"
+        f"upstream u {{ server 127.0.0.1:{upstream_port}; keepalive 32; }}\n"
+        f"server {{ listen 127.0.0.1:{port}; location / {{ proxy_pass http://u; proxy_http_version 1.1; "
+        'proxy_set_header Connection ""; } } }\n'
+    )
+    with running([binary, "-c", str(conf), "-p", str(folder)], port) as pid:
+        yield pid, port
+
+
+def measure(pid: int, port: int, request: bytes, total: int) -> tuple[float, Outcome]:
+    """CPU µs per request, and the load's own view."""
+    before = cpu_seconds(pid)
+    outcome = asyncio.run(run_load(port, request, total, _CONNECTIONS))
+    return (cpu_seconds(pid) - before) / outcome.requests * 1e6, outcome
+
+
+def report(case: str, figures: dict[str, list[tuple[float, Outcome]]]) -> None:
+    bare = figures["bare aiohttp + uvloop"]
+    print(f"\n{case}")
+    for name, rounds in figures.items():
+        cpu = statistics.median(each for each, _ in rounds)
+        ratio = statistics.median(each / yard for (each, _), (yard, _) in zip(rounds, bare, strict=True))
+        p50 = statistics.median(outcome.p50_ms for _, outcome in rounds)
+        rate = statistics.median(outcome.requests / outcome.wall_s for _, outcome in rounds)
+        print(f"  {name:24} {cpu:8.0f} µs CPU  {ratio:5.2f}x  {rate:7.0f} requests/s  p50 {p50:6.2f} ms")
+
+
+def main(argv: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    rounds = parser.parse_args(argv).rounds
+    os.sched_setaffinity(0, {(os.cpu_count() or 1) - 1})
+    key = "bench-key"
+    upstream_port, bare_port = free_port(), free_port()
+    upstream_url = f"http://127.0.0.1:{upstream_port}/v1"
+    with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
+        folder = Path(name)
+        upstream = subprocess.Popen([sys.executable, "-m", "bench.upstream", str(upstream_port)])
+        stack.callback(upstream.wait)
+        stack.callback(upstream.terminate)
+        wait_for(upstream_port, upstream)
+        bare_command = [sys.executable, "-m", "bench.bare_proxy", str(bare_port), upstream_url, key]
+        servers = {"bare aiohttp + uvloop": (stack.enter_context(running(bare_command, bare_port)), bare_port, key)}
+        servers["gateway"] = stack.enter_context(gateway(folder, upstream_url))
+        if (proxy := stack.enter_context(nginx(folder, upstream_port))) is not None:
+            servers["nginx"] = (*proxy, key)
+        print(f"idle memory: gateway {pss_mib(servers['gateway'][0]):.0f} MiB PSS")
+        for case, (body, total) in CASES.items():
+            figures: dict[str, list[tuple[float, Outcome]]] = {server: [] for server in servers}
+            for number in range(rounds + 1):
+                for server, (pid, port, its_key) in servers.items():
+                    request = request_bytes("/v1/chat/completions", its_key, body)
+                    sample = measure(pid, port, request, total if number else total // 4)
+                    if number:  # the first round warms up
+                        figures[server].append(sample)
+            report(case, figures)
+
+
+if __name__ == "__main__":
+    main()

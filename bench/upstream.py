@@ -1,0 +1,72 @@
+"""A fast OpenAI-compatible upstream: fixed answers from a raw asyncio protocol, so that it is never what is measured.
+
+`python -m bench.upstream PORT`. Paths are ignored; a body with `"stream": true` (or `"stream":true`) is answered by a
+stream of 100 chunks in one burst, anything else by a small completion.
+"""
+
+import asyncio
+import sys
+
+import orjson
+import uvloop
+
+_CHUNKS = 100
+
+
+def _completion() -> bytes:
+    answer = {
+        "id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "upstream-model",
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": "It is a small answer. " * 20},
+                     "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 20, "completion_tokens": 100, "total_tokens": 120},
+    }  # fmt: skip
+    return orjson.dumps(answer)
+
+
+def _chunk(delta: dict[str, str], finish: str | None = None) -> bytes:
+    choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+    chunk = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "upstream-model"}
+    return b"data: " + orjson.dumps({**chunk, "choices": [choice]}) + b"\n\n"
+
+
+def _stream() -> bytes:
+    usage = {
+        "id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "upstream-model", "choices": [],
+        "usage": {"prompt_tokens": 20, "completion_tokens": 100, "total_tokens": 120},
+    }  # fmt: skip
+    parts = [_chunk({"role": "assistant", "content": ""})]
+    parts += [_chunk({"content": f" word{number}"}) for number in range(_CHUNKS)]
+    parts += [_chunk({}, "stop"), b"data: " + orjson.dumps(usage) + b"\n\n", b"data: [DONE]\n\n"]
+    return b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
+
+
+_WHOLE = _completion()
+WHOLE = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(_WHOLE), _WHOLE)
+STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n" + _stream()
+
+
+class FastUpstream(asyncio.Protocol):
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = transport
+        self.pending = b""
+
+    def data_received(self, data: bytes) -> None:
+        self.pending += data
+        while (end := self.pending.find(b"\r\n\r\n")) >= 0:
+            head = self.pending[:end].lower()
+            marker = head.find(b"content-length:")
+            size = int(head[marker + 15 :].split(b"\r\n", 1)[0]) if marker >= 0 else 0
+            if len(self.pending) < end + 4 + size:
+                return
+            body, self.pending = self.pending[end + 4 : end + 4 + size], self.pending[end + 4 + size :]
+            streamed = b'"stream":true' in body or b'"stream": true' in body
+            self.transport.write(STREAM if streamed else WHOLE)  # type: ignore[attr-defined]
+
+
+async def main(port: int) -> None:
+    server = await asyncio.get_running_loop().create_server(FastUpstream, "127.0.0.1", port)
+    await server.serve_forever()
+
+
+if __name__ == "__main__":
+    uvloop.run(main(int(sys.argv[1])))

@@ -1,0 +1,123 @@
+"""How often and how much at once: per key, per address for wrong keys. In memory, for one process.
+
+Time is monotonic and handed in. Memory is bounded: a key that has been quiet for a minute is forgotten. A refusal says
+when to come back. `Limiter` is the seam for limits that several machines share (`access.shared`).
+"""
+
+import time
+from collections import OrderedDict, deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Protocol
+
+from gateway.config import Limits
+from gateway.errors import RateLimited
+from gateway.model import Caller
+
+_WINDOW_S = 60.0
+
+
+class Limiter(Protocol):
+    def slot(self, caller: Caller) -> AbstractAsyncContextManager[None]:
+        """One of the key's concurrent requests, until the block ends. Raises RateLimited."""
+        ...
+
+    async def charge(self, caller: Caller) -> None:
+        """One call of the key's minute. Raises RateLimited."""
+        ...
+
+
+class LocalLimiter:
+    """A sliding window of one minute, and a count of what runs, by key."""
+
+    def __init__(self, defaults: Limits, clock: Callable[[], float] = time.monotonic) -> None:
+        self._defaults = defaults
+        self._clock = clock
+        self.running: dict[str, int] = {}
+        self._calls = _Windows(_WINDOW_S, most_keys=100_000)
+
+    @asynccontextmanager
+    async def slot(self, caller: Caller) -> AsyncIterator[None]:
+        most = self._defaults.concurrent if caller.concurrent is None else caller.concurrent
+        running = self.running.get(caller.key_id, 0)
+        if most and running >= most:
+            raise RateLimited(f"this key may have {most} requests at once", retry_after_s=1)
+        self.running[caller.key_id] = running + 1
+        try:
+            yield
+        finally:
+            left = self.running[caller.key_id] - 1
+            if left:
+                self.running[caller.key_id] = left
+            else:
+                del self.running[caller.key_id]
+
+    async def charge(self, caller: Caller) -> None:
+        most = self._defaults.per_minute if caller.per_minute is None else caller.per_minute
+        if not most:
+            return
+        wait_s = self._calls.take(caller.key_id, most, self._clock())
+        if wait_s:
+            raise RateLimited(f"this key may make {most} calls a minute", retry_after_s=wait_s)
+
+
+class BadKeyLimiter:
+    """Wrong keys by address. A valid key from an address that is over the limit waits as well: no oracle."""
+
+    def __init__(self, most_per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most = most_per_minute
+        self._clock = clock
+        self._windows = _Windows(_WINDOW_S, most_keys=10_000)
+
+    def __len__(self) -> int:
+        """Addresses remembered."""
+        return len(self._windows)
+
+    def check(self, address: str) -> None:
+        """Raises RateLimited."""
+        if self._most:
+            wait_s = self._windows.wait(address, self._most, self._clock())
+            if wait_s:
+                raise RateLimited("too many wrong keys from this address", retry_after_s=wait_s)
+
+    def record(self, address: str) -> None:
+        if self._most:
+            self._windows.take(address, self._most, self._clock())
+
+
+class _Windows:
+    """Times of the latest calls by key, at most as many as the key may make; the longest quiet go first."""
+
+    def __init__(self, window_s: float, most_keys: int) -> None:
+        self._window_s = window_s
+        self._most_keys = most_keys
+        self._times: OrderedDict[str, deque[float]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._times)
+
+    def wait(self, key: str, most: int, now: float) -> float:
+        """Seconds until the key may make a call; 0 = now."""
+        times = self._times.get(key)
+        if times is None:
+            return 0.0
+        while times and times[0] <= now - self._window_s:
+            times.popleft()
+        return times[0] + self._window_s - now if len(times) >= most else 0.0
+
+    def take(self, key: str, most: int, now: float) -> float:
+        """Make a call if the key may; else the seconds to wait."""
+        wait_s = self.wait(key, most, now)
+        if not wait_s:
+            self._times.setdefault(key, deque()).append(now)
+            self._times.move_to_end(key)
+            self._forget(now)
+        return wait_s
+
+    def _forget(self, now: float) -> None:
+        while self._times:
+            key = next(iter(self._times))
+            times = self._times[key]
+            if len(self._times) <= self._most_keys and times and times[-1] > now - self._window_s:
+                return
+            del self._times[key]

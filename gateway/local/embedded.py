@@ -1,0 +1,112 @@
+"""Which embedded servers a configuration asks for, and their addresses.
+
+The language model is started with the gateway; the OCR engine at its first use. One that is not installed, or turned
+off, still has its place in the model table: using it says what to install. Knows no service and no interface.
+"""
+
+import asyncio
+import importlib.util
+import logging
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from gateway import logs
+from gateway.config import Config
+from gateway.errors import EngineMissing, GatewayError
+from gateway.local import llm_server
+from gateway.local.process import ChildServer, free_port, gateway_command
+
+TEXT_MODEL, OCR_MODEL = "SvcLLM", "SvcOCR"
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedUpstream:
+    """Where an embedded server answers. `wake` starts it at need and waits; it raises EngineMissing, or
+    UpstreamUnavailable while it is not ready. `fingerprint` is its `system_fingerprint`."""
+
+    base_url: str
+    model: str
+    wake: Callable[[], Awaitable[None]]
+    fingerprint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """The embedded upstreams a gateway has; None where an own upstream is configured or the engine is turned off."""
+
+    llm: EmbeddedUpstream | None = None
+    ocr: EmbeddedUpstream | None = None
+
+
+class EmbeddedServers:
+    """The children of one gateway."""
+
+    def __init__(self, config: Config, python: str = sys.executable) -> None:
+        own = {model.name for model in config.models if model.upstreams}
+        self._children: dict[str, ChildServer] = {}
+        self._python = python
+        llm = ocr = None
+        if config.local_llm.enabled and TEXT_MODEL not in own:
+            llm = self._llm(config)
+        if config.local_ocr.enabled and OCR_MODEL not in own:
+            ocr = self._ocr(config)
+        self.upstreams = Embedded(llm, ocr)
+
+    def start(self) -> None:
+        """Start what is wanted from the beginning: the language model."""
+        if (child := self._children.get("llm")) is not None:
+            child.start()
+
+    def waiting(self) -> list[str]:
+        """Names of children that were started and do not answer yet."""
+        return [child.name for child in self._children.values() if child.is_started and not child.is_ready]
+
+    def pids(self) -> dict[str, int]:
+        return {name: child.pid for name, child in self._children.items() if child.pid is not None}
+
+    async def wait_ready(self) -> None:
+        """Wait for what was started. Raises UpstreamUnavailable."""
+        await asyncio.gather(*(child.ensure_ready() for child in self._children.values() if child.is_started))
+
+    async def close(self) -> None:
+        await asyncio.gather(*(child.close() for child in self._children.values()))
+
+    def _llm(self, config: Config) -> EmbeddedUpstream:
+        settings = config.local_llm
+        if not llm_server.is_installed() and not settings.model:
+            return _missing("llm")
+        options = ["--threads", str(settings.threads)]
+        fingerprint = ""
+        try:
+            model = config.state_dir / settings.model if settings.model else llm_server.packaged_model()
+            options += ["--model", str(model)]
+            fingerprint = llm_server.fingerprint(model)
+        except (GatewayError, OSError) as error:
+            logs.event("engine_broken", level=logging.ERROR, engine="llm", error=logs.failure(error))
+        return self._child("llm", settings.port, options, fingerprint)
+
+    def _ocr(self, config: Config) -> EmbeddedUpstream:
+        if importlib.util.find_spec("rapidocr") is None:
+            return _missing("ocr")
+        return self._child("ocr", config.local_ocr.port, ["--threads", str(config.local_ocr.threads)], "")
+
+    def _child(self, name: str, port: int, options: list[str], fingerprint: str) -> EmbeddedUpstream:
+        port = port or free_port()
+        child = ChildServer(gateway_command(self._python, name, port, options))
+        self._children[name] = child
+        return EmbeddedUpstream(f"http://127.0.0.1:{port}/v1", f"embedded-{name}", child.ensure_ready, fingerprint)
+
+
+def _missing(extra: str) -> EmbeddedUpstream:
+    logs.event("engine_missing", engine=extra, install=f"make install EXTRAS={extra}")
+
+    async def refuse() -> None:
+        raise EngineMissing(f"the embedded {extra} engine is not installed: make install EXTRAS={extra}")
+
+    return EmbeddedUpstream("http://127.0.0.1:9/v1", f"embedded-{extra}", refuse)
+
+
+def dev_key_path(state_dir: Path) -> Path:
+    return state_dir / "dev-key"

@@ -1,0 +1,33 @@
+"""Talking to systemd: readiness, status and signs of life, as datagrams (sd_notify(3), read 2026-11-21).
+
+Every function does nothing where there is no socket to talk to.
+"""
+
+import contextlib
+import socket
+
+
+class Notifier:
+    """`address` is $NOTIFY_SOCKET: a path, or a name in the abstract namespace when it starts with '@'."""
+
+    def __init__(self, address: str) -> None:
+        self._address = "\0" + address[1:] if address.startswith("@") else address
+
+    def ready(self, status: str) -> None:
+        self._send(f"READY=1\nSTATUS={status}")
+
+    def status(self, status: str) -> None:
+        self._send(f"STATUS={status}")
+
+    def stopping(self) -> None:
+        self._send("STOPPING=1\nSTATUS=draining")
+
+    def alive(self) -> None:
+        self._send("WATCHDOG=1")
+
+    def _send(self, text: str) -> None:
+        if not self._address:
+            return
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
+            sock.setblocking(False)
+            sock.sendto(text.encode(), self._address)

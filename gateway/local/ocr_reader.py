@@ -1,0 +1,167 @@
+"""Finds and reads lines of text: RapidOCR's detector and recogniser, fed with crops of our own.
+
+The models are files inside the installed `rapidocr` wheel, named by path, so nothing is looked up or downloaded. The
+wheel's direction classifier stays off: it turns long lines upside down. A reader belongs to one thread.
+Sources: rapidocr 3.10 (Apache-2.0), PP-OCRv6 models in its wheel, read 2026-11-21.
+"""
+
+import hashlib
+import importlib.util
+import math
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from gateway.errors import EngineMissing
+from gateway.local.ocr_extra import MISSING, rapidocr, vision
+from gateway.local.ocr_types import Line, Rect, Word
+
+DETECTOR = "PP-OCRv6_det_small.onnx"
+RECOGNISER = "PP-OCRv6_rec_small.onnx"
+DETECT_PIXELS = 1_300_000
+DETECT_SIDE = 736
+"""The detector sees small pages enlarged until their shorter side has this length, as it was trained."""
+MAX_ENLARGED = 4
+PAD = 32
+MIN_SCORE = 0.5
+MIN_CROP_WIDTH = 48
+"""In the recogniser's pixels, at a height of 48: crops narrower than this are padded."""
+TALL = 1.5
+"""A crop at least this much taller than wide is a line that runs downwards."""
+
+
+def model_file(package: str, name: str) -> Path:
+    """A model file inside an installed package, found without importing it. Raises EngineMissing."""
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None:
+        raise EngineMissing(MISSING)
+    path = Path(spec.origin).parent / "models" / name
+    if not path.is_file():
+        raise EngineMissing(f"The installed {package} holds no model {name}: install the version of the lock file.")
+    return path
+
+
+def digest_of(paths: list[Path]) -> str:
+    """Twelve hex digits that change when a model does."""
+    digest = hashlib.sha256()
+    for path in paths:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+class LineReader:
+    """`detect` gives the lines' places, `read` one line's text, score and words."""
+
+    def __init__(self, threads: int) -> None:
+        self._cv2, self._numpy = vision()
+        engine = rapidocr()
+        self._cv2.setNumThreads(threads)
+        detector, recogniser = model_file("rapidocr", DETECTOR), model_file("rapidocr", RECOGNISER)
+        self.digest = digest_of([detector, recogniser])
+        shared = {"Global.use_cls": False, "Global.return_word_box": True, "Global.log_level": "critical"}
+        width = "EngineConfig.onnxruntime.intra_op_num_threads"
+        # One network over a whole page gains from threads inside; many small crops gain from running side by side.
+        self._detector = engine(
+            params={**shared, width: threads, "Det.model_path": str(detector), "Det.limit_side_len": PAD}
+        )._load_det_model()
+        self._recogniser = engine(
+            params={**shared, width: 1, "Rec.model_path": str(recogniser), "Rec.rec_img_shape": [3, 48, MIN_CROP_WIDTH]}
+        )
+        self._recogniser._load_rec_model()
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="ocr-read")
+
+    def close(self) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def detect(self, pixels: Any) -> list[Line]:
+        """The places of the lines, unread, top to bottom."""
+        height, width = pixels.shape[:2]
+        wanted = min(MAX_ENLARGED, max(1.0, DETECT_SIDE / min(width, height)))
+        scale = min(wanted, math.sqrt(DETECT_PIXELS / (width * height)))
+        seen = pixels
+        if scale != 1:
+            size = (max(PAD, round(width * scale)), max(PAD, round(height * scale)))
+            method = self._cv2.INTER_AREA if scale < 1 else self._cv2.INTER_CUBIC
+            seen = self._cv2.resize(pixels, size, interpolation=method)
+        scale_x, scale_y = width / seen.shape[1], height / seen.shape[0]
+        # Text that touches the edge is found only with some ground around it.
+        seen = self._cv2.copyMakeBorder(seen, PAD, PAD, PAD, PAD, self._cv2.BORDER_REPLICATE)
+        found = self._detector(seen).boxes
+        lines = []
+        for quad in [] if found is None else found.tolist():
+            points = tuple((_within((x - PAD) * scale_x, width), _within((y - PAD) * scale_y, height)) for x, y in quad)
+            line = Line(rect=_around(points), quad=points)
+            if line.rect.width >= 2 and line.rect.height >= 2:
+                lines.append(line)
+        return lines
+
+    def read_all(self, pixels: Any, lines: list[Line], *, upside_down: bool = False) -> list[Line]:
+        """The lines with their text, in the same order."""
+        return list(
+            self._pool.map(lambda line: line if line.text else self.read(pixels, line, upside_down=upside_down), lines)
+        )
+
+    def read(self, pixels: Any, line: Line, *, upside_down: bool = False) -> Line:
+        """The line with its text; its text is empty when there is none worth showing."""
+        crop, downwards = self._crop(pixels, line)
+        if upside_down:
+            crop = crop[::-1, ::-1]
+        result = self._recogniser.recognize_txt([crop])
+        text, score, info = result.txts[0], float(result.scores[0]), result.word_results[0]
+        if score < MIN_SCORE or not text.strip():
+            return replace(line, text="", score=score)
+        words = _words(text, info, line, downwards)
+        return replace(line, text=text.strip(), score=score, words=words)
+
+    def _crop(self, pixels: Any, line: Line) -> tuple[Any, bool]:
+        numpy = self._numpy
+        top_left, top_right, bottom_right, bottom_left = line.quad
+        width = max(2, int(max(math.dist(top_left, top_right), math.dist(bottom_left, bottom_right))))
+        height = max(2, int(max(math.dist(top_left, bottom_left), math.dist(top_right, bottom_right))))
+        corners = numpy.float32([[0, 0], [width, 0], [width, height], [0, height]])
+        warp = self._cv2.getPerspectiveTransform(numpy.float32(line.quad), corners)
+        crop = self._cv2.warpPerspective(
+            pixels, warp, (width, height), flags=self._cv2.INTER_CUBIC, borderMode=self._cv2.BORDER_REPLICATE
+        )
+        downwards = height >= TALL * width
+        return (numpy.ascontiguousarray(numpy.rot90(crop)) if downwards else crop), downwards
+
+
+def _within(value: float, limit: float) -> float:
+    return min(max(0.0, value), float(limit))
+
+
+def _around(points: tuple[tuple[float, float], ...]) -> Rect:
+    xs, ys = [x for x, _ in points], [y for _, y in points]
+    return Rect(min(xs), min(ys), max(xs), max(ys))
+
+
+def _words(text: str, info: Any, line: Line, downwards: bool) -> tuple[Word, ...]:
+    """Words by the spaces of the text, each bounded half-way to its neighbours (the ink is looked for later)."""
+    columns = [column for group in info.word_cols for column in group]
+    characters = [character for character in text if not character.isspace()]
+    if len(columns) != len(characters) or not info.line_txt_len:
+        return (Word(text.strip(), line.rect),)
+    centers = [min(1.0, (column + 0.5) / info.line_txt_len) for column in columns]
+    words, position = [], 0
+    for word in text.split():
+        last = position + len(word) - 1
+        left = (centers[position - 1] + centers[position]) / 2 if position else 0.0
+        right = (centers[last] + centers[last + 1]) / 2 if last + 1 < len(centers) else 1.0
+        words.append(Word(word, _slice(line, left, right, downwards)))
+        position = last + 1
+    return tuple(words)
+
+
+def _slice(line: Line, left: float, right: float, downwards: bool) -> Rect:
+    """The part of a line's quad between two fractions of its reading direction."""
+    top_left, top_right, bottom_right, bottom_left = line.quad
+    first, second = (top_left, bottom_left), (top_right, bottom_right)
+    if downwards:
+        first, second = (top_left, top_right), (bottom_left, bottom_right)
+    points = []
+    for start, end in zip(first, second, strict=True):
+        for share in (left, right):
+            points.append((start[0] + (end[0] - start[0]) * share, start[1] + (end[1] - start[1]) * share))
+    return _around(tuple(points))

@@ -1,0 +1,117 @@
+"""Regions the layout model does not see: tables without rules, by how their lines stand, and pictures, by their pixels.
+
+`complete` puts all sources together: ruled nets, aligned columns, the model, pictures; the surer one wins where two
+claim a place.
+"""
+
+from statistics import median
+from typing import Any
+
+from gateway.local.layout import rows_of
+from gateway.local.ocr_extra import vision
+from gateway.local.ocr_types import Line, Rect, Region, hull
+
+MIN_TABLE_ROWS = 3
+MIN_TABLE_COLUMNS = 3
+MAX_ROW_GAP = 2.6
+MAX_COLUMN_WIDTH = 14
+"""Of a table's middle column, in line heights: the columns of running text are wider."""
+MAX_LINE_HEIGHT_RATIO = 5
+MIN_PICTURE_SHARE = 0.012
+MIN_PICTURE_FILL = 0.6
+BACKGROUND_STEP = 28
+
+
+def complete(seen: list[Region], ruled: list[Rect], lines: list[Line], pixels: Any) -> list[Region]:
+    """All regions of a page, none of which lies mostly in another."""
+    tables = [Region("table", rect, 1.0) for rect in ruled]
+    for rect in aligned_tables([line for line in lines if not _inside(line.rect, ruled)]):
+        model = [region.rect for region in seen if region.label == "table" and region.rect.overlap(rect) > 0]
+        tables.append(Region("table", hull([rect, *model]), 0.9))
+    kept = tables + [region for region in seen if not _inside(region.rect, [table.rect for table in tables], 0.5)]
+    lines = plausible(lines)
+    figures = [region.rect for region in kept if region.label in ("figure", "table")]
+    pictures = [rect for rect in picture_areas(pixels, lines) if not _touches(rect, figures)]
+    kept = [region for region in kept if not _inside(region.rect, pictures, 0.6)]
+    return kept + [Region("figure", rect, 0.8) for rect in pictures]
+
+
+def _inside(rect: Rect, others: list[Rect], share: float = 0.5) -> bool:
+    return any(rect.share_in(other) > share for other in others)
+
+
+def _touches(rect: Rect, others: list[Rect]) -> bool:
+    return any(rect.overlap(other) > 0.3 * min(rect.area, other.area) for other in others)
+
+
+def plausible(lines: list[Line]) -> list[Line]:
+    """Without what the detector takes for a giant letter: a picture is no line of text."""
+    usual = median([line.rect.height for line in lines] or [0.0])
+    return [line for line in lines if line.rect.height <= MAX_LINE_HEIGHT_RATIO * usual]
+
+
+# --- tables without rules ---------------------------------------------------------------------------------------------
+
+
+def aligned_tables(lines: list[Line]) -> list[Rect]:
+    """Runs of rows whose pieces stand in three columns or more."""
+    rects = [line.rect for line in lines]
+    rows = [[rects[i] for i in row] for row in rows_of(rects, range(len(rects)))]
+    runs: list[list[list[Rect]]] = [[]]
+    for row in rows:
+        if len(row) < 2 or (runs[-1] and not _follows(runs[-1][-1], row)):
+            runs.append([])
+        if len(row) >= 2:
+            runs[-1].append(row)
+    return [hull([rect for row in run for rect in row]) for run in runs if _is_table(run)]
+
+
+def _follows(above: list[Rect], below: list[Rect]) -> bool:
+    upper, lower = hull(above), hull(below)
+    height = median(rect.height for rect in [*above, *below])
+    return lower.y1 - upper.y2 <= MAX_ROW_GAP * height
+
+
+def _is_table(run: list[list[Rect]]) -> bool:
+    if len(run) < MIN_TABLE_ROWS or sum(len(row) >= MIN_TABLE_COLUMNS for row in run) < 0.6 * len(run):
+        return False
+    rects = [rect for row in run for rect in row]
+    height = median(rect.height for rect in rects)
+    columns: list[Rect] = []
+    for rect in sorted(rects, key=lambda rect: rect.x1):
+        if columns and rect.x1 < columns[-1].x2 + 0.4 * height:
+            columns[-1] = columns[-1].union(rect)
+        else:
+            columns.append(rect)
+    if len(columns) < MIN_TABLE_COLUMNS:
+        return False
+    filled = [sum(any(rect.overlap(column) for rect in row) for row in run) for column in columns]
+    full_columns = sum(count >= 0.6 * len(run) for count in filled)
+    return full_columns >= MIN_TABLE_COLUMNS and median(c.width for c in columns) <= MAX_COLUMN_WIDTH * height
+
+
+# --- pictures ---------------------------------------------------------------------------------------------------------
+
+
+def picture_areas(pixels: Any, lines: list[Line]) -> list[Rect]:
+    """Solid areas that differ from the page's ground and hold hardly any text."""
+    cv2, numpy = vision()
+    height, width = pixels.shape[:2]
+    factor = max(1, round(max(height, width) / 500))
+    small = cv2.resize(pixels, (max(1, width // factor), max(1, height // factor)), interpolation=cv2.INTER_AREA)
+    ground = numpy.median(small.reshape(-1, 3), axis=0)
+    ink = (numpy.abs(small.astype(numpy.int16) - ground).max(axis=2) > BACKGROUND_STEP).astype(numpy.uint8)
+    for line in lines:
+        left, top, right, bottom = (round(value / factor) for value in line.rect)
+        ink[max(0, top) : bottom + 1, max(0, left) : right + 1] = 0
+    ink = cv2.morphologyEx(ink, cv2.MORPH_CLOSE, numpy.ones((5, 5), numpy.uint8))
+    ink = cv2.morphologyEx(ink, cv2.MORPH_OPEN, numpy.ones((9, 9), numpy.uint8))
+    count, _, stats, _ = cv2.connectedComponentsWithStats(ink, connectivity=8)
+    found = []
+    for left, top, part_width, part_height, area in stats[1:count].tolist():
+        if area < MIN_PICTURE_SHARE * ink.size or area < MIN_PICTURE_FILL * part_width * part_height:
+            continue
+        rect = Rect(left * factor, top * factor, (left + part_width) * factor, (top + part_height) * factor)
+        if sum(line.rect.overlap(rect) for line in lines) < 0.25 * rect.area:
+            found.append(rect)
+    return found

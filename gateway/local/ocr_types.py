@@ -1,0 +1,116 @@
+"""What the stages of the embedded OCR engine hand to each other. Pixel coordinates of the working page, floats."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+class Rect(NamedTuple):
+    """An upright rectangle: left, top, right, bottom; right and bottom lie outside."""
+
+    x1: float
+    y1: float
+    x2: float
+    y2: float
+
+    @property
+    def width(self) -> float:
+        return self.x2 - self.x1
+
+    @property
+    def height(self) -> float:
+        return self.y2 - self.y1
+
+    @property
+    def area(self) -> float:
+        return max(0.0, self.width) * max(0.0, self.height)
+
+    @property
+    def center_x(self) -> float:
+        return (self.x1 + self.x2) / 2
+
+    @property
+    def center_y(self) -> float:
+        return (self.y1 + self.y2) / 2
+
+    def overlap(self, other: "Rect") -> float:
+        """The area both share."""
+        width = min(self.x2, other.x2) - max(self.x1, other.x1)
+        height = min(self.y2, other.y2) - max(self.y1, other.y1)
+        return max(0.0, width) * max(0.0, height)
+
+    def share_in(self, other: "Rect") -> float:
+        """How much of this lies in the other, 0..1."""
+        return self.overlap(other) / self.area if self.area > 0 else 0.0
+
+    def union(self, other: "Rect") -> "Rect":
+        return Rect(min(self.x1, other.x1), min(self.y1, other.y1), max(self.x2, other.x2), max(self.y2, other.y2))
+
+
+def hull(rects: "list[Rect]") -> Rect:
+    """The smallest rectangle around all of them (at least one)."""
+    return Rect(
+        min(rect.x1 for rect in rects),
+        min(rect.y1 for rect in rects),
+        max(rect.x2 for rect in rects),
+        max(rect.y2 for rect in rects),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    text: str
+    rect: Rect
+
+
+@dataclass(slots=True)
+class Line:
+    """One run of text on one line. `text` and `words` are empty until it has been recognised.
+
+    `size` is the height of its small letters in pixels, `weight` how black they are (0..1); 0 until measured.
+    """
+
+    rect: Rect
+    quad: tuple[tuple[float, float], ...] = ()
+    text: str = ""
+    score: float = 0.0
+    words: tuple[Word, ...] = ()
+    size: float = 0.0
+    weight: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """What the layout model sees: `text title figure figure_caption table table_caption header footer reference …`."""
+
+    label: str
+    rect: Rect
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A table cell and the grid positions it covers (row and column of its top left, and spans)."""
+
+    row: int
+    column: int
+    text: str
+    row_span: int = 1
+    column_span: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    row_count: int
+    column_count: int
+    cells: tuple[Cell, ...]
+
+
+@dataclass(slots=True)
+class PageBlock:
+    """A block of the page in reading order: `label` is text, title, table or image; `level` 1.. for titles."""
+
+    label: str
+    rect: Rect
+    lines: list[Line] = field(default_factory=list)
+    level: int = 0
+    table: Table | None = None

@@ -1,0 +1,108 @@
+"""The process that does the pixel work, one image at a time, for `ocr_server`.
+
+It is apart so that an image that crashes a decoder, eats memory or never ends costs its own request only: the server
+restarts this process and goes on with the queue. Protocol, ours: standard input carries jobs, a JSON line
+`{"id", "prompt", "size"}` followed by `size` bytes of image, or `{"cancel": id}`; standard output carries JSON lines
+`{"hello": fingerprint}` once loaded, then for a job `{"id", "piece"}`…, ended by `{"id", "done": true}` or
+`{"id", "error": {status, code, message}}`. Ends when its input does.
+"""
+
+import os
+import queue
+import resource
+import sys
+import threading
+from typing import BinaryIO
+
+import orjson
+
+from gateway.errors import GatewayError
+from gateway.local.ocr_engine import OcrEngine
+from gateway.model import Json
+
+MAX_MEMORY_BYTES = 2_600_000_000
+"""Of private memory (RLIMIT_DATA): an image that needs more fails alone."""
+
+
+class Jobs:
+    """Jobs as they arrive on the input, and which of them have been given up."""
+
+    def __init__(self, source: BinaryIO) -> None:
+        self._source = source
+        self._waiting: queue.SimpleQueue[tuple[Json, bytes] | None] = queue.SimpleQueue()
+        self._cancelled: set[int] = set()
+        threading.Thread(target=self._receive, daemon=True).start()
+
+    def take(self) -> tuple[Json, bytes] | None:
+        """The next job; None when the input has ended."""
+        return self._waiting.get()
+
+    def is_cancelled(self, job_id: int) -> bool:
+        return job_id in self._cancelled
+
+    def forget(self, job_id: int) -> None:
+        self._cancelled.discard(job_id)
+
+    def _receive(self) -> None:
+        while line := self._source.readline():
+            message = orjson.loads(line)
+            if "cancel" in message:
+                self._cancelled.add(message["cancel"])
+            else:
+                self._waiting.put((message, self._source.read(message["size"])))
+        # The server is gone: nobody reads what is under way.
+        os._exit(0)
+
+
+def main(threads: int) -> None:
+    """Serve jobs until the input ends."""
+    resource.setrlimit(resource.RLIMIT_DATA, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
+    # Libraries may print: what they print must not end up in the protocol.
+    out = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)
+    engine = OcrEngine(threads)
+    jobs = Jobs(sys.stdin.buffer)
+    try:
+        engine.load()
+    except GatewayError as error:
+        _send(out, {"failed": _error_fields(error)})
+        return
+    _send(out, {"hello": engine.fingerprint})
+    while (job := jobs.take()) is not None:
+        run_job(engine, jobs, out, *job)
+
+
+def run_job(engine: OcrEngine, jobs: Jobs, out: BinaryIO, job: Json, data: bytes) -> None:
+    job_id: int = job["id"]
+    end: Json = {"id": job_id, "done": True}
+    try:
+        for piece in engine.answer(data, job["prompt"]):
+            if jobs.is_cancelled(job_id):
+                break
+            _send(out, {"id": job_id, "piece": piece})
+    except GatewayError as error:
+        end = {"id": job_id, "error": _error_fields(error)}
+    except MemoryError:
+        end = {"id": job_id, "error": _failed("Reading this image takes more memory than allowed.")}
+    except Exception as error:
+        # Native libraries raise their own kinds; the kind is told, never the text, which may hold pixels or paths.
+        sys.stderr.write(f"ocr job failed: {type(error).__name__}\n")
+        end = {"id": job_id, "error": _failed("The OCR engine could not read this image.")}
+    jobs.forget(job_id)
+    _send(out, end)
+
+
+def _error_fields(error: GatewayError) -> Json:
+    return {"status": error.status, "code": error.code, "type": error.type, "message": error.message}
+
+
+def _failed(message: str) -> Json:
+    return {"status": 500, "code": "ocr_failed", "type": "server_error", "message": message}
+
+
+def _send(out: BinaryIO, message: Json) -> None:
+    out.write(orjson.dumps(message) + b"\n")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

@@ -1,0 +1,183 @@
+"""From a body's bytes to the answers of its messages: read, prepared, run, whole or as events.
+
+Runs the members of a batch side by side, reports progress, ends what is cancelled. Knows HTTP only by the few headers
+MCP gives a meaning (`RpcHeaders`) and by the status hints of faults; makes no text of outcomes: `wire` renders them.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Hashable
+from dataclasses import dataclass
+
+from gateway import logs
+from gateway.errors import GatewayError, InvalidRequest, RateLimited, UpstreamTimeout
+from gateway.model import Account, EventStream, Json, Progress, WebCall
+from gateway.rpc import envelope, revisions
+from gateway.rpc.mcp import McpMethods, is_structured
+from gateway.rpc.progress import AnswerStream, Meter
+from gateway.rpc.revisions import RpcHeaders
+from gateway.rpc.running import RunningCalls
+from gateway.rpc.tools import Tool, WebTools, tool_table
+from gateway.wire.websearch import (
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    Exchange,
+    Message,
+    RpcFault,
+    ToolCall,
+    ToolOutcome,
+    error_response,
+    failed,
+    response,
+    succeeded,
+)
+
+REQUEST_CANCELLED = -32800
+_SIDE_BY_SIDE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class RpcCaller:
+    """Who asks. `owner` is the key id; `client` tells apart the clients of one key as far as can be seen.
+
+    `charge` takes one call from the key's minute and raises RateLimited.
+    """
+
+    owner: str
+    client: Hashable
+    request_id: str
+    charge: Callable[[], Awaitable[None]]
+    account: Account
+
+
+class Dispatcher:
+    """`longest_call_s` is a backstop: tools have shorter budgets of their own."""
+
+    def __init__(self, service: WebTools, running: RunningCalls, longest_call_s: float = 180) -> None:
+        self._tools = tool_table(service)
+        self._methods = McpMethods(self._tools)
+        self._envelope = envelope.Envelope()
+        self._running = running
+        self._longest_call_s = longest_call_s
+
+    def check(self, raw: bytes, headers: RpcHeaders) -> Exchange:
+        """A body's messages, each with its result, its call or its fault. Raises RpcFault: all of it is refused."""
+        messages, is_batch = self._envelope.messages(envelope.decode(raw))
+        revision = revisions.choose(headers, messages, is_batch)
+        if not messages and not is_batch and revision in revisions.MODERN:
+            raise RpcFault(INVALID_REQUEST, f"Revision {revision} takes no responses from clients")
+        for message in messages:
+            self._methods.prepare(message, revision, is_batch=is_batch)
+            if message.fault is not None and not is_batch and message.fault.status != 200:
+                raise message.fault
+        return Exchange(messages, revision, is_batch, headers.takes_json, headers.takes_events)
+
+    def notify(self, exchange: Exchange, caller: RpcCaller) -> None:
+        """Act on the body's notifications; nothing is answered to them."""
+        for message in exchange.messages:
+            if message.method == "notifications/cancelled" and not message.is_request:
+                meant = message.params.get("requestId")
+                if type(meant) is str or type(meant) is int:
+                    self._running.cancel((caller.client, type(meant), meant))
+
+    async def answer(self, exchange: Exchange, caller: RpcCaller) -> Json | list[Json]:
+        """The answer to a body with requests: a message, or a list of them for a batch, in order; not yet rendered.
+
+        Raises RateLimited when a single call is over the limit.
+        """
+        asked = exchange.answered
+        if not exchange.is_batch:
+            return await self._answer(asked[0], exchange, caller, None)
+        turn = asyncio.Semaphore(_SIDE_BY_SIDE)
+
+        async def member(message: Message) -> Json:
+            async with turn:
+                return await self._answer(message, exchange, caller, None)
+
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(member(message)) for message in asked]
+        return [task.result() for task in tasks]
+
+    def events(self, exchange: Exchange, caller: RpcCaller) -> EventStream:
+        """The same as a stream: progress notifications, and each answer when it is there."""
+        with_text = exchange.revision >= revisions.PROGRESS_MESSAGES_SINCE
+        return AnswerStream(
+            exchange.answered, lambda message, meter: self._answer(message, exchange, caller, meter), with_text
+        ).events()
+
+    async def _answer(self, message: Message, exchange: Exchange, caller: RpcCaller, meter: Meter | None) -> Json:
+        if message.fault is not None:
+            return error_response(message.fault)
+        if message.call is None:
+            return response(message.call_id, message.result or {})
+        return await self._call(message, message.call, exchange, _Run(caller, meter))
+
+    async def _call(self, message: Message, call: ToolCall, exchange: Exchange, run: "_Run") -> Json:
+        tool, caller = self._tools[call.tool], run.caller
+        caller.account.tool = "batch" if exchange.is_batch else call.tool
+        with self._running.entered((caller.client, type(message.call_id), message.call_id)) as running:
+            try:
+                await caller.charge()
+                outcome = succeeded(await self._run(tool, call, run))
+            except RateLimited as error:
+                if not exchange.is_batch:
+                    raise  # the whole request is over the limit: a status the client's HTTP layer understands
+                outcome = failed(error)
+            except GatewayError as error:
+                caller.account.outcome = "tool_error"
+                outcome = failed(error)
+            except asyncio.CancelledError:
+                if not running.take_back():
+                    raise
+                caller.account.outcome = "cancelled"
+                return _fault(REQUEST_CANCELLED, "Cancelled by the client", message)
+            except Exception as error:
+                self._log(error, caller)
+                return _fault(INTERNAL_ERROR, "The gateway failed on this call; its log has the details", message)
+        return ToolOutcome(
+            outcome,
+            call_id=message.call_id,
+            structured=is_structured(exchange.revision),
+            extra=self._methods.result_members(exchange.revision),
+            from_web=tool.from_web,
+        )
+
+    async def _run(self, tool: Tool, call: ToolCall, run: "_Run") -> Json:
+        if call.error is not None:
+            raise call.error
+        if masked := call.masked():
+            _refuse_misfits(tool, call, masked)
+        patient = call.progress_token is not None
+        progress = Progress(run.meter.changed) if run.meter is not None and patient else None
+        web_call = WebCall(run.caller.owner, run.caller.request_id, patient, progress)
+        try:
+            async with asyncio.timeout(self._longest_call_s) as limit:
+                return await tool.run(call.arguments, web_call)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise UpstreamTimeout(f"{tool.name} did not end within {self._longest_call_s:g} s") from None
+
+    def _log(self, error: Exception, caller: RpcCaller) -> None:
+        caller.account.outcome = "failed"
+        logs.event("unexpected", level=logging.ERROR, request_id=caller.request_id, error=logs.failure(error))
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    caller: RpcCaller
+    meter: Meter | None
+
+
+def _refuse_misfits(tool: Tool, call: ToolCall, masked: list[str]) -> None:
+    """Masked arguments are checked again: a date or a country may no longer be one."""
+    error = tool.arguments.check(call.arguments)
+    if error is not None:
+        shown = ", ".join(masked[:8])
+        raise InvalidRequest(
+            f"{error.message}. Sensitive values were masked in: {shown}", param=error.param, code="content_filter"
+        )
+
+
+def _fault(code: int, text: str, message: Message) -> Json:
+    return error_response(RpcFault(code, text, status=200, call_id=message.call_id))

@@ -1,0 +1,95 @@
+"""The JSON-RPC 2.0 envelope: bytes to messages, or a fault that says what is wrong with them.
+
+Decides what is a message and what kind; knows no method. Every fault carries the id when one could be read.
+Source: jsonrpc.org/specification and the MCP revisions' "Overview: Messages", read 2026-11-21. Of duplicate keys the
+last counts. Numbers outside 64 bits reach us as floats, so such ids are refused, not changed.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+
+from gateway import schemas
+from gateway.wire.websearch import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, Message, RequestId, RpcFault
+
+MAX_DEPTH = 100
+MAX_MEMBERS = 50
+
+
+class Envelope:
+    """Reads bodies; holds the compiled schema of a message."""
+
+    def __init__(self) -> None:
+        self._checker = schemas.Checker(schemas.load("jsonrpc"))
+
+    def messages(self, value: Any) -> tuple[list[Message], bool]:
+        """The messages of a decoded body and whether it is a batch; posted responses are left out.
+
+        Raises RpcFault when a single message is malformed or a batch is empty or too long; a malformed member of a
+        batch becomes a message with a fault.
+        """
+        if not isinstance(value, list):
+            message = self._message(value)
+            return ([] if message is None else [message]), False
+        if not value:
+            raise RpcFault(INVALID_REQUEST, "An empty batch asks for nothing")
+        if len(value) > MAX_MEMBERS:
+            raise RpcFault(INVALID_REQUEST, f"A batch holds at most {MAX_MEMBERS} messages; this one has {len(value)}")
+        members = (self._member(item) for item in value)
+        return [member for member in members if member is not None], True
+
+    def _member(self, value: Any) -> Message | None:
+        try:
+            return self._message(value)
+        except RpcFault as fault:
+            return Message(method="", call_id=fault.call_id, fault=fault)
+
+    def _message(self, value: Any) -> Message | None:
+        if type(value) is not dict:
+            raise RpcFault(INVALID_REQUEST, "A JSON-RPC message is an object")
+        call_id = _readable_id(value)
+        if problems := self._checker.check(value):
+            raise RpcFault(INVALID_REQUEST, "; ".join(map(str, problems)), call_id=call_id)
+        if type(value.get("id")) is float:
+            raise RpcFault(INVALID_REQUEST, "id: must be a string or an integer of at most 64 bits")
+        if "method" not in value:
+            if "id" in value and ("result" in value) != ("error" in value):
+                return None
+            raise RpcFault(INVALID_REQUEST, "method: is required", call_id=call_id)
+        message = Message(value["method"], call_id, is_request="id" in value)
+        params = value.get("params")
+        if type(params) is list:
+            message.fault = RpcFault(INVALID_PARAMS, "params: must be an object", status=200, call_id=call_id)
+        elif params is not None:
+            message.params = params
+        return message
+
+
+def decode(raw: bytes) -> Any:
+    """The JSON value of a body. Raises RpcFault -32700: not UTF-8, not JSON, NaN, or nested too deeply."""
+    try:
+        value = orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        place = f" (line {error.lineno}, column {error.colno})" if raw else ""
+        raise RpcFault(PARSE_ERROR, f"The body is not valid JSON in UTF-8: {error.msg}{place}") from None
+    if raw.count(b"{") + raw.count(b"[") > MAX_DEPTH and _is_deeper(value, MAX_DEPTH):
+        raise RpcFault(PARSE_ERROR, f"The body is nested more than {MAX_DEPTH} levels deep")
+    return value
+
+
+def _readable_id(value: dict[str, Any]) -> RequestId:
+    found = value.get("id")
+    return found if type(found) is str or type(found) is int else None
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    layer = _children([value])
+    while layer and levels:
+        levels -= 1
+        layer = _children(child for item in layer for child in (item.values() if type(item) is dict else item))
+    return bool(layer)
+
+
+def _children(values: Iterable[Any]) -> list[Any]:
+    return [value for value in values if type(value) is dict or type(value) is list]

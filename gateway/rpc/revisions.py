@@ -1,0 +1,134 @@
+"""Which revision of MCP a request speaks, and the rules of HTTP headers that come with it.
+
+Four revisions shake hands with `initialize`; 2026-07-28 says everything with every request, in headers and in
+`params._meta`, and the two must agree. Nothing is kept between requests, so the header alone decides, and a request
+without one is read as 2025-03-26, as that revision says. Knows no method's meaning.
+Source: modelcontextprotocol.io, "Transports" and "Versioning" of all five revisions, read 2026-11-21.
+"""
+
+import base64
+import binascii
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gateway.model import Json
+from gateway.wire.websearch import INVALID_PARAMS, INVALID_REQUEST, Message, RequestId, RpcFault
+
+HANDSHAKE: tuple[str, ...] = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+MODERN: tuple[str, ...] = ("2026-07-28",)
+WITHOUT_HEADER = "2025-03-26"
+WITH_BATCHES = frozenset({"2024-11-05", "2025-03-26"})
+STRUCTURED_SINCE = "2025-06-18"
+PROGRESS_MESSAGES_SINCE = "2025-03-26"
+
+HEADER_MISMATCH = -32020
+UNSUPPORTED_VERSION = -32022
+
+META_VERSION = "io.modelcontextprotocol/protocolVersion"
+META_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
+META_CLIENT = "io.modelcontextprotocol/clientInfo"
+
+VERSION_HEADER, METHOD_HEADER, NAME_HEADER = "MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"
+MIRRORED = (VERSION_HEADER, METHOD_HEADER, NAME_HEADER)
+
+_SHOWN = 64
+
+
+@dataclass(frozen=True, slots=True)
+class RpcHeaders:
+    """The headers that matter here: each value, which of them came more than once, and what answers are taken."""
+
+    values: Mapping[str, str]
+    repeated: tuple[str, ...] = ()
+    takes_json: bool = True
+    takes_events: bool = False
+
+    def get(self, name: str) -> str | None:
+        value = self.values.get(name)
+        return None if value is None else value.strip(" \t")
+
+
+def negotiated(requested: str) -> str:
+    """What `initialize` agrees on: the revision asked for, else the newest that has a handshake."""
+    return requested if requested in HANDSHAKE else HANDSHAKE[-1]
+
+
+def choose(headers: RpcHeaders, messages: list[Message], is_batch: bool) -> str:
+    """The revision to answer by. Raises RpcFault (HTTP 400) when headers and body do not make a legal request."""
+    version = headers.get(VERSION_HEADER)
+    message = messages[0] if messages and not is_batch else None
+    meta = _meta(message)
+    if version in HANDSHAKE or version is None:
+        if version is None and message is not None and META_VERSION in meta:
+            raise RpcFault(HEADER_MISMATCH, f"The header {VERSION_HEADER} is missing", call_id=message.call_id)
+        revision = version or WITHOUT_HEADER
+        if is_batch and revision not in WITH_BATCHES:
+            raise RpcFault(INVALID_REQUEST, f"Revision {revision} has no batches: send one message a request")
+        return revision
+    if message is not None and message.method == "initialize" and META_VERSION not in meta:
+        return HANDSHAKE[-1]  # a handshake needs no header, so a strange one does not spoil it
+    call_id = message.call_id if message is not None else None
+    if message is None or not message.is_request or not (version in MODERN or META_VERSION in meta):
+        _require_supported(version, call_id)
+    if is_batch:
+        raise RpcFault(INVALID_REQUEST, f"Revision {version} has no batches: send one message a request")
+    if message is not None and message.is_request:
+        _require_meta(meta, call_id)
+        _require_agreement(headers, message, meta)
+        _require_supported(version, call_id)
+    return version
+
+
+def _meta(message: Message | None) -> Json:
+    meta = message.params.get("_meta") if message is not None else None
+    return meta if isinstance(meta, dict) else {}
+
+
+def _require_supported(version: str, call_id: RequestId) -> None:
+    if version not in MODERN:
+        data = {"supported": list(MODERN), "requested": _printable(version)}
+        message = (
+            f"Unsupported protocol version; supported: {', '.join(MODERN)}, and by initialize {', '.join(HANDSHAKE)}"
+        )
+        raise RpcFault(UNSUPPORTED_VERSION, message, call_id=call_id, data=data)
+
+
+def _require_meta(meta: Json, call_id: RequestId) -> None:
+    for key, kind, word in ((META_VERSION, str, "a string"), (META_CAPABILITIES, dict, "an object")):
+        if not isinstance(meta.get(key), kind):
+            raise RpcFault(INVALID_PARAMS, f'params._meta["{key}"]: must be {word}', call_id=call_id)
+    if not isinstance(meta.get(META_CLIENT, {}), dict):
+        raise RpcFault(INVALID_PARAMS, f'params._meta["{META_CLIENT}"]: must be an object', call_id=call_id)
+
+
+def _require_agreement(headers: RpcHeaders, message: Message, meta: Json) -> None:
+    """Headers repeat what the body says, so that proxies can route; each once, and the same."""
+
+    def mismatch(name: str, what: str) -> RpcFault:
+        return RpcFault(HEADER_MISMATCH, f"The header {name} {what}", call_id=message.call_id)
+
+    if headers.repeated:
+        raise mismatch(headers.repeated[0], "is given more than once")
+    expected = [(VERSION_HEADER, meta[META_VERSION]), (METHOD_HEADER, message.method)]
+    if message.method == "tools/call":
+        expected.append((NAME_HEADER, message.params.get("name")))
+    for name, wanted in expected:
+        value = headers.get(name)
+        if value is None:
+            raise mismatch(name, "is missing")
+        if (_decoded(value) if name == NAME_HEADER else value) != wanted:
+            raise mismatch(name, "differs from the body")
+
+
+def _decoded(value: str) -> str | None:
+    """`=?base64?…?=` carries what a header cannot. None when it is not what it says."""
+    if not (value.startswith("=?base64?") and value.endswith("?=")):
+        return value
+    try:
+        return base64.b64decode(value[9:-2], validate=True).decode()
+    except (binascii.Error, ValueError):
+        return None
+
+
+def _printable(text: str) -> str:
+    return text[:_SHOWN].encode("ascii", "backslashreplace").decode()

@@ -1,0 +1,99 @@
+"""Who may come in: browser origins first, then paths and methods, then keys and scopes. Default deny.
+
+Order of the answers: 403 origin, 404 path, 405 method, 401 key, 403 scope; all before a byte of the body is read.
+Nothing here looks at Host or at a forwarded header, and nothing of a key reaches a log or an error.
+"""
+
+from aiohttp import HttpVersion10, HttpVersion11, hdrs, web
+from aiohttp.typedefs import Handler
+
+from gateway.access.keys import KeyStore
+from gateway.access.limits import BadKeyLimiter
+from gateway.errors import Forbidden, Unauthenticated, UnsupportedProtocol
+from gateway.model import Caller
+from gateway.web.endpoints import endpoint_of
+from gateway.web.errors import from_http_exception
+from gateway.web.keys import CALLER
+
+KEYS = web.AppKey("keys", KeyStore)
+BAD_KEYS = web.AppKey("bad_keys", BadKeyLimiter)
+ALLOWED_ORIGINS: web.AppKey[frozenset[str]] = web.AppKey("allowed_origins", frozenset)
+
+_LOCAL_HOSTS = frozenset(("localhost", "127.0.0.1", "[::1]"))
+_CORS_HEADERS = "Authorization, Content-Type, Accept, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, X-Request-Id"
+
+
+@web.middleware
+async def auth(request: web.Request, handler: Handler) -> web.StreamResponse:
+    _check_framing(request)
+    origin = request.headers.get(hdrs.ORIGIN)
+    if origin is not None:
+        _check_origin(request, origin)
+        if request.method == hdrs.METH_OPTIONS and hdrs.ACCESS_CONTROL_REQUEST_METHOD in request.headers:
+            return _preflight(request)
+    if request.match_info.http_exception is not None:
+        raise from_http_exception(request, request.match_info.http_exception)
+    request[CALLER] = caller = _caller(request)
+    scopes = endpoint_of(request).scopes
+    if scopes and not scopes & caller.scopes:
+        raise Forbidden(
+            f"this key lacks the scope {' or '.join(sorted(scopes))}; the operator can make one that has it"
+        )
+    return await handler(request)
+
+
+def _check_framing(request: web.Request) -> None:
+    """aiohttp lets versions and codings through that it does not speak; what they mean is anybody's guess."""
+    if request.version not in (HttpVersion10, HttpVersion11):
+        raise UnsupportedProtocol("speak HTTP/1.1")
+    if request.headers.get(hdrs.TRANSFER_ENCODING, "chunked").lower() != "chunked":
+        raise UnsupportedProtocol("the only Transfer-Encoding is chunked")
+
+
+def _caller(request: web.Request) -> Caller:
+    address = request.remote or ""
+    bad_keys = request.app[BAD_KEYS]
+    bad_keys.check(address)
+    scheme, _, presented = request.headers.get(hdrs.AUTHORIZATION, "").partition(" ")
+    try:
+        if scheme.lower() != "bearer" or not presented.strip():
+            raise Unauthenticated("send the header 'Authorization: Bearer <API key>'")
+        return request.app[KEYS].lookup(presented.strip())
+    except Unauthenticated:
+        bad_keys.record(address)
+        raise
+
+
+def _check_origin(request: web.Request, origin: str) -> None:
+    """A browser page may call only when its origin is listed, or is this machine's own. Absent = not a browser."""
+    if origin in request.app[ALLOWED_ORIGINS]:
+        return
+    scheme, separator, rest = origin.partition("://")
+    host = rest.rpartition(":")[0] if rest.rpartition(":")[2].isdigit() else rest
+    if not (separator and scheme in ("http", "https") and host in _LOCAL_HOSTS):
+        raise Forbidden(
+            "this Origin is not allowed; the operator can list it under server.allowed_origins",
+            code="origin_not_allowed",
+        )
+
+
+def _preflight(request: web.Request) -> web.Response:
+    """CORS preflight: browsers send it without a key."""
+    endpoint = endpoint_of(request)
+    return web.Response(
+        status=204,
+        headers={
+            "Access-Control-Allow-Methods": f"{endpoint.method}, OPTIONS",
+            "Access-Control-Allow-Headers": _CORS_HEADERS,
+            "Access-Control-Max-Age": "600",
+        },
+    )
+
+
+async def cross_origin(request: web.Request, reply: web.StreamResponse) -> None:
+    """on_response_prepare: lets an allowed page read the answer."""
+    origin = request.headers.get(hdrs.ORIGIN)
+    if origin is not None and origin in request.app[ALLOWED_ORIGINS]:
+        reply.headers["Access-Control-Allow-Origin"] = origin
+        reply.headers["Access-Control-Expose-Headers"] = "X-Request-Id, Retry-After, Mcp-Protocol-Version"
+        reply.headers["Vary"] = "Origin"

@@ -1,0 +1,33 @@
+"""The order of the middlewares, in one place, and the application they stand in.
+
+observe   outermost: whatever happens inside, there is one log line and an id
+errors    so that everything below may raise
+auth      before a byte of the body is read
+limits    before any work; its slot is held to the end of a stream, so deliver must be inside
+deliver   makes the bytes, so everything that changes data must be inside
+body      after auth; gives sanitize and handlers decoded, checked data
+sanitize  innermost: sees exactly what the handler will see, and what it answers
+"""
+
+from aiohttp import web
+
+from gateway.web.auth import auth, cross_origin
+from gateway.web.body import body
+from gateway.web.deliver import deliver
+from gateway.web.endpoints import ENDPOINTS, EndpointTable
+from gateway.web.errors import errors
+from gateway.web.limits import limits
+from gateway.web.observe import observe, stamp
+from gateway.web.sanitize import sanitize
+
+MIDDLEWARES = (observe, errors, auth, limits, deliver, body, sanitize)
+
+
+def application(endpoints: EndpointTable, max_body_bytes: int) -> web.Application:
+    """An application with the chain and the routes; what hangs on it is the composition root's."""
+    app = web.Application(middlewares=MIDDLEWARES, client_max_size=max_body_bytes)
+    app[ENDPOINTS] = endpoints
+    endpoints.register(app)
+    app.on_response_prepare.append(stamp)
+    app.on_response_prepare.append(cross_origin)
+    return app

@@ -1,0 +1,128 @@
+"""How an application is put on sockets in production, and taken off them again. Tests use the same runner.
+
+What aiohttp 3.14 does by default and this does not (read and measured 2026-11-21): a malformed request is answered
+with its own raw bytes, and logged with them (a fixed JSON answer here); a client that leaves does not stop its handler
+(`handler_cancellation`); idle and slow-header connections live for an hour (`header_timeout_s`); request bodies are
+inflated; send buffers grow to megabytes a stream.
+"""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import orjson
+from aiohttp import web
+from aiohttp.web_protocol import RequestHandler
+
+from gateway.config import Tls
+from gateway.web.in_flight import IN_FLIGHT
+
+_SEND_BUFFER_BYTES = 128 * 1024
+_STOP_S = 5.0
+
+
+class _Connection(RequestHandler):
+    """Answers what cannot be parsed, and what failed outside every middleware, with fixed words."""
+
+    def handle_error(
+        self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
+    ) -> web.StreamResponse:
+        if request.writer.output_size > 0:
+            raise ConnectionError("an answer is on its way already")
+        told = "the request is not valid HTTP/1.1" if status < 500 else "the gateway failed on this request"
+        kind = "invalid_request_error" if status < 500 else "server_error"
+        error = {"message": told, "type": kind, "param": None, "code": "bad_request" if status < 500 else kind}
+        reply = web.Response(body=orjson.dumps({"error": error}), status=status, content_type="application/json")
+        reply.headers["Server"] = "gateway"
+        reply.force_close()
+        return reply
+
+
+class _Server(web.Server):
+    def __call__(self) -> RequestHandler:
+        return _Connection(self, loop=self._loop, **self._kwargs)
+
+
+class _Runner(web.AppRunner):
+    async def _make_server(self) -> web.Server:
+        made = await super()._make_server()
+        return _Server(
+            made.request_handler,
+            request_factory=made.request_factory,
+            handler_cancellation=made.handler_cancellation,
+            loop=made._loop,
+            **made._kwargs,
+        )
+
+
+class Listener:
+    """One application on its sockets."""
+
+    def __init__(self, app: web.Application, header_timeout_s: float) -> None:
+        self._app = app
+        self._runner = _Runner(
+            app,
+            handler_cancellation=True,
+            keepalive_timeout=header_timeout_s,
+            access_log=None,
+            auto_decompress=False,
+            shutdown_timeout=_STOP_S,
+        )
+
+    async def start(self, sockets: Sequence[socket.socket], tls: Tls | None = None) -> None:
+        await self._runner.setup()
+        context = _ssl_context(tls) if tls else None
+        for sock in sockets:
+            await web.SockSite(self._runner, sock, ssl_context=context).start()
+
+    async def drain(self, drain_s: float) -> int:
+        """Stop accepting, let what runs finish for `drain_s`, end the rest with errors. Returns how many were ended."""
+        in_flight = self._app[IN_FLIGHT]
+        in_flight.draining = True
+        for site in list(self._runner.sites):
+            await site.stop()
+        await asyncio.sleep(0)
+        if self._runner.server is not None:
+            self._runner.server.pre_shutdown()
+        await in_flight.wait_empty(drain_s)
+        stopped = in_flight.stop_all()
+        if stopped:
+            await in_flight.wait_empty(_STOP_S)
+        return stopped
+
+    async def close(self) -> None:
+        await self._runner.cleanup()
+
+
+def _ssl_context(tls: Tls) -> ssl.SSLContext:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(tls.cert, tls.key)
+    return context
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A listening socket whose connections have bounded send buffers: a slow reader holds kilobytes. Raises OSError."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
+        sock.bind((host, port))
+        sock.listen(1024)
+        sock.setblocking(False)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+@asynccontextmanager
+async def listening(app: web.Application, sock: socket.socket, header_timeout_s: float) -> AsyncIterator[Listener]:
+    listener = Listener(app, header_timeout_s)
+    try:
+        await listener.start([sock])
+        yield listener
+    finally:
+        await listener.close()

@@ -1,0 +1,85 @@
+"""The web-tools path over HTTP: what of HTTP is MCP's own. Accept, its headers, 202, JSON or events.
+
+Everything else is the chain's or the dispatcher's.
+Source: modelcontextprotocol.io, "Transports", all revisions, read 2026-11-21.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+
+from aiohttp import hdrs, web
+
+from gateway.errors import NotAcceptable
+from gateway.rpc.dispatcher import Dispatcher, RpcCaller
+from gateway.rpc.revisions import MIRRORED, RpcHeaders
+from gateway.web.keys import ACCOUNT, BODY, CALLER, CHARGE, REQUEST_ID
+from gateway.web.replies import EventReply, JsonReply
+from gateway.wire.websearch import Exchange, failure_events, render, render_all
+
+FIRST_EVENT_WAIT_S = 15
+"""Idle proxies cut silent connections at 60 s; a stream that is committed can carry comments."""
+
+_USUAL_ACCEPT = "application/json, text/event-stream"
+_JSON_RANGES = frozenset({"application/json", "application/*", "*/*"})
+
+
+class WebSearchHandler:
+    """`check` and `handle` of the endpoint."""
+
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        self._dispatcher = dispatcher
+
+    def check(self, raw: bytes, headers: Mapping[str, str]) -> Exchange:
+        """Raises NotAcceptable, or RpcFault when the body is no legal request."""
+        return self._dispatcher.check(raw, _rpc_headers(headers))
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        exchange: Exchange = request[BODY]
+        caller = RpcCaller(
+            owner=request[CALLER].key_id,
+            client=(request[CALLER].key_id, request.remote, request.headers.get(hdrs.USER_AGENT)),
+            request_id=request[REQUEST_ID],
+            charge=request[CHARGE],
+            account=request[ACCOUNT],
+        )
+        self._dispatcher.notify(exchange, caller)
+        if not exchange.answered:
+            return web.Response(status=202)
+        if exchange.wants_events:
+            events = self._dispatcher.events(exchange, caller)
+            return EventReply(
+                events,
+                first_event_wait_s=FIRST_EVENT_WAIT_S,
+                whole_answers=True,
+                failure_events=partial(failure_events, exchange),
+            )
+        data = await self._dispatcher.answer(exchange, caller)
+        return JsonReply(data, finish=render_all if exchange.is_batch else render)
+
+
+def _rpc_headers(headers: Mapping[str, str]) -> RpcHeaders:
+    takes_json, takes_events = _accepted(headers.get(hdrs.ACCEPT, ""))
+    values = {name: headers[name] for name in MIRRORED if name in headers}
+    repeated: tuple[str, ...] = ()
+    if values and (getall := getattr(headers, "getall", None)):
+        repeated = tuple(name for name in values if len(getall(name)) > 1)
+    return RpcHeaders(values, repeated, takes_json, takes_events)
+
+
+def _accepted(accept: str) -> tuple[bool, bool]:
+    """Whether JSON and whether events may be sent. Lenient: nothing said, or anything accepted, is JSON."""
+    if accept == _USUAL_ACCEPT:
+        return True, True
+    ranges = {name for name, wanted in map(_media_range, accept.split(",")) if wanted}
+    takes_json = not accept.strip() or not _JSON_RANGES.isdisjoint(ranges)
+    takes_events = "text/event-stream" in ranges or (not takes_json and "text/*" in ranges)
+    if not (takes_json or takes_events):
+        raise NotAcceptable("Accept must allow application/json or text/event-stream")
+    return takes_json, takes_events
+
+
+def _media_range(text: str) -> tuple[str, bool]:
+    """`text/event-stream;q=0` -> ("text/event-stream", False)."""
+    name, *parameters = (part.strip().lower() for part in text.split(";"))
+    refused = any(part.replace(" ", "") in ("q=0", "q=0.0", "q=0.00", "q=0.000") for part in parameters)
+    return name, bool(name) and not refused

@@ -1,0 +1,188 @@
+"""What an image file's first bytes tell: format, upright size, orientation, transparency. No decoder is needed.
+
+PNG (ISO 15948), JPEG (ITU T.81), GIF89a, WEBP (RFC 9649), BMP, TIFF 6.0 and the EXIF orientation inside four of them;
+specifications read 2026-11-21. Everything is judged by bytes, never by a name or a label. Damaged headers raise
+InvalidRequest, as does anything else, by its name where it can be told.
+"""
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gateway.errors import InvalidRequest
+
+ALLOWED = "PNG, JPEG, WEBP, GIF, BMP or TIFF"
+ORIENTATION_TAG, WIDTH_TAG, HEIGHT_TAG = 0x0112, 0x0100, 0x0101
+TURNED = frozenset({5, 6, 7, 8})
+
+
+@dataclass(frozen=True, slots=True)
+class ImageInfo:
+    """`width` and `height` are those of the upright image, in pixels; `orientation` is EXIF's, 1..8."""
+
+    mime: str
+    width: int
+    height: int
+    orientation: int = 1
+    has_alpha: bool = False
+
+
+def read_header(data: bytes) -> ImageInfo:
+    """The image's header. Raises InvalidRequest, code `invalid_image_format`."""
+    reader = next((reader for test, reader in _READERS if test(data)), None)
+    if reader is None:
+        raise InvalidRequest(f"{_what_came(data)} Send a {ALLOWED} image.", code="invalid_image_format")
+    try:
+        info = reader(data)
+    except (struct.error, IndexError, ValueError) as error:
+        raise _damaged() from error
+    if info.width < 1 or info.height < 1:
+        raise _damaged()
+    return info
+
+
+def check_size(info: ImageInfo, max_pixels: int) -> None:
+    """Raises InvalidRequest, code `image_too_large`, for more pixels than allowed."""
+    if info.width * info.height > max_pixels:
+        raise InvalidRequest(
+            f"The image has {info.width} x {info.height} pixels; {max_pixels // 1_000_000} million are allowed.",
+            code="image_too_large",
+        )
+
+
+def _damaged() -> InvalidRequest:
+    return InvalidRequest("The image is damaged or incomplete.", code="invalid_image_format")
+
+
+def _what_came(data: bytes) -> str:
+    head = data[:512].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    if not data:
+        return "The image is empty."
+    if head.startswith(b"%pdf"):
+        return "This is a PDF, not an image: render its pages first."
+    if head.startswith((b"<svg", b"<?xml")) or b"<svg" in head:
+        return "This is an SVG drawing, which is not read."
+    if head.startswith((b"<!doctype html", b"<html")):
+        return "This is an HTML page, not an image."
+    if data[4:8] == b"ftyp":
+        return "This is a HEIF, AVIF or video file, which is not read."
+    if data.startswith((b"PK\x03\x04", b"\x1f\x8b")):
+        return "This is an archive, not an image."
+    return "This is no image of a known format."
+
+
+def _png(data: bytes) -> ImageInfo:
+    if data[12:16] != b"IHDR":
+        raise ValueError("IHDR comes first")
+    width, height, _, colour = struct.unpack_from(">IIBB", data, 16)
+    orientation, has_alpha, at = 1, colour in (4, 6), 33
+    while at + 8 <= len(data):
+        size, kind = struct.unpack_from(">I4s", data, at)
+        if kind == b"eXIf":
+            orientation = _exif_orientation(data[at + 8 : at + 8 + size])
+        if kind == b"tRNS":
+            has_alpha = True
+        if kind in (b"IDAT", b"IEND"):
+            break
+        at += 12 + size
+    return _upright("image/png", width, height, orientation, has_alpha)
+
+
+def _jpeg(data: bytes) -> ImageInfo:
+    at, orientation = 2, 1
+    while True:
+        while data[at] == 0xFF:
+            at += 1
+        marker = data[at]
+        at += 1
+        if marker == 0x01 or 0xD0 <= marker <= 0xD8:
+            continue
+        (size,) = struct.unpack_from(">H", data, at)
+        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
+            height, width = struct.unpack_from(">HH", data, at + 3)
+            return _upright("image/jpeg", width, height, orientation)
+        if marker == 0xE1 and data[at + 2 : at + 8] == b"Exif\0\0":
+            orientation = _exif_orientation(data[at + 8 : at + size])
+        if marker in (0xD9, 0xDA) or size < 2:
+            raise ValueError("no frame header")
+        at += size
+
+
+def _gif(data: bytes) -> ImageInfo:
+    width, height = struct.unpack_from("<HH", data, 6)
+    return ImageInfo("image/gif", width, height, has_alpha=True)
+
+
+def _webp(data: bytes) -> ImageInfo:
+    kind = data[12:16]
+    if kind == b"VP8 ":
+        width, height = struct.unpack_from("<HH", data, 26)
+        return ImageInfo("image/webp", width & 0x3FFF, height & 0x3FFF)
+    if kind == b"VP8L":
+        (bits,) = struct.unpack_from("<I", data, 21)
+        return ImageInfo("image/webp", (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1, has_alpha=bool(bits >> 28 & 1))
+    if kind != b"VP8X":
+        raise ValueError("unknown first chunk")
+    flags, width, height = data[20], int.from_bytes(data[24:27], "little"), int.from_bytes(data[27:30], "little")
+    orientation, at = 1, 30
+    while flags & 0x08 and at + 8 <= len(data):
+        name, size = struct.unpack_from("<4sI", data, at)
+        if name == b"EXIF":
+            orientation = _exif_orientation(data[at + 8 : at + 8 + size].removeprefix(b"Exif\0\0"))
+        at += 8 + size + (size & 1)
+    return _upright("image/webp", width + 1, height + 1, orientation, bool(flags & 0x10))
+
+
+def _bmp(data: bytes) -> ImageInfo:
+    (header_size,) = struct.unpack_from("<I", data, 14)
+    width, height = struct.unpack_from("<HH" if header_size == 12 else "<ii", data, 18)
+    return ImageInfo("image/bmp", abs(width), abs(height))
+
+
+def _tiff(data: bytes) -> ImageInfo:
+    tags = _first_directory(data)
+    width, height = tags.get(WIDTH_TAG, 0), tags.get(HEIGHT_TAG, 0)
+    return _upright("image/tiff", width, height, _valid(tags.get(ORIENTATION_TAG, 1)), has_alpha=True)
+
+
+def _upright(mime: str, width: int, height: int, orientation: int, has_alpha: bool = False) -> ImageInfo:
+    if orientation in TURNED:
+        width, height = height, width
+    return ImageInfo(mime, width, height, orientation, has_alpha)
+
+
+def _exif_orientation(data: bytes) -> int:
+    """EXIF is a TIFF structure. A damaged one is ignored, as viewers do."""
+    try:
+        return _valid(_first_directory(data).get(ORIENTATION_TAG, 1))
+    except (struct.error, IndexError, ValueError):
+        return 1
+
+
+def _valid(orientation: int) -> int:
+    return orientation if 1 <= orientation <= 8 else 1
+
+
+def _first_directory(data: bytes) -> dict[int, int]:
+    """The short and long values of a TIFF structure's first directory, by tag."""
+    order = {b"II": "<", b"MM": ">"}.get(data[:2])
+    if order is None or struct.unpack_from(f"{order}H", data, 2)[0] != 42:
+        raise ValueError("no TIFF structure")
+    (start,) = struct.unpack_from(f"{order}I", data, 4)
+    (count,) = struct.unpack_from(f"{order}H", data, start)
+    tags: dict[int, int] = {}
+    for entry in range(start + 2, start + 2 + 12 * count, 12):
+        tag, kind = struct.unpack_from(f"{order}HH", data, entry)
+        if kind in (3, 4):
+            (tags[tag],) = struct.unpack_from(f"{order}{'H' if kind == 3 else 'I'}", data, entry + 8)
+    return tags
+
+
+_READERS: tuple[tuple[Callable[[bytes], bool], Callable[[bytes], ImageInfo]], ...] = (
+    (lambda data: data.startswith(b"\x89PNG\r\n\x1a\n"), _png),
+    (lambda data: data.startswith(b"\xff\xd8\xff"), _jpeg),
+    (lambda data: data.startswith((b"GIF87a", b"GIF89a")), _gif),
+    (lambda data: data[:4] == b"RIFF" and data[8:12] == b"WEBP", _webp),
+    (lambda data: data.startswith(b"BM") and len(data) > 26, _bmp),
+    (lambda data: data.startswith((b"II*\0", b"MM\0*")), _tiff),
+)

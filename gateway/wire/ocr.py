@@ -1,0 +1,153 @@
+"""The OCR dialect inside chat messages: mode prompts, blocks with boxes, special tokens.
+
+Pure text work: knows no HTTP, no engine and no image. Source: DeepSeek-OCR's README ("Prompts examples") and its
+run_dpsk_ocr_image.py, read 2026-11-21: labels in `<|ref|>`, boxes in `<|det|>`, integers 0..999 from the top left.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+IMAGE_TOKEN = "<image>"  # noqa: S105 - a prompt token
+GROUNDING_TOKEN = "<|grounding|>"  # noqa: S105
+COORDINATE_MAX = 999
+LOCATE_PLACEHOLDER = "<TEXT_TO_FIND>"
+
+
+@dataclass(frozen=True, slots=True)
+class PromptMode:
+    """One mode: `prompt` is what a caller sends, `has_grounding` whether the answer carries boxes."""
+
+    name: str
+    prompt: str
+    has_grounding: bool
+
+
+MARKDOWN = PromptMode("markdown", "<image>\n<|grounding|>Convert the document to markdown.", True)
+FREE = PromptMode("free", "<image>\nFree OCR.", False)
+LOCATE = PromptMode("locate", "<image>\nLocate <|ref|><TEXT_TO_FIND><|/ref|> in the image.", True)
+DESCRIBE = PromptMode("describe", "<image>\nDescribe this image in detail.", False)
+CUSTOM = PromptMode("custom", "", False)
+MODES: tuple[PromptMode, ...] = (MARKDOWN, FREE, LOCATE, DESCRIBE, CUSTOM)
+
+_REF = re.compile(r"<\|ref\|>(.*?)<\|/ref\|>", re.DOTALL)
+_SPECIAL = re.compile(r"<\|/?(?:ref|det|grounding)\|>")
+_SPECIAL_TOKENS = ("<|ref|>", "<|/ref|>", "<|det|>", "<|/det|>", "<|grounding|>", "<|/grounding|>")
+_HEADER = re.compile(
+    r"^(?:<\|ref\|>)?(?P<label>[^\n\[\]]*?)(?:<\|/ref\|>)?(?:<\|det\|>)?"
+    r"\[(?P<boxes>\[\s*\d[\d\s,.\[\]]*\])\](?:<\|/det\|>)?[ \t]*$",
+    re.MULTILINE,
+)
+_BOX = re.compile(r"\[([\d\s,.]+)\]")
+
+Box = tuple[int, int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One block of an answer: its label, its boxes (0..999, top-left origin) and its content, which may be empty."""
+
+    label: str
+    boxes: tuple[Box, ...]
+    content: str = ""
+
+
+def mode_named(name: str) -> PromptMode | None:
+    return next((mode for mode in MODES if mode.name == name), None)
+
+
+def detect_mode(prompt: str) -> PromptMode:
+    """The mode a prompt asks for: `<|ref|>` is Locate, `<|grounding|>` Markdown, then the instruction's words."""
+    if _REF.search(prompt):
+        return LOCATE
+    if GROUNDING_TOKEN in prompt:
+        return MARKDOWN
+    words = prompt.casefold()
+    for mode, phrase in ((FREE, "free ocr"), (DESCRIBE, "describe")):
+        if phrase in words:
+            return mode
+    return CUSTOM
+
+
+def build_prompt(mode: PromptMode, *, text: str = "", grounding: bool = False) -> str:
+    """The prompt a caller sends. `text` is what to find (Locate) or the instruction (Custom)."""
+    if mode is LOCATE:
+        return mode.prompt.replace(LOCATE_PLACEHOLDER, text)
+    if mode is CUSTOM:
+        return f"{IMAGE_TOKEN}\n{GROUNDING_TOKEN if grounding else ''}{text}"
+    return mode.prompt
+
+
+def sought_text(prompt: str) -> str:
+    """What a Locate prompt asks for; empty when it asks for nothing."""
+    found = _REF.search(prompt)
+    return found.group(1).strip() if found else ""
+
+
+def strip_image_token(prompt: str) -> str:
+    """The prompt without its image placeholders: servers insert their own, and some refuse a second one."""
+    return re.sub(r"<image>\n?", "", prompt)
+
+
+def keep_image_token(prompt: str) -> str:
+    """The prompt with exactly one image placeholder, at its head."""
+    return f"{IMAGE_TOKEN}\n{strip_image_token(prompt)}"
+
+
+def strip_special_tokens(text: str) -> str:
+    """The answer as documented: `label[[x1, y1, x2, y2]]` instead of the model's own tokens."""
+    return _SPECIAL.sub("", text)
+
+
+class SpecialTokenFilter:
+    """`strip_special_tokens` for a stream: holds back a tail that may begin a token (16 characters at most)."""
+
+    def __init__(self) -> None:
+        self._held = ""
+
+    def feed(self, piece: str) -> str:
+        text = strip_special_tokens(self._held + piece)
+        cut = _held_from(text)
+        self._held = text[cut:]
+        return text[:cut]
+
+    def finish(self) -> str:
+        held, self._held = self._held, ""
+        return held
+
+
+def _held_from(text: str) -> int:
+    start = text.rfind("<", max(0, len(text) - max(map(len, _SPECIAL_TOKENS))))
+    if start >= 0 and any(token.startswith(text[start:]) for token in _SPECIAL_TOKENS):
+        return start
+    return len(text)
+
+
+def format_boxes(boxes: Iterable[Sequence[int]]) -> str:
+    return "[" + ", ".join("[" + ", ".join(str(number) for number in box) + "]" for box in boxes) + "]"
+
+
+def format_block(block: Block) -> str:
+    """`label[[x1, y1, x2, y2]]`, then the content on the next line, when there is any."""
+    header = block.label + format_boxes(block.boxes)
+    return f"{header}\n{block.content}" if block.content else header
+
+
+def parse_blocks(text: str) -> list[Block]:
+    """The blocks of an answer, with or without the model's tokens. Text before the first header is left out."""
+    headers = list(_HEADER.finditer(text))
+    blocks = []
+    for index, header in enumerate(headers):
+        end = headers[index + 1].start() if index + 1 < len(headers) else len(text)
+        boxes = tuple(_boxes(header["boxes"]))
+        if boxes:
+            blocks.append(Block(header["label"].strip(), boxes, text[header.end() : end].strip()))
+    return blocks
+
+
+def _boxes(text: str) -> Iterable[Box]:
+    for match in _BOX.finditer(text):
+        numbers = [round(float(part)) for part in match[1].split(",") if part.strip().replace(".", "", 1).isdigit()]
+        if len(numbers) == 4:
+            x1, y1, x2, y2 = (min(COORDINATE_MAX, number) for number in numbers)
+            yield x1, y1, x2, y2

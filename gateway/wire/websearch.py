@@ -1,0 +1,263 @@
+"""The web-tools interface on the wire: JSON-RPC 2.0 messages of MCP, as far as the middlewares must see them.
+
+Here stand the shapes that `rpc` and the middlewares share: a checked request body (`Exchange`), the outcome of a tool
+call before it is rendered, protocol errors, and the Dialect that tells where text stands. It knows no method, no tool
+and no revision: `rpc` decides, this module puts into form.
+Source: modelcontextprotocol.io, revisions 2024-11-05 to 2026-07-28, and jsonrpc.org/specification, read 2026-11-21.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, TypeAlias
+
+import orjson
+
+from gateway.errors import GatewayError, InvalidRequest
+from gateway.model import Event, Json, TextSlot, TextUnit
+
+RequestId: TypeAlias = str | int | None
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+
+# Strings of an answer that are ours, not the web's: ids and names that a detector might take for something else.
+_OWN_WORDS = frozenset({"provider", "request_id", "published_date", "ignored_parameters", "note", "sanitization"})
+
+
+class RpcFault(InvalidRequest):
+    """A JSON-RPC error: the message is malformed or the protocol was not kept. `status` is the HTTP status."""
+
+    def __init__(
+        self, rpc_code: int, message: str, *, status: int = 400, call_id: RequestId = None, data: Json | None = None
+    ) -> None:
+        super().__init__(message)
+        self.rpc_code = rpc_code
+        self.status = status
+        self.call_id = call_id
+        self.data = data
+
+
+@dataclass(slots=True)
+class ToolCall:
+    """A `tools/call` on its way. `error`, once set, is its outcome; `originals` are its texts before sanitizing."""
+
+    tool: str
+    arguments: Json
+    progress_token: str | int | None = None
+    error: GatewayError | None = None
+    slots: list[TextSlot] = field(default_factory=list)
+    originals: list[str] = field(default_factory=list)
+
+    def masked(self) -> list[str]:
+        """The arguments that the sanitizer changed."""
+        pairs = zip(self.slots, self.originals, strict=True)
+        return [slot.where for slot, original in pairs if slot.text != original]
+
+
+@dataclass(slots=True)
+class Message:
+    """One JSON-RPC message of the body. A notification has `is_request` False.
+
+    A request is answered by its `fault`, else by what its `call` comes to, else by its `result`.
+    """
+
+    method: str
+    call_id: RequestId = None
+    params: Json = field(default_factory=dict)
+    is_request: bool = True
+    fault: RpcFault | None = None
+    call: ToolCall | None = None
+    result: Json | None = None
+
+
+@dataclass(slots=True)
+class Exchange:
+    """A checked body: its messages, the revision it is answered by, and what kinds of answer the client takes."""
+
+    messages: list[Message]
+    revision: str
+    is_batch: bool = False
+    takes_json: bool = True
+    takes_events: bool = False
+
+    @property
+    def calls(self) -> Iterator[ToolCall]:
+        return (message.call for message in self.messages if message.call is not None)
+
+    @property
+    def answered(self) -> list[Message]:
+        """The messages that get an answer: requests, and malformed members of a batch."""
+        return [message for message in self.messages if message.is_request or message.fault is not None]
+
+    @property
+    def wants_events(self) -> bool:
+        """A stream is for those who take nothing else, or have work to do whose progress they want to see."""
+        if not self.takes_json or not self.takes_events:
+            return not self.takes_json
+        return any(call.progress_token is not None and call.error is None for call in self.calls)
+
+
+class ToolOutcome(dict[str, Any]):
+    """`{"success": bool, "data": {…}}`: what a tool call came to, still open to change until `render`.
+
+    `call_id` is the id it answers; `structured` adds `structuredContent`; `extra` are the result's other members;
+    `from_web` is False when every word of it is the gateway's own.
+    """
+
+    __slots__ = ("call_id", "extra", "from_web", "structured")
+
+    def __init__(self, outcome: Json, *, call_id: RequestId, structured: bool, extra: Json, from_web: bool) -> None:
+        super().__init__(outcome)
+        self.call_id = call_id
+        self.structured = structured
+        self.extra = extra
+        self.from_web = from_web and outcome["success"]
+
+
+def succeeded(data: Json) -> Json:
+    return {"success": True, "data": data}
+
+
+def failed(error: GatewayError) -> Json:
+    """The outcome of a tool call that failed: what went wrong and what to correct."""
+    body: Json = {"type": error.type, "message": error.message, "retryable": error.retryable}
+    if error.param is not None:
+        body["param"] = error.param
+    if error.retry_after_s is not None:
+        body["retry_after_s"] = round(error.retry_after_s, 3)
+    return {"success": False, "data": {"error": body}}
+
+
+def response(call_id: RequestId, result: Json) -> Json:
+    return {"jsonrpc": "2.0", "id": call_id, "result": result}
+
+
+def error_response(error: GatewayError, call_id: RequestId = None) -> Json:
+    """`{"jsonrpc", "id", "error": {code, message, data?}}`. Errors of other layers become -32600 or -32603."""
+    if isinstance(error, RpcFault):
+        body: Json = {"code": error.rpc_code, "message": error.message}
+        if error.data is not None:
+            body["data"] = error.data
+        return {"jsonrpc": "2.0", "id": error.call_id if call_id is None else call_id, "error": body}
+    data: Json = {"type": error.type, "code": error.code, "retryable": error.retryable}
+    if error.param is not None:
+        data["param"] = error.param
+    if error.retry_after_s is not None:
+        data["retry_after_s"] = round(error.retry_after_s, 3)
+    code = INVALID_REQUEST if error.status < 500 else INTERNAL_ERROR
+    return {"jsonrpc": "2.0", "id": call_id, "error": {"code": code, "message": error.message, "data": data}}
+
+
+def render(data: Json) -> Json:
+    """The JSON-RPC message of one answer; a ToolOutcome gets its text made here, once, from what it has become."""
+    if not isinstance(data, ToolOutcome):
+        return data
+    try:
+        text = orjson.dumps(data).decode()
+    except TypeError:  # half a surrogate pair from a web page, or a number JSON has no room for
+        mended = _mended(data)
+        data.clear()
+        data.update(mended)
+        text = orjson.dumps(data).decode()
+    result: Json = {"content": [{"type": "text", "text": text}], "isError": not data["success"], **data.extra}
+    if data.structured:
+        result["structuredContent"] = dict(data)
+    return response(data.call_id, result)
+
+
+def render_all(data: list[Json]) -> list[Json]:
+    """The answer to a batch."""
+    return [render(item) for item in data]
+
+
+def _mended(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {str(_mended(name)): _mended(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_mended(item) for item in value]
+    if value is None or isinstance(value, bool | float):
+        return value
+    return value if isinstance(value, int) and -(2**63) <= value < 2**64 else _mended(str(value))
+
+
+class WebSearchDialect:
+    """The Dialect of the web-tools path. A request body is an Exchange; an answer is a message or a list of them."""
+
+    name: ClassVar[str] = "websearch"
+
+    def request_units(self, body: Any) -> Iterable[TextUnit]:
+        """One unit a tool call that is still to be made: every string of its arguments, at any depth."""
+        for call in body.calls:
+            if call.error is None:
+                call.slots = list(_slots(call.arguments, ""))
+                call.originals = [slot.text for slot in call.slots]
+                yield TextUnit(call.slots, owner=call)
+
+    def refuse_request(self, body: Any, unit: TextUnit, error: GatewayError) -> None:
+        """The call is answered as a failure; other members of a batch go on."""
+        unit.owner.error = error
+
+    def reply_units(self, data: Any) -> Iterable[TextUnit]:
+        """One unit a successful tool call: every string that came from the web. Our own errors are not looked at."""
+        for item in data if isinstance(data, list) else (data,):
+            if isinstance(item, ToolOutcome) and item.from_web:
+                yield TextUnit(list(_slots(item["data"], "", skip=_OWN_WORDS)), owner=item)
+
+    def refuse_reply(self, data: Any, unit: TextUnit, error: GatewayError) -> None:
+        unit.owner.update(failed(error))
+
+    def note_findings(self, unit: TextUnit, counts: dict[str, int]) -> None:
+        if counts:
+            unit.owner["data"]["sanitization"] = dict(counts)
+
+    def event_slots(self, data: Json) -> Iterable[TextSlot]:
+        """Every event is a whole message: its texts have no channel."""
+        for unit in self.reply_units(data):
+            yield from unit.slots
+
+    def refused_events(self, error: GatewayError) -> list[Event]:
+        return self.error_events(error)
+
+    def error_body(self, error: GatewayError, body: Any) -> Json:
+        """A JSON-RPC error; it carries the request's id when the body was read and held one request."""
+        return error_response(error, _only_id(body) if isinstance(body, Exchange) else None)
+
+    def error_events(self, error: GatewayError) -> list[Event]:
+        return [Event(error_response(error), name="message")]
+
+
+def failure_events(exchange: Exchange, error: GatewayError) -> list[Event]:
+    """What ends a stream that answers this body: the error names the request, so that its client need not wait."""
+    return [Event(error_response(error, _only_id(exchange)), name="message")]
+
+
+def _only_id(exchange: Exchange) -> RequestId:
+    return exchange.messages[0].call_id if exchange.messages and not exchange.is_batch else None
+
+
+def _slots(value: Any, where: str, skip: frozenset[str] = frozenset()) -> Iterator[TextSlot]:
+    """The places of all strings in `value`, at any depth. Recursion is bounded by the JSON depth limit."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            if name not in skip:
+                yield from _slot(value, name, item, f"{where}.{name}" if where else name)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _slot(value, index, item, f"{where}[{index}]")
+
+
+def _slot(holder: Any, key: Any, item: Any, where: str) -> Iterator[TextSlot]:
+    if isinstance(item, str):
+        if item:
+            yield TextSlot(holder, key, where, "url" if _is_url(item) else "text")
+    elif isinstance(item, dict | list):
+        yield from _slots(item, where)
+
+
+def _is_url(text: str) -> bool:
+    return text[:8].lower().startswith(("http://", "https://")) and not any(char.isspace() for char in text)

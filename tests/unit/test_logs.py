@@ -1,0 +1,49 @@
+"""Log lines: one JSON object each, and no secret in any of them."""
+
+import io
+import logging
+
+import orjson
+import pytest
+
+from gateway import logs
+
+
+@pytest.fixture
+def stream() -> io.StringIO:
+    root = logging.getLogger()
+    before, level = root.handlers[:], root.level
+    stream = io.StringIO()
+    logs.set_up("info", "json", stream)
+    yield stream
+    root.handlers[:] = before
+    root.setLevel(level)
+
+
+def lines(stream: io.StringIO) -> list[dict[str, object]]:
+    return [orjson.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def test_an_event_is_one_line_with_its_fields(stream: io.StringIO) -> None:
+    logs.event("request", {"status": 200}, tool="extract")
+    (line,) = lines(stream)
+    assert (line["event"], line["status"], line["tool"], line["level"]) == ("request", 200, "extract", "info")
+
+
+def test_text_that_looks_like_a_key_is_hidden_even_when_another_library_logs_it(stream: io.StringIO) -> None:
+    logging.getLogger("elsewhere").warning("header was Authorization: Bearer abcdefghijklmnop\nnext")
+    (line,) = lines(stream)
+    assert "abcdefghijklmnop" not in str(line) and "\n" not in str(line["message"])
+
+
+def test_the_http_library_does_not_log_raw_requests(stream: io.StringIO) -> None:
+    logging.getLogger("aiohttp.server").error("Error handling request %r", b"Authorization: Bearer x")
+    assert lines(stream) == []
+
+
+def test_a_failure_is_told_by_place_and_not_by_text() -> None:
+    try:
+        raise ValueError("prompt text")
+    except ValueError as error:
+        told = logs.failure(error)
+    assert told.startswith("ValueError at test_logs.py:") and "prompt" not in told

@@ -1,0 +1,68 @@
+"""The checker: the fast library decides, the slow one words it, and neither shows the value."""
+
+from typing import Any
+
+import jsonschema
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.schemas import Checker
+
+SCHEMA: dict[str, Any] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "type": "object",
+    "properties": {
+        "items": {"type": "array", "maxItems": 3, "items": {"$ref": "#/$defs/item"}},
+        "mode": {"enum": ["fast", "slow"]},
+        "either": {"anyOf": [{"type": "null"}, {"type": "array", "items": {"type": "string"}}]},
+    },
+    "required": ["mode"],
+    "additionalProperties": False,
+    "$defs": {"item": {"type": "object", "properties": {"size": {"type": "integer", "minimum": 3}}}},
+}
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.sampled_from(["fast", "x"]),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from(["items", "mode", "either", "size", "other"]), inner, max_size=4)
+    ),
+    max_leaves=8,
+)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ({"mode": "fast", "items": [{"size": 5}, {"size": 1}]}, ["items[1].size: must be at least 3"]),
+        ({"mode": "secret-value"}, ["mode: must be one of: fast, slow"]),
+        ({"mode": "fast", "either": [1]}, ["either[0]: must be a string"]),
+        ({"mode": "fast", "either": "secret-value"}, ["either: must be null or an array"]),
+        ({"mode": "fast", "colour": "secret-value"}, ["colour: is unknown; allowed: items, mode, either"]),
+        ({}, ["mode: is required"]),
+        (["secret-value"], ["must be an object"]),
+        ({"mode": "slow", "items": [{}] * 4}, ["items: must have at most 3 items"]),
+    ],
+)
+def test_a_problem_names_the_place_and_what_is_allowed_but_not_the_value(value: Any, expected: list[str]) -> None:
+    problems = [str(problem) for problem in Checker(SCHEMA).check(value)]
+    assert problems == expected
+    assert "secret-value" not in str(problems)
+
+
+@given(JSON)
+def test_the_fast_library_agrees_with_the_reference_on_every_value(value: Any) -> None:
+    reference = jsonschema.Draft202012Validator(SCHEMA).is_valid(value)
+    assert (Checker(SCHEMA).check(value) == []) == reference
+
+
+def test_a_large_wrong_document_is_worded_from_its_wrong_place_alone() -> None:
+    items = [{"size": 9}] * 100_000
+    schema = {
+        **SCHEMA,
+        "properties": {**SCHEMA["properties"], "items": {"type": "array", "items": {"$ref": "#/$defs/item"}}},
+    }
+    problems = Checker(schema).check({"mode": "fast", "items": [*items, {"size": "x"}]})
+    assert [str(problem) for problem in problems] == ["items[100000].size: must be an integer"]
+    assert orjson.dumps(items)
