@@ -4,6 +4,7 @@ The text is folded first, then looked at as it is and in its other spellings. De
 each candidate only, so the cost grows with the text's length and with nothing else.
 """
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -29,6 +30,7 @@ _DEPTH = 2
 _URL = re2.compile(rb"(?i:https?|ftp|wss?)://[^\s\"'<>\])}]+")
 _NOT_IN_URLS = frozenset(("PHONE", "NATIONAL_ID", "US_SSN", "IP", "CRYPTO_WALLET"))
 _NOT_IN_PATHS = frozenset(("CREDIT_CARD", "IBAN"))
+_AUTHORITY = re.compile(rb"[^/]*//[^/?#]*\Z")
 _CUSTOM_LEAST_HELD = 160
 
 
@@ -109,10 +111,11 @@ class Scanner:
             index = bisect_right(starts, finding.start) - 1
             if index >= 0 and finding.start < spans[index][0]:
                 query = spans[index][1]
-                if finding.entity in _NOT_IN_URLS or (
-                    finding.entity in _NOT_IN_PATHS and not 0 <= query < finding.start
-                ):
+                in_query = 0 <= query < finding.start
+                if finding.entity in _NOT_IN_URLS or (finding.entity in _NOT_IN_PATHS and not in_query):
                     continue
+                if finding.entity == "EMAIL" and _AUTHORITY.match(view.folded, starts[index], finding.start):
+                    continue  # user@host
             yield finding
 
     def _find_spelt(self, view: View, depth: int) -> Iterator[Finding]:

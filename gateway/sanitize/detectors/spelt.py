@@ -56,8 +56,11 @@ def spellings(text: bytes) -> Iterator[Spelling]:
     if b"%" in text or b"&" in text or b"\\" in text or b"=" in text:
         yield from _unescaped(text)
     for match in _LETTERED.finditer(text):
-        start = match.start(1)
-        kept = [place for place in range(start, match.end(1)) if text[place] not in b" *|,/"]
+        start, raw = match.start(1), match.group(1)
+        if len(set(raw[1::2])) == 1:
+            kept = list(range(start, match.end(1), 2))
+        else:
+            kept = [place for place in range(start, match.end(1)) if text[place] not in b" *|,/"]
         joined = bytes(text[place] for place in kept)
         yield Spelling(start, match.end(1), joined.decode(), [*kept, match.end(1)])
 
