@@ -49,7 +49,7 @@ def find_cards(run: Run, words: Words) -> Iterator[Finding]:
     if size <= 19 and not (b"." in run.raw and run.separator_count > 1):
         if _fits(run.digits, run.start, run, words) and run.is_bounded:
             yield Finding(run.start, run.end, "CREDIT_CARD")
-        return
+            return
     if not run.is_grouped or run.digits.count(run.digits[:1]) == size:
         return
     for match in _SHAPED.finditer(run.text, run.start, run.end):
