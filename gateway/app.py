@@ -35,6 +35,7 @@ from gateway.services.completion import CompletionService
 from gateway.services.completion_attempts import ModelEntry, Target
 from gateway.services.ocr import OcrService
 from gateway.services.ocr_images import ImageLoader
+from gateway.services.ocr_upstream import OcrUpstream
 from gateway.services.response_store import ResponseStore
 from gateway.services.websearch import WebSearchParts, WebSearchService, WebSearchSettings
 from gateway.web.auth import ALLOWED_ORIGINS, BAD_KEYS, KEYS
@@ -138,7 +139,9 @@ def _model(model: Model, closers: list[Close]) -> ModelEntry:
         closers.append(upstream.close)
         targets.append(
             Target(
-                upstream,
+                OcrUpstream(upstream, image_placeholder=settings.image_placeholder)
+                if model.kind == "ocr"
+                else upstream,
                 Terms(settings.model, settings.extra_body, settings.json_object),
                 weight=settings.weight,
                 native=settings.responses == "native",
@@ -154,7 +157,7 @@ def _embedded_target(kind: str, embedded: EmbeddedUpstream, closers: list[Close]
         OpenAICompatUpstream(f"embedded-{kind}", settings), embedded.wake, embedded.fingerprint
     )
     closers.append(upstream.close)
-    return Target(upstream, Terms(embedded.model))
+    return Target(OcrUpstream(upstream, context_tokens=0) if kind == "ocr" else upstream, Terms(embedded.model))
 
 
 def _upstream_name(base_url: str) -> str:

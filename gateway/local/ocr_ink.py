@@ -18,7 +18,7 @@ CLEAR_RATIO = 1.35
 DRIFT_WEIGHT = 0.4
 MAX_DRIFT_HEIGHTS = 3.0
 MARGIN_HEIGHTS = 0.15
-PROFILE_SHARE = 0.45
+PROFILE_SHARE = 0.6
 CAPITAL_RATIO = 1.37
 EDGE_SHARE = 0.4
 """How far from Otsu's threshold towards the ground a pixel still counts as ink: the soft edges of letters."""

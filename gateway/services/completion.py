@@ -11,13 +11,15 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 
 from gateway.errors import ModelNotFound, UpstreamError, UpstreamTimeout
-from gateway.model import Account, EventStream, Json
+from gateway.model import Account, EventBatch, EventStream, Json
 from gateway.ports import CompletionUpstream, ImageSource
-from gateway.services.completion_attempts import Attempt, ModelEntry, Plan
+from gateway.services.completion_attempts import Attempt, ModelEntry, Plan, Target
 from gateway.services.completion_images import inline_images
 from gateway.wire.chat_answer import Marks, normalise_answer
 from gateway.wire.chat_request import is_legacy, needs_json_check, prompt_chars, to_upstream
 from gateway.wire.chat_stream import ChatStream, require_json
+
+__all__ = ["CompletionService", "ModelEntry", "OwnModel", "Target"]
 
 _AFTER_FINISH_S = 5.0
 
@@ -83,9 +85,9 @@ class CompletionService:
                     count_usage(state.usage, account)
                 return
 
-    def first_event_wait_s(self, name: str) -> float:
-        """How long a stream's status may wait for its first event. Raises ModelNotFound."""
-        return self.resolve(name).first_event_wait_s
+    def first_event_wait_s(self, entry: ModelEntry) -> float:
+        """How long a stream's status may wait for its first event."""
+        return entry.first_event_wait_s
 
     def hashed_user(self, body: Json) -> str | None:
         """The keyed hash of the caller's `user`, stable over restarts as long as the key is."""
@@ -132,7 +134,14 @@ async def _relay(upstream: CompletionUpstream, sent: Json, account: Account, sta
             batch = await (_trailing(payloads) if state.finished else anext(payloads, None))
             if batch is None:
                 break
-            events = state.feed(batch[0]) if len(batch) == 1 else [e for data in batch for e in state.feed(data)]
+            events: EventBatch = []
+            try:
+                for data in batch:
+                    events += state.feed(data)
+            except UpstreamError:
+                if events:
+                    yield events  # what came before the fault was good
+                raise
             if events:
                 yield events
     yield state.end()

@@ -18,7 +18,8 @@ async def main() -> None:
         async with Client(transport, mode=plan["mode"]) as client:
             tools = [tool.name for tool in (await client.list_tools()).tools]
             answers = [await call(client, each) for each in plan["calls"]]
-            told = {"protocol": client.protocol_version, "server": client.server_info.name, "tools": tools}
+            server = client.server_info and client.server_info.name  # a pinned client asks for no introduction
+            told = {"protocol": client.protocol_version, "server": server, "tools": tools}
     print(json.dumps({**told, "answers": answers}))
 
 
