@@ -3,8 +3,10 @@
 import base64
 import io
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from typing import Any
 
+import orjson
 import pytest
 from PIL import Image
 
@@ -64,7 +66,7 @@ class Scripted:
         self.closed = 0
         self.cut = "|"
 
-    async def complete(self, body: Json, account: Account) -> Json:
+    async def complete(self, body: Json, account: Account, *, route: str = "") -> Json:
         self.bodies.append(body)
         if self.error is not None:
             raise self.error
@@ -112,6 +114,19 @@ class Scripted:
 
 def service(completions: Scripted, **images: bytes) -> OcrService:
     return OcrService(completions, ImageLoader(Source(**images)))
+
+
+class ScriptedUpstream(Scripted):
+    """The same below the completion service: the data of its events as bytes."""
+
+    async def stream(self, body: Json, account: Account, *, route: str = "") -> AsyncIterator[list[bytes]]:
+        async with aclosing(super().stream(body, account)) as events:
+            async for batch in events:
+                yield [sse.encode(event)[6:].strip() for event in batch]
+
+
+async def raw_chunks(events: AsyncIterator[list[bytes]]) -> list[Json | None]:
+    return [None if data == b"[DONE]" else orjson.loads(data) async for batch in events for data in batch]
 
 
 async def chunks(events: AsyncIterator[EventBatch]) -> list[Json | None]:
@@ -280,13 +295,13 @@ async def test_images_for_remote_upstreams_are_turned_upright_and_put_on_white()
 
 @pytest.mark.parametrize(("setting", "sent"), [("strip", "Free OCR."), ("keep", "<image>\nFree OCR.")])
 async def test_the_image_placeholder_follows_the_upstreams_setting(setting: str, sent: str) -> None:
-    inner = Scripted("x")
+    inner = ScriptedUpstream("x")
     await OcrUpstream(inner, image_placeholder=setting).complete(body(part("u"), TEXT), Account())
     assert inner.bodies[0]["messages"][0]["content"][1]["text"] == sent
 
 
 async def test_max_tokens_is_clamped_to_what_the_context_leaves() -> None:
-    inner = Scripted("x", "x")
+    inner = ScriptedUpstream("x", "x")
     adapter = OcrUpstream(inner)
     await adapter.complete(body(part("u"), TEXT, max_tokens=8000), Account())
     await adapter.complete(body(part("u"), TEXT, max_tokens=50), Account())
@@ -296,23 +311,25 @@ async def test_max_tokens_is_clamped_to_what_the_context_leaves() -> None:
 
 async def test_special_tokens_and_loops_are_taken_out_of_a_whole_answer() -> None:
     raw = "<|ref|>text<|/ref|><|det|>[[1, 2, 3, 4]]<|/det|>\n" + "No. 1\n" * 200
-    answer = await OcrUpstream(Scripted(raw, finish="length")).complete(body(part("u"), TEXT), Account())
+    answer = await OcrUpstream(ScriptedUpstream(raw, finish="length")).complete(body(part("u"), TEXT), Account())
     choice = answer["choices"][0]
     assert choice["message"]["content"] == "text[[1, 2, 3, 4]]\nNo. 1"
     assert choice["finish_reason"] == "length"
 
 
 async def test_special_tokens_are_taken_out_of_a_stream() -> None:
-    inner = Scripted("<¦|re|f¦>Total<¦/|ref¦><¦det¦>[[1, 2, 3, 4]]<¦/de|t¦>".replace("|", "\0").replace("¦", "|"))
+    inner = ScriptedUpstream(
+        "<¦|re|f¦>Total<¦/|ref¦><¦det¦>[[1, 2, 3, 4]]<¦/de|t¦>".replace("|", "\0").replace("¦", "|")
+    )
     inner.cut = "\0"
-    data = [one for one in await chunks(OcrUpstream(inner).stream(body(part("u"), TEXT), Account())) if one]
+    data = [one for one in await raw_chunks(OcrUpstream(inner).stream(body(part("u"), TEXT), Account())) if one]
     text = "".join(one["choices"][0]["delta"].get("content") or "" for one in data if one["choices"])
     assert text == "Total[[1, 2, 3, 4]]"
 
 
 async def test_a_streamed_loop_is_ended_with_length_and_the_upstream_closed() -> None:
-    inner = Scripted("|".join(["Page 1\n", *["again and again\n"] * 400]))
-    data = await chunks(OcrUpstream(inner).stream(body(part("u"), TEXT), Account()))
+    inner = ScriptedUpstream("|".join(["Page 1\n", *["again and again\n"] * 400]))
+    data = await raw_chunks(OcrUpstream(inner).stream(body(part("u"), TEXT), Account()))
     assert data[-1] is None
     assert data[-2] is not None
     assert data[-2]["choices"][0]["finish_reason"] == "length"

@@ -1,0 +1,102 @@
+"""Which addresses may be fetched: public unicast only, and what the operator allows by exact host:port or CIDR.
+
+Pure judgement, no lookups. Python's `is_global` says True for several ranges that lead back inside (NAT64, 6to4,
+IPv4-compatible, cloud metadata), hence the own rules. Sources: IANA special-purpose registries, RFC 6890, RFC 6052,
+RFC 9637, read 2026-11-21.
+"""
+
+from collections.abc import Iterable
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+
+_DENIED_V4 = tuple(
+    IPv4Network(net)
+    for net in (
+        "0.0.0.0/8",
+        "10.0.0.0/8",
+        "100.64.0.0/10",
+        "127.0.0.0/8",
+        "168.63.129.16/32",  # a cloud's wire server, reachable from every virtual machine there
+        "169.254.0.0/16",
+        "172.16.0.0/12",
+        "192.0.0.0/24",
+        "192.0.2.0/24",
+        "192.88.99.0/24",
+        "192.168.0.0/16",
+        "198.18.0.0/15",
+        "198.51.100.0/24",
+        "203.0.113.0/24",
+        "224.0.0.0/4",
+        "240.0.0.0/4",
+    )
+)
+_UNICAST_V6 = IPv6Network("2000::/3")
+_DENIED_V6 = tuple(
+    IPv6Network(net)
+    for net in (
+        "2001::/23",  # protocol assignments, Teredo among them
+        "2001:db8::/32",
+        "2002::/16",  # 6to4 carries an IPv4 address and is obsolete
+        "3fff::/20",
+    )
+)
+_NAT64 = IPv6Network("64:ff9b::/96")
+
+
+def is_public(address: IPv4Address | IPv6Address) -> bool:
+    """True for a unicast address of the public internet; an IPv4 address inside an IPv6 one is judged by itself."""
+    if isinstance(address, IPv4Address):
+        return not any(address in net for net in _DENIED_V4)
+    if address.scope_id is not None:
+        return False
+    inner = address.ipv4_mapped
+    if inner is None and address in _NAT64:
+        inner = IPv4Address(int(address) & 0xFFFFFFFF)
+    if inner is not None:
+        return is_public(inner)
+    return address in _UNICAST_V6 and not any(address in net for net in _DENIED_V6)
+
+
+class AddressPolicy:
+    """`allow` holds exact `host:port` entries (names or addresses, `[v6]:port`) and CIDR networks; ValueError else."""
+
+    def __init__(self, allow: Iterable[str] = ()) -> None:
+        self._exact: set[tuple[str, int]] = set()
+        self._networks: list[IPv4Network | IPv6Network] = []
+        for entry in allow:
+            self._add(entry)
+
+    def _add(self, entry: str) -> None:
+        if "/" in entry:
+            self._networks.append(ip_network(entry))
+            return
+        host, _, port = entry.rpartition(":")
+        if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+            raise ValueError(f"{entry!r} is neither an exact host:port nor a network like 10.0.0.0/8")
+        host = host.strip("[]").rstrip(".").lower()
+        address = parse_address(host)
+        self._exact.add((host if address is None else str(address), int(port)))
+
+    def names(self, host: str, port: int) -> bool:
+        """True when exactly this host and port are allowed, whatever address the name has."""
+        return (host.rstrip(".").lower(), port) in self._exact
+
+    def permits(self, host: str, address: str, port: int) -> bool:
+        """May `host`, found at `address`, be connected to on `port`?"""
+        parsed = parse_address(address)
+        if parsed is None:
+            return False
+        return is_public(parsed) or self.is_exempt(host, parsed, port)
+
+    def is_exempt(self, host: str, address: IPv4Address | IPv6Address, port: int) -> bool:
+        """Allowed by the operator's list alone."""
+        if self.names(host, port) or (str(address), port) in self._exact:
+            return True
+        return any(address.version == net.version and address in net for net in self._networks)
+
+
+def parse_address(text: str) -> IPv4Address | IPv6Address | None:
+    """The address, or None when `text` is none."""
+    try:
+        return ip_address(text)
+    except ValueError:
+        return None

@@ -1,0 +1,171 @@
+"""Crawls and maps a site: the frontier's pages, fetched politely by a few workers, under a page and a time limit.
+
+Knows no index and no result shapes of tools; it yields pages. A page that fails or repeats another costs no place
+under the limit.
+"""
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass, field, replace
+
+from gateway.engines import fingerprint
+from gateway.engines.extract import ExtractOptions
+from gateway.engines.failures import FetchFailed
+from gateway.engines.frontier import Frontier, Scope, Visit
+from gateway.engines.load import Page, PageLoader, empty_reason
+from gateway.engines.robots import ALLOW_ALL, Robots, RobotsCache
+from gateway.engines.urls import canonical
+from gateway.model import CrawlRequest, Progress
+
+MAX_WORKERS = 12
+MAX_FAILURES_TOLD = 50
+_FUTILE_EXTRA = 50
+_ROBOTS = "the site's robots.txt does not allow this page to be crawled"
+_ROBOTS_UNKNOWN = "the site's robots.txt could not be read, so it must not be crawled for now"
+
+
+@dataclass(slots=True)
+class CrawlOutcome:
+    """What a crawl found: (depth, page) in breadth-first order, (url, reason) of failures, found URLs for a map."""
+
+    pages: list[tuple[Visit, Page]] = field(default_factory=list)
+    failures: list[tuple[str, str]] = field(default_factory=list)
+    found: list[Visit] = field(default_factory=list)
+    reasons: Counter[str] = field(default_factory=Counter)
+    timed_out: bool = False
+    limited: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlPlan:
+    """A request made ready. `keep` says which pages are wanted as results; `map_only` fetches no leaf pages."""
+
+    request: CrawlRequest
+    root: str
+    budget_s: float
+    map_only: bool = False
+
+
+class Crawler:
+    """One crawl. Build, `run` once, read the outcome."""
+
+    def __init__(self, loader: PageLoader, robots: RobotsCache | None, plan: CrawlPlan, progress: Progress) -> None:
+        self._loader = loader
+        self._robots = robots
+        self._plan = plan
+        self._progress = progress
+        self._scope = Scope(plan.request, plan.root)
+        self._frontier = Frontier(
+            plan.root, self._scope, max_depth=plan.request.max_depth, breadth=plan.request.max_breadth
+        )
+        self._hashes: set[str] = set()
+        self._simhashes: list[int] = []
+        self._running: set[asyncio.Task[None]] = set()
+        self._attempts = 0
+        self._reserved = 0
+        self.outcome = CrawlOutcome()
+
+    async def run(self) -> CrawlOutcome:
+        """Visits pages until the limit, the budget or the site ends; cancelling it stops every fetch."""
+        try:
+            async with asyncio.timeout(self._plan.budget_s):
+                await self._drive()
+        except TimeoutError:
+            self.outcome.timed_out = True
+        finally:
+            for task in self._running:
+                task.cancel()
+            await asyncio.gather(*self._running, return_exceptions=True)
+        self.outcome.pages.sort(key=lambda item: item[0])
+        self.outcome.found.sort()
+        self.outcome.reasons["filtered"] += self._frontier.filtered
+        self.outcome.reasons["trap"] += self._scope.trapped
+        return self.outcome
+
+    async def _drive(self) -> None:
+        while True:
+            while len(self._running) < MAX_WORKERS and self._may_start():
+                visit = self._frontier.pop()
+                if visit is None:
+                    break
+                if self._plan.map_only and visit.depth >= self._plan.request.max_depth:
+                    continue
+                self._attempts += 1
+                self._running.add(asyncio.create_task(self._visit(visit)))
+            if not self._running:
+                return
+            done, _ = await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
+            self._running -= done
+            for task in done:
+                task.result()
+
+    def _may_start(self) -> bool:
+        limit = self._plan.request.limit
+        if self._plan.map_only:
+            full = len(self.outcome.found) >= limit
+        else:
+            full = len(self.outcome.pages) + len(self._running) >= limit
+        if full and len(self._frontier):
+            self.outcome.limited = True
+        return not full and self._attempts < 2 * limit + _FUTILE_EXTRA
+
+    async def _visit(self, visit: Visit) -> None:
+        try:
+            robots = await self._rules(visit.url)
+            page = await self._loader.load(self._options(visit.url), robots.delay_s)
+        except FetchFailed as failure:
+            self._fail(visit, failure)
+            return
+        self._take(visit, page)
+        found = len(self.outcome.found) if self._plan.map_only else len(self.outcome.pages)
+        total = min(self._plan.request.limit, found + len(self._frontier) + len(self._running))
+        self._progress.step(found, max(total, found), page.url)
+
+    def _options(self, url: str) -> ExtractOptions:
+        request = self._plan.request
+        return ExtractOptions(url, depth=request.extract_depth, format=request.format, links=True)
+
+    async def _rules(self, url: str) -> Robots:
+        if self._robots is None:
+            return ALLOW_ALL
+        robots = await self._robots.of(url)
+        if not robots.allows(url):
+            raise FetchFailed(_ROBOTS if robots.known else _ROBOTS_UNKNOWN, "robots")
+        return robots
+
+    def _fail(self, visit: Visit, failure: FetchFailed) -> None:
+        self.outcome.reasons[failure.code] += 1
+        if len(self.outcome.failures) < MAX_FAILURES_TOLD:
+            self.outcome.failures.append((visit.url, failure.message))
+
+    def _take(self, visit: Visit, page: Page) -> None:
+        """Counts the page in unless it is another one under a second name; offers its links."""
+        if self._is_repeat(visit, page):
+            self.outcome.reasons["duplicate"] += 1
+            return
+        links = [link for link in page.data.pop("links", []) if link[0] != visit.url]
+        taken = self._frontier.offer(visit, links)
+        wanted = visit.depth > 0 or self._scope.selects(page.url)
+        if self._plan.map_only:
+            self.outcome.found += ([replace(visit, url=page.address)] if visit.depth == 0 and wanted else []) + taken
+            return
+        reason = empty_reason(page)
+        if not wanted:
+            self.outcome.reasons["filtered"] += 1
+        elif reason is not None:
+            self._fail(visit, FetchFailed(reason, "scripted" if page.data.get("scripted") else "empty"))
+        else:
+            self.outcome.pages.append((visit, page))
+
+    def _is_repeat(self, visit: Visit, page: Page) -> bool:
+        for url in {canonical(page.url) or page.url, page.address} - {visit.url}:
+            if not self._frontier.mark_seen(url):
+                return True
+        if not page.data.get("content"):
+            return False
+        simhash = int(page.data["simhash"], 16)
+        if page.data["hash"] in self._hashes or any(fingerprint.near(simhash, other) for other in self._simhashes):
+            return True
+        self._hashes.add(page.data["hash"])
+        self._simhashes.append(simhash)
+        return False

@@ -1,0 +1,140 @@
+"""Parses HTML and finds the region of a page that holds its content.
+
+Runs in the parsing processes only. Elements are lxml's and typed Any. Thresholds were set on labelled pages
+(bench/extract.py), not on any one site.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from gateway.errors import EngineMissing
+
+MISSING = "the web engine is not installed; the operator must install the extra 'web' (pip install 'gateway[web]')"
+
+_DROPPED = (
+    "script", "style", "noscript", "template", "svg", "nav", "dialog", "iframe", "object", "embed", "canvas", "audio",
+    "video", "map", "button", "select", "textarea", "input", "datalist", "link", "meta", "head", "math-field",
+)  # fmt: skip
+_DROPPED_ROLES = frozenset(
+    {"navigation", "banner", "contentinfo", "complementary", "search", "dialog", "alertdialog", "menu", "menubar",
+     "toolbar", "tooltip", "alert", "status"}
+)  # fmt: skip
+_CONTENT_IDS = re.compile(
+    r"^(main|content|main-?content|page-?content|primary|bodyContent|mw-content-text|content-?main|maincontent|"
+    r"article|article-?body|post|entry|skip-?content|site-?content|document|readme)$",
+    re.IGNORECASE,
+)
+_SPACE = re.compile(r"\s+")
+
+
+def parse(markup: str) -> Any:
+    """The root element of a document, comments left out; None when there is nothing in it. Raises EngineMissing."""
+    try:
+        from lxml import etree  # noqa: PLC0415 - an optional extra
+    except ImportError as error:
+        raise EngineMissing(MISSING) from error
+    parser = etree.HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True)
+    data = markup.encode("utf-8", "replace").replace(b"\x00", b"")
+    if not data.strip():
+        return None
+    try:
+        return etree.fromstring(data, parser)
+    except etree.XMLSyntaxError:
+        return None
+
+
+def remove(element: Any) -> None:
+    """Takes an element out and leaves the text that follows it."""
+    parent = element.getparent()
+    if parent is None:
+        return
+    tail = element.tail
+    if tail:
+        before = element.getprevious()
+        if before is not None:
+            before.tail = (before.tail or "") + tail
+        else:
+            parent.text = (parent.text or "") + tail
+    parent.remove(element)
+
+
+def text_of(element: Any) -> str:
+    """All text inside, blanks collapsed."""
+    return _SPACE.sub(" ", "".join(element.itertext())).strip()
+
+
+def text_size(element: Any) -> int:
+    """Characters of text inside, runs of blanks counted once; done in C."""
+    return int(element.xpath("string-length(normalize-space(.))"))
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Where the content is. `semantic` when the page itself said so (main, role=main, a lone article)."""
+
+    element: Any
+    semantic: bool
+
+
+def drop_furniture(root: Any) -> None:
+    """Removes what is never content: scripts, controls, navigation, hidden parts."""
+    for element in list(root.iter(*_DROPPED)):
+        remove(element)
+    for element in list(root.xpath("//*[@hidden or @aria-hidden='true' or @role or @style]")):
+        if _is_furniture(element):
+            remove(element)
+    for element in list(root.iter("header", "footer", "aside")):
+        if _is_page_furniture(element):
+            remove(element)
+    for element in list(root.xpath("//a[contains(@class,'headerlink') or contains(@class,'anchorjs')]")):
+        remove(element)
+    for element in list(root.iter("form")):
+        if text_size(element) < 400:
+            remove(element)
+
+
+def _is_furniture(element: Any) -> bool:
+    if element.tag in ("body", "html", "main"):
+        return False
+    if element.get("hidden") is not None and element.get("hidden") != "until-found":
+        return True
+    if element.get("aria-hidden") == "true":
+        return True
+    if (element.get("role") or "").strip().lower() in _DROPPED_ROLES:
+        return True
+    style = (element.get("style") or "").replace(" ", "").lower()
+    return "display:none" in style or "visibility:hidden" in style
+
+
+def _is_page_furniture(element: Any) -> bool:
+    """A header, footer or aside of the page itself; one inside an article may hold its title or a note."""
+    if element.tag == "header":
+        inside = any(parent.tag in ("article", "main", "section") for parent in element.iterancestors())
+        return not inside
+    if element.tag == "footer":
+        return True
+    return True
+
+
+def region_of(root: Any) -> Region:
+    """The content region: what the page marks as main, if it holds enough of the text; else the body."""
+    body = root.find("body")
+    if body is None:
+        body = root
+    total = text_size(body)
+    for candidate in _marked(body):
+        if text_size(candidate) >= 0.25 * total:
+            return Region(candidate, True)
+    for candidate in body.iter("div", "section", "td"):
+        if _CONTENT_IDS.match(candidate.get("id") or "") and text_size(candidate) >= 0.35 * total:
+            return Region(candidate, True)
+    return Region(body, False)
+
+
+def _marked(body: Any) -> list[Any]:
+    found = list(body.iter("main")) or body.xpath(".//*[@role='main']")
+    articles = list(body.iter("article"))
+    if len(articles) == 1:
+        return [*found, articles[0]] if found else articles
+    return list(found)

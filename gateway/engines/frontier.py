@@ -1,0 +1,160 @@
+"""What a crawl may visit and in which order: breadth first, each page once, traps left alone. No I/O.
+
+Regexes are RE2: linear in the length of the URL whatever the pattern. A bad one is refused by name.
+"""
+
+import heapq
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+import re2
+
+from gateway.engines.urls import canonical, site_of
+from gateway.errors import InvalidRequest
+from gateway.model import CrawlRequest
+
+MAX_PATTERNS = 20
+MAX_PATTERN_CHARS = 500
+MAX_PATH_DEPTH = 16
+MAX_SAME_SHAPE = 300
+_DIGITS = re.compile(r"\d+")
+
+
+def compile_patterns(patterns: Iterable[str], param: str) -> list[Any]:
+    """Compiled patterns; InvalidRequest names the one that is no regular expression (RE2 syntax)."""
+    compiled: list[Any] = []
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = 8 << 20
+    for pattern in patterns:
+        if len(pattern) > MAX_PATTERN_CHARS or len(compiled) >= MAX_PATTERNS:
+            raise InvalidRequest(
+                f"{param} takes at most {MAX_PATTERNS} patterns of {MAX_PATTERN_CHARS} characters", param=param
+            )
+        try:
+            compiled.append(re2.compile(pattern, options))
+        except re2.error as error:
+            reason = str(error).strip("b'\"")[:120]
+            raise InvalidRequest(
+                f"{param}: {pattern!r} is not a valid regular expression ({reason}); "
+                "RE2 syntax is understood: no look-around, no back-references",
+                param=param,
+            ) from error
+    return compiled
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Visit:
+    """A page to fetch. Ordered by depth, then by where it was found."""
+
+    depth: int
+    place: tuple[int, int]
+    url: str
+    anchor: str = ""
+
+
+class Scope:
+    """Which URLs a crawl selects: sites, path and domain patterns, and no traps."""
+
+    def __init__(self, request: CrawlRequest, root: str) -> None:
+        self._paths = compile_patterns(request.select_paths, "select_paths")
+        self._domains = compile_patterns(request.select_domains, "select_domains")
+        self._external = request.allow_external
+        self._site = site_key(root)
+        self._shapes: Counter[str] = Counter()
+        self.trapped = 0
+
+    def selects(self, url: str) -> bool:
+        """True when the caller wants this page."""
+        parts = urlsplit(url)
+        if not self._external and not same_site(url, self._site):
+            return False
+        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        if self._paths and not any(pattern.search(path) for pattern in self._paths):
+            return False
+        host = parts.hostname or ""
+        return not self._domains or any(pattern.search(host) for pattern in self._domains)
+
+    def is_trap(self, url: str) -> bool:
+        """Endless spaces: very deep or repeating paths, and too many pages that differ in numbers only."""
+        parts = urlsplit(url)
+        segments = [segment for segment in parts.path.split("/") if segment]
+        if len(segments) > MAX_PATH_DEPTH or max(Counter(segments).values(), default=0) > 3:
+            self.trapped += 1
+            return True
+        shape = parts.netloc + _DIGITS.sub("0", parts.path)
+        if parts.query:
+            shape += "?" + "&".join(sorted(pair.split("=")[0] for pair in parts.query.split("&")))
+        if shape == parts.netloc + parts.path:
+            return False  # nothing in it varies
+        self._shapes[shape] += 1
+        if self._shapes[shape] > MAX_SAME_SHAPE:
+            self.trapped += 1
+            return True
+        return False
+
+
+def site_key(url: str) -> tuple[str, int | None]:
+    """Host without `www.`, and the port unless it is a default one."""
+    parts = urlsplit(url)
+    return site_of((parts.hostname or "").lower()), None if parts.port in (None, 80, 443) else parts.port
+
+
+def same_site(url: str, site: tuple[str, int | None]) -> bool:
+    """The site itself or a subdomain of it, on the same port."""
+    host, port = site_key(url)
+    return port == site[1] and (host == site[0] or host.endswith("." + site[0]))
+
+
+class Frontier:
+    """The pages still to visit. `breadth` new, selected links are taken from each page."""
+
+    def __init__(self, root: str, scope: Scope, *, max_depth: int, breadth: int) -> None:
+        self._scope = scope
+        self._max_depth = max_depth
+        self._breadth = breadth
+        self._seen = {root}
+        self._heap: list[Visit] = [Visit(0, (0, 0), root)]
+        self._pages = 0
+        self.filtered = 0
+
+    def pop(self) -> Visit | None:
+        """The next page, breadth first; None when there is none for now."""
+        return heapq.heappop(self._heap) if self._heap else None
+
+    def offer(self, visit: Visit, links: Iterable[list[Any]]) -> list[Visit]:
+        """Takes the first `breadth` links that are new and selected; returns them."""
+        self._pages += 1
+        if visit.depth >= self._max_depth:
+            return []
+        taken: list[Visit] = []
+        for url, anchor, _ in links:
+            if len(taken) >= self._breadth:
+                break
+            if url in self._seen:
+                continue
+            if not self._scope.selects(url):
+                self.filtered += 1
+                continue
+            if self._scope.is_trap(url):
+                continue
+            self._seen.add(url)
+            taken.append(Visit(visit.depth + 1, (self._pages, len(taken)), url, anchor))
+        for found in taken:
+            heapq.heappush(self._heap, found)
+        return taken
+
+    def mark_seen(self, url: str) -> bool:
+        """Notes a URL that a redirect or canonical link led to; False when it was known already."""
+        key = canonical(url) or url
+        if key in self._seen:
+            return False
+        self._seen.add(key)
+        return True
+
+    def __len__(self) -> int:
+        return len(self._heap)

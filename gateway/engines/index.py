@@ -1,0 +1,214 @@
+"""The local search index: pages that were fetched, searchable by the key that fetched them, or by all.
+
+Writes go through one thread, reads through two more; the event loop never waits for the disk. When the disk is full
+the page is simply not indexed, and `problem` says so; when the file is damaged it is set aside and begun anew.
+"""
+
+import asyncio
+import re
+import shutil
+import sqlite3
+import threading
+import time
+import zlib
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+from gateway.engines.index_query import IndexHit, IndexQuery, owner_token, run
+from gateway.engines.index_schema import SHARED, DamagedIndex, is_damage, open_database, set_aside, transaction
+from gateway.engines.words import bigrams, fold
+from gateway.model import Json
+
+T = TypeVar("T")
+_MAX_BODY_CHARS = 200_000
+_MARKS = re.compile(r"!?\[([^\]\n]*)\]\([^)\s]*\)|[*_`#|>~\\]+|-{3,}")
+_SWEEP_EVERY = 500
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedPage:
+    """A page to store. `owner` is a key id, or SHARED for everybody; `fetched_at` is Unix time."""
+
+    url: str
+    title: str
+    content: str
+    owner: str = SHARED
+    hash: str = ""
+    published: str | None = None
+    favicon: str | None = None
+    fetched_at: float = field(default_factory=time.time)
+
+
+class PageIndex:
+    """One database file. Nothing is opened before the first use."""
+
+    def __init__(self, path: Path, *, max_pages: int = 200_000, ttl_days: int = 90) -> None:
+        self._path = path
+        self._max_pages = max_pages
+        self._ttl_s = ttl_days * 86_400.0
+        self._writer = ThreadPoolExecutor(1, "index-write")
+        self._readers = ThreadPoolExecutor(2, "index-read")
+        self._connections: list[sqlite3.Connection] = []
+        self._local = threading.local()
+        self._lock = threading.Lock()
+        self._generation = 0
+        self._until_sweep = 0
+        self.problem: str | None = None
+
+    async def close(self) -> None:
+        """Finishes the writes under way and lets go of the file."""
+        await asyncio.to_thread(self._shut)
+
+    def _shut(self) -> None:
+        self._writer.shutdown(wait=True)
+        self._readers.shutdown(wait=True)
+        for connection in self._connections:
+            connection.close()
+        self._connections.clear()
+
+    async def add(self, pages: Sequence[IndexedPage]) -> str | None:
+        """Stores or replaces pages; they are searchable on return. A sentence when they could not be stored."""
+        if not pages:
+            return None
+        rows = list(pages)
+        try:
+            await self._on(self._writer, lambda connection: self._add(connection, rows))
+        except (sqlite3.Error, OSError) as error:
+            self.problem = _in_words(error)
+            return f"the pages were not added to the search index: {self.problem}"
+        if self.problem is not None and "set aside" not in self.problem:
+            self.problem = None
+        return None
+
+    async def remove(self, url: str, owner: str | None = None) -> int:
+        """Takes out the page, and all pages below it when `url` ends with `/`; of every owner unless one is named."""
+        return await self._on(self._writer, lambda connection: _remove(connection, url, owner))
+
+    async def search(self, query: IndexQuery) -> list[IndexHit]:
+        """Best first; see IndexQuery. Raises sqlite3.Error when the file cannot be read."""
+        return await self._on(self._readers, lambda connection: run(connection, query))
+
+    async def stats(self) -> Json:
+        """`{pages, bytes, oldest, newest, error}`: ages as Unix times, None when empty."""
+        try:
+            counts = await self._on(self._readers, _counts)
+        except (sqlite3.Error, OSError) as error:
+            self.problem = _in_words(error)
+            counts = {"pages": 0, "oldest": None, "newest": None}
+        size = self._path.stat().st_size if self._path.exists() else 0
+        return {**counts, "bytes": size, "error": self.problem}
+
+    async def _on(self, pool: ThreadPoolExecutor, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Runs `work` with this thread's connection; once more on a new file when the old one is damaged."""
+        loop = asyncio.get_running_loop()
+
+        def guarded() -> T:
+            try:
+                return work(self._connection())
+            except (DamagedIndex, sqlite3.DatabaseError) as error:
+                if isinstance(error, sqlite3.DatabaseError) and not is_damage(error):
+                    raise
+                self._replace_file()
+                return work(self._connection())
+
+        return await loop.run_in_executor(pool, guarded)
+
+    def _connection(self) -> sqlite3.Connection:
+        held: tuple[int, sqlite3.Connection] | None = getattr(self._local, "held", None)
+        if held is not None and held[0] == self._generation:
+            return held[1]
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with self._lock:
+            generation = self._generation
+            connection = open_database(self._path)
+            self._connections.append(connection)
+        self._local.held = (generation, connection)
+        return connection
+
+    def _replace_file(self) -> None:
+        with self._lock:
+            moved = set_aside(self._path)
+            self._generation += 1
+            if moved is not None:
+                self.problem = f"the index was damaged; it was set aside as {moved.name} and begun anew"
+
+    def _add(self, connection: sqlite3.Connection, pages: list[IndexedPage]) -> None:
+        if shutil.disk_usage(self._path.parent).free < 20_000_000:
+            raise OSError("disk full")
+        with transaction(connection):
+            for page in pages:
+                _store(connection, page)
+        self._until_sweep -= len(pages)
+        if self._until_sweep <= 0:
+            self._until_sweep = _SWEEP_EVERY
+            self._sweep(connection)
+
+    def _sweep(self, connection: sqlite3.Connection) -> None:
+        """Drops what is too old, and the oldest of what is too many."""
+        with transaction(connection):
+            oldest = time.time() - self._ttl_s
+            doomed = connection.execute("SELECT id FROM pages WHERE fetched_at < ?", (oldest,)).fetchall()
+            total = connection.execute("SELECT count(*) FROM pages").fetchone()[0] - len(doomed)
+            if total > self._max_pages:
+                spare = total - self._max_pages + self._max_pages // 20
+                query = "SELECT id FROM pages WHERE fetched_at >= ? ORDER BY fetched_at LIMIT ?"
+                doomed += connection.execute(query, (oldest, spare)).fetchall()
+            connection.executemany("DELETE FROM search WHERE rowid = ?", doomed)
+            connection.executemany("DELETE FROM pages WHERE id = ?", doomed)
+
+
+def _store(connection: sqlite3.Connection, page: IndexedPage) -> None:
+    key = (page.url, page.owner)
+    old = connection.execute("SELECT id, hash FROM pages WHERE url = ? AND owner = ?", key).fetchone()
+    if old is not None and page.hash and old[1] == page.hash:
+        connection.execute("UPDATE pages SET fetched_at = ? WHERE id = ?", (page.fetched_at, old[0]))
+        return
+    if old is not None:
+        connection.execute("DELETE FROM search WHERE rowid = ?", (old[0],))
+        connection.execute("DELETE FROM pages WHERE id = ?", (old[0],))
+    host = urlsplit(page.url).hostname or ""
+    content = zlib.compress(page.content.encode("utf-8", "replace"), 6)
+    values = (*key, host, page.title, page.published, page.fetched_at, page.favicon, page.hash, content)
+    columns = "url, owner, host, title, published, fetched_at, favicon, hash, content"
+    cursor = connection.execute(f"INSERT INTO pages ({columns}) VALUES (?,?,?,?,?,?,?,?,?)", values)  # noqa: S608
+    body = page.content[:_MAX_BODY_CHARS]
+    headings = " ".join(line.lstrip("# ") for line in body.split("\n") if line.startswith("#"))
+    plain = _MARKS.sub(r" \1 ", body)
+    words = (page.title, headings, plain, page.url, " ".join(bigrams(fold(f"{page.title} {body}"))))
+    connection.execute(
+        "INSERT INTO search (rowid, title, headings, body, url, cjk, owner) VALUES (?,?,?,?,?,?,?)",
+        (cursor.lastrowid, *words, owner_token(page.owner)),
+    )
+
+
+def _remove(connection: sqlite3.Connection, url: str, owner: str | None) -> int:
+    with transaction(connection):
+        query, values = "SELECT id FROM pages WHERE url = ?", [url]
+        if url.endswith("/"):
+            query, values = "SELECT id FROM pages WHERE (url = ? OR substr(url, 1, ?) = ?)", [url, str(len(url)), url]
+        if owner is not None:
+            query, values = f"{query} AND owner = ?", [*values, owner]
+        doomed = connection.execute(query, values).fetchall()
+        connection.executemany("DELETE FROM search WHERE rowid = ?", doomed)
+        connection.executemany("DELETE FROM pages WHERE id = ?", doomed)
+    return len(doomed)
+
+
+def _counts(connection: sqlite3.Connection) -> Json:
+    pages, oldest, newest = connection.execute(
+        "SELECT count(*), min(fetched_at), max(fetched_at) FROM pages"
+    ).fetchone()
+    return {"pages": pages, "oldest": oldest, "newest": newest}
+
+
+def _in_words(error: Exception) -> str:
+    text = str(error)
+    if "full" in text:
+        return "the disk is full"
+    if "readonly" in text or isinstance(error, PermissionError):
+        return "the index file cannot be written"
+    return "the index file cannot be used"

@@ -1,0 +1,202 @@
+"""Ranking in the local index: BM25 over quoted words, a feedback pass where it pays, fused by reciprocal rank.
+
+Runs in a reader thread on one connection. FTS5's query syntax never sees a caller's text: each word is quoted.
+"""
+
+import math
+import sqlite3
+import zlib
+from collections import Counter
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from gateway.engines.words import CJK, STOP_WORDS, WORD, bigrams, fold
+
+WEIGHTS = "4.0, 2.0, 1.0, 2.0, 1.0, 0.0"
+_CANDIDATES = 100
+_RRF_K = 20
+_FEEDBACK_PAGES = 5
+_FEEDBACK_TERMS = 15
+_FEEDBACK_MAX_PAGES = 20_000
+_MAX_TERMS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class IndexQuery:
+    """`owners` are those whose pages may be found. Dates bound the publication date, or the fetch date without one.
+
+    `phrases` must all occur as they stand.
+    """
+
+    text: str
+    owners: tuple[str, ...]
+    count: int = 10
+    phrases: tuple[str, ...] = ()
+    include_domains: tuple[str, ...] = ()
+    exclude_domains: tuple[str, ...] = ()
+    start: date | None = None
+    end: date | None = None
+    feedback: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class IndexHit:
+    """A found page; `score` is 0 to 1, the best has 1."""
+
+    url: str
+    title: str
+    content: str
+    score: float
+    published: str | None
+    favicon: str | None
+
+
+def owner_token(owner: str) -> str:
+    """An owner as one word of the index that no stemmer changes."""
+    return f"o{owner.encode().hex()}7"
+
+
+def query_words(text: str) -> tuple[list[str], list[str]]:
+    """(words without stop words, CJK bigrams), each once, in order."""
+    words: dict[str, None] = {}
+    for word in WORD.findall(fold(text)):
+        if not CJK.search(word):
+            words.setdefault(word.replace("’", "'"))
+    kept = [word for word in words if word not in STOP_WORDS] or list(words)
+    return kept[:_MAX_TERMS], list(dict.fromkeys(bigrams(text)))[:_MAX_TERMS]
+
+
+def run(connection: sqlite3.Connection, query: IndexQuery) -> list[IndexHit]:
+    """The best `count` pages; several owners' copies of one page count once."""
+    words, pairs = query_words(query.text)
+    if not words and not pairs and not query.phrases:
+        return []
+    first = _ranked(connection, query, words, pairs)
+    ranking = first
+    if query.feedback and words and first and not query.phrases and _small(connection):
+        more = _expansion(connection, [rowid for rowid, _ in first[:_FEEDBACK_PAGES]], words)
+        if more:
+            ranking = _fused(first, _ranked(connection, query, words + more, pairs))
+    return _hits(connection, ranking, query.count)
+
+
+def _small(connection: sqlite3.Connection) -> bool:
+    """The feedback pass costs a wide second query: only an index of moderate size can afford it."""
+    top = connection.execute("SELECT max(id) FROM pages").fetchone()[0] or 0
+    return bool(top <= _FEEDBACK_MAX_PAGES)
+
+
+def _ranked(
+    connection: sqlite3.Connection, query: IndexQuery, words: list[str], pairs: list[str]
+) -> list[tuple[int, float]]:
+    """(rowid, positive score) of the candidates, best first."""
+    conditions, values = _conditions(query)
+    source = "search JOIN pages ON pages.id = search.rowid" if conditions else "search"
+    sql = (
+        f"SELECT search.rowid, -bm25(search, {WEIGHTS}) AS s FROM {source}"  # noqa: S608 - constants only
+        f" WHERE search MATCH ?{conditions} ORDER BY s DESC LIMIT {_CANDIDATES}"
+    )
+    match = _match(query, words, pairs)
+    return [(int(rowid), float(score)) for rowid, score in connection.execute(sql, [match, *values])]
+
+
+def _match(query: IndexQuery, words: list[str], pairs: list[str]) -> str:
+    owners = " OR ".join(_quoted(owner_token(owner)) for owner in query.owners)
+    parts = [f"owner : ({owners})"]
+    either = []
+    if words:
+        either.append("{title headings body url} : (" + " OR ".join(map(_quoted, words)) + ")")
+    if pairs:
+        either.append("cjk : (" + " OR ".join(map(_quoted, pairs)) + ")")
+    if query.phrases:
+        parts += [f"{{title headings body}} : {_quoted(phrase)}" for phrase in query.phrases]
+    elif either:
+        parts.append("(" + " OR ".join(either) + ")")
+    return " AND ".join(parts)
+
+
+def _quoted(word: str) -> str:
+    return '"' + word.replace('"', '""').replace("\x00", "") + '"'
+
+
+def _conditions(query: IndexQuery) -> tuple[str, list[Any]]:
+    clauses: list[str] = []
+    values: list[Any] = []
+    if query.include_domains:
+        clauses.append("(" + " OR ".join(["host = ? OR host LIKE ? ESCAPE '!'"] * len(query.include_domains)) + ")")
+        values += _suffixes(query.include_domains)
+    for pair in zip(*[iter(_suffixes(query.exclude_domains))] * 2, strict=True):
+        clauses.append("NOT (host = ? OR host LIKE ? ESCAPE '!')")
+        values += pair
+    day = "coalesce(published, date(fetched_at, 'unixepoch'))"
+    if query.start is not None:
+        clauses.append(f"{day} >= ?")
+        values.append(query.start.isoformat())
+    if query.end is not None:
+        clauses.append(f"{day} <= ?")
+        values.append(query.end.isoformat())
+    return "".join(f" AND {clause}" for clause in clauses), values
+
+
+def _suffixes(domains: tuple[str, ...]) -> list[str]:
+    out: list[str] = []
+    for domain in domains:
+        escaped = domain.replace("!", "!!").replace("%", "!%").replace("_", "!_")
+        out += [domain, f"%.{escaped}"]
+    return out
+
+
+def _expansion(connection: sqlite3.Connection, rowids: list[int], words: list[str]) -> list[str]:
+    """Words that the best pages share and others seldom have."""
+    total = connection.execute("SELECT count(*) FROM pages").fetchone()[0]
+    counts: Counter[str] = Counter()
+    for rowid in rowids:
+        row = connection.execute("SELECT title, body FROM search WHERE rowid = ?", (rowid,)).fetchone()
+        bag = Counter(WORD.findall(fold(f"{row[0]} {row[1][:8000]}")))
+        size = max(sum(bag.values()), 1)
+        for word, count in bag.items():
+            if len(word) > 2 and word not in STOP_WORDS and not word.isdecimal():
+                counts[word] += count * 1000 // size
+    candidates = [word for word, _ in counts.most_common(60) if word not in words]
+    scored = []
+    for word in candidates:
+        seen = _documents(connection, word)
+        scored.append((counts[word] * math.log(1 + total / (seen + 1)), word))
+    return [word for _, word in sorted(scored, reverse=True)[:_FEEDBACK_TERMS]]
+
+
+def _documents(connection: sqlite3.Connection, word: str) -> int:
+    """In how many pages the word occurs, judged by the shortest stem the index has for it."""
+    low = word[: max(3, len(word) - 3)]
+    row = connection.execute(
+        "SELECT max(doc) FROM vocabulary WHERE term >= ? AND term <= ?", (low, word + "\uffff")
+    ).fetchone()
+    return int(row[0] or 0)
+
+
+def _fused(one: list[tuple[int, float]], other: list[tuple[int, float]]) -> list[tuple[int, float]]:
+    scores: dict[int, float] = {}
+    for ranking in (one, other):
+        for rank, (rowid, _) in enumerate(ranking):
+            scores[rowid] = scores.get(rowid, 0.0) + 1 / (_RRF_K + rank + 1)
+    return sorted(scores.items(), key=lambda item: -item[1])
+
+
+def _hits(connection: sqlite3.Connection, ranking: list[tuple[int, float]], count: int) -> list[IndexHit]:
+    hits: list[IndexHit] = []
+    seen: set[str] = set()
+    top = ranking[0][1] if ranking else 1.0
+    for rowid, score in ranking:
+        row = connection.execute(
+            "SELECT url, title, content, published, favicon FROM pages WHERE id = ?", (rowid,)
+        ).fetchone()
+        if row is None or row[0] in seen:
+            continue
+        seen.add(row[0])
+        text = zlib.decompress(row[2]).decode()
+        share = score / top if top > 0 else 1.0
+        hits.append(IndexHit(row[0], row[1], text, round(max(share, 0.0), 4), row[3], row[4]))
+        if len(hits) == count:
+            break
+    return hits

@@ -1,0 +1,117 @@
+"""Fetches one page and has it read: turns at hosts, one polite retry, meta refresh, reasons when it comes to nothing.
+
+The bridge between the fetcher and the parsing processes; knows neither crawling nor the index.
+"""
+
+import asyncio
+import email.utils
+import time
+from dataclasses import dataclass, field, replace
+from urllib.parse import urlsplit
+
+from gateway.engines.extract import ExtractOptions
+from gateway.engines.failures import FetchFailed
+from gateway.engines.fetch import Fetched, Fetcher
+from gateway.engines.metadata import refresh_target
+from gateway.engines.parse_pool import ParsePool
+from gateway.engines.politeness import HostSlots
+from gateway.engines.urls import canonical
+from gateway.model import Json
+
+MAX_REFRESHES = 3
+MAX_RETRY_AFTER_S = 5.0
+_STATUS_WORDS = {
+    401: "it asks for a login",
+    402: "it asks for payment",
+    403: "it refuses automated readers, or asks for a login",
+    404: "there is no such page",
+    410: "the page is gone",
+    429: "it asks to be left alone for a while",
+    451: "it is withheld for legal reasons",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page that was read. `url` is where it was found, `data` what engines.extract made of it."""
+
+    url: str
+    requested: str
+    data: Json
+    public: bool = True
+    fetched_at: float = field(default_factory=time.time)
+
+    @property
+    def address(self) -> str:
+        """The one URL under which the page is known: its own canonical link if that is on the same host."""
+        said = self.data.get("canonical")
+        if isinstance(said, str) and urlsplit(said).netloc == urlsplit(self.url).netloc:
+            return said
+        return canonical(self.url) or self.url
+
+
+class PageLoader:
+    """One for the whole gateway, so that politeness counts all callers together."""
+
+    def __init__(self, fetcher: Fetcher, pool: ParsePool, slots: HostSlots) -> None:
+        self._fetcher = fetcher
+        self._pool = pool
+        self._slots = slots
+
+    async def load(self, options: ExtractOptions, delay_s: float = 0.0) -> Page:
+        """The page at `options.url`. Raises FetchFailed with a reason for the caller, EngineMissing, Overloaded."""
+        url = options.url
+        for _ in range(MAX_REFRESHES + 1):
+            fetched = await self._fetch_politely(url, delay_s)
+            if not 200 <= fetched.status < 300:
+                raise status_failure(fetched)
+            target = refresh_target(fetched.headers.get("refresh", ""), fetched.url)
+            page: Json = {}
+            if target is None or target == url:
+                page = await self._pool.extract(
+                    fetched.body, replace(options, url=fetched.url, content_type=fetched.content_type)
+                )
+                target = page.get("refresh")
+            if not target or target in (url, fetched.url) or len(page.get("content", "")) > 500:
+                if "noindex" in fetched.headers.get("x-robots-tag", "").lower():
+                    page["noindex"] = True
+                return Page(fetched.url, options.url, page, fetched.public)
+            url = target
+        raise FetchFailed("the page refreshes to another one too many times", "redirects")
+
+    async def _fetch_politely(self, url: str, delay_s: float) -> Fetched:
+        host = urlsplit(url).netloc.lower()
+        async with self._slots.hold(host, delay_s):
+            fetched = await self._fetcher.fetch(url)
+            wait_s = retry_after_s(fetched)
+            if fetched.status in (429, 503) and wait_s is not None and wait_s <= MAX_RETRY_AFTER_S:
+                await asyncio.sleep(wait_s)
+                fetched = await self._fetcher.fetch(url)
+        return fetched
+
+
+def retry_after_s(fetched: Fetched) -> float | None:
+    """The Retry-After header in seconds from now (RFC 9110 §10.2.3: seconds, or a date)."""
+    value = fetched.headers.get("retry-after", "").strip()
+    if value.isdecimal() and len(value) < 8:
+        return float(value)
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def status_failure(fetched: Fetched) -> FetchFailed:
+    """A status that is no success, in words."""
+    words = _STATUS_WORDS.get(fetched.status, "it is in trouble; try again later" if fetched.status >= 500 else "")
+    message = f"the site answered {fetched.status}" + (f": {words}" if words else "")
+    return FetchFailed(message, "http_status", http_status=fetched.status, retry_after_s=retry_after_s(fetched))
+
+
+def empty_reason(page: Page) -> str | None:
+    """Why a page that was read has no content, or None when it has."""
+    if page.data.get("content"):
+        return None
+    if page.data.get("scripted"):
+        return "the page shows its text only with JavaScript, which the gateway does not run"
+    return "the page holds no readable text"

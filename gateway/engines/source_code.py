@@ -1,0 +1,71 @@
+"""Code blocks: their text, blank for blank, and the language the page says it is."""
+
+import re
+from typing import Any
+
+_LANGUAGE_CLASS = re.compile(
+    r"(?:^|\s)(?:language|lang|highlight-source|highlight|sourceCode|brush:?)[-: ]\s*([A-Za-z0-9+#._-]+)"
+)
+_NO_LANGUAGE = frozenset({"default", "text", "none", "plain", "plaintext", "highlight", "source", "notranslate"})
+_BARE = frozenset(
+    {
+        "bash", "c", "console", "cpp", "csharp", "css", "diff", "go", "haskell", "html", "ini", "java", "javascript",
+        "js", "json", "kotlin", "lua", "make", "markdown", "php", "perl", "powershell", "python", "python3", "pycon",
+        "r", "ruby", "rust", "scala", "sh", "shell", "sql", "swift", "toml", "ts", "typescript", "xml", "yaml", "zsh",
+    }
+)  # fmt: skip
+_LINE_NUMBERS = frozenset({"linenos", "lineno", "linenumber", "line-number", "line-numbers", "gutter", "hljs-ln-n"})
+
+
+def language_of(pre: Any) -> str:
+    """The language named by the block, its code element or the boxes around it; empty when none is."""
+    code = pre.find("code")
+    nearest = [element for element in (code, pre) if element is not None]
+    around = list(pre.iterancestors())[:3]
+    for element in nearest + around:
+        for name in ("data-lang", "data-language", "lang-name"):
+            if element.get(name):
+                return _clean(element.get(name))
+        match = _LANGUAGE_CLASS.search(element.get("class") or "")
+        if match is not None and _clean(match[1]):
+            return _clean(match[1])
+    for element in nearest:
+        for word in (element.get("class") or "").lower().split():
+            if word in _BARE:
+                return word
+    return ""
+
+
+def _clean(name: str) -> str:
+    lowered = re.sub(r"[^a-z0-9+#._-]", "", name.lower())
+    return "" if lowered in _NO_LANGUAGE else lowered[:20]
+
+
+def code_text(pre: Any) -> str:
+    """The block's text verbatim, without line numbers, trailing blanks of lines kept, outer blank lines gone."""
+    pieces: list[str] = []
+    _collect(pre, pieces, 0)
+    text = "".join(pieces).replace("\r\n", "\n").replace("\r", "\n").replace("\u00a0", " ")
+    return re.sub(r"^(?:[ \t]*\n)+", "", text).rstrip()
+
+
+def _collect(element: Any, pieces: list[str], depth: int) -> None:
+    if element.text:
+        pieces.append(element.text)
+    for child in element:
+        if isinstance(child.tag, str):
+            classes = (child.get("class") or "").lower().split()
+            if child.tag == "br":
+                pieces.append("\n")
+            elif _LINE_NUMBERS.isdisjoint(classes) and child.get("data-line-number") is None:
+                if depth < 150:
+                    _collect(child, pieces, depth + 1)
+                _end_line(child, pieces)
+        if child.tail:
+            pieces.append(child.tail)
+
+
+def _end_line(child: Any, pieces: list[str]) -> None:
+    """Some highlighters put each line in a block of its own, without line ends."""
+    if child.tag in ("div", "p", "li", "tr") and pieces and not pieces[-1].endswith("\n"):
+        pieces.append("\n")

@@ -1,0 +1,105 @@
+"""Tables: which hold data and which only lay a page out, and how data is written in GFM."""
+
+from collections.abc import Callable
+from typing import Any
+
+_MAX_COLUMNS = 60
+
+
+def rows_of(table: Any) -> list[list[Any]]:
+    """The cells of each row, those of nested tables left to themselves; header groups first."""
+    rows: list[list[Any]] = []
+    for child in table:
+        if child.tag == "tr":
+            rows.append(_cells(child))
+        elif child.tag in ("thead", "tbody", "tfoot"):
+            rows += [_cells(row) for row in child if row.tag == "tr"]
+    return [row for row in rows if row]
+
+
+def _cells(row: Any) -> list[Any]:
+    return [cell for cell in row if cell.tag in ("td", "th")]
+
+
+def is_data(table: Any, rows: list[list[Any]]) -> bool:
+    """False for layout: one row or column, nested tables, whole articles in a cell."""
+    role = (table.get("role") or "").lower()
+    if not rows or role in ("presentation", "none"):
+        return False
+    has_heads = any(cell.tag == "th" for row in rows for cell in row)
+    if max(len(row) for row in rows) < 2:
+        return has_heads and len(rows) > 1
+    for inner in table.iter("table", "h1", "h2", "h3"):
+        if inner is not table:
+            return False
+    if has_heads:
+        return True
+    if len(rows) < 2:
+        return False
+    longest = max(len("".join(cell.itertext())) for row in rows for cell in row)
+    return longest < 1500
+
+
+def line_numbered_code(rows: list[list[Any]]) -> Any | None:
+    """The code cell of a highlighter's table with a column of line numbers, or None."""
+    if len(rows) != 1 or len(rows[0]) != 2:
+        return None
+    numbers, code = rows[0]
+    digits: list[str] = "".join(numbers.itertext()).split()
+    if digits and all(word.isdecimal() for word in digits):
+        found: Any | None = next(code.iter("pre"), None)
+        return found
+    return None
+
+
+def write(rows: list[list[Any]], cell_text: Callable[[Any], str], plain: bool) -> str:
+    """The table as lines; cells spanning columns leave blanks after them, cells spanning rows leave them below."""
+    grid = _grid(rows, cell_text)
+    grid = [row for row in grid if any(row)]
+    if not grid:
+        return ""
+    width = max(len(row) for row in grid)
+    if plain:
+        return "\n".join("\t".join(cell for cell in row).rstrip("\t") for row in grid)
+    lines = [_line([cell.replace("|", "\\|") for cell in row] + [""] * (width - len(row))) for row in grid]
+    return "\n".join([lines[0], _line(["---"] * width), *lines[1:]])
+
+
+def _grid(rows: list[list[Any]], cell_text: Callable[[Any], str]) -> list[list[str]]:
+    grid: list[list[str]] = []
+    below: dict[int, int] = {}
+    for row in rows:
+        line: list[str] = []
+        for cell in row:
+            _skip_spanned(line, below)
+            text = flat([cell_text(cell)])
+            columns, deep = _span(cell, "colspan"), _span(cell, "rowspan")
+            for offset in range(columns):
+                if deep > 1:
+                    below[len(line)] = deep - 1
+                line.append(text if offset == 0 else "")
+            if len(line) > _MAX_COLUMNS:
+                break
+        _skip_spanned(line, below)
+        grid.append(line)
+    return grid
+
+
+def _skip_spanned(line: list[str], below: dict[int, int]) -> None:
+    while below.get(len(line), 0) > 0:
+        below[len(line)] -= 1
+        line.append("")
+
+
+def _span(cell: Any, name: str) -> int:
+    value = cell.get(name) or ""
+    return min(int(value), _MAX_COLUMNS) if value.isdecimal() and len(value) < 5 and int(value) > 0 else 1
+
+
+def flat(blocks: list[str]) -> str:
+    """Blocks on one line, as a table cell needs them."""
+    return " ".join(" ".join(blocks).split())
+
+
+def _line(cells: list[str]) -> str:
+    return "| " + " | ".join(cells) + " |"

@@ -1,0 +1,229 @@
+"""The embedded web engine: extract, crawl and map, with the shapes of the tools' `data`. Fills the search index.
+
+Implements gateway.ports.WebEngine. A page is in the index when the call that fetched it returns.
+"""
+
+import asyncio
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from gateway.config import Web
+from gateway.engines import chunks
+from gateway.engines.crawl import Crawler, CrawlOutcome, CrawlPlan
+from gateway.engines.extract import ExtractOptions
+from gateway.engines.failures import FetchFailed, SkippedUrl
+from gateway.engines.index import IndexedPage, PageIndex
+from gateway.engines.index_schema import SHARED
+from gateway.engines.load import Page, PageLoader, empty_reason
+from gateway.engines.robots import RobotsCache
+from gateway.engines.urls import canonical, from_caller, parse_url
+from gateway.engines.words import INSTRUCTION_WORDS, terms
+from gateway.errors import InvalidRequest
+from gateway.model import CrawlRequest, ExtractRequest, Json, Progress, WebCall
+
+PATIENT_BUDGET_S = 120.0
+RELEVANCE_FLOOR = 0.15
+
+
+@dataclass(frozen=True, slots=True)
+class EngineParts:
+    """What the engine is made of; `app.py` closes the fetcher, the pool and the index."""
+
+    loader: PageLoader
+    robots: RobotsCache
+    index: PageIndex
+
+
+class LocalWebEngine:
+    """Stateless but for its parts."""
+
+    def __init__(self, parts: EngineParts, settings: Web) -> None:
+        self._loader = parts.loader
+        self._robots = parts.robots
+        self._index = parts.index
+        self._settings = settings
+
+    async def extract(self, request: ExtractRequest, call: WebCall) -> Json:
+        """`{results, failed_results, response_time}`; each URL succeeds or fails for itself."""
+        started = time.monotonic()
+        results: dict[int, Json] = {}
+        failures: dict[int, Json] = {}
+        pages: list[Page] = []
+        budget_s = PATIENT_BUDGET_S if call.patient else self._settings.crawl_budget_s
+
+        async def one(at: int, raw: str) -> None:
+            try:
+                page = await self._extract_one(raw, request)
+                results[at] = _extract_result(page, request, raw)
+                pages.append(page)
+            except FetchFailed as failure:
+                failures[at] = {"url": raw, "error": failure.message}
+            if call.progress is not None:
+                call.progress.step(len(results) + len(failures), len(request.urls), raw)
+
+        tasks = [asyncio.create_task(one(at, raw)) for at, raw in enumerate(request.urls)]
+        try:
+            await asyncio.wait(tasks, timeout=budget_s)
+        finally:
+            for task in tasks:
+                task.cancel()
+            ended = await asyncio.gather(*tasks, return_exceptions=True)
+        _raise_first(ended)
+        for at, raw in enumerate(request.urls):
+            if at not in results and at not in failures:
+                failures[at] = {"url": raw, "error": f"not read within {budget_s:g} s; ask for fewer pages at once"}
+        data: Json = {
+            "results": [results[at] for at in sorted(results)],
+            "failed_results": [failures[at] for at in sorted(failures)],
+        }
+        await self._store(pages, call, data)
+        return {**data, "response_time": round(time.monotonic() - started, 3)}
+
+    async def _extract_one(self, raw: str, request: ExtractRequest) -> Page:
+        url = str(parse_url(from_caller(raw)))
+        page = await self._loader.load(
+            ExtractOptions(
+                url,
+                depth=request.extract_depth,
+                format=request.format,
+                query=request.query,
+                images=request.include_images,
+            )
+        )
+        reason = empty_reason(page)
+        if reason is not None:
+            raise FetchFailed(reason, "empty")
+        return page
+
+    async def crawl(self, request: CrawlRequest, call: WebCall) -> Json:
+        """`{base_url, results: [{url, title, raw_content, depth, favicon?}], failed_results, response_time, note?}`."""
+        started = time.monotonic()
+        outcome = await self._explore(request, call, map_only=False)
+        data: Json = {"base_url": request.url}
+        kept = await self._relevant(outcome, request)
+        data["results"] = [_crawl_result(depth, page, request) for depth, page in kept]
+        data["failed_results"] = [{"url": url, "error": reason} for url, reason in outcome.failures]
+        note = explain(outcome, request, bool(kept))
+        if note:
+            data["note"] = note
+        if outcome.timed_out:
+            data["truncated"] = True
+        await self._store([page for _, page in outcome.pages], call, data)
+        return {**data, "response_time": round(time.monotonic() - started, 3)}
+
+    async def map(self, request: CrawlRequest, call: WebCall) -> Json:
+        """`{base_url, results: [url], response_time, note?}`."""
+        started = time.monotonic()
+        outcome = await self._explore(request, call, map_only=True)
+        urls = list(dict.fromkeys(visit.url for visit in outcome.found))[: request.limit]
+        data: Json = {"base_url": request.url, "results": urls}
+        note = explain(outcome, request, bool(urls))
+        if note:
+            data["note"] = note
+        return {**data, "response_time": round(time.monotonic() - started, 3)}
+
+    async def _explore(self, request: CrawlRequest, call: WebCall, *, map_only: bool) -> CrawlOutcome:
+        try:
+            root = canonical(str(parse_url(from_caller(request.url))))
+        except SkippedUrl as error:
+            raise InvalidRequest(f"url: {error.message}", param="url") from error
+        if root is None:
+            raise InvalidRequest("url: only absolute http:// and https:// URLs can be fetched", param="url")
+        budget_s = PATIENT_BUDGET_S if call.patient else self._settings.crawl_budget_s
+        plan = CrawlPlan(request, root, budget_s, map_only)
+        robots = self._robots if self._settings.respect_robots else None
+        return await Crawler(self._loader, robots, plan, call.progress or Progress()).run()
+
+    async def _relevant(self, outcome: CrawlOutcome, request: CrawlRequest) -> list[tuple[int, Page]]:
+        pages = [(visit.depth, page) for visit, page in outcome.pages]
+        wanted = " ".join(terms(request.instructions or "", INSTRUCTION_WORDS))
+        if not wanted or not pages:
+            return pages
+        texts = [f"{page.data['title']} {page.url} {page.data['content'][:20_000]}" for _, page in pages]
+        titles = [f"{page.data['title']} {page.url}" for _, page in pages]
+        scores = await asyncio.to_thread(chunks.bm25, texts, request.instructions or "", titles)
+        floor = RELEVANCE_FLOOR * max(scores)
+        order = sorted(range(len(pages)), key=lambda at: (-scores[at], at))
+        return [pages[at] for at in order if scores[at] > 0 and scores[at] >= floor]
+
+    async def _store(self, pages: list[Page], call: WebCall, data: Json) -> None:
+        if not self._settings.index_fetched:
+            return
+        problem = await self._index.add([self._indexed(page, call.owner) for page in pages if _indexable(page)])
+        if problem is not None:
+            data["note"] = f"{data['note']} {problem}" if data.get("note") else problem
+
+    def _indexed(self, page: Page, owner: str) -> IndexedPage:
+        shared = self._settings.index_scope == "shared" and page.public
+        return indexed_page(page, SHARED if shared else owner)
+
+
+def indexed_page(page: Page, owner: str) -> IndexedPage:
+    """The page as the index stores it."""
+    data = page.data
+    return IndexedPage(
+        page.address,
+        data["title"],
+        data["content"],
+        owner,
+        data["hash"],
+        data.get("published"),
+        data.get("favicon"),
+        page.fetched_at,
+    )
+
+
+def _indexable(page: Page) -> bool:
+    return bool(page.data.get("content")) and not page.data.get("noindex")
+
+
+def _extract_result(page: Page, request: ExtractRequest, raw: str) -> Json:
+    data = page.data
+    content = " [...] ".join(data["chunks"]) if request.query else data["content"]
+    result: Json = {"url": raw, "title": data["title"], "raw_content": content}
+    if request.include_images:
+        result["images"] = [image["url"] for image in data.get("images", [])]
+    if request.include_favicon:
+        result["favicon"] = data.get("favicon")
+    return result
+
+
+def _crawl_result(depth: int, page: Page, request: CrawlRequest) -> Json:
+    result: Json = {
+        "url": page.address,
+        "title": page.data["title"],
+        "raw_content": page.data["content"],
+        "depth": depth,
+    }
+    if request.include_favicon:
+        result["favicon"] = page.data.get("favicon")
+    return result
+
+
+def explain(outcome: CrawlOutcome, request: CrawlRequest, any_result: bool) -> str:
+    """A note when something was left out, or why nothing was found."""
+    parts: list[str] = []
+    if outcome.timed_out:
+        parts.append("The time budget ended before the crawl did; what was read is here.")
+    if not any_result:
+        parts.append(_why_nothing(outcome, request))
+    return " ".join(parts)
+
+
+def _why_nothing(outcome: CrawlOutcome, request: CrawlRequest) -> str:
+    if outcome.failures:
+        url, reason = outcome.failures[0]
+        return f"Nothing could be read: {url}: {reason}."
+    if outcome.reasons["filtered"]:
+        return "Pages were found, but select_paths, select_domains or allow_external left none of them."
+    if outcome.pages and request.instructions:
+        return "No page read matches the instructions; use other words, or leave them out."
+    return "The site has no page to read there."
+
+
+def _raise_first(ended: list[Any]) -> None:
+    """An error that concerns the whole call (a missing engine) is raised; cancelled tasks are not errors."""
+    for outcome in ended:
+        if isinstance(outcome, BaseException) and not isinstance(outcome, asyncio.CancelledError):
+            raise outcome

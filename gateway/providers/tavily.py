@@ -1,0 +1,185 @@
+"""Tavily: search, and its own extract, crawl and map. Wire format: Tavily's OpenAPI of 2026-08-18, read 2026-11-21.
+
+Implements ports.SearchProvider and ports.WebEngine; the tools' data has Tavily's field names, so little is changed.
+"""
+
+import time
+from typing import Any
+
+from gateway.errors import GatewayError
+from gateway.model import CrawlRequest, ExtractRequest, Json, SearchRequest, WebCall
+from gateway.providers.search_http import Exchange, ProviderSite, SearchHttp
+
+BASE_URL = "https://api.tavily.com"
+CAPABILITIES = frozenset(
+    {
+        "search_depth", "max_results", "include_domains", "exclude_domains", "topic", "time_range", "start_date",
+        "end_date", "include_images", "include_image_descriptions", "include_raw_content", "country",
+        "include_favicon", "exact_match",
+    }
+)  # fmt: skip
+_HINTS = {
+    401: "it does not know the gateway's key; the operator must set search.api_key",
+    432: "the key or its plan has no credit left; the operator must raise the limit or change the plan",
+    433: "the pay-as-you-go limit is reached; the operator must raise it",
+}
+
+
+class Tavily:
+    """`key` is the API key; an empty base URL means the public service."""
+
+    name = "tavily"
+    capabilities = CAPABILITIES
+
+    def __init__(self, key: str, base_url: str = "", timeout_s: float = 15.0) -> None:
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._http = SearchHttp(ProviderSite(self.name, base_url or BASE_URL, headers, timeout_s, _HINTS))
+
+    async def close(self) -> None:
+        await self._http.close()
+
+    async def search(self, request: SearchRequest, call: WebCall) -> Json:
+        """See ports.SearchProvider."""
+        answer = await self._http.ask(Exchange("/search", body=search_body(request)))
+        results = [_result(raw, request) for raw in _dicts(answer.get("results"))]
+        return {"results": results, "images": _images(answer.get("images"), request)}
+
+    async def probe(self) -> str | None:
+        """Asks for the key's usage, which costs no credit."""
+        try:
+            await self._http.ask(Exchange("/usage", timeout_s=5))
+        except GatewayError as error:
+            return error.message
+        return None
+
+    async def extract(self, request: ExtractRequest, call: WebCall) -> Json:
+        """See ports.WebEngine."""
+        started = time.monotonic()
+        body: Json = {
+            "urls": list(request.urls),
+            "extract_depth": request.extract_depth,
+            "include_images": request.include_images,
+            "include_favicon": request.include_favicon,
+            "format": request.format,
+        }
+        if request.query:
+            body["query"] = request.query
+        answer = await self._http.ask(Exchange("/extract", body=body, timeout_s=60))
+        results = [_page(raw, request.include_favicon) for raw in _dicts(answer.get("results"))]
+        if request.include_images:
+            for page, raw in zip(results, _dicts(answer.get("results")), strict=True):
+                page["images"] = [url for url in raw.get("images") or [] if isinstance(url, str)]
+        failed = [
+            {"url": str(raw.get("url", "")), "error": str(raw.get("error", "not extracted"))[:300]}
+            for raw in _dicts(answer.get("failed_results"))
+        ]
+        return {"results": results, "failed_results": failed, "response_time": round(time.monotonic() - started, 3)}
+
+    async def crawl(self, request: CrawlRequest, call: WebCall) -> Json:
+        """See ports.WebEngine; depths are not told by this provider."""
+        started = time.monotonic()
+        body = {**_crawl_body(request), "extract_depth": request.extract_depth, "format": request.format}
+        body["include_favicon"] = request.include_favicon
+        answer = await self._http.ask(Exchange("/crawl", body=body, timeout_s=150))
+        return {
+            "base_url": request.url,
+            "results": [_page(raw, request.include_favicon) for raw in _dicts(answer.get("results"))],
+            "failed_results": [],
+            "response_time": round(time.monotonic() - started, 3),
+        }
+
+    async def map(self, request: CrawlRequest, call: WebCall) -> Json:
+        """See ports.WebEngine."""
+        started = time.monotonic()
+        answer = await self._http.ask(Exchange("/map", body=_crawl_body(request), timeout_s=150))
+        urls = [url for url in answer.get("results") or [] if isinstance(url, str)]
+        return {"base_url": request.url, "results": urls, "response_time": round(time.monotonic() - started, 3)}
+
+
+def search_body(request: SearchRequest) -> Json:
+    """The body of POST /search; only what the caller asked for."""
+    body: Json = {
+        "query": request.query,
+        "search_depth": request.search_depth,
+        "max_results": request.max_results,
+        "topic": request.topic,
+        "include_images": request.include_images,
+        "include_image_descriptions": request.include_image_descriptions,
+        "include_raw_content": "markdown" if request.include_raw_content else False,
+        "include_favicon": request.include_favicon,
+    }
+    if request.include_domains:
+        body["include_domains"] = list(request.include_domains)
+    if request.exclude_domains:
+        body["exclude_domains"] = list(request.exclude_domains)
+    if request.start_date or request.end_date:
+        body |= {
+            name: day.isoformat()
+            for name, day in (("start_date", request.start_date), ("end_date", request.end_date))
+            if day
+        }
+    elif request.time_range:
+        body["time_range"] = request.time_range
+    if request.country and request.topic == "general":
+        body["country"] = request.country
+    if request.exact_match:
+        body["exact_match"] = True
+        if '"' not in request.query:
+            body["query"] = f'"{request.query}"'
+    return body
+
+
+def _result(raw: Json, request: SearchRequest) -> Json:
+    result: Json = {
+        "title": str(raw.get("title") or raw.get("url") or ""),
+        "url": str(raw.get("url") or ""),
+        "content": str(raw.get("content") or ""),
+        "score": raw.get("score") if isinstance(raw.get("score"), int | float) else 0.0,
+    }
+    if raw.get("published_date"):
+        result["published_date"] = str(raw["published_date"])
+    if request.include_raw_content:
+        result["raw_content"] = raw.get("raw_content")
+    if request.include_favicon:
+        result["favicon"] = raw.get("favicon")
+    if raw.get("images"):
+        result["images"] = _images(raw["images"], request)
+    return result
+
+
+def _images(raw: Any, request: SearchRequest) -> list[Any]:
+    """URL strings, or `{url, description}` when descriptions are asked."""
+    if not request.include_images or not isinstance(raw, list):
+        return []
+    images = [image if isinstance(image, dict) else {"url": image} for image in raw]
+    if request.include_image_descriptions:
+        return [{"url": str(image.get("url", "")), "description": image.get("description") or ""} for image in images]
+    return [str(image.get("url", "")) for image in images]
+
+
+def _page(raw: Json, favicon: bool) -> Json:
+    page: Json = {"url": str(raw.get("url") or ""), "raw_content": raw.get("raw_content") or ""}
+    page["title"] = raw.get("title") or ""
+    if favicon:
+        page["favicon"] = raw.get("favicon")
+    return page
+
+
+def _crawl_body(request: CrawlRequest) -> Json:
+    body: Json = {
+        "url": request.url,
+        "max_depth": request.max_depth,
+        "max_breadth": request.max_breadth,
+        "limit": request.limit,
+        "allow_external": request.allow_external,
+    }
+    optional = {
+        "instructions": request.instructions,
+        "select_paths": list(request.select_paths),
+        "select_domains": list(request.select_domains),
+    }
+    return body | {name: value for name, value in optional.items() if value}
+
+
+def _dicts(value: Any) -> list[Json]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

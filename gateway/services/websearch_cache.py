@@ -1,0 +1,55 @@
+"""Remembers recent answers of remote search providers, and lets equal questions asked at once share one request."""
+
+import asyncio
+import copy
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Hashable
+
+from gateway.model import Json
+
+
+class SearchCache:
+    """At most `max_entries` answers for `ttl_s` seconds; 0 keeps none. Answers are copies, free to change."""
+
+    def __init__(self, ttl_s: float, max_entries: int = 500) -> None:
+        self._ttl_s = ttl_s
+        self._max_entries = max_entries
+        self._kept: OrderedDict[Hashable, tuple[float, Json]] = OrderedDict()
+        self._asking: dict[Hashable, asyncio.Task[Json]] = {}
+        self._askers: dict[Hashable, int] = {}
+
+    async def get(self, key: Hashable, ask: Callable[[], Awaitable[Json]]) -> Json:
+        """The kept answer, or `ask`'s; failures are not kept. The shared request ends when its last asker is gone."""
+        if self._ttl_s <= 0:
+            return await ask()
+        kept = self._kept.get(key)
+        if kept is not None and kept[0] > time.monotonic():
+            self._kept.move_to_end(key)
+            return copy.deepcopy(kept[1])
+        return copy.deepcopy(await self._shared(key, ask))
+
+    async def _shared(self, key: Hashable, ask: Callable[[], Awaitable[Json]]) -> Json:
+        task = self._asking.get(key)
+        if task is None:
+            task = asyncio.create_task(self._fill(key, ask))
+            self._asking[key] = task
+        self._askers[key] = self._askers.get(key, 0) + 1
+        try:
+            return await asyncio.shield(task)
+        finally:
+            self._askers[key] -= 1
+            if self._askers[key] == 0:
+                del self._askers[key]
+                if self._asking.get(key) is task:
+                    del self._asking[key]
+                if not task.done():
+                    task.cancel()
+
+    async def _fill(self, key: Hashable, ask: Callable[[], Awaitable[Json]]) -> Json:
+        answer = await ask()
+        self._kept[key] = (time.monotonic() + self._ttl_s, answer)
+        self._kept.move_to_end(key)
+        while len(self._kept) > self._max_entries:
+            self._kept.popitem(last=False)
+        return answer

@@ -1,0 +1,111 @@
+"""What a search provider cannot do itself is done to its results here: domains, dates, exact phrases.
+
+Pure. What can be done neither there nor here is named in `ignored_parameters`.
+"""
+
+import re
+from dataclasses import fields
+from datetime import UTC, date, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from urllib.parse import urlsplit
+
+from gateway.model import Json, SearchRequest
+
+DAYS = {"day": 1, "week": 7, "month": 31, "year": 366}
+_QUOTED = re.compile(r'"([^"]{1,200})"')
+# What the service makes up for: filters below, pages read by the gateway's own engine.
+_MENDED = frozenset(
+    {
+        "query", "max_results", "include_domains", "exclude_domains", "time_range", "start_date", "end_date",
+        "exact_match", "include_raw_content", "include_favicon",
+    }
+)  # fmt: skip
+
+
+def ignored(request: SearchRequest, capabilities: frozenset[str]) -> list[str]:
+    """Arguments the caller set that nobody can honour."""
+    return [
+        each.name
+        for each in fields(request)
+        if each.name not in capabilities and each.name not in _MENDED and getattr(request, each.name) != each.default
+    ]
+
+
+def apply(results: list[Json], request: SearchRequest, capabilities: frozenset[str]) -> list[Json]:
+    """The results that fit, at most `max_results`, in their order."""
+    kept = results
+    if request.include_domains and "include_domains" not in capabilities:
+        kept = [result for result in kept if on_domain(result["url"], request.include_domains)]
+    if request.exclude_domains and "exclude_domains" not in capabilities:
+        kept = [result for result in kept if not on_domain(result["url"], request.exclude_domains)]
+    start, end = date_bounds(request)
+    if (start or end) and not _dates_done(request, capabilities):
+        kept = [result for result in kept if _in_time(result, start, end)]
+    if request.exact_match and "exact_match" not in capabilities:
+        wanted = phrases(request.query)
+        kept = [result for result in kept if _has_all(result, wanted)]
+    return kept[: request.max_results]
+
+
+def on_domain(url: str, domains: tuple[str, ...]) -> bool:
+    """True when the URL's host is one of the domains or below one."""
+    host = (urlsplit(url).hostname or "").lower()
+    return any(host == name or host.endswith("." + name) for name in map(domain_of, domains))
+
+
+def domain_of(text: str) -> str:
+    """A domain as people write it (`https://www.Example.com/`, `*.example.com`) reduced to its host."""
+    host = text.strip().lower()
+    host = host.split("://", 1)[-1].split("/", 1)[0].split(":", 1)[0]
+    return host.removeprefix("*.").removeprefix("www.").strip(".")
+
+
+def date_bounds(request: SearchRequest) -> tuple[date | None, date | None]:
+    """First and last day wanted; explicit dates override the range."""
+    if request.start_date or request.end_date:
+        return request.start_date, request.end_date
+    if request.time_range:
+        return datetime.now(UTC).date() - timedelta(days=DAYS[request.time_range]), None
+    return None, None
+
+
+def _dates_done(request: SearchRequest, capabilities: frozenset[str]) -> bool:
+    if request.start_date or request.end_date:
+        return {"start_date", "end_date"} <= capabilities
+    return "time_range" in capabilities
+
+
+def _in_time(result: Json, start: date | None, end: date | None) -> bool:
+    """A result without a date stays: dropping it would hide more than it helps."""
+    day = published_day(result.get("published_date"))
+    if day is None:
+        return True
+    return (start is None or day >= start) and (end is None or day <= end)
+
+
+def published_day(value: object) -> date | None:
+    """The day of an ISO or RFC 5322 date."""
+    if not isinstance(value, str):
+        return None
+    try:
+        return date.fromisoformat(value[:10])
+    except ValueError:
+        pass
+    try:
+        return parsedate_to_datetime(value).date()
+    except (ValueError, TypeError):
+        return None
+
+
+def phrases(query: str) -> list[str]:
+    """The quoted phrases, or the whole query."""
+    return [_folded(phrase) for phrase in _QUOTED.findall(query) or [query]]
+
+
+def _has_all(result: Json, wanted: list[str]) -> bool:
+    text = _folded(" ".join(str(result.get(name) or "") for name in ("title", "content", "raw_content")))
+    return all(phrase in text for phrase in wanted)
+
+
+def _folded(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.lower()))

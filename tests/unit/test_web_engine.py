@@ -1,0 +1,86 @@
+"""Extract, crawl, map and search over a real site on loopback."""
+
+from pathlib import Path
+
+import pytest
+
+from gateway.errors import InvalidRequest
+from gateway.model import CrawlRequest, ExtractRequest, SearchRequest
+from tests.websites import Site, engine, page, serving, urls
+
+WORDS = "The gateway crawls politely and keeps what it reads. "
+
+
+def small_site() -> Site:
+    return Site(
+        {
+            "/": page("Home", WORDS * 3, "/a", "/b", "/a?utm_source=x", "/missing"),
+            "/a": page("Apples", "Apples grow on trees in the orchard of the north. " * 3, "/c", "/"),
+            "/b": page("Bananas", "Bananas are berries, botanically speaking, and quite yellow. " * 3, "/d"),
+            "/c": page("Cherries", "Cherries are small stone fruits that birds like to eat. " * 3),
+            "/d": page("Dates", "Dates are sweet fruits of a palm that stands in deserts. " * 3),
+        }
+    )
+
+
+async def test_extract_gives_markdown_and_names_each_failure(tmp_path: Path) -> None:
+    async with serving(small_site()) as site, engine(tmp_path, (site.address,)) as made:
+        request = ExtractRequest((f"{site.url}/a", f"{site.url}/missing", "http://10.0.0.1/", "ftp://x.test/"))
+        data = await made.service.extract(request, made.call())
+    assert [(result["url"], result["title"]) for result in data["results"]] == [(f"{site.url}/a", "Apples")]
+    assert data["results"][0]["raw_content"].startswith("# Apples\n\nApples grow on trees")
+    reasons = [failure["error"] for failure in data["failed_results"]]
+    assert "404" in reasons[0] and "not public" in reasons[1] and "http" in reasons[2]
+
+
+async def test_crawl_counts_hops_from_the_root_and_each_page_once(tmp_path: Path) -> None:
+    async with serving(small_site()) as site, engine(tmp_path, (site.address,)) as made:
+        data = await made.service.crawl(CrawlRequest(site.url + "/", max_depth=2), made.call())
+    found = {result["url"].removeprefix(site.url): result["depth"] for result in data["results"]}
+    assert found == {"/": 0, "/a": 1, "/b": 1, "/c": 2, "/d": 2}
+    assert site.asked.count("/a") + site.asked.count("/a?utm_source=x") == 1
+    assert data["failed_results"] == [
+        {"url": f"{site.url}/missing", "error": "the site answered 404: there is no such page"}
+    ]
+
+
+async def test_limit_and_breadth_count_pages_that_were_selected(tmp_path: Path) -> None:
+    async with serving(small_site()) as site, engine(tmp_path, (site.address,)) as made:
+        request = CrawlRequest(site.url + "/", max_depth=2, max_breadth=1, select_paths=("^/[b-d]$",))
+        data = await made.service.crawl(request, made.call())
+        limited = await made.service.crawl(CrawlRequest(site.url + "/", max_depth=2, limit=2), made.call())
+    assert [url.removeprefix(site.url) for url in urls(data)] == ["/b", "/d"]
+    assert len(limited["results"]) == 2
+
+
+async def test_map_lists_links_without_reading_the_last_level(tmp_path: Path) -> None:
+    async with serving(small_site()) as site, engine(tmp_path, (site.address,)) as made:
+        data = await made.service.map(CrawlRequest(site.url + "/"), made.call())
+    paths = {url.removeprefix(site.url) for url in data["results"]}
+    assert {"/", "/a", "/b"} <= paths and "/c" not in paths
+    assert "/a" not in site.asked
+
+
+async def test_a_page_is_found_by_the_key_that_fetched_it_and_by_no_other(tmp_path: Path) -> None:
+    async with serving(small_site()) as site, engine(tmp_path, (site.address,)) as made:
+        await made.service.crawl(CrawlRequest(site.url + "/", max_depth=2), made.call("key1"))
+        mine = await made.service.search(SearchRequest("orchard apple"), made.call("key1"))
+        theirs = await made.service.search(SearchRequest("orchard apple"), made.call("key2"))
+    assert urls(mine)[0] == f"{site.url}/a" and mine["results"][0]["score"] == 1
+    assert "orchard" in mine["results"][0]["content"] and mine["provider"] == "local"
+    assert theirs["results"] == []
+
+
+async def test_a_bad_regular_expression_is_refused_by_name(tmp_path: Path) -> None:
+    async with engine(tmp_path) as made:
+        with pytest.raises(InvalidRequest, match=r"select_paths: '\(a' is not a valid") as caught:
+            await made.service.crawl(CrawlRequest("https://example.com/", select_paths=("(a",)), made.call())
+    assert caught.value.param == "select_paths"
+
+
+async def test_an_empty_crawl_says_why(tmp_path: Path) -> None:
+    site = Site({"/": page("Home", WORDS), "/robots.txt": (200, {}, b"User-agent: *\nDisallow: /\n")})
+    async with serving(site), engine(tmp_path, (site.address,)) as made:
+        data = await made.service.crawl(CrawlRequest(site.url + "/"), made.call())
+    assert data["results"] == [] and "robots.txt" in data["note"]
+    assert "/" not in site.asked
