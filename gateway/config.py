@@ -81,6 +81,8 @@ class Upstream:
     idle_timeout_s: float = 60
     total_timeout_s: float = 900
     weight: int = 1
+    json_object: bool = True
+    image_placeholder: str = "strip"
     extra_body: Mapping[str, Any] = field(default_factory=dict)
 
 

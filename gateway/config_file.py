@@ -153,7 +153,7 @@ def _model_contradictions(config: Config) -> Iterator[tuple[str, str]]:
 def _is_private_entry(entry: str) -> bool:
     if "/" in entry:
         try:
-            ipaddress.ip_network(entry, strict=False)
+            ipaddress.ip_network(entry)
         except ValueError:
             return False
         return True

@@ -24,6 +24,7 @@ A message is written for the caller: it says what to correct and never holds a k
     │   ├── UpstreamUnavailable   503
     │   ├── UpstreamTimeout       504
     │   └── UpstreamRefused       its own 4xx, passed on with a scrubbed message
+    ├── UnsupportedProtocol       505
     └── InternalError             500
 """
 
@@ -183,6 +184,12 @@ class UpstreamRefused(UpstreamError):
         super().__init__(message, param=param, code=code, retry_after_s=retry_after_s)
         self.status = status
         self.retryable = status == 429
+
+
+class UnsupportedProtocol(GatewayError):
+    status = 505
+    type = "invalid_request_error"
+    code = "unsupported_protocol"
 
 
 class InternalError(GatewayError):

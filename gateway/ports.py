@@ -4,9 +4,10 @@
 of its connections at once. JSON shapes are those of the tools' `data` (see schemas/tools/*.json and README).
 """
 
+from collections.abc import AsyncGenerator
 from typing import Protocol
 
-from gateway.model import Account, CrawlRequest, EventStream, ExtractRequest, Json, SearchRequest, WebCall
+from gateway.model import Account, CrawlRequest, ExtractRequest, Json, SearchRequest, WebCall
 
 
 class SearchProvider(Protocol):
@@ -43,17 +44,22 @@ class WebEngine(Protocol):
 
 
 class CompletionUpstream(Protocol):
-    """One OpenAI-compatible upstream of one model. Bodies are chat-completions bodies, already in its own terms."""
+    """One OpenAI-compatible upstream of one model. Bodies are chat-completions bodies, already in its own terms.
+
+    Answers come as they were sent: `wire` brings them into normal form.
+    """
 
     @property
     def name(self) -> str: ...
 
-    async def complete(self, body: Json, account: Account) -> Json:
-        """A normalised `chat.completion` object."""
+    async def complete(self, body: Json, account: Account, *, route: str = "chat/completions") -> Json:
+        """The decoded answer. Raises UpstreamError."""
         ...
 
-    def stream(self, body: Json, account: Account) -> EventStream:
-        """Normalised `chat.completion.chunk` events, ended by `[DONE]`; a cut upstream raises UpstreamError."""
+    def stream(
+        self, body: Json, account: Account, *, route: str = "chat/completions"
+    ) -> AsyncGenerator[list[bytes], None]:
+        """The data of the events of one network read at a time. Ends with the stream, however it ended."""
         ...
 
 

@@ -138,8 +138,9 @@ class Serving:
                 continue
             fresh = Generation(config, servers, docs_address)
             await fresh.start(*sockets)
-            self._finishing.add(task := asyncio.create_task(generation.finish()))
-            task.add_done_callback(self._finishing.discard)
+            finishing = asyncio.create_task(generation.finish())
+            self._finishing.add(finishing)
+            finishing.add_done_callback(self._finishing.discard)
             generation = fresh
             logs.event("reloaded")
 

@@ -224,3 +224,40 @@ def png(image: Image.Image) -> bytes:
     out = io.BytesIO()
     image.save(out, "PNG", compress_level=1)
     return out.getvalue()
+
+
+def invoice() -> Sheet:
+    """The page behind `tests/golden/ocr-sample.png`, which the documentation's examples read."""
+    sheet = Sheet(900, 1000, 3)
+    sheet.heading(60, 50, 600, "Harbour Street Stationers", 34)
+    sheet.paragraph(60, 110, 500, "12 Harbour Street, Port Ellery Telephone 555 0142", 18)
+    sheet.heading(60, 200, 500, "Invoice No. 2041", 26)
+    y = sheet.paragraph(
+        60,
+        250,
+        780,
+        "Thank you for your order of 3 March. The goods below left our warehouse on 5 "
+        "March and should reach you within two working days.",
+        18,
+    )
+    rows = [
+        ["Article", "Quantity", "Price", "Amount"],
+        ["Copy paper A4", "10", "4.20", "42.00"],
+        ["Fountain pen, blue", "2", "18.50", "37.00"],
+        ["Ring binder", "6", "3.15", "18.90"],
+        ["Delivery", "1", "7.00", "7.00"],
+    ]
+    y = sheet.table(60, y + 30, [330, 150, 150, 150], rows, 18)
+    sheet.line(460, y + 22, "Total due", font(20, "Sans-Bold"))
+    sheet.line(700, y + 22, "104.90", font(20, "Sans-Bold"))
+    y = sheet.heading(60, y + 90, 500, "Terms of payment", 26)
+    y = sheet.paragraph(
+        60,
+        y + 10,
+        780,
+        "Please pay within thirty days by bank transfer, quoting the invoice number. "
+        "Goods remain our property until paid for in full.",
+        18,
+    )
+    sheet.figure(60, y + 25, 240, 130)
+    return sheet

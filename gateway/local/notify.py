@@ -14,10 +14,10 @@ class Notifier:
         self._address = "\0" + address[1:] if address.startswith("@") else address
 
     def ready(self, status: str) -> None:
-        self._send(f"READY=1\nSTATUS={status}")
+        self._send(f"READY=1\nSTATUS={_one_line(status)}")
 
     def status(self, status: str) -> None:
-        self._send(f"STATUS={status}")
+        self._send(f"STATUS={_one_line(status)}")
 
     def stopping(self) -> None:
         self._send("STOPPING=1\nSTATUS=draining")
@@ -31,3 +31,8 @@ class Notifier:
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
             sock.setblocking(False)
             sock.sendto(text.encode(), self._address)
+
+
+def _one_line(text: str) -> str:
+    """A line break would begin another assignment."""
+    return " ".join(text.split())

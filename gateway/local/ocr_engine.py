@@ -16,7 +16,7 @@ from gateway.local.layout_model import LayoutModel
 from gateway.local.ocr_blocks import build_blocks
 from gateway.local.ocr_extra import vision
 from gateway.local.ocr_frame import Frame, level, mostly_tall, skew_of
-from gateway.local.ocr_ink import tighten
+from gateway.local.ocr_ink import measure, part_words, tighten
 from gateway.local.ocr_pixels import Page, decode_page
 from gateway.local.ocr_reader import LineReader
 from gateway.local.ocr_regions import complete
@@ -105,8 +105,9 @@ class OcrEngine:
         skew = skew_of(lines)
         if skew:
             pixels, lines = level(pixels, lines, skew)
+        gray = cv2.cvtColor(pixels, cv2.COLOR_BGR2GRAY)
         frame = Frame(page.width, page.height, turns, skew)
-        return Reading(page, pixels, cv2.cvtColor(pixels, cv2.COLOR_BGR2GRAY), frame, lines)
+        return Reading(page, pixels, gray, frame, [measure(gray, line) for line in lines])
 
     def _lines(self, pixels: Any) -> list[Line]:
         assert self._reader is not None
@@ -145,6 +146,7 @@ class OcrEngine:
             had_lines = bool(block.lines)
             block.lines = [line for line in self._read(reading, block.lines) if line.text]
             if block.label == "table":
+                block.lines = [part_words(reading.gray, line) for line in block.lines]
                 block.table = build_table(reading.gray, block.rect, block.lines)
                 if block.table is None:
                     block.label = "text"
@@ -175,7 +177,7 @@ class OcrEngine:
         tables = [block for block in blocks if block.label == "table"]
         kept: list[PageBlock] = []
         for block in tables:
-            block.lines = [line for line in self._read(reading, block.lines) if line.text]
+            block.lines = [part_words(reading.gray, line) for line in self._read(reading, block.lines) if line.text]
             block.table = build_table(reading.gray, block.rect, block.lines)
             if block.table is not None:
                 kept.append(block)
@@ -212,7 +214,7 @@ class OcrEngine:
                 yield "\n".join(passage)
 
     def _located(self, reading: Reading, sought: str) -> Iterator[str]:
-        lines = [line for line in self._read(reading, reading.lines) if line.text]
+        lines = [part_words(reading.gray, line) for line in self._read(reading, reading.lines) if line.text]
         rows = [[lines[i] for i in row] for group in reading_order([line.rect for line in lines]) for row in group]
         hits = ocr_locate.find_text(rows, sought)
         if not hits:

@@ -17,7 +17,6 @@ class Pillow(NamedTuple):
     ops: Any
     draw: Any
     font: Any
-    unidentified: type[Exception]
 
 
 def vision() -> Vision:
@@ -33,10 +32,10 @@ def vision() -> Vision:
 def pillow() -> Pillow:
     """Pillow's modules. Raises EngineMissing."""
     try:
-        from PIL import Image, ImageDraw, ImageFont, ImageOps, UnidentifiedImageError  # noqa: PLC0415 - optional extra
+        from PIL import Image, ImageDraw, ImageFont, ImageOps  # noqa: PLC0415 - optional extra
     except ImportError as error:
         raise EngineMissing(MISSING) from error
-    return Pillow(Image, ImageOps, ImageDraw, ImageFont, UnidentifiedImageError)
+    return Pillow(Image, ImageOps, ImageDraw, ImageFont)
 
 
 def onnxruntime() -> Any:

@@ -1,51 +1,195 @@
-"""Tightens boxes to the ink inside them.
+"""Tightens boxes to the ink inside them, and finds where words part on a line.
 
-A detector's boxes carry a margin and a recogniser's columns are coarse; what callers draw or crop is the ink. Otsu's
-threshold inside the box tells ink from ground, whichever is darker.
+A detector's boxes carry a margin and a recogniser's columns drift along a line; what callers draw or crop is the ink.
+Otsu's threshold inside the box tells ink from ground, whichever is darker.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from gateway.local.ocr_extra import vision
-from gateway.local.ocr_types import Rect
+from gateway.local.ocr_types import Line, Rect, Word
 
 MIN_SIDE_PX = 3
 MIN_CONTRAST = 24
+RULE_FILL = 0.9
+CLEAR_RATIO = 1.35
+DRIFT_WEIGHT = 0.4
+MAX_DRIFT_HEIGHTS = 3.0
+MARGIN_HEIGHTS = 0.15
+PROFILE_SHARE = 0.6
+CAPITAL_RATIO = 1.37
+EDGE_SHARE = 0.4
+"""How far from Otsu's threshold towards the ground a pixel still counts as ink: the soft edges of letters."""
+
+Gap = tuple[int, int]
 
 
 def tighten(gray: Any, rect: Rect) -> Rect:
     """The box of the ink inside `rect` of a gray page; the rectangle itself where there is no clear ink."""
+    _, numpy = vision()
+    found = _ink(gray, rect)
+    if found is None:
+        return rect
+    ink, left, top = found
+    rows, columns = numpy.flatnonzero(ink.any(axis=1)), numpy.flatnonzero(ink.any(axis=0))
+    if not len(rows) or not len(columns):
+        return rect
+    tight = Rect(
+        float(left + columns[0]), float(top + rows[0]), float(left + columns[-1] + 1), float(top + rows[-1] + 1)
+    )
+    return tight if tight.area >= 0.05 * rect.area else rect
+
+
+def measure(gray: Any, line: Line) -> Line:
+    """The line with its size and weight, told from the profile of its ink; a line that runs downwards keeps 0."""
+    _, numpy = vision()
+    found = _ink(gray, line.rect) if line.rect.width > line.rect.height else None
+    if found is None:
+        return line
+    ink = found[0]
+    columns = numpy.flatnonzero(ink.any(axis=0))
+    profile = ink.sum(axis=1)
+    rows = numpy.flatnonzero(profile)
+    if not len(rows):
+        return line
+    full = numpy.flatnonzero(profile >= PROFILE_SHARE * profile.max())
+    band = ink[full[0] : full[-1] + 1, columns[0] : columns[-1] + 1]
+    height = float(len(band))
+    # Capitals and digits fill the whole height; their small letters would be lower.
+    size = height / CAPITAL_RATIO if height >= 0.85 * (rows[-1] - rows[0] + 1) else height
+    return replace(line, size=size, weight=float(band.mean()))
+
+
+def part_words(gray: Any, line: Line) -> Line:
+    """The line with its words' sides moved to the gaps in its ink; unchanged where these do not fit."""
+    if len(line.words) < 2 or line.rect.height > line.rect.width:
+        return line
+    found = _ink(gray, line.rect)
+    if found is None:
+        return line
+    ink, left, _ = found
+    gaps, first, last = _gaps(ink)
+    expected = [word.rect.x2 - left for word in line.words[:-1]]
+    chosen = choose_gaps(gaps, expected, line.rect.height)
+    if chosen is None:
+        return line
+    margin = max(1.0, MARGIN_HEIGHTS * line.rect.height)
+    starts = [first - margin, *(max(_middle(gap), gap[1] - margin) for gap in chosen)]
+    ends = [*(min(_middle(gap), gap[0] + margin) for gap in chosen), last + margin]
+    words = tuple(
+        Word(word.text, Rect(float(left + start), word.rect.y1, float(left + end), word.rect.y2))
+        for word, start, end in zip(line.words, starts, ends, strict=True)
+    )
+    return replace(line, words=words)
+
+
+def choose_gaps(gaps: Sequence[Gap], expected: Sequence[float], height: float) -> list[Gap] | None:
+    """One gap for each expected boundary, in order: wide ones near it. None when there are too few.
+
+    The widest gaps are taken as they are when they clearly stand out; otherwise width is weighed against drift.
+    """
+    count = len(expected)
+    if len(gaps) < count:
+        return None
+    widest = sorted(gaps, key=lambda gap: gap[0] - gap[1])
+    limit = MAX_DRIFT_HEIGHTS * height
+    if len(gaps) == count or _width(widest[count - 1]) >= CLEAR_RATIO * _width(widest[count]):
+        chosen = sorted(widest[:count])
+        if all(abs(_middle(gap) - at) <= limit for gap, at in zip(chosen, expected, strict=True)):
+            return chosen
+    return _best_path(gaps, expected, limit)
+
+
+def _best_path(gaps: Sequence[Gap], expected: Sequence[float], limit: float) -> list[Gap] | None:
+    """Dynamic programming over boundaries and gaps, both from left to right."""
+    worst = float("-inf")
+    best = [0.0] * len(gaps)
+    choices: list[list[int]] = []
+    for number, at in enumerate(expected):
+        row, taken = [worst] * len(gaps), [-1] * len(gaps)
+        reach, source = (0.0, -1) if number == 0 else (worst, -1)
+        for index, gap in enumerate(gaps):
+            drift = abs(_middle(gap) - at)
+            if drift <= limit and reach > worst:
+                row[index], taken[index] = reach + _width(gap) - DRIFT_WEIGHT * drift, source
+            if number and best[index] > reach:
+                reach, source = best[index], index
+        best = row
+        choices.append(taken)
+    end = max(range(len(gaps)), key=lambda index: best[index])
+    if best[end] == worst:
+        return None
+    path = [end]
+    for taken in reversed(choices[1:]):
+        path.append(taken[path[-1]])
+    return [gaps[index] for index in reversed(path)]
+
+
+def _width(gap: Gap) -> int:
+    return gap[1] - gap[0]
+
+
+def _middle(gap: Gap) -> float:
+    return (gap[0] + gap[1]) / 2
+
+
+def _gaps(ink: Any) -> tuple[list[Gap], int, int]:
+    """Runs of columns without ink between the first and the last inked column, and these two (the last exclusive)."""
+    _, numpy = vision()
+    inked = numpy.flatnonzero(ink.any(axis=0))
+    if not len(inked):
+        return [], 0, 0
+    jumps = numpy.flatnonzero(numpy.diff(inked) > 1)
+    gaps = [(int(inked[j]) + 1, int(inked[j + 1])) for j in jumps.tolist()]
+    return gaps, int(inked[0]), int(inked[-1]) + 1
+
+
+def _ink(gray: Any, rect: Rect) -> tuple[Any, int, int] | None:
+    """A 0/1 array of the ink inside the rectangle and the array's left and top on the page."""
     cv2, numpy = vision()
     height, width = gray.shape[:2]
     left, top = max(0, int(rect.x1)), max(0, int(rect.y1))
     right, bottom = min(width, int(rect.x2 + 0.999)), min(height, int(rect.y2 + 0.999))
     part = gray[top:bottom, left:right]
-    if min(part.shape[:2]) < MIN_SIDE_PX or int(part.max()) - int(part.min()) < MIN_CONTRAST:
-        return rect
-    _, dark = cv2.threshold(part, 0, 1, cv2.THRESH_BINARY_INV + cv2.THRESH_OTSU)
-    # The ground covers the box's rim: when most of the rim is dark, the text is light on dark.
-    rim = numpy.concatenate([dark[0], dark[-1], dark[:, 0], dark[:, -1]])
-    ink = 1 - dark if rim.mean() > 0.5 else dark
-    ink = _without_strays(ink)
-    rows, columns = numpy.flatnonzero(ink.any(axis=1)), numpy.flatnonzero(ink.any(axis=0))
-    if not len(rows) or not len(columns):
-        return rect
-    tight = Rect(left + columns[0], top + rows[0], left + columns[-1] + 1, top + rows[-1] + 1)
-    return tight if tight.width * tight.height >= 0.05 * rect.area else rect
+    if not part.size or min(part.shape[:2]) < MIN_SIDE_PX or int(part.max()) - int(part.min()) < MIN_CONTRAST:
+        return None
+    middle, dark = cv2.threshold(part, 0, 1, cv2.THRESH_BINARY_INV + cv2.THRESH_OTSU)
+    # The ground covers more than the ink does: when most is dark, the text is light on dark.
+    is_inverted = float(dark.mean()) > 0.55
+    ground = float(numpy.median(part[dark == (1 if is_inverted else 0)]))
+    threshold = middle + EDGE_SHARE * (ground - middle)
+    ink = (part > threshold if is_inverted else part <= threshold).astype(numpy.uint8)
+    return _without_strays(_without_rules(ink)), left, top
+
+
+def _without_rules(ink: Any) -> Any:
+    """Without the strokes of a table's or form's rules near the rim, which run through the whole box."""
+    height, width = ink.shape
+    band = max(2, round(0.3 * height))
+    ink = ink.copy()
+    rows, columns = ink.mean(axis=1) >= RULE_FILL, ink.mean(axis=0) >= RULE_FILL
+    if width > 1.5 * height:
+        rows[band : max(band, height - band)] = False
+        ink[rows] = 0
+    if width > 2 * band:
+        columns[band : width - band] = False
+        ink[:, columns] = 0
+    return ink
 
 
 def _without_strays(ink: Any) -> Any:
     """Without specks, and without what reaches in from outside: parts that touch the rim and hardly enter the box."""
     cv2, numpy = vision()
-    count, labels, stats, _ = cv2.connectedComponentsWithStats(ink.astype(numpy.uint8), connectivity=8)
+    _, labels, stats, _ = cv2.connectedComponentsWithStats(ink.astype(numpy.uint8), connectivity=8)
     height, width = ink.shape
-    keep = numpy.zeros(count, dtype=bool)
-    for index in range(1, count):
-        left, top, part_width, part_height, area = stats[index]
-        touches_sides = left == 0 or left + part_width == width
-        touches_ends = top == 0 or top + part_height == height
-        slim_side = touches_sides and part_width <= max(1, 0.12 * height) and part_height < 0.95 * height
-        slim_end = touches_ends and part_height <= max(1, 0.18 * height)
-        rule = part_width >= 0.98 * width and part_height <= 0.12 * height
-        keep[index] = area >= max(2, 0.0004 * height * height) and not slim_side and not slim_end and not rule
+    left, top, part_width, part_height, area = stats.T
+    touches_sides = (left == 0) | (left + part_width == width)
+    touches_ends = (top == 0) | (top + part_height == height)
+    slim_side = touches_sides & (part_width <= max(1, 0.12 * height)) & (part_height < 0.95 * height)
+    slim_end = touches_ends & (part_height <= max(1, 0.18 * height))
+    rule = (part_width >= 0.98 * width) & (part_height <= 0.12 * height)
+    keep = (area >= max(2, 0.0004 * height * height)) & ~slim_side & ~slim_end & ~rule
+    keep[0] = False
     return keep[labels] if keep.any() else ink

@@ -42,7 +42,7 @@ def open_document(data: bytes) -> Document:
 def _frames(image: Any, count: int) -> Iterator[bytes]:
     for number in range(count):
         image.seek(number)
-        check_size(*image.size)
+        check_size(image.size)
         yield _png(pillow().ops.exif_transpose(image))
 
 

@@ -14,10 +14,10 @@ from typing import Any
 
 from gateway.errors import InvalidRequest
 from gateway.local.ocr_extra import pillow, vision
+from gateway.wire import image_header
 
 FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")
 MAX_PIXELS = 50_000_000
-MAX_SIDE = 65_535
 WORK_PIXELS = 3_600_000
 """Larger pages are reduced to this area: text is read no better above it, and memory grows with it."""
 MAX_ASPECT = 60
@@ -42,30 +42,23 @@ class Page:
 
 
 def open_image(data: bytes, max_pixels: int = MAX_PIXELS) -> Any:
-    """A Pillow image whose pixels are not decoded yet; its size has been judged."""
+    """A Pillow image whose pixels are not decoded yet; its format and size have been judged."""
     pil = pillow()
+    image_header.check_size(image_header.read_header(data), max_pixels)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             image = pil.image.open(io.BytesIO(data), formats=FORMATS)
-    except pil.unidentified as error:
-        raise InvalidRequest(
-            "The image cannot be read: send a PNG, JPEG, WEBP, GIF, BMP or TIFF image.", code="invalid_image_format"
-        ) from error
     except Exception as error:
         raise _unreadable() from error
-    width, height = image.size
-    check_size(width, height, max_pixels)
+    check_size(image.size, max_pixels)
     return image
 
 
-def check_size(width: int, height: int, max_pixels: int = MAX_PIXELS) -> None:
-    if width * height > max_pixels or max(width, height) > MAX_SIDE:
-        raise InvalidRequest(
-            f"The image has {width} x {height} pixels; at most {max_pixels // 1_000_000} million are allowed.",
-            code="image_too_large",
-        )
-    if width < 1 or height < 1:
+def check_size(size: tuple[int, int], max_pixels: int = MAX_PIXELS) -> None:
+    """What a frame itself says its size is. Raises InvalidRequest."""
+    image_header.check_size(image_header.ImageInfo("", *size), max_pixels)
+    if min(size) < 1:
         raise _unreadable()
 
 

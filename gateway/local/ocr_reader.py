@@ -9,6 +9,7 @@ import hashlib
 import importlib.util
 import math
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -109,9 +110,9 @@ class LineReader:
         result = self._recogniser.recognize_txt([crop])
         text, score, info = result.txts[0], float(result.scores[0]), result.word_results[0]
         if score < MIN_SCORE or not text.strip():
-            return Line(line.rect, line.quad, "", score)
+            return replace(line, text="", score=score)
         words = _words(text, info, line, downwards)
-        return Line(line.rect, line.quad, text.strip(), score, words)
+        return replace(line, text=text.strip(), score=score, words=words)
 
     def _crop(self, pixels: Any, line: Line) -> tuple[Any, bool]:
         numpy = self._numpy

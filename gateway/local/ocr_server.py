@@ -23,6 +23,7 @@ import orjson
 from aiohttp import web
 
 from gateway.errors import GatewayError, InvalidRequest, PayloadTooLarge
+from gateway.local.lifetime import die_with_parent
 from gateway.local.ocr_output import IMAGE_TOKENS, OutputLimit, count_tokens
 from gateway.local.ocr_pool import OcrWorker
 from gateway.model import Json
@@ -49,6 +50,7 @@ class Job:
 
 def serve(port: int, threads: int = 0) -> None:
     """Run until SIGTERM or SIGINT. Prints `ready PORT` on standard output once it listens. `threads` 0: every core."""
+    die_with_parent()
     asyncio.run(_serve(port, threads))
 
 

@@ -64,13 +64,18 @@ class Word:
 
 @dataclass(slots=True)
 class Line:
-    """One run of text on one line. `text` and `words` are empty until it has been recognised."""
+    """One run of text on one line. `text` and `words` are empty until it has been recognised.
+
+    `size` is the height of its small letters in pixels, `weight` how black they are (0..1); 0 until measured.
+    """
 
     rect: Rect
     quad: tuple[tuple[float, float], ...] = ()
     text: str = ""
     score: float = 0.0
     words: tuple[Word, ...] = ()
+    size: float = 0.0
+    weight: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ def hold_from(text: bytes, least: int) -> int:
             break
         previous = max(_word_start(text, end), least)
         word = text[previous:end].lower()
-        shorts = shorts + 1 if _is_short(word) else 0
+        shorts = shorts + 1 if _is_short(word) and word not in _LINKS else 0
         if shorts > 2 or not (shorts or _may_continue(word) or following in _LINKS):
             break
         begin, following = previous, word

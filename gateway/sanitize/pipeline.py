@@ -5,6 +5,8 @@ Knows no interface and no HTTP: texts come as units of slots that are judged tog
 refuses; what a failing guardrail does is the policy's matter. Values found are never logged or put into messages.
 """
 
+import asyncio
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,59 +14,104 @@ from dataclasses import dataclass, field
 from gateway.config import Sanitize
 from gateway.errors import ContentBlocked, SanitizerFailed
 from gateway.model import Json, TextSlot, TextUnit
-from gateway.sanitize.findings import Finding, masked
-from gateway.sanitize.policy import Action, Direction, actions
+from gateway.sanitize.findings import mask_of
+from gateway.sanitize.guardrail import Guardrail, GuardrailFailed
+from gateway.sanitize.policy import GUARDRAIL_ENTITIES, Action, Direction, actions
 from gateway.sanitize.scanner import Scanner
+from gateway.sanitize.slots import SlotMasker
 from gateway.sanitize.stream import StreamMask
+
+_IN_THREAD_CHARS = 100_000
+_CUES = re.compile(
+    r"(?i)\b(?:born|birth|salary|diagnos|patient|medical|disease|pregnan|address|street|lives? (?:at|in)|password"
+    r"|confidential|private|debt|married|divorc|religion|union|criminal"
+    r"|my (?:name|wife|husband|son|daughter|boss))"
+)
 
 
 @dataclass(slots=True)
 class Verdict:
-    """What was found in one unit, by entity, and the refusal if it must not go on."""
+    """What was found in one unit, by entity, and the refusal if it must not go on.
+
+    `degraded`: the guardrail failed, and the policy lets the text go on without it.
+    """
 
     counts: Counter[str] = field(default_factory=Counter)
     refusal: ContentBlocked | None = None
+    degraded: bool = False
+
+    def note(self, entity: str, action: Action, where: str) -> None:
+        self.counts[entity] += 1
+        if action == "block" and self.refusal is None:
+            self.refusal = ContentBlocked(f"{where} holds {entity}, which must not pass; remove it", param=where)
 
 
 class Sanitizer:
-    """`requests` and `responses` say which directions are looked at."""
+    """`requests` and `responses` say which directions are looked at, `routes` on which interfaces."""
 
-    def __init__(self, config: Sanitize) -> None:
+    def __init__(self, config: Sanitize, guardrail: Guardrail | None = None) -> None:
         self.requests = config.requests
         self.responses = config.responses
         self.routes = frozenset(config.routes)
-        self._scanner = Scanner()
+        self.guardrail = guardrail
+        self._strict = config.profile == "strict"
+        self._scanner = Scanner(config.patterns, config.allow_list)
         self._actions: dict[Direction, Mapping[str, Action]] = {
             "requests": actions(config, "requests"),
             "responses": actions(config, "responses"),
         }
 
     async def clean(self, unit: TextUnit, direction: Direction) -> Verdict:
-        """Mask a unit's slots in place. Raises SanitizerFailed when that could not be done."""
+        """Mask a unit's slots in place. Raises SanitizerFailed when that could not be done as the policy wants it."""
         verdict = Verdict()
         try:
-            for slot in unit.slots:
-                self._clean_slot(slot, self._actions[direction], verdict)
+            if sum(len(slot.text) for slot in unit.slots) > _IN_THREAD_CHARS:
+                await asyncio.to_thread(self._detect, unit, direction, verdict)
+            else:
+                self._detect(unit, direction, verdict)
         except Exception as error:
             raise SanitizerFailed("the sanitizer failed on this text") from error
+        if verdict.refusal is None and self.guardrail is not None and self.guardrail.enabled:
+            await self._judge(self.guardrail, unit, direction, verdict)
         return verdict
 
     def stream(self, slots_of: Callable[[Json], Iterable[TextSlot]], found: Callable[[str], None]) -> StreamMask:
+        """For one streamed answer. The guardrail does not look at streams: it would have to hold them back whole."""
         return StreamMask(self._scanner, self._actions["responses"], slots_of, found)
 
-    def _clean_slot(self, slot: TextSlot, table: Mapping[str, Action], verdict: Verdict) -> None:
-        text = slot.text
-        redacted: list[Finding] = []
-        for finding in self._scanner.scan(text):
-            action = table.get(finding.entity, "off")
-            if action == "off":
+    def _detect(self, unit: TextUnit, direction: Direction, verdict: Verdict) -> None:
+        masker = SlotMasker(self._scanner, self._actions[direction], verdict.note)
+        for slot in unit.slots:
+            masker.clean(slot)
+
+    async def _judge(self, guardrail: Guardrail, unit: TextUnit, direction: Direction, verdict: Verdict) -> None:
+        table = self._actions[direction]
+        slots = [slot for slot in unit.slots if slot.form == "text" and len(slot.text) > 7]
+        text = "\n\n".join(slot.text for slot in slots)
+        wanted = {entity for entity in GUARDRAIL_ENTITIES if table.get(entity, "off") != "off"}
+        if not wanted or not text or (direction == "responses" and not self._strict and not _CUES.search(text)):
+            return
+        try:
+            found = await guardrail.look(text)
+        except GuardrailFailed as error:
+            if guardrail.closed_for[direction]:
+                raise SanitizerFailed("the guardrail is unavailable and the policy is to refuse") from error
+            verdict.degraded = True
+            return
+        for slot in slots:
+            self._apply(slot, found, table, verdict)
+
+    def _apply(
+        self, slot: TextSlot, found: list[tuple[str, str]], table: Mapping[str, Action], verdict: Verdict
+    ) -> None:
+        """Mask every occurrence. The model's word alone refuses nothing but what the operator named for it."""
+        for entity, value in found:
+            action = table.get(entity, "off")
+            if action == "block" and entity not in GUARDRAIL_ENTITIES:
+                action = "redact"
+            pattern = re.compile(rf"(?<!\w){re.escape(value)}(?!\w)")
+            if action == "off" or not pattern.search(slot.text):
                 continue
-            verdict.counts[finding.entity] += 1
+            verdict.note(entity, action, slot.where)
             if action == "redact":
-                redacted.append(finding)
-            elif action == "block" and verdict.refusal is None:
-                verdict.refusal = ContentBlocked(
-                    f"{slot.where} holds {finding.entity}, which must not pass; remove it", param=slot.where
-                )
-        if redacted:
-            slot.text = masked(text, redacted)
+                slot.text = pattern.sub(mask_of(entity), slot.text)

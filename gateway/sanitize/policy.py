@@ -16,7 +16,7 @@ RANK: dict[str, int] = {
 }
 """The entities of the detectors; where two overlap, the first named gives the mask its name."""
 
-_GUARDRAIL_ENTITIES = ("PERSON", "ADDRESS", "DATE_OF_BIRTH", "HEALTH", "PRIVATE")
+GUARDRAIL_ENTITIES = ("PERSON", "ADDRESS", "DATE_OF_BIRTH", "HEALTH", "PRIVATE")
 _ALWAYS = frozenset(("SECRET", "CREDIT_CARD", "IBAN", "NATIONAL_ID", "US_SSN"))
 
 
@@ -26,7 +26,7 @@ def actions(config: Sanitize, direction: Direction) -> Mapping[str, Action]:
     table: dict[str, Action] = {}
     for entity in RANK:
         table[entity] = "redact" if strict or direction == "requests" or entity in _ALWAYS else "flag"
-    for entity in _GUARDRAIL_ENTITIES:
+    for entity in GUARDRAIL_ENTITIES:
         table[entity] = "redact" if strict else "flag"
     for pattern in config.patterns:
         table[pattern.entity] = "redact"

@@ -1,28 +1,144 @@
-"""One pass of every detector over one text. Knows no policy and no direction: it says what stands where."""
+"""One pass of every detector over one text. Knows no policy and no direction: it says what stands where.
 
-from collections.abc import Iterator
+The text is folded first, then looked at as it is and in its other spellings. Detectors see a bounded neighbourhood of
+each candidate only, so the cost grows with the text's length and with nothing else.
+"""
 
-from gateway.sanitize.detectors.cards import find_cards
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+
+import re2
+
+from gateway.config import SanitizePattern
+from gateway.sanitize.detectors.addresses import find_addresses
+from gateway.sanitize.detectors.cards import CARD_WORDS, find_cards
 from gateway.sanitize.detectors.email import find_emails
-from gateway.sanitize.detectors.numbers import digit_runs
+from gateway.sanitize.detectors.iban import find_ibans
+from gateway.sanitize.detectors.identities import SSN_WORDS, Identities, find_ssns
+from gateway.sanitize.detectors.keyed import find_keyed
+from gateway.sanitize.detectors.numbers import Words, digit_runs, has_digits
+from gateway.sanitize.detectors.phones import Phones
 from gateway.sanitize.detectors.secrets import find_secrets
+from gateway.sanitize.detectors.spelt import Spelling, decoded_words, spellings
+from gateway.sanitize.detectors.wallets import find_wallets
 from gateway.sanitize.findings import Finding, disjoint
 from gateway.sanitize.folding import View
 from gateway.sanitize.policy import RANK
 
+_DEPTH = 2
+_URL = re2.compile(rb"(?i:https?|ftp|wss?)://[^\s\"'<>\])}]+")
+_NOT_IN_URLS = frozenset(("PHONE", "NATIONAL_ID", "US_SSN", "IP", "CRYPTO_WALLET"))
+_NOT_IN_PATHS = frozenset(("CREDIT_CARD", "IBAN"))
+_AUTHORITY = re.compile(rb"[^/]*//[^/?#]*\Z")
+_CUSTOM_LEAST_HELD = 160
+
 
 class Scanner:
-    least_held = 0
-    """Characters of a stream that must always wait: more than none where a pattern may span several words."""
+    """`patterns` are the operator's own entities; what equals an entry of `allow_list`, in any case, is no finding.
+
+    An entry that begins with `@` allows every address of that domain.
+    """
+
+    def __init__(self, patterns: Sequence[SanitizePattern] = (), allow_list: Iterable[str] = ()) -> None:
+        self._identities = Identities()
+        self._custom = [(pattern.entity, re2.compile(pattern.pattern)) for pattern in patterns]
+        self._allowed = frozenset(entry.lower() for entry in allow_list)
+        self._rank = {pattern.entity: len(RANK) for pattern in patterns} | RANK
+        self.least_held = _CUSTOM_LEAST_HELD if self._custom else 0
+        """Characters of a stream that must always wait: more than none where a pattern may span several words."""
 
     def scan(self, text: str) -> list[Finding]:
         """Findings in the text's own offsets, in order, disjoint."""
         view = View(text)
-        found = [Finding(*view.origin(each.start, each.end), each.entity) for each in self._find(view)]
-        return disjoint(found, RANK) if len(found) > 1 else found
+        found = [Finding(*view.origin(each.start, each.end), each.entity) for each in self._find(view, 0)]
+        for entity, pattern in self._custom:
+            found += [Finding(match.start(), match.end(), entity) for match in pattern.finditer(text) if match.group()]
+        if not found:
+            return found
+        found = disjoint(found, self._rank) if len(found) > 1 else found
+        return [each for each in found if not self._is_allowed(text[each.start : each.end])] if self._allowed else found
 
-    def _find(self, view: View) -> Iterator[Finding]:
+    def scan_url(self, url: str) -> list[Finding]:
+        """Credentials inside an address; the address itself is what was asked for."""
+        return [each for each in self.scan(url) if each.entity == "SECRET"]
+
+    def _is_allowed(self, value: str) -> bool:
+        value = value.lower()
+        _, at, domain = value.rpartition("@")
+        return value in self._allowed or (at != "" and f"@{domain}" in self._allowed)
+
+    def _find(self, view: View, depth: int) -> Iterator[Finding]:
+        if len(view.folded) < 5:
+            return
         yield from find_secrets(view)
+        yield from find_keyed(view)
+        yield from self._outside_urls(view, self._find_personal(view))
+        if depth < _DEPTH:
+            yield from self._find_spelt(view, depth)
+
+    def _find_personal(self, view: View) -> Iterator[Finding]:
         yield from find_emails(view)
-        for run in digit_runs(view, 12):
-            yield from find_cards(run, view.lower)
+        yield from self._find_numbers(view)
+        yield from find_ibans(view)
+        yield from find_addresses(view)
+        yield from find_wallets(view)
+        yield from self._identities.find(view)
+
+    def _find_numbers(self, view: View) -> Iterator[Finding]:
+        if not has_digits(view):
+            return
+        phones = Phones(view.lower)
+        runs = digit_runs(view, phones.may_be_short)
+        card_words, ssn_words = Words(CARD_WORDS, view.lower), Words(SSN_WORDS, view.lower)
+        for run in runs:
+            yield from find_cards(run, card_words)
+            yield from find_ssns(run, ssn_words)
+            phone = phones.find(run)
+            if phone is not None:
+                yield phone
+
+    def _outside_urls(self, view: View, found: Iterable[Finding]) -> Iterator[Finding]:
+        """Numbers inside a web address name a page, not a person; values sent along in its query still count."""
+        if b"://" not in view.folded:
+            yield from found
+            return
+        starts, spans = [], []
+        for match in _URL.finditer(view.folded):
+            starts.append(match.start())
+            spans.append((match.end(), view.folded.find(b"?", match.start(), match.end())))
+        for finding in found:
+            index = bisect_right(starts, finding.start) - 1
+            if index >= 0 and finding.start < spans[index][0]:
+                query = spans[index][1]
+                in_query = 0 <= query < finding.start
+                if finding.entity in _NOT_IN_URLS or (finding.entity in _NOT_IN_PATHS and not in_query):
+                    continue
+                if finding.entity == "EMAIL" and _AUTHORITY.match(view.folded, starts[index], finding.start):
+                    continue  # user@host
+            yield finding
+
+    def _find_spelt(self, view: View, depth: int) -> Iterator[Finding]:
+        """Look at all other spellings at once, as lines of one text."""
+        words: list[Spelling] = [*spellings(view.folded), *decoded_words(view.folded)]
+        if not words:
+            return
+        lines = "\n\n".join(word.text for word in words)
+        starts, place = [], 0
+        for word in words:
+            starts.append(place)
+            place += len(word.text) + 2
+        inner = View(lines)
+        for finding in self._find(inner, depth + 1):
+            start, end = inner.origin(finding.start, finding.end)
+            index = bisect_right(starts, start) - 1
+            word, shift = words[index], starts[index]
+            if end - shift > len(word.text):
+                continue
+            if word.places is None:
+                yield Finding(word.start, word.end, finding.entity)
+            else:
+                last = word.places[end - shift]
+                while last > word.start and view.folded[last - 1] in b" ":
+                    last -= 1
+                yield Finding(word.places[start - shift], last, finding.entity)

@@ -4,7 +4,6 @@ Built over the completion service (which knows upstreams, retries and normal for
 fetched and checked before the first upstream call, so that a bad one is refused whole. Knows no HTTP.
 """
 
-from collections.abc import AsyncIterator
 from typing import Any, Protocol
 
 from gateway.errors import GatewayError, InvalidRequest, UpstreamRefused
@@ -44,7 +43,7 @@ class OcrService:
                 raise _naming(error, image) from error
         return _joined(answers, images)
 
-    async def stream(self, body: Json, account: Account) -> AsyncIterator[EventBatch]:
+    async def stream(self, body: Json, account: Account) -> EventStream:
         """`chat.completion.chunk` events of all images as one answer, ended by `[DONE]`."""
         request = read_request(body)
         images = await self._images.load_all(list(request.urls))

@@ -5,19 +5,22 @@ streamed: special tokens removed, repetition loops cut and reported as `length`.
 none of it. Sources: vLLM recipes and DeepSeek-OCR's README, read 2026-11-21.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Any
 
-from gateway.model import Account, Event, EventBatch, Json
+import orjson
+
+from gateway.model import Account, Json
 from gateway.ports import CompletionUpstream
 from gateway.wire import ocr as wire
-from gateway.wire import sse
 from gateway.wire.repetition import LoopGuard, cut_loop
 
 CONTEXT_TOKENS = 8192
 VISION_TOKENS = 1156
 """The most an image takes: nine crops of 100 and a base view of 256 ("Gundam" mode)."""
 MARGIN_TOKENS = 64
+DONE = b"[DONE]"
 LIMIT_FIELDS = ("max_tokens", "max_completion_tokens")
 
 
@@ -35,8 +38,8 @@ class OcrUpstream:
     def name(self) -> str:
         return self._inner.name
 
-    async def complete(self, body: Json, account: Account) -> Json:
-        answer = await self._inner.complete(self._adapted(body), account)
+    async def complete(self, body: Json, account: Account, *, route: str = "chat/completions") -> Json:
+        answer = await self._inner.complete(self._adapted(body), account, route=route)
         for choice in answer.get("choices") or []:
             message = choice.get("message") or {}
             if isinstance(message.get("content"), str):
@@ -49,19 +52,17 @@ class OcrUpstream:
                     choice["finish_reason"] = "length"
         return answer
 
-    async def stream(self, body: Json, account: Account) -> AsyncIterator[EventBatch]:
-        events = self._inner.stream(self._adapted(body), account)
+    async def stream(
+        self, body: Json, account: Account, *, route: str = "chat/completions"
+    ) -> AsyncGenerator[list[bytes], None]:
         cleaner = _StreamCleaner()
-        try:
+        # A model in a loop would go on until its context is full: closing the stream stops it.
+        async with aclosing(self._inner.stream(self._adapted(body), account, route=route)) as events:
             async for batch in events:
                 if shown := cleaner.take(batch):
                     yield shown
                 if cleaner.is_over:
                     return
-        finally:
-            # A model in a loop would go on until its context is full: closing the stream stops it.
-            if hasattr(events, "aclose"):
-                await events.aclose()
 
     def _adapted(self, body: Json) -> Json:
         adapted = {**body, "messages": [self._message(message) for message in body["messages"]]}
@@ -90,6 +91,14 @@ def _texts(message: Json) -> list[str]:
     return [part["text"] for part in parts if part.get("type") == "text"]
 
 
+def _chunk(raw: bytes) -> Json | None:
+    try:
+        data = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return None
+    return data if isinstance(data, dict) and data.get("choices") else None
+
+
 class _StreamCleaner:
     """Special tokens and loops, over the pieces of one stream."""
 
@@ -98,20 +107,20 @@ class _StreamCleaner:
         self._tokens = wire.SpecialTokenFilter()
         self._guard = LoopGuard()
 
-    def take(self, batch: EventBatch) -> EventBatch:
-        shown: EventBatch = []
-        for event in batch:
-            data = sse.decode(event)
-            if data is None or not data.get("choices"):
-                shown.append(event)
+    def take(self, batch: list[bytes]) -> list[bytes]:
+        """The data of one read's events, cleaned. What is not a chunk with choices passes as it is."""
+        shown: list[bytes] = []
+        for raw in batch:
+            data = _chunk(raw)
+            if data is None:
+                shown.append(raw)
                 continue
             self._clean(data["choices"][0])
-            shown.append(event)
             if self._guard.looping:
                 self.is_over = True
                 data["choices"][0]["finish_reason"] = "length"
-                shown.append(Event(raw=sse.DONE))
-                break
+                return [*shown, orjson.dumps(data), DONE]
+            shown.append(orjson.dumps(data))
         return shown
 
     def _clean(self, choice: dict[str, Any]) -> None:

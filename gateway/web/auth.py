@@ -4,12 +4,12 @@ Order of the answers: 403 origin, 404 path, 405 method, 401 key, 403 scope; all 
 Nothing here looks at Host or at a forwarded header, and nothing of a key reaches a log or an error.
 """
 
-from aiohttp import hdrs, web
+from aiohttp import HttpVersion10, HttpVersion11, hdrs, web
 from aiohttp.typedefs import Handler
 
 from gateway.access.keys import KeyStore
 from gateway.access.limits import BadKeyLimiter
-from gateway.errors import Forbidden, Unauthenticated
+from gateway.errors import Forbidden, Unauthenticated, UnsupportedProtocol
 from gateway.model import Caller
 from gateway.web.endpoints import endpoint_of
 from gateway.web.errors import from_http_exception
@@ -25,6 +25,7 @@ _CORS_HEADERS = "Authorization, Content-Type, Accept, Mcp-Protocol-Version, Mcp-
 
 @web.middleware
 async def auth(request: web.Request, handler: Handler) -> web.StreamResponse:
+    _check_framing(request)
     origin = request.headers.get(hdrs.ORIGIN)
     if origin is not None:
         _check_origin(request, origin)
@@ -39,6 +40,14 @@ async def auth(request: web.Request, handler: Handler) -> web.StreamResponse:
             f"this key lacks the scope {' or '.join(sorted(scopes))}; the operator can make one that has it"
         )
     return await handler(request)
+
+
+def _check_framing(request: web.Request) -> None:
+    """aiohttp lets versions and codings through that it does not speak; what they mean is anybody's guess."""
+    if request.version not in (HttpVersion10, HttpVersion11):
+        raise UnsupportedProtocol("speak HTTP/1.1")
+    if request.headers.get(hdrs.TRANSFER_ENCODING, "chunked").lower() != "chunked":
+        raise UnsupportedProtocol("the only Transfer-Encoding is chunked")
 
 
 def _caller(request: web.Request) -> Caller:

@@ -21,6 +21,9 @@ _CLIENT_STALL_S = 60.0
 STREAM_HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 
 
+Endings = Callable[[GatewayError], list[Event]]
+
+
 class JsonReply(web.Response):
     """A whole answer. `finish` turns the data, after every middleware has seen it, into what goes on the wire."""
 
@@ -46,7 +49,8 @@ class EventReply(EventSourceResponse):
 
     `first_event_wait_s`: how long the status may wait for the first batch before the stream is committed anyway.
     `whole_answers`: each event's data is an answer in itself, not a piece of one, and is looked at as such.
-    `failure_events`: what ends this stream when it fails, where the dialect alone cannot know (a request's id).
+    `failure_events`, `refusal_events`: what ends this stream when it fails or its text must not go on, where the
+    dialect alone cannot know (a request's id, a sequence number).
     """
 
     def __init__(
@@ -56,7 +60,8 @@ class EventReply(EventSourceResponse):
         headers: Mapping[str, str] | None = None,
         first_event_wait_s: float = 25,
         whole_answers: bool = False,
-        failure_events: Callable[[GatewayError], list[Event]] | None = None,
+        failure_events: Endings | None = None,
+        refusal_events: Endings | None = None,
     ) -> None:
         super().__init__(headers=headers, sep="\n", allow_all_methods=True, send_timeout=_CLIENT_STALL_S)
         self.headers.update(STREAM_HEADERS)
@@ -64,4 +69,5 @@ class EventReply(EventSourceResponse):
         self.whole_answers = whole_answers
         self.failure_events = failure_events
         self.first_event_wait_s = first_event_wait_s
+        self.refusal_events = refusal_events
         self.event_count = 0

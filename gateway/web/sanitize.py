@@ -37,7 +37,7 @@ async def sanitize(request: web.Request, handler: Handler) -> web.StreamResponse
         reply.events = _clean_answers(sanitizer, dialect, reply.events, account, asked)
     elif isinstance(reply, EventReply) and sanitizer.responses:
         mask = sanitizer.stream(dialect.event_slots, lambda entity: _count(account, {entity: 1}))
-        reply.events = mask.run(reply.events, dialect.refused_events)
+        reply.events = mask.run(reply.events, reply.refusal_events or dialect.refused_events)
     return reply
 
 

@@ -6,6 +6,7 @@ cut on blank lines as bytes, so a character split over two network reads stays w
 
 import orjson
 
+from gateway.errors import UpstreamError
 from gateway.model import Event, Json
 
 DONE = b"data: [DONE]\n\n"
@@ -36,3 +37,82 @@ def decode(event: Event) -> Json | None:
         event.data = orjson.loads(event.raw[5:])
         event.raw = None
     return event.data
+
+
+Block = tuple[str | None, bytes]
+"""An incoming event: its `event:` name, if any, and its data (several `data:` lines joined by a line feed)."""
+
+MAX_EVENT_BYTES = 4 * 1024 * 1024
+_BOM = b"\xef\xbb\xbf"
+
+
+class Parser:
+    """Cuts an incoming stream into events, whatever the network's cuts. Comments, ids and empty data are dropped.
+
+    `feed` takes what one read brought; `close` gives an event that lacked its final blank line. Both raise
+    UpstreamError when one event grows beyond `max_event_bytes`.
+    """
+
+    def __init__(self, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
+        self._max_event_bytes = max_event_bytes
+        self._held: list[bytes] = []
+        self._held_bytes = 0
+        self._skip_lf = False
+        self._started = False
+
+    def feed(self, chunk: bytes) -> list[Block]:
+        if self._skip_lf or b"\r" in chunk:
+            chunk = self._line_feeds(chunk)
+        if self._held:
+            straddles = chunk[:1] == b"\n" and self._held[-1].endswith(b"\n")
+            if not straddles and b"\n\n" not in chunk:
+                self._hold(chunk)
+                return []
+            chunk = b"".join([*self._held, chunk])
+            self._held.clear()
+            self._held_bytes = 0
+        *blocks, rest = chunk.split(b"\n\n")
+        if rest:
+            self._hold(rest)
+        return [found for block in blocks if (found := self._parse(block)) is not None]
+
+    def close(self) -> list[Block]:
+        block = b"".join(self._held)
+        self._held.clear()
+        found = self._parse(block)
+        return [] if found is None else [found]
+
+    def _hold(self, part: bytes) -> None:
+        if part:
+            self._held.append(part)
+            self._held_bytes += len(part)
+        if self._held_bytes > self._max_event_bytes:
+            raise UpstreamError("the upstream sent an event that is too large")
+
+    def _line_feeds(self, chunk: bytes) -> bytes:
+        """CRLF and CR as LF; a CR at the end waits for the LF that may open the next read."""
+        if self._skip_lf and chunk:
+            self._skip_lf = False
+            chunk = chunk.removeprefix(b"\n")
+        if chunk.endswith(b"\r"):
+            self._skip_lf = True
+        return chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+
+    def _parse(self, block: bytes) -> Block | None:
+        if len(block) > self._max_event_bytes:
+            raise UpstreamError("the upstream sent an event that is too large")
+        if block.startswith(b"data: ") and b"\n" not in block:
+            self._started = True
+            return (None, block[6:]) if len(block) > 6 else None
+        if not self._started and block:
+            self._started = True
+            block = block.removeprefix(_BOM)
+        name, lines = None, []
+        for line in block.split(b"\n"):
+            field, _, value = line.partition(b":")
+            if field == b"data":
+                lines.append(value.removeprefix(b" "))
+            elif field == b"event":
+                name = value.removeprefix(b" ").decode(errors="replace") or None
+        data = b"\n".join(lines)
+        return (name, data) if data else None

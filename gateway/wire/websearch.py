@@ -180,9 +180,9 @@ def _mended(value: Any) -> Any:
         return {str(_mended(name)): _mended(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [_mended(item) for item in value]
-    if value is None or isinstance(value, bool | float):
-        return value
-    return value if isinstance(value, int) and -(2**63) <= value < 2**64 else _mended(str(value))
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        return float(value) if abs(value) < 2**1023 else str(value)
+    return value if value is None or isinstance(value, int | float) else _mended(str(value))
 
 
 class WebSearchDialect:

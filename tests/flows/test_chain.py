@@ -27,9 +27,19 @@ async def post(server: Running, path: str, **options: Any) -> tuple[int, Any, ai
         return answer.status, await answer.json(content_type=None), answer.headers
 
 
+# Nothing listens there: what these tests ask is answered before an upstream is.
+MODEL = """
+[[models]]
+name = "SvcLLM"
+[[models.upstreams]]
+base_url = "http://127.0.0.1:9/v1"
+model = "m"
+"""
+
+
 @pytest.fixture
 async def server(start_gateway: StartGateway) -> Running:
-    return await start_gateway("")
+    return await start_gateway(MODEL)
 
 
 @pytest.mark.parametrize("authorization", [None, "Bearer wrong", "Basic abc", "Bearer", "Bearer \xff\xfe", "x" * 5000])
@@ -48,12 +58,11 @@ async def test_without_a_valid_key_every_route_is_401_and_says_how(server: Runni
 
 async def test_a_key_without_the_scope_is_403_naming_it(start_gateway: StartGateway) -> None:
     server = await start_gateway("")
-    search_only = server.make_key("web-search")
+    search_only, chat_only = server.make_key("web-search"), server.make_key("chat")
     status, answer, _ = await post(
         server, "/v1/chat/completions", json=CHAT, headers={"Authorization": f"Bearer {search_only}"}
     )
     assert (status, answer["error"]["code"]) == (403, "insufficient_scope") and "chat" in answer["error"]["message"]
-    chat_only = server.make_key("chat")
     status, answer, _ = await post(server, MCP_PATH, json=RPC, headers={"Authorization": f"Bearer {chat_only}"})
     assert status == 403 and answer["jsonrpc"] == "2.0" and "web-search" in answer["error"]["message"]
 
@@ -128,6 +137,7 @@ async def test_a_body_that_never_arrives_is_408(start_gateway: StartGateway) -> 
     head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5)
     assert b" 408 " in head
     writer.close()
+    await writer.wait_closed()
 
 
 async def test_an_unknown_model_is_404_and_another_case_is_told_the_right_one(server: Running) -> None:

@@ -2,6 +2,7 @@
 the end of a drain."""
 
 import asyncio
+import contextlib
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -89,6 +90,12 @@ async def within(wait: Awaitable[bytes], limit_s: float = 5) -> bytes:
     return await asyncio.wait_for(wait, limit_s)
 
 
+async def gone(writer: asyncio.StreamWriter) -> None:
+    writer.transport.abort()
+    with contextlib.suppress(ConnectionError):
+        await asyncio.wait_for(writer.wait_closed(), 5)
+
+
 def streaming(events: Callable[[], EventStream], wait_s: float = 5) -> Handler:
     async def handler(request: web.Request) -> web.StreamResponse:
         return EventReply(events(), first_event_wait_s=wait_s)
@@ -104,7 +111,7 @@ async def test_an_upstream_that_fails_before_its_first_event_is_a_true_status(st
     reader, writer = await (await start(streaming(events))).ask()
     answer = await within(reader.readuntil(b"}"))
     assert answer.startswith(b"HTTP/1.1 502 ") and b'{"error":"upstream_error"}' in answer
-    writer.close()
+    await gone(writer)
 
 
 async def test_a_stream_that_fails_later_ends_with_an_error_event(start: Start) -> None:
@@ -117,7 +124,7 @@ async def test_a_stream_that_fails_later_ends_with_an_error_event(start: Start) 
     assert answer.startswith(b"HTTP/1.1 200 ") and b"text/event-stream" in answer
     assert answer.index(b'{"n":1}') < answer.index(b'{"n":2}') < answer.index(b'{"error":"upstream_error"}')
     assert b"[DONE]" not in answer
-    writer.close()
+    await gone(writer)
 
 
 async def test_a_slow_first_event_commits_the_stream_and_its_failure_is_an_event(start: Start) -> None:
@@ -133,7 +140,7 @@ async def test_a_slow_first_event_commits_the_stream_and_its_failure_is_an_event
     assert b" 200 " in head
     gate.set()
     assert b'{"error":"upstream_error"}' in await within(reader.readuntil(b"0\r\n\r\n"))
-    writer.close()
+    await gone(writer)
 
 
 @pytest.mark.parametrize("first", [[], [[Event({"n": 1})]]], ids=["before the first event", "after it"])
@@ -152,7 +159,7 @@ async def test_a_client_that_leaves_closes_the_events_at_once(start: Start, firs
     site = await start(streaming(events))
     _, writer = await site.ask()
     await asyncio.wait_for(waiting.wait(), 5)
-    writer.transport.abort()
+    await gone(writer)
     await asyncio.wait_for(closed.wait(), 1)
 
 
@@ -170,7 +177,7 @@ async def test_a_client_that_leaves_stops_a_plain_handler_too(start: Start) -> N
     site = await start(handler)
     _, writer = await site.ask()
     await asyncio.wait_for(running.wait(), 5)
-    writer.transport.abort()
+    await gone(writer)
     await asyncio.wait_for(stopped.wait(), 1)
 
 
@@ -192,7 +199,7 @@ async def test_the_end_of_a_drain_is_told_in_a_stream_and_in_a_plain_answer(star
     await asyncio.wait_for(begun.wait(), 5)
     assert await site.listener.drain(0.05) == 1
     assert b'{"error":"shutting_down"}' in await within(reader.readuntil(b"0\r\n\r\n"))
-    writer.close()
+    await gone(writer)
     begun.clear()
     site = await start(silent)
     reader, writer = await site.ask()
@@ -200,7 +207,7 @@ async def test_the_end_of_a_drain_is_told_in_a_stream_and_in_a_plain_answer(star
     assert await site.listener.drain(0.05) == 1
     answer = await within(reader.readuntil(b"}"))
     assert b" 503 " in answer and b"shutting_down" in answer
-    writer.close()
+    await gone(writer)
 
 
 async def test_a_drain_waits_for_what_can_finish(start: Start) -> None:
@@ -221,7 +228,7 @@ async def test_a_drain_waits_for_what_can_finish(start: Start) -> None:
     assert await asyncio.wait_for(draining, 5) == 0
     with pytest.raises(OSError):
         socket.create_connection(("127.0.0.1", site.port), 1)
-    writer.close()
+    await gone(writer)
 
 
 async def test_a_burst_does_not_stall_the_neighbours(start: Start) -> None:
@@ -243,7 +250,7 @@ async def test_a_burst_does_not_stall_the_neighbours(start: Start) -> None:
         await asyncio.sleep(0.001)
         late_s = max(late_s, loop.time() - before)
     assert late_s < 0.5
-    writer.close()
+    await gone(writer)
 
 
 @pytest.mark.parametrize(
@@ -263,4 +270,4 @@ async def test_what_is_not_http_gets_fixed_words_and_no_echo(start: Start, raw: 
     writer.write(raw)
     answer = await within(reader.read())
     assert b" 400 " in answer.split(b"\r\n", 1)[0] and b"canary" not in answer
-    writer.close()
+    await gone(writer)

@@ -7,7 +7,9 @@ Groups: four by four, the American Express and Diners shapes, evenly spelt-out d
 import re
 from collections.abc import Iterator
 
-from gateway.sanitize.detectors.numbers import Run
+import re2
+
+from gateway.sanitize.detectors.numbers import Run, Words
 from gateway.sanitize.findings import Finding
 
 _ISSUERS = re.compile(
@@ -20,12 +22,18 @@ _ISSUERS = re.compile(
     rb"|62\d{14,17}|81\d{14}"  # UnionPay, RuPay
     rb"|(?:50\d\d|5[6-8]\d\d|6304|6390|67\d\d|0604)\d{8,15}"  # Maestro
     rb"|220[0-4]\d{12,15}"  # Mir
-    rb"|9792\d{12}|60\d{14}|508[5-9]\d{12}|353\d{13}|356\d{13}"  # Troy, RuPay
+    rb"|9792\d{12}|60\d{14}|508[5-9]\d{12}"  # Troy, RuPay
 )
 _DOUBLED = bytes.maketrans(b"0123456789", b"0246813579")
-_CONTEXT = re.compile(rb"card|\bcc\b|visa|master|amex|maestro|credit|debit|\bpan\b|kart|carte|tarjeta|\bcvv|\bcvc")
-_SHAPES = frozenset(((4, 6, 5), (4, 6, 4), (6, 13), (8, 8), (4, 4, 5), (4, 4, 4, 4, 3)))
-_CONTEXT_CHARS = 60
+CARD_WORDS = re2.compile(rb"card|\bcc\b|visa\b|master|amex|maestro|credit|debit|\bpan\b|kart|carte|tarjeta|\bcv[vc]")
+_S = rb"[ ./_()\t-]{1,2}"
+_SHAPED = re.compile(
+    rb"(?<!\d)(?:\d{12,19}|\d{4}S\d{4}S\d{4}S\d{4}(?:S\d{1,3})?|\d{4}S\d{6}S\d{4,5}|\d{4}S\d{4}S\d{5}|\d{6}S\d{13}"
+    rb"|\d{8}S\d{8}|(?:\dS){11,18}\d|(?:\d\dS){5,9}\d{1,2}|(?:\d{3}S){3,6}\d{1,3})(?!\d)".replace(b"S", _S)
+)
+_FOURS = re.compile(rb"(?<!\d)(?=(\d{4}S\d{4}S\d{4}S\d{4})(?!\d))".replace(b"S", _S))
+_GROUP = re.compile(rb"\d+")
+_REACH = 60
 
 
 def luhn(digits: bytes) -> bool:
@@ -33,73 +41,52 @@ def luhn(digits: bytes) -> bool:
     return (sum(odd) + sum(even) - 48 * len(digits)) % 10 == 0
 
 
-def is_card(digits: bytes) -> bool:
-    return 12 <= len(digits) <= 19 and digits.count(digits[:1]) < len(digits) and (
-        _ISSUERS.fullmatch(digits) is not None and luhn(digits)
-    )  # fmt: skip
-
-
-def find_cards(run: Run, lower: bytes) -> Iterator[Finding]:
-    """Cards in one run of digits. `lower` is the folded text in lower case, for words that stand nearby."""
+def find_cards(run: Run, words: Words) -> Iterator[Finding]:
+    """Cards in one run of digits. `words` says where a card's words stand."""
     size = len(run.digits)
     if size < 12:
         return
-    groups = run.groups
-    if len(groups) == 1 or size <= 19:
-        if _fits(run.digits, run.start, run.end, lower):
+    if size <= 19 and not (b"." in run.raw and run.separator_count > 1):
+        if _fits(run.digits, run.start, run, words) and run.is_bounded:
             yield Finding(run.start, run.end, "CREDIT_CARD")
-        if len(groups) == 1:
-            return
-    for first, last in _windows(groups, run, lower):
-        start, end = groups[first][0], groups[last][1]
-        if _fits(run.digits_between(start, end), start, end, lower):
+        return
+    if not run.is_grouped or run.digits.count(run.digits[:1]) == size:
+        return
+    for match in _SHAPED.finditer(run.text, run.start, run.end):
+        start, end = match.span()
+        digits = run.digits_between(start, end)
+        if luhn(digits) and _is_whole_row(run, start, end) and _fits(digits, start, run, words):
             yield Finding(start, end, "CREDIT_CARD")
+    if size >= 20 and words.before(run.end, run.end - run.start + _REACH):
+        for match in _FOURS.finditer(run.text, run.start, run.end):
+            start, end = match.span(1)
+            if words.before(start, _REACH) and _fits(run.digits_between(start, end), start, run, words):
+                yield Finding(start, end, "CREDIT_CARD")
 
 
-def _windows(groups: list[tuple[int, int]], run: Run, lower: bytes) -> Iterator[tuple[int, int]]:
-    """Pairs (first, last) of groups that stand as a card's groups do."""
-    sizes = [end - start for start, end in groups]
-    index, count = 0, len(sizes)
-    while index < count:
-        size = sizes[index]
-        after = index + 1
-        while after < count and sizes[after] == size:
-            after += 1
-        if 12 <= size <= 19:
-            yield from ((each, each) for each in range(index, after))
-        elif size <= 4:
-            yield from _even(index, after, sizes, run, lower)
-        index = after
-    for index in range(count - 1):
-        for length in (2, 3):
-            if tuple(sizes[index : index + length]) in _SHAPES:
-                yield index, index + length - 1
-
-
-def _even(first: int, after: int, sizes: list[int], run: Run, lower: bytes) -> Iterator[tuple[int, int]]:
-    """Windows in groups of one size, with a shorter group to end it; inside a longer row only beside a card's word."""
-    size, number = sizes[first], after - first
-    total = size * number
-    tail = sizes[after] if after < len(sizes) and sizes[after] < size else 0
-    if 12 <= total <= 19:
-        yield first, after - 1
-    if tail and 12 <= total + tail <= 19:
-        yield first, after
-    if size == 4 and 16 < total <= 40:
-        start = run.groups[first][0]
-        if _CONTEXT.search(lower, max(0, start - _CONTEXT_CHARS), start):
-            yield from ((each, each + 3) for each in range(first, after - 3))
-
-
-def _fits(digits: bytes, start: int, end: int, lower: bytes) -> bool:
-    if not is_card(digits):
+def _is_whole_row(run: Run, start: int, end: int) -> bool:
+    """Groups of one size are a number only where no further group of that size stands beside them."""
+    text = run.text
+    if text[start - 1 : start].isalnum() or text[end : end + 1].isalnum():
         return False
-    if lower[start - 1 : start].isalnum() or lower[end : end + 1].isalnum():
+    sizes = [len(group) for group in _GROUP.findall(text, start, end)]
+    if len(sizes) == 1:
+        return True
+    after = _GROUP.search(text, end, min(end + 8, run.end))
+    before = text[max(run.start, start - 8) : start].rstrip(b" ./_()\t-")
+    size_before = len(before) - len(before.rstrip(b"0123456789"))
+    return size_before != sizes[0] and (after is None or after.end() - after.start() != sizes[-1])
+
+
+def _fits(digits: bytes, start: int, run: Run, words: Words) -> bool:
+    """Whether these digits, which begin at `start` of the text, are a card's."""
+    if not 12 <= len(digits) <= 19 or not luhn(digits) or digits.count(digits[:1]) == len(digits):
         return False
-    if start > 1 and lower[start - 1] == 0x2E and lower[start - 2 : start - 1].isdigit():
+    text = run.text
+    if start > 1 and text[start - 1] == 0x2E and text[start - 2 : start - 1].isdigit():
         return False  # the fraction of a decimal number
-    if len(digits) == 13 and _ean_valid(digits):  # a trade number that happens to pass
-        return _CONTEXT.search(lower, max(0, start - _CONTEXT_CHARS), start) is not None
+    if _ISSUERS.fullmatch(digits) is None or (len(digits) == 13 and _ean_valid(digits)):
+        return digits[:1] in b"23456" and words.before(start, _REACH)  # another trade number may pass by chance
     return True
 
 

@@ -7,10 +7,16 @@ Top-level domains are not looked up: two letters or more, as in the addresses pe
 import re
 from collections.abc import Iterator
 
+import re2
+
 from gateway.sanitize.findings import Finding
 from gateway.sanitize.folding import View
 
-_LOCAL = re.compile(rb"[A-Za-z0-9\x02._%+'{}|~-]{1,64}\Z")
+_LOCAL = bytes(
+    0x6C if code in b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789\x02._%+'{}|~-" else 0x20
+    for code in range(256)
+)
+_PLAIN = re2.compile(rb"[A-Za-z0-9\x02_%+'{}|~-]@[A-Za-z0-9\x02][A-Za-z0-9\x02.-]{0,200}\.[A-Za-z\x02]")
 _DOMAIN = re.compile(
     rb"(?:[A-Za-z0-9\x02](?:[A-Za-z0-9\x02-]{0,61}[A-Za-z0-9\x02])?\.){1,8}([A-Za-z\x02]{2,24})(?![A-Za-z0-9\x02_-])"
 )
@@ -22,33 +28,35 @@ _SPELT = re.compile(
     rb"[a-z0-9\x02._%+-]{1,64}" + _AT + rb"[a-z0-9\x02-]{1,63}(?:" + _DOT + rb"[a-z0-9\x02-]{1,63}){0,5}"
     + _DOT + rb"[a-z]{2,24}\b"
 )  # fmt: skip
-_SPELT_AT = re.compile(rb"[\[({<]\s?(?:at|@)\s?[\])}>]| at | @ ")
+_BRACKETED_AT = re2.compile(rb"[\[({<]\s?(?:at|@)\s?[\])}>]")
+_WORDED_AT = re2.compile(rb" (?:at|@) [a-z0-9-]{1,63} ?(?:dot |\[dot|\(dot)| @ ")
 
 
 def find_emails(view: View) -> Iterator[Finding]:
     text = view.folded
-    at = text.find(b"@")
-    while at >= 0:
-        local = _LOCAL.search(text, max(0, at - 64), at)
-        domain = _DOMAIN.match(text, at + 1) if local else None
-        if local and domain:
-            start = local.start()
+    if b"@" in text:
+        for match in _PLAIN.finditer(text):
+            at = match.start() + 1
+            domain = _DOMAIN.match(text, at + 1)
+            if domain is None:
+                continue
+            start = at - 64 if at > 64 else 0
+            start += text[start:at].translate(_LOCAL).rfind(b" ") + 1
             while start < at and text[start] in b".'{}|~-%":
                 start += 1
             repository = text[start:at] in _LOGINS and text[domain.end() : domain.end() + 1] in (b":", b"/")
             if start < at and not repository and domain.group(1).lower() not in _FILE_TYPES:
                 yield Finding(start, domain.end(), "EMAIL")
-            at = domain.end() - 1
-        at = text.find(b"@", at + 1)
     yield from _find_spelt(view)
 
 
 def _find_spelt(view: View) -> Iterator[Finding]:
     """`jane [at] example [dot] org`, `jane at example dot org`: the at or a dot is spelt, so prose does not match."""
     text = view.lower
-    if b"dot" not in text and b"at" not in text:
-        return
-    for mark in _SPELT_AT.finditer(text):
+    marks = [*_BRACKETED_AT.finditer(text)]
+    if b"dot" in text or b" @ " in text:
+        marks += _WORDED_AT.finditer(text)
+    for mark in marks:
         start = mark.start()
         while start > 0 and mark.start() - start < 64 and text[start - 1] in b" ":
             start -= 1
@@ -60,6 +68,6 @@ def _find_spelt(view: View) -> Iterator[Finding]:
         match = _SPELT.match(text, begin, begin + 400) if begin < start else None
         if match is None:
             continue
-        bracketed = mark.group() not in (b" at ", b" @ ")
-        if bracketed or b"dot" in text[mark.end() : match.end()]:
+        bracketed = mark.group()[:1] != b" "
+        if bracketed or b"dot" in text[mark.start() : match.end()]:
             yield Finding(begin, match.end(), "EMAIL")

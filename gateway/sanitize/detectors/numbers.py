@@ -1,51 +1,104 @@
 """Runs of digits with their separators: found once, read by every detector of numbers.
 
-A run is digits with at most two separators between neighbours. Its groups are what stands between separators.
+A run is digits with at most two separators between neighbours, at most MOST digits. Its groups are what stands between
+separators. Words that must stand near a number are found once a text, so a thousand numbers cost a thousand look-ups.
 """
 
 import re
-from functools import cached_property
+from bisect import bisect_left, bisect_right
+
+import re2
 
 from gateway.sanitize.folding import View
 
-_SEPARATORS = b" .-/_()\t"
+SEPARATORS = b" .-/_()\t"
 _CLASS = bytes(
-    ord("d") if 0x30 <= code <= 0x39 else ord("s") if code in _SEPARATORS else ord("x") for code in range(256)
+    ord("d") if 0x30 <= code <= 0x39 else ord("s") if code in SEPARATORS else ord("x") for code in range(256)
 )
-_RUN = re.compile(rb"d(?:s{0,2}d)+")
+_RUN = re.compile(rb"d(?:s{0,2}d){5,63}")
+_LONG_RUN = re.compile(rb"d(?:s{0,2}d){8,63}")
+_NOT_DIGITS = bytes(code for code in range(256) if not 0x30 <= code <= 0x39)
 _GROUP = re.compile(rb"\d+")
 
 
 class Run:
-    """One run at [start, end) of the folded text."""
+    """One run at [start, end) of the folded text, its digits, and the characters beside it."""
 
-    __slots__ = ("__dict__", "end", "start", "text")
+    __slots__ = ("_groups", "after", "before", "digits", "end", "raw", "start", "text")
 
     def __init__(self, text: bytes, start: int, end: int) -> None:
         self.text, self.start, self.end = text, start, end
+        self.raw = text[start:end]
+        self.digits = self.raw.translate(None, SEPARATORS)
+        self.before = text[start - 1 : start]
+        self.after = text[end : end + 1]
+        self._groups: list[tuple[int, int]] | None = None
 
-    @cached_property
-    def raw(self) -> bytes:
-        return self.text[self.start : self.end]
+    @property
+    def is_bounded(self) -> bool:
+        return not self.before.isalnum() and not self.after.isalnum()
 
-    @cached_property
-    def digits(self) -> bytes:
-        return self.raw.translate(None, _SEPARATORS)
-
-    @cached_property
+    @property
     def groups(self) -> list[tuple[int, int]]:
         """[start, end) of each group, in the folded text."""
-        return [(self.start + group.start(), self.start + group.end()) for group in _GROUP.finditer(self.raw)]
+        if self._groups is None:
+            self._groups = [group.span() for group in _GROUP.finditer(self.text, self.start, self.end)]
+        return self._groups
+
+    @property
+    def is_grouped(self) -> bool:
+        return len(self.digits) < self.end - self.start
+
+    @property
+    def separator_count(self) -> int:
+        """How many different separators stand in the run."""
+        return len(set(self.raw.translate(None, b"0123456789")))
 
     def digits_between(self, start: int, end: int) -> bytes:
-        return self.text[start:end].translate(None, _SEPARATORS)
+        return self.text[start:end].translate(None, SEPARATORS)
 
 
-def digit_runs(view: View, least: int) -> list[Run]:
-    """Every run of at least `least` characters, in order."""
+def has_digits(view: View) -> bool:
+    """Whether there are six digits at all, which is cheap to say of a short text."""
+    return len(view.folded) > 4096 or len(view.folded.translate(None, _NOT_DIGITS)) >= 6
+
+
+def digit_runs(view: View, short: bool) -> list[Run]:
+    """Every run of nine digits or more, or with `short` of six or more, in order."""
     text = view.folded
-    return [
-        Run(text, match.start(), match.end())
-        for match in _RUN.finditer(text.translate(_CLASS))
-        if match.end() - match.start() >= least
-    ]
+    pattern = _RUN if short else _LONG_RUN
+    return [Run(text, match.start(), match.end()) for match in pattern.finditer(text.translate(_CLASS))]
+
+
+class Words:
+    """Where certain words stand in a text; found when first asked."""
+
+    __slots__ = ("_ends", "_pattern", "_starts", "_text")
+
+    def __init__(self, pattern: re2._Regexp, lower: bytes) -> None:
+        self._pattern, self._text = pattern, lower
+        self._starts: list[int] | None = None
+        self._ends: list[int] = []
+
+    def _look(self) -> list[int]:
+        if self._starts is None:
+            spans = [match.span() for match in self._pattern.finditer(self._text)]
+            self._starts = [start for start, _ in spans]
+            self._ends = [end for _, end in spans]
+        return self._starts
+
+    @property
+    def any(self) -> bool:
+        return bool(self._look())
+
+    def before(self, place: int, reach: int) -> bool:
+        """Whether one of the words ends in the `reach` characters before `place`, and begins in them."""
+        starts = self._look()
+        index = bisect_right(self._ends, place) - 1
+        return index >= 0 and starts[index] >= place - reach
+
+    def after(self, place: int, reach: int) -> bool:
+        """Whether one of the words begins in the `reach` characters from `place` on."""
+        starts = self._look()
+        index = bisect_left(starts, place)
+        return index < len(starts) and starts[index] <= place + reach

@@ -1,0 +1,227 @@
+"""The composition root: from a configuration to an application. The only file that names concrete classes.
+
+Nothing but the entry points and tests imports it. What is opened here is closed with the application.
+"""
+
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+from aiohttp import web
+
+from gateway import __version__
+from gateway.access.keys import KeyStore, write_private
+from gateway.access.limits import BadKeyLimiter, LocalLimiter
+from gateway.config import Config, Model, Upstream
+from gateway.engines.addresses import AddressPolicy
+from gateway.engines.fetch import Fetcher, FetchLimits
+from gateway.engines.index import PageIndex
+from gateway.engines.load import PageLoader
+from gateway.engines.local_search import LocalSearch
+from gateway.engines.parse_pool import ParsePool
+from gateway.engines.politeness import HostSlots
+from gateway.engines.robots import RobotsCache
+from gateway.engines.web_engine import EngineParts, LocalWebEngine
+from gateway.local.embedded import OCR_MODEL, TEXT_MODEL, Embedded, EmbeddedUpstream
+from gateway.metrics import Metrics
+from gateway.ports import SearchProvider, WebEngine
+from gateway.providers.embedded import EmbeddedCompletions
+from gateway.providers.openai_compat import OpenAICompatUpstream
+from gateway.providers.tavily import Tavily
+from gateway.rpc.dispatcher import Dispatcher
+from gateway.rpc.running import RunningCalls
+from gateway.sanitize.pipeline import Sanitizer
+from gateway.services.completion import CompletionService
+from gateway.services.completion_attempts import ModelEntry, Target
+from gateway.services.ocr import OcrService
+from gateway.services.ocr_images import ImageLoader
+from gateway.services.ocr_upstream import OcrUpstream
+from gateway.services.response_store import ResponseStore
+from gateway.services.websearch import WebSearchParts, WebSearchService, WebSearchSettings
+from gateway.web.auth import ALLOWED_ORIGINS, BAD_KEYS, KEYS
+from gateway.web.body import BODY_TIMEOUT_S
+from gateway.web.chain import application
+from gateway.web.chat import ChatHandler
+from gateway.web.endpoints import Endpoint, EndpointTable
+from gateway.web.in_flight import IN_FLIGHT, InFlight
+from gateway.web.limits import LIMITER
+from gateway.web.models import ModelsHandler
+from gateway.web.observe import METRICS
+from gateway.web.ops import OpsPages
+from gateway.web.responses import ResponsesHandler
+from gateway.web.sanitize import SANITIZER
+from gateway.web.websearch import WebSearchHandler
+from gateway.wire.chat import ChatDialect
+from gateway.wire.chat_request import Terms
+from gateway.wire.responses import ResponsesDialect
+from gateway.wire.websearch import WebSearchDialect
+
+Close = Callable[[], Awaitable[None]]
+
+
+def build_app(config: Config, embedded: Embedded | None = None, docs_address: str = "") -> web.Application:
+    """The product application. `docs_address`: the ops listener's `host:port`, which the embedded profile may read."""
+    embedded = embedded or Embedded()
+    closers: list[Close] = []
+    fetcher = _fetcher(config, docs_address)
+    closers.append(fetcher.close)
+    completions = _completions(config, embedded, fetcher, closers)
+    sanitizer = Sanitizer(config.sanitize)
+    websearch = _websearch(config, fetcher, sanitizer, closers)
+    mcp = WebSearchHandler(Dispatcher(websearch, RunningCalls()))
+    chat = ChatHandler(completions, OcrService(completions, ImageLoader(fetcher)))
+    responses = ResponsesHandler(completions, ResponseStore())
+    app = application(_table(config, mcp, chat, responses, ModelsHandler(completions)), config.server.max_body_bytes)
+    _hang(app, config, sanitizer)
+    app.cleanup_ctx.append(_closing(closers))
+    return app
+
+
+def build_ops_app(app: web.Application, waiting: Callable[[], list[str]], metrics_folder: str = "") -> web.Application:
+    """Health, readiness, metrics and documentation for an application of `build_app`."""
+    return OpsPages(app[METRICS].registry, app[IN_FLIGHT], waiting, metrics_folder).app()
+
+
+def _hang(app: web.Application, config: Config, sanitizer: Sanitizer) -> None:
+    """What the middlewares need."""
+    metrics = Metrics()
+    app[METRICS] = metrics
+    app[IN_FLIGHT] = InFlight(config.server.max_in_flight, metrics.in_flight)
+    app[KEYS] = KeyStore(config.state_dir / config.access.keys_file)
+    app[BAD_KEYS] = BadKeyLimiter(config.access.bad_keys_per_minute)
+    app[LIMITER] = LocalLimiter(config.limits)
+    app[ALLOWED_ORIGINS] = frozenset(config.server.allowed_origins)
+    app[BODY_TIMEOUT_S] = config.server.body_timeout_s
+    app[SANITIZER] = sanitizer
+
+
+def _table(
+    config: Config, mcp: WebSearchHandler, chat: ChatHandler, responses: ResponsesHandler, models: ModelsHandler
+) -> EndpointTable:
+    """Every product route. A key needs one of the scopes; none = any valid key."""
+    chats, answers = ChatDialect(), ResponsesDialect()
+    reads, stored = frozenset({"responses"}), "/v1/responses/{response_id}"
+    rows = [
+        Endpoint("chat", "POST", "/v1/chat/completions", chat.handle, chats, frozenset({"chat", "ocr"}), chat.check),
+        Endpoint("responses", "POST", "/v1/responses", responses.create, answers, reads, responses.check),
+        Endpoint("responses", "GET", stored, responses.retrieve, answers, reads),
+        Endpoint("responses", "DELETE", stored, responses.delete, answers, reads),
+        Endpoint("responses", "GET", f"{stored}/input_items", responses.input_items, answers, reads),
+        Endpoint("models", "GET", "/v1/models", models.listing, chats),
+        Endpoint("models", "GET", "/v1/models/{model}", models.one, chats),
+        Endpoint(
+            "websearch", "POST", "/tools/websearch/mcp", mcp.handle, WebSearchDialect(), frozenset({"web-search"}),
+            mcp.check, charged=False,
+        ),
+    ]  # fmt: skip
+    return EndpointTable(rows, config.server.base_path)
+
+
+def _completions(config: Config, embedded: Embedded, images: Fetcher, closers: list[Close]) -> CompletionService:
+    """The model table: the configured rows, and the embedded engines under the names nobody else has."""
+    rows = [_model(model, closers) for model in config.models if model.upstreams]
+    named = {name for row in rows for name in (row.name, *row.aliases)}
+    for name, kind, aliases, upstream in (
+        (TEXT_MODEL, "text", (), embedded.llm),
+        (OCR_MODEL, "ocr", ("SvcOcr",), embedded.ocr),
+    ):
+        if upstream is not None and name not in named:
+            own = next((model for model in config.models if model.name == name), Model(name))
+            free = tuple(alias for alias in (*aliases, *own.aliases) if alias not in named)
+            rows.append(ModelEntry(name, kind, (_embedded_target(kind, upstream, closers),), free, own.fallback))
+    return CompletionService(rows, images=images, user_key=_user_key(config.state_dir / "user-hash-key"))
+
+
+def _model(model: Model, closers: list[Close]) -> ModelEntry:
+    targets = []
+    for settings in model.upstreams:
+        upstream = OpenAICompatUpstream(_upstream_name(settings.base_url), settings)
+        closers.append(upstream.close)
+        targets.append(
+            Target(
+                OcrUpstream(upstream, image_placeholder=settings.image_placeholder)
+                if model.kind == "ocr"
+                else upstream,
+                Terms(settings.model, settings.extra_body, settings.json_object),
+                weight=settings.weight,
+                native=settings.responses == "native",
+                first_event_wait_s=settings.first_event_wait_s,
+            )
+        )
+    return ModelEntry(model.name, model.kind, tuple(targets), model.aliases, model.fallback)
+
+
+def _embedded_target(kind: str, embedded: EmbeddedUpstream, closers: list[Close]) -> Target:
+    settings = Upstream(embedded.base_url, embedded.model)
+    upstream = EmbeddedCompletions(
+        OpenAICompatUpstream(f"embedded-{kind}", settings), embedded.wake, embedded.fingerprint
+    )
+    closers.append(upstream.close)
+    return Target(OcrUpstream(upstream, context_tokens=0) if kind == "ocr" else upstream, Terms(embedded.model))
+
+
+def _upstream_name(base_url: str) -> str:
+    """`host:port` of an upstream: what logs and `provider_specific_fields.provider` show."""
+    return base_url.split("://", 1)[1].split("/", 1)[0]
+
+
+def _user_key(path: Path) -> bytes:
+    """The key of the hash that stands for a caller's `user`: made once, so that the hash is stable over restarts."""
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_private(path, secrets.token_bytes(32))
+    return path.read_bytes()
+
+
+def _fetcher(config: Config, docs_address: str) -> Fetcher:
+    """The one way to what callers name. The embedded profile may read the gateway's own documentation."""
+    own = (docs_address,) if docs_address and config.search.provider == "local" and not config.models else ()
+    policy = AddressPolicy((*config.web.allow_private, *own))
+    return Fetcher(policy, config.web.user_agent, FetchLimits(max_bytes=config.web.max_page_bytes))
+
+
+def _websearch(config: Config, fetcher: Fetcher, sanitizer: Sanitizer, closers: list[Close]) -> WebSearchService:
+    pool = ParsePool()
+    path = config.state_dir / "index.sqlite3"
+    index = PageIndex(path, max_pages=config.web.index_max_pages, ttl_days=config.web.index_ttl_days)
+    closers += [pool.close, index.close]
+    loader = PageLoader(fetcher, pool, HostSlots(config.web.per_host_concurrency))
+    local = LocalWebEngine(EngineParts(loader, RobotsCache(fetcher, config.web.user_agent), index), config.web)
+    providers = [_provider(config, name, index, closers) for name in _provider_names(config)]
+    engine: WebEngine = local
+    parts = WebSearchParts(
+        providers=providers,
+        engine=engine,
+        reader=local,
+        index_stats=index.stats,
+        guardrail=lambda: {"enabled": False, "status": "disabled", "endpoint": "", "model": ""},
+        sanitization=lambda: {"requests": sanitizer.requests, "responses": sanitizer.responses},
+    )
+    settings = WebSearchSettings(__version__, config.web.result_budget_chars, config.search.cache_ttl_s)
+    return WebSearchService(parts, settings)
+
+
+def _provider_names(config: Config) -> list[str]:
+    return list(dict.fromkeys([config.search.provider, *config.search.fallback]))
+
+
+def _provider(config: Config, name: str, index: PageIndex, closers: list[Close]) -> SearchProvider:
+    """A provider by name. Address and key of the configuration belong to the first one alone."""
+    search = config.search
+    mine = name == search.provider
+    base_url = search.base_url if mine else ""
+    key = search.api_key.reveal() if mine and search.api_key else ""
+    if name == "local":
+        return LocalSearch(index)
+    provider = Tavily(key, base_url, search.timeout_s)
+    closers.append(provider.close)
+    return provider
+
+
+def _closing(closers: list[Close]) -> Callable[[web.Application], AsyncIterator[None]]:
+    async def closing(app: web.Application) -> AsyncIterator[None]:
+        yield
+        for close in reversed(closers):
+            await close()
+
+    return closing

@@ -1,0 +1,178 @@
+"""Calls to upstreams over pooled connections: limits in time and size, faults as errors of the domain.
+
+One pool an upstream, so that one upstream's trouble does not starve another. No redirects, no proxies from the
+environment, no compression (a bomb would be inflated here). aiohttp 3.14.5 waits for ever on some broken answers
+(a bad chunk in a later segment, read 2026-11-21): every wait here has its own limit. Knows no wire format.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import aiohttp
+
+from gateway.errors import UpstreamError, UpstreamTimeout
+
+MAX_ANSWER_BYTES = 16 * 1024 * 1024
+UNREACHABLE = "upstream_unreachable"
+DISCONNECTED = "upstream_disconnected"
+"""Error codes of faults after which the same request may be sent again: no byte of an answer had come."""
+
+_POOL_IDLE_S = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Seconds. `first_byte_s`: from sending until the answer's headers. `idle_s`: between two reads of a body."""
+
+    connect_s: float = 3
+    first_byte_s: float = 60
+    idle_s: float = 60
+    total_s: float = 900
+
+
+class Answer:
+    """An upstream's answer whose headers are there. Read it once, whole or in pieces."""
+
+    def __init__(self, response: aiohttp.ClientResponse, timeouts: Timeouts, started_s: float) -> None:
+        self._response = response
+        self._timeouts = timeouts
+        self._deadline_s = started_s + timeouts.total_s
+        self.status = response.status
+        self.headers: Mapping[str, str] = response.headers
+        self.content_type = response.content_type
+
+    async def read(self, max_bytes: int = MAX_ANSWER_BYTES) -> bytes:
+        """The whole body. Raises UpstreamError when it is cut, too large, or too slow."""
+        if (self._response.content_length or 0) > max_bytes:
+            raise UpstreamError("the upstream's answer is too large")
+        parts, size = [], 0
+        async for part in self.chunks():
+            size += len(part)
+            if size > max_bytes:
+                raise UpstreamError("the upstream's answer is too large")
+            parts.append(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
+        """The body as it arrives, never empty pieces. Raises UpstreamError, UpstreamTimeout."""
+        content = self._response.content
+        watch = _Watch(self._response, self._timeouts.idle_s, self._deadline_s)
+        try:
+            while True:
+                watch.start()
+                part = await content.readany()
+                watch.stop()
+                if not part:
+                    return
+                yield part
+        except (aiohttp.ClientError, ConnectionError, ValueError) as error:
+            raise UpstreamError("the upstream's answer broke off") from error
+        except TimeoutError:
+            raise UpstreamTimeout(f"the upstream sent nothing for {watch.limit_s:g} s") from None
+        finally:
+            watch.close()
+
+    @property
+    def retry_after_s(self) -> float | None:
+        """Retry-After in whole seconds, or None when absent or a date."""
+        value = self._response.headers.get("Retry-After", "")
+        return float(value) if value.isascii() and value.isdigit() and len(value) < 6 else None
+
+
+class _Watch:
+    """Ends a read that takes too long, by one timer a body, not one a read. A reader's own pauses do not count."""
+
+    def __init__(self, response: aiohttp.ClientResponse, idle_s: float, deadline_s: float) -> None:
+        self._response = response
+        self._idle_s = idle_s
+        self._deadline_s = deadline_s
+        self._loop = asyncio.get_running_loop()
+        self._since_s: float | None = None
+        self.limit_s = idle_s
+        self._handle = self._loop.call_at(min(self._loop.time() + idle_s, deadline_s), self._check)
+
+    def start(self) -> None:
+        self._since_s = self._loop.time()
+
+    def stop(self) -> None:
+        self._since_s = None
+
+    def close(self) -> None:
+        self._handle.cancel()
+
+    def _check(self) -> None:
+        now_s = self._loop.time()
+        due_s = self._deadline_s
+        if self._since_s is not None:
+            due_s = min(due_s, self._since_s + self._idle_s)
+        if now_s < due_s:
+            wait_s = due_s if self._since_s is not None else min(due_s, now_s + self._idle_s)
+            self._handle = self._loop.call_at(wait_s, self._check)
+            return
+        self._response.content.set_exception(TimeoutError())
+        self._response.close()
+
+
+class HttpClient:
+    """A pool of connections to one upstream. Make it inside a running loop or before; close it once."""
+
+    def __init__(self, timeouts: Timeouts) -> None:
+        self.timeouts = timeouts
+        self._session: aiohttp.ClientSession | None = None
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+    @asynccontextmanager
+    async def post(
+        self, url: str, body: bytes, headers: Mapping[str, str], *, first_byte_s: float | None = None
+    ) -> AsyncIterator[Answer]:
+        """The answer to a POST once its headers are there, whatever its status.
+
+        Raises UpstreamError (unreachable, disconnected, not HTTP, redirect) and UpstreamTimeout. Leaving the block
+        before the body's end closes the connection; after it, the connection goes back to the pool.
+        """
+        started_s = asyncio.get_running_loop().time()
+        response = await self._send(url, body, headers, first_byte_s or self.timeouts.first_byte_s)
+        try:
+            if 300 <= response.status < 400:
+                raise UpstreamError("the upstream answered with a redirect, which is not followed")
+            yield Answer(response, self.timeouts, started_s)
+        finally:
+            if not response.content.at_eof():
+                response.close()
+            response.release()
+
+    async def _send(
+        self, url: str, body: bytes, headers: Mapping[str, str], first_byte_s: float
+    ) -> aiohttp.ClientResponse:
+        try:
+            async with asyncio.timeout(first_byte_s):
+                return await self._opened().post(url, data=body, headers=headers, allow_redirects=False)
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
+            raise UpstreamError("the upstream cannot be reached", code=UNREACHABLE) from error
+        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError, ConnectionError) as error:
+            raise UpstreamError("the upstream closed the connection without an answer", code=DISCONNECTED) from error
+        except TimeoutError:
+            raise UpstreamTimeout(f"the upstream did not begin to answer within {first_byte_s:g} s") from None
+        except (aiohttp.ClientError, ValueError) as error:
+            raise UpstreamError("the upstream's answer is not valid HTTP") from error
+
+    def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            timeouts = self.timeouts
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_POOL_IDLE_S, ttl_dns_cache=30),
+                timeout=aiohttp.ClientTimeout(
+                    total=None, sock_connect=timeouts.connect_s, connect=2 * timeouts.connect_s, sock_read=None
+                ),
+                headers={"Accept-Encoding": "identity", "User-Agent": "gateway"},
+                auto_decompress=False,
+                trust_env=False,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                read_bufsize=64 * 1024,
+            )
+        return self._session

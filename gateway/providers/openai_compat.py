@@ -1,0 +1,124 @@
+"""An upstream that speaks OpenAI's HTTP API: vLLM, llama.cpp, Ollama, a hosted service, our own embedded servers.
+
+Implements `ports.CompletionUpstream`. Turns every fault of transport into an error of the domain and quotes no
+upstream body but the message of a refusal, scrubbed. Source: OpenAI API reference, read 2026-11-21.
+"""
+
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+
+import orjson
+
+from gateway.config import Upstream
+from gateway.errors import UpstreamError
+from gateway.model import Account, Json
+from gateway.providers.http import Answer, HttpClient, Timeouts
+from gateway.wire import sse
+from gateway.wire.openai_error import upstream_error
+
+_MAX_ERROR_BYTES = 64 * 1024
+_WHOLE_ANSWER_FACTOR = 5
+"""Headers of a whole answer come when it has been generated: this many times the limit for a stream's."""
+
+
+class OpenAICompatUpstream:
+    """`name` is what logs and `provider_specific_fields.provider` show. Close it once.
+
+    `wake` is awaited before each call: an embedded server is started there; it may raise GatewayError.
+    """
+
+    def __init__(self, name: str, config: Upstream, wake: Callable[[], Awaitable[None]] | None = None) -> None:
+        self._name = name
+        self._wake = wake
+        self._url = config.base_url.rstrip("/")
+        self._headers = {"Content-Type": "application/json"}
+        if config.api_key is not None:
+            self._headers["Authorization"] = f"Bearer {config.api_key.reveal()}"
+        self._client = HttpClient(
+            Timeouts(
+                connect_s=config.connect_timeout_s,
+                first_byte_s=config.first_byte_timeout_s,
+                idle_s=config.idle_timeout_s,
+                total_s=config.total_timeout_s,
+            )
+        )
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    async def complete(self, body: Json, account: Account, *, route: str = "chat/completions") -> Json:
+        """The decoded answer. Raises UpstreamError: unreachable, refused, not JSON, not an object, too large."""
+        if self._wake is not None:
+            await self._wake()
+        timeouts = self._client.timeouts
+        wait_s = min(timeouts.first_byte_s * _WHOLE_ANSWER_FACTOR, timeouts.total_s)
+        started_s = time.perf_counter()
+        try:
+            async with self._client.post(
+                f"{self._url}/{route}", orjson.dumps(body), self._headers, first_byte_s=wait_s
+            ) as answer:
+                if answer.status != 200:
+                    raise await _refusal(answer)
+                decoded = _json_or_none(await answer.read())
+        finally:
+            account.upstream_s += time.perf_counter() - started_s
+        if not isinstance(decoded, dict):
+            raise UpstreamError("the upstream's answer is not a JSON object")
+        if decoded.get("error"):
+            raise upstream_error(500, decoded, None)
+        return decoded
+
+    async def stream(
+        self, body: Json, account: Account, *, route: str = "chat/completions"
+    ) -> AsyncGenerator[list[bytes], None]:
+        """The data of the events of one read at a time. Raises UpstreamError, also in the middle."""
+        if self._wake is not None:
+            await self._wake()
+        started_s = time.perf_counter()
+        clock = time.perf_counter
+        parser = sse.Parser()
+        headers = {**self._headers, "Accept": "text/event-stream"}
+        try:
+            async with self._client.post(f"{self._url}/{route}", orjson.dumps(body), headers) as answer:
+                if answer.status != 200:
+                    raise await _refusal(answer)
+                if answer.content_type == "application/json":  # a whole answer though a stream was asked
+                    yield [await answer.read()]
+                    return
+                if answer.content_type in ("text/html", "text/xml", "application/xml"):
+                    raise UpstreamError("the upstream's answer is not an event stream")
+                async with aclosing(answer.chunks()) as chunks:
+                    async for chunk in chunks:
+                        blocks = parser.feed(chunk)
+                        if blocks:
+                            account.upstream_s += clock() - started_s
+                            yield [data for _, data in blocks]
+                            started_s = clock()
+                if blocks := parser.close():
+                    yield [data for _, data in blocks]
+        finally:
+            account.upstream_s += clock() - started_s
+
+
+async def _refusal(answer: Answer) -> UpstreamError:
+    """The error of an answer that is not 200. Its body is read only as far as a message can stand."""
+    if answer.status < 400:
+        return UpstreamError(f"the upstream answered with status {answer.status}")
+    try:
+        body = _json_or_none(await answer.read(_MAX_ERROR_BYTES))
+    except UpstreamError:
+        body = None
+    return upstream_error(answer.status, body, answer.retry_after_s)
+
+
+def _json_or_none(data: bytes) -> object:
+    try:
+        decoded: object = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return None
+    return decoded

@@ -1,0 +1,74 @@
+"""Internet addresses that are public: an IPv4 or IPv6 address that points at one machine somewhere.
+
+Not reported: private, loopback and documentation ranges, the well-known public resolvers, versions, object ids.
+"""
+
+import ipaddress
+import re
+from collections.abc import Iterator
+
+import re2
+
+from gateway.sanitize.findings import Finding
+from gateway.sanitize.folding import View
+
+_V4 = re2.compile(rb"[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}")
+_V6 = re2.compile(rb"[23][0-9A-Fa-f]{3}:(?:[0-9A-Fa-f]{0,4}:){1,6}[0-9A-Fa-f]{0,4}")
+_MOST_PARSED = 500
+"""Past that many, what is written like an IPv6 address counts as a public one."""
+_VERSION = re.compile(rb"(?:version|ver\.?|release|build|firmware|driver|section|chapter|rfc|oid|v)[\s:=\"']{0,3}\Z")
+_RESOLVERS = frozenset((
+    "8.8.8.8", "8.8.4.4", "1.1.1.1", "1.0.0.1", "1.1.1.2", "1.1.1.3", "9.9.9.9", "149.112.112.112", "208.67.222.222",
+    "208.67.220.220", "94.140.14.14", "4.2.2.2", "8.26.56.26", "2001:4860:4860::8888", "2001:4860:4860::8844",
+    "2606:4700:4700::1111", "2606:4700:4700::1001", "2620:fe::fe",
+))  # fmt: skip
+
+
+def find_addresses(view: View) -> Iterator[Finding]:
+    text = view.folded
+    if text.count(b".") > 2:
+        for match in _V4.finditer(text):
+            if _stands_alone(text, match.start(), match.end()) and _is_public_v4(match.group()):
+                before = view.lower[max(0, match.start() - 12) : match.start()]
+                if not _VERSION.search(before):
+                    yield Finding(match.start(), match.end(), "IP")
+    if text.count(b":") > 2:
+        for number, match in enumerate(_V6.finditer(text)):
+            if not _stands_alone(text, match.start(), match.end()):
+                continue
+            if number > _MOST_PARSED or _is_public(match.group()):
+                yield Finding(match.start(), match.end(), "IP")
+
+
+def _stands_alone(text: bytes, start: int, end: int) -> bool:
+    before, after = text[max(0, start - 2) : start], text[end : end + 2]
+    if before[-1:].isalnum() or after[:1].isalnum() or before[-1:] in (b"_", b":") or after[:1] == b"_":
+        return False
+    return not (before[-1:] == b"." and before[:1].isdigit()) and not (
+        after[:1] in (b".", b"-") and after[1:].isdigit()
+    )
+
+
+def _is_public_v4(raw: bytes) -> bool:
+    """As `ipaddress` has it (is_global), without its cost."""
+    one, two, three, four = map(int, raw.split(b"."))
+    if max(one, two, three, four) > 255 or one in (0, 10, 127) or one >= 224 or raw.decode() in _RESOLVERS:
+        return False
+    private = (
+        (one == 172 and 16 <= two < 32)
+        or (one == 192 and two == 168)
+        or (one == 169 and two == 254)
+        or (one == 100 and 64 <= two < 128)
+        or (one == 192 and two == 0 and three in (0, 2))
+        or (one == 198 and (two in (18, 19) or (two == 51 and three == 100)))
+        or (one == 203 and two == 0 and three == 113)
+    )
+    return not private
+
+
+def _is_public(raw: bytes) -> bool:
+    try:
+        address = ipaddress.ip_address(raw.decode())
+    except ValueError:
+        return False
+    return address.is_global and not address.is_multicast and str(address) not in _RESOLVERS

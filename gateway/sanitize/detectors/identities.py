@@ -1,0 +1,229 @@
+"""National identity, social security and personal tax numbers: a word that names the number, then one that checks out.
+
+The checks are python-stdnum's; numbers alone are never reported, as some country accepts almost any row of digits.
+Adding a country is a line in COUNTRIES. US social security numbers have their own form and entity.
+"""
+
+import importlib
+import re
+from collections.abc import Callable, Iterator
+
+import re2
+
+from gateway.sanitize.detectors.numbers import Run, Words
+from gateway.sanitize.findings import Finding
+from gateway.sanitize.folding import View
+
+COUNTRIES: tuple[tuple[str, str], ...] = (
+    ("ad.nrt", "nrt,registre tributari"),
+    ("al.nipt", "nipt,nuis"),
+    ("ar.cuit", "cuit,cuil,identificacion tributaria"),
+    ("ar.dni", "dni,documento nacional,documento"),
+    ("at.tin", "abgabenkontonummer,steuernummer"),
+    ("at.vnr", "vnr,svnr,vsnr,sv-nummer,svnummer,versicherungsnummer,sozialversicherungsnummer"),
+    ("au.tfn", "tfn,tax file number,tax file"),
+    ("az.voen", "voen"),
+    ("be.bis", "bis,bis number"),
+    ("be.eid", "eid,eid number,identiteitskaart,carte d'identite"),
+    ("be.nn", "nn,niss,insz,rrn,rijksregisternummer,registre national,national number"),
+    ("be.ssn", "ssn,insz,niss,social security number,social security"),
+    ("bg.egn", "egn,егн"),
+    ("bg.pnf", "pnf,лнч"),
+    ("br.cpf", "cpf,cadastro de pessoas fisicas"),
+    ("by.unp", "unp,унп"),
+    ("ca.bc_phn", "phn,personal health number,health number"),
+    ("ca.sin", "sin,social insurance number,social insurance,numero d'assurance sociale"),
+    ("ch.ssn", "ahv,avs,avs-nummer,ahv-nummer,social security number,sozialversicherungsnummer,swiss social security"),
+    ("cl.rut", "rut,run,rol unico"),
+    ("cn.ric", "ric,ric no,resident identity,id card,身份证,identity card"),
+    ("co.nit", "nit,cedula,numero de identificacion"),
+    ("cr.cpf", "cpf,cedula,cedula de persona fisica"),
+    ("cr.cr", "cr,cedula de residencia,dimex"),
+    ("cu.ni", "ni,carne de identidad,numero de identidad"),
+    ("cz.rc", "rc,rodne cislo,birth number"),
+    ("cz.dic", "dic,danove identifikacni cislo"),
+    ("de.idnr", "idnr,steuer-id,steuerid,identifikationsnummer,steueridentifikationsnummer,tax id"),
+    ("de.stnr", "st.-nr,stnr,steuernummer,st-nr"),
+    ("dk.cpr", "cpr,cpr-nr,cpr-nummer,personnummer"),
+    ("do.cedula", "cedula"),
+    ("do.rnc", "rnc"),
+    ("dz.nif", "nif,n.i.f"),
+    ("ec.ci", "ci,cedula,cedula de identidad"),
+    ("ec.ruc", "ruc"),
+    ("ee.ik", "isikukood,personal id,personal code"),
+    ("eg.tn", "tax registration number,tax registration"),
+    ("es.dni", "dni,nif,documento nacional"),
+    ("es.nie", "nie,numero de identidad de extranjero"),
+    ("es.nif", "nif,numero de identificacion fiscal"),
+    ("fi.hetu", "hetu,henkilotunnus,personal identity code"),
+    ("fi.veronumero", "veronumero"),
+    ("fr.nif", "nif,spi,numero fiscal,immatriculation fiscale"),
+    ("fr.nir", "nir,insee,securite sociale,numero de secu,carte vitale,numero de securite sociale"),
+    ("gb.nhs", "nhs,nhs number,nhs no"),
+    ("gb.utr", "utr,unique taxpayer reference,taxpayer reference"),
+    ("gb.upn", "upn,unique pupil number"),
+    ("gh.tin", "tin,taxpayer identification number,taxpayer identification"),
+    ("gr.amka", "amka,αμκα"),
+    ("gt.nit", "nit"),
+    ("hr.oib", "oib,osobni identifikacijski broj"),
+    ("hu.anum", "anum,adoszam"),
+    ("id.nik", "nik,ktp,nomor induk"),
+    ("id.npwp", "npwp"),
+    ("ie.pps", "pps,ppsn,pps no,personal public service"),
+    ("il.idnr", "identity number,teudat zehut,mispar zehut,id number,מספר זהות"),
+    ("in_.aadhaar", "aadhaar,aadhar,uidai"),
+    ("in_.epic", "epic,voter id"),
+    ("in_.pan", "pan,permanent account number,pan card"),
+    ("in_.vid", "vid,virtual id"),
+    ("is_.kennitala", "kennitala,kt"),
+    ("it.codicefiscale", "codice fiscale,cf,cod. fiscale"),
+    ("it.iva", "partita iva,p.iva"),
+    ("jp.in_", "my number,individual number,kojin bango,マイナンバー,個人番号"),
+    ("ke.pin", "pin,kra pin"),
+    ("kr.rrn", "rrn,resident registration number,resident registration,주민등록번호"),
+    ("li.peid", "peid"),
+    ("lt.asmens", "asmens kodas,asmens kodo,personal code"),
+    ("lv.pvn", "pvn,personas kods,personas kodu"),
+    ("mk.edb", "edb,едб"),
+    ("mu.nid", "nid,id number,national identity"),
+    ("mx.curp", "curp"),
+    ("mx.rfc", "rfc,registro federal de contribuyentes"),
+    ("my.nric", "nric,nric no,mykad,ic number"),
+    ("mz.nuit", "nuit"),
+    ("nl.bsn", "bsn,burgerservicenummer,sofinummer,sofi"),
+    ("nl.identiteitskaartnummer", "identiteitskaartnummer,paspoortnummer"),
+    ("nl.onderwijsnummer", "onderwijsnummer"),
+    ("no.fodselsnummer", "fodselsnummer,personnummer,birth number"),
+    ("nz.ird", "ird,ird number,inland revenue"),
+    ("pe.cui", "cui,dni"),
+    ("pe.ruc", "ruc"),
+    ("pk.cnic", "cnic,nic"),
+    ("pl.pesel", "pesel"),
+    ("pt.cc", "cc,cartao de cidadao,citizen card"),
+    ("pt.nif", "nif,contribuinte"),
+    ("py.ruc", "ruc"),
+    ("ro.cnp", "cnp,cod numeric personal"),
+    ("ro.cui", "cui,cif"),
+    ("rs.pib", "pib"),
+    ("ru.inn", "inn,инн"),
+    ("se.personnummer", "personnummer,samordningsnummer,personal number"),
+    ("si.emso", "emso,enotna maticna stevilka,maticna stevilka,obcana"),
+    ("sk.rc", "rc,rodne cislo"),
+    ("sv.nit", "nit"),
+    ("th.pin", "pin,thai id,personal identification number"),
+    ("th.tin", "tin"),
+    ("tr.tckimlik", "t.c. kimlik,tc kimlik,kimlik no,kimlik,tckn"),
+    ("tr.vkn", "vkn,vergi kimlik"),
+    ("ua.rntrc", "rntrc,рнокпп,ipn"),
+    ("us.itin", "itin"),
+    ("us.atin", "atin"),
+    ("us.ptin", "ptin"),
+    ("uy.rut", "rut"),
+    ("ve.rif", "rif"),
+    ("vn.mst", "mst,ma so thue"),
+    ("za.idnr", "id number,identity number,identity document,rsa id"),
+    ("za.tin", "tin,tax reference"),
+)  # fmt: skip
+"""python-stdnum module, and the words (any case, accents folded) that must stand before its number."""
+
+_REACH = 64
+_MAX_TRIES = 4000
+_TOKEN = re.compile(rb"[A-Za-z0-9]+")
+_NOT_DIGITS = bytes(code for code in range(256) if not 0x30 <= code <= 0x39)
+_JOINTS = frozenset(b" -./_")
+SSN_WORDS = re2.compile(rb"\bssn\b|social.security|\bss#")
+
+
+class Identities:
+    """The table, compiled. `find` is what the scanner calls."""
+
+    def __init__(self) -> None:
+        self._by_word: dict[bytes, list[Callable[[str], bool]]] = {}
+        for module, words in COUNTRIES:
+            is_valid = importlib.import_module(f"stdnum.{module}").is_valid
+            for word in words.split(","):
+                self._by_word.setdefault(View(word).folded.lower(), []).append(is_valid)
+        words_ = sorted(self._by_word, key=len, reverse=True)
+        pattern = b"(?:^|[^a-z0-9])(?:" + b"|".join(re2.escape(word) for word in words_) + b")(?:\\b|_)"
+        self._words = re2.compile(pattern)
+
+    def find(self, view: View) -> Iterator[Finding]:
+        tries, reached = 0, 0
+        for match in self._words.finditer(view.lower):
+            end = match.end()
+            window = view.folded[end : end + _REACH + 24]
+            if len(window.translate(None, _NOT_DIGITS)) < 4:
+                continue
+            word = match.group().rstrip(b"_")
+            checks = self._by_word.get(word) or self._by_word[word[1:]]
+            finding, used = self._number_after(view.folded, max(end, reached), end + _REACH, checks)
+            tries += used
+            if finding is not None:
+                yield finding
+                reached = finding.end
+            if tries > _MAX_TRIES:
+                return
+
+    def _number_after(
+        self, text: bytes, start: int, stop: int, checks: list[Callable[[str], bool]]
+    ) -> tuple[Finding | None, int]:
+        """The first number behind a word, and how many validator calls it took."""
+        tokens = [match.span() for match in _TOKEN.finditer(text, start, min(stop + 24, len(text)))]
+        tries = 0
+        for index, (first, _) in enumerate(tokens[:12]):
+            if first > stop:
+                break
+            for last in _ends(text, tokens, index):
+                value = text[first:last].decode()
+                tries += len(checks)
+                if any(check(value) for check in checks):
+                    return Finding(first, last, "NATIONAL_ID"), tries
+        return None, tries
+
+
+def _ends(text: bytes, tokens: list[tuple[int, int]], index: int) -> Iterator[int]:
+    """Where a number that begins with the token `index` may end, longest first; its parts are joined closely."""
+    ends, length = [], 0
+    first = tokens[index][0]
+    for place in range(index, min(index + 7, len(tokens))):
+        start, end = tokens[place]
+        if place > index and (
+            start - tokens[place - 1][1] > 2 or not _JOINTS.issuperset(text[tokens[place - 1][1] : start])
+        ):
+            break
+        length += end - start
+        if length > 22:
+            break
+        if length >= 6 and sum(0x30 <= code <= 0x39 for code in text[first:end]) >= 4:
+            ends.append(end)
+    return reversed(ends)
+
+
+def find_ssns(run: Run, words: Words) -> Iterator[Finding]:
+    """US social security numbers: 3-2-4 with dashes, or any spelling beside the words."""
+    if len(run.digits) < 9:
+        return
+    if len(run.digits) == 9:
+        if (
+            run.is_bounded
+            and _is_ssn(run.digits)
+            and (_dashed(run.text[run.start : run.end]) or words.before(run.start, _REACH))
+        ):
+            yield Finding(run.start, run.end, "US_SSN")
+        return
+    if not run.is_grouped:
+        return
+    groups, text = run.groups, run.text
+    for (start, one), (two, three), (four, end) in zip(groups, groups[1:], groups[2:], strict=False):
+        if (one - start, three - two, end - four) != (3, 2, 4) or not _is_ssn(run.digits_between(start, end)):
+            continue
+        if _dashed(text[start:end]) or words.before(start, _REACH):
+            yield Finding(start, end, "US_SSN")
+
+
+def _dashed(raw: bytes) -> bool:
+    return len(raw) == 11 and raw[3:4] == raw[6:7] == b"-"
+
+
+def _is_ssn(digits: bytes) -> bool:
+    return digits[:3] not in (b"000", b"666") and digits[:1] != b"9" and digits[3:5] != b"00" and digits[5:] != b"0000"

@@ -1,0 +1,130 @@
+"""Values that are secret because of the name beside them: `password: …`, `api_key = …`, `Bearer …`, `user:pass@host`.
+
+The name decides how much the value must look like a secret: after a password's name a letter and a digit do, after
+`key` or `token` it must look random. Placeholders, code and plain words are let through.
+"""
+
+import re
+from collections.abc import Iterator
+
+import re2
+
+from gateway.sanitize.findings import Finding
+from gateway.sanitize.folding import View
+
+_STRONG = (
+    rb"(?i:passw(?:or)?ds?|passphrase|passcode|psswor?ds?|passwrd|pswd|userpwd|passin|kennwort|passwort|mot de passe"
+    rb"|contrasena|senha|wachtwoord|haslo|parol)|(?:^|[^A-Za-z])(?i:pass|pwd?|pin)|[a-z](?:Pass|Pwd|Pw)|[_-](?i:pwd?|pass)"
+)
+_WEAK = (
+    rb"(?i:secret|token|credentials?|bearer|api[_ -]?key|accesskey|authorization|oauth|signature"
+    rb"|connection[_ -]?string)"
+    rb"|(?:^|[^A-Za-z])(?i:auth|sig|key|pkey|license|salt|nonce)|[a-z](?:Key|Sig|Auth)|[A-Z_-](?:KEY|key)"
+)
+_SUFFIX = rb"(?:[_.0-9A-Z-][A-Za-z0-9_.-]{0,24}|s)?(?:,[a-z]{2,12}| for [a-z0-9]{2,20})?"
+_CLOSE = rb"(?:\\?[\"'`]|&quot;|\)|\]|\([A-Za-z]{0,20}\))?"
+_OPEN = rb"(?:\(\s?)?(?:\\{0,2}[\"'`]|&quot;)?"
+_ASSIGN = (
+    rb"(?:\s{0,3}:\s?(?:String|str|string|char\*?|const)\s{0,2}=\s{0,3}|\s{0,3}(?:=>|:=|->|={1,3}|:)\s{0,3}|%3[dDaA]"
+    rb"|\s{0,2},\s{0,2}[\"'])"
+)
+_SPACED = rb"\s{1,3}(?:(?i:is|was|by|=)\s{1,3})?"
+_NAMED = re2.compile(
+    rb"(?:("
+    + _STRONG
+    + rb")|"
+    + _WEAK
+    + rb")"
+    + _SUFFIX
+    + _CLOSE
+    + rb"(?:("
+    + _ASSIGN
+    + rb")|"
+    + _SPACED
+    + rb")"
+    + _OPEN
+)
+_ELSEWHERE = re2.compile(
+    rb"(?i:identified (?:with [a-z0-9_]{2,30} )?by)\s{1,3}[\"'\\]{0,2}"
+    rb"|(?i:securestring)\s{1,3}(?:-[A-Za-z]{2,12}\s{1,3}){0,4}[\"'\\]{0,2}"
+    rb"|(?:\s-u|--user|--proxy-user)[ =]{1,3}[\"']?[A-Za-z0-9_.@-]{1,64}:"
+    rb"|(?i:basic|bearer|ntlm|digest|token)\s{1,2}[\"']?"
+    rb"|(?i:/token/|/apikey/|/secret/)"
+)
+_USERINFO = re2.compile(
+    rb"[a-zA-Z][a-zA-Z0-9+.-]{1,20}://(?:[^\s/@:?#\"'<>]{0,128}:([^\s/@\"'<>]{3,256})|([^\s/@:?#\"'<>]{20,256}))@"
+)
+_VALUE = re.compile(rb"[^\s\"'`<>,;(){}\[\]&|]{4,160}")
+_STRONG_VALUE = re.compile(rb"[^\s\"'`<>,;&|]{4,160}")
+_NOT_LETTERS = bytes(code for code in range(256) if not chr(code).isascii() or not chr(code).isalpha())
+_PLACEHOLDER = re.compile(
+    rb"(?i)your|<|\$\{|\{\{|%[({]|xxx|\*\*\*|\.\.\.|placeholder|redacted|changeme|insert|replace|dummy|^(?:null|none|true|false"
+    rb"|undefined|string|str|int|required|optional|bearer|basic|token|password|secret|example|empty|hidden)$"
+)
+_CODE = re.compile(
+    rb"\(|^\$|^self\.|^os\.|^process\.|^env|getenv|function|^this\.|=>|::|^//|^[a-z]+\.[a-z]+[a-z.]*$|/\*|://"
+)
+_IDENTIFIER = re.compile(rb"[A-Za-z]*\d{0,4}(?:[._/:-][A-Za-z]*\d{0,4})*")
+_PRODUCT_KEY = re.compile(rb"[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){3,7}")
+_DIGITS = re.compile(rb"\d+")
+_TRAILING = b".:?*\\"
+
+
+def find_keyed(view: View) -> Iterator[Finding]:
+    text = view.folded
+    behind = 0
+    for named in _NAMED.finditer(text):
+        if named.start() >= behind:
+            strong, assigned = named.group(1) is not None, named.group(2) is not None
+            value = _VALUE.match(text, named.end())
+            behind = value.end() if value else 0
+            yield from _value_at(text, named.end(), strong, assigned)
+    for match in _ELSEWHERE.finditer(text):
+        yield from _value_at(text, match.end(), match.group()[:1] in b" -iIsS", False)
+    if b"://" in text and b"@" in text:
+        for match in _USERINFO.finditer(text):
+            group = 1 if match.group(1) is not None else 2
+            if not _PLACEHOLDER.search(match.group(group)):
+                yield Finding(match.start(group), match.end(group), "SECRET")
+
+
+def _value_at(text: bytes, start: int, strong: bool, assigned: bool) -> Iterator[Finding]:
+    quoted = text[start - 1 : start] in (b'"', b"'", b"`") or text[start - 6 : start] == b"&quot;"
+    match = (_STRONG_VALUE if strong else _VALUE).match(text, start)
+    if match is None:
+        return
+    value = match.group()
+    for mark in (b"%26", b"%22"):
+        value = value.partition(mark)[0]
+    if not quoted:
+        value = value.rstrip(_TRAILING)
+        value = value[:-1] if value.endswith(b")") and b"(" not in value else value
+    closed = quoted and text[start + len(value) : start + len(value) + 1] in (b'"', b"'", b"`", b"\\", b"&")
+    if looks_secret(value, strong, assigned or quoted, closed):
+        yield Finding(start, start + len(value), "SECRET")
+
+
+def looks_secret(value: bytes, strong: bool, assigned: bool, closed: bool) -> bool:
+    """Whether a value beside a secret's name is one. `strong`: a password's name; `closed`: it is a whole quotation."""
+    if len(value) < 4 or _PLACEHOLDER.search(value) or _CODE.search(value):
+        return False
+    groups = _DIGITS.findall(value)
+    digits = sum(map(len, groups))
+    letters = len(value.translate(None, _NOT_LETTERS))
+    special = len(value) - digits - letters
+    mixed = value.lower() != value != value.upper()
+    if strong and assigned:
+        if not letters:
+            return digits >= 4 and digits == len(value) and len(value) != 4
+        return len(value) >= 6 and bool(digits or (special and mixed) or (closed and len(value) >= 8))
+    if strong:
+        return (
+            len(value) >= 8
+            and letters > 0
+            and ((digits > 0 and (mixed or special > 0)) or (digits > 2 and len(value) > 15))
+        )
+    if _PRODUCT_KEY.fullmatch(value):
+        return True
+    if len(value) < 8 or not letters or not digits or _IDENTIFIER.fullmatch(value):
+        return closed and assigned and mixed and letters == len(value) >= 24
+    return (mixed or len(value) >= 16) and (len(groups) > 1 or digits > 3 or len(value) >= 32)

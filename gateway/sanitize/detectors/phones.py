@@ -1,0 +1,106 @@
+"""Telephone numbers: international ones that the numbering plans allow, national ones beside a word that says so.
+
+A number without `+` is only taken with a telephone word near it, or in the North American form; years, amounts, dates,
+versions and order numbers look too much like one otherwise. Plans: libphonenumber, through `phonenumbers`.
+"""
+
+import re
+
+import phonenumbers
+import re2
+
+from gateway.sanitize.detectors.numbers import Run, Words
+from gateway.sanitize.findings import Finding
+
+STRONG_WORDS = re2.compile(
+    rb"phone|\btel\b|\btel[.:]|telef|mobil|\bcell\b|cellular|handy\b|\bfax|whatsapp|\bsms\b|hotline|\bdesk\b|\boffice\b"
+    rb"|call (?:me|us|him|her|them|back)|me a call|ring me|text me|answering|reach (?:me|us|you)|\bgsm\b|rufnummer"
+    rb"|dial |\bhome\b|\bdirect\b"
+)
+WEAK_WORDS = re2.compile(rb"\bcall|contact|messages? (?:to|from)|registered|number is|\bdial|reach|\bsms|\bnumber\b")
+_AFTER = re.compile(rb"(?:\s?x\d{1,6})?[\s\\,(-]{1,3}(?:office|fax|mobile|cell|phone|tel|home|work|desk|direct)")
+_EXTENSION = re.compile(rb"\s?(?:x|ext\.?|extension|#)\s?\d{1,6}\b")
+_NORTH_AMERICAN = re.compile(rb"(?:\+?1[ .-]?)?(?:\([2-9]\d\d\) ?|[2-9]\d\d[.-])[2-9]\d\d[.-]\d{4}\Z")
+_DATE = re.compile(
+    rb"(?:19|20)\d\d[-./]\d\d?[-./]\d\d?|\d\d?[-./]\d\d?[-./](?:19|20)\d\d|(?:19|20)\d\d ?[-/] ?(?:19|20)?\d\d\Z"
+)
+_REACH = 48
+_MOST_LOOKED_UP = 300
+
+
+class Phones:
+    """The telephone numbers of one text. Past a number of look-ups, what is written like one counts as one."""
+
+    def __init__(self, lower: bytes) -> None:
+        self._lower = lower
+        self._strong = Words(STRONG_WORDS, lower)
+        self._weak = Words(WEAK_WORDS, lower)
+        self._looked_up = 0
+
+    @property
+    def may_be_short(self) -> bool:
+        """Whether anything in the text makes a telephone number of a few digits."""
+        return b"+" in self._lower or self._strong.any or self._weak.any
+
+    def find(self, run: Run) -> Finding | None:
+        start, end, lower = run.start, run.end, self._lower
+        glued = run.before.isalnum() or (run.after.isalnum() and not _EXTENSION.match(lower, end))
+        if glued and not (self._strong.after(end, 12) and _AFTER.match(lower, end)):
+            return None
+        if run.before == b"(":
+            start -= 1
+        if lower[start - 1 : start] == b"+":
+            found = self._international(start - 1, end)
+        elif lower.startswith(b"00", start) and len(run.digits) >= 10:
+            found = self._international(start, end) or self._national(run, start, end)
+        else:
+            found = self._national(run, start, end)
+        if found is None:
+            return None
+        extension = _EXTENSION.match(lower, found[1])
+        return Finding(found[0], extension.end() if extension else found[1], "PHONE")
+
+    def _international(self, start: int, end: int) -> tuple[int, int] | None:
+        """A number with its country code; what follows it in the run may belong to something else."""
+        raw = self._lower[start:end].decode()
+        text = "+" + raw[2:] if raw.startswith("00") else raw
+        self._looked_up += 1
+        if self._looked_up > _MOST_LOOKED_UP:
+            return start, end
+        possible = None
+        for stop in [len(text), *(match.start() for match in re.finditer(r"[ /]", text) if match.start() > 8)][:6]:
+            try:
+                number = phonenumbers.parse(text[:stop], None)
+            except phonenumbers.NumberParseException:
+                continue
+            found = start, start + stop + len(raw) - len(text)
+            if phonenumbers.is_valid_number(number):
+                return found
+            if possible is None and phonenumbers.is_possible_number(number):
+                possible = found
+        return possible
+
+    def _national(self, run: Run, start: int, end: int) -> tuple[int, int] | None:
+        raw, count = self._lower[start:end], len(run.digits)
+        grouped = run.is_grouped
+        if count > 15 or (not grouped and count < 7):
+            return None
+        if grouped and _NORTH_AMERICAN.match(raw):
+            return start, end
+        strong = self._strong.before(start, _REACH) or (self._strong.after(end, 12) and _AFTER.match(self._lower, end))
+        if not strong and (count < 7 or not grouped or not self._weak.before(start, _REACH)):
+            return None
+        if _DATE.match(raw) or (b"." in raw and not _is_dotted(raw)) or not _grouped_like_a_phone(run):
+            return None
+        return start, end
+
+
+def _is_dotted(raw: bytes) -> bool:
+    """Dots between groups of two to four digits are a telephone's; others are a version's or an amount's."""
+    sizes = [len(part) for part in raw.split(b".")]
+    return len(sizes) > 2 and min(sizes) >= 2 and max(sizes) <= 4
+
+
+def _grouped_like_a_phone(run: Run) -> bool:
+    sizes = [last - first for first, last in run.groups]
+    return len(sizes) <= 7 and max(sizes) <= 12 and not (len(sizes) > 2 and sizes.count(1) > 2)

@@ -1,0 +1,76 @@
+"""Cryptocurrency addresses with a valid checksum, and private keys in wallet import format (those are secrets).
+
+Sources: Bitcoin's Base58Check and BIP 173/350 (bech32), read 2026-11-21. Ethereum addresses are known by their form.
+"""
+
+import hashlib
+from collections.abc import Iterator
+
+import re2
+
+from gateway.sanitize.findings import Finding
+from gateway.sanitize.folding import View
+
+_FORMS = re2.compile(
+    rb"(?:^|[^A-Za-z0-9])(?:0x[0-9a-fA-F]{40}|(?:bc1|tb1|ltc1|addr1|cosmos1)[ac-hj-np-z02-9]{38,103}"
+    rb"|[13LMDTAXr5KQ9c][1-9A-HJ-NP-Za-km-z]{24,51})(?:[^A-Za-z0-9]|$)"
+)
+_MOST_CHECKED = 500
+_BASE58 = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+_RIPPLE = b"rpshnaf39wBUDNEGHJKLM4PQRST7VWXYZ2bcdeCg65jkm8oFqi1tuvAxyz"
+_BECH32 = b"qpzry9x8gf2tvdw0s3jn54khce6mua7l"
+_GENERATOR = (0x3B6A57B2, 0x26508E6D, 0x1EA119FA, 0x3D4233DD, 0x2A1462B3)
+
+
+def find_wallets(view: View) -> Iterator[Finding]:
+    """Past a number of checksums, what is written like an address counts as one."""
+    text, at, checked = view.folded, 0, 0
+    while match := _FORMS.search(text, at):
+        start = match.start() + (not match.group()[:1].isalnum())
+        end = match.end() - (not match.group()[-1:].isalnum())
+        checked += 1
+        entity = _entity_of(text[start:end]) if checked < _MOST_CHECKED else "CRYPTO_WALLET"
+        if entity:
+            yield Finding(start, end, entity)
+        at = end
+
+
+def _entity_of(value: bytes) -> str:
+    if value.startswith(b"0x"):
+        return "CRYPTO_WALLET"
+    if value.startswith((b"bc1", b"tb1", b"ltc1", b"addr1", b"cosmos1")):
+        return "CRYPTO_WALLET" if _bech32_valid(value) else ""
+    return _base58_entity(value)
+
+
+def _base58_entity(value: bytes) -> str:
+    """Addresses are 21 bytes and a checksum, private keys 33 or 34."""
+    size = _base58_payload(value, _RIPPLE if value[:1] == b"r" else _BASE58)
+    return {21: "CRYPTO_WALLET", 33: "SECRET", 34: "SECRET"}.get(size, "")
+
+
+def _base58_payload(value: bytes, alphabet: bytes) -> int:
+    """The payload's size in bytes when the checksum holds, else 0."""
+    number = 0
+    for code in value:
+        number = number * 58 + alphabet.index(code)
+    zeros = len(value) - len(value.lstrip(alphabet[:1]))
+    raw = b"\0" * zeros + number.to_bytes((number.bit_length() + 7) // 8, "big")
+    if len(raw) not in (25, 37, 38):
+        return 0
+    digest = hashlib.sha256(hashlib.sha256(raw[:-4]).digest()).digest()
+    return len(raw) - 4 if digest[:4] == raw[-4:] else 0
+
+
+def _bech32_valid(value: bytes) -> bool:
+    prefix, _, rest = value.rpartition(b"1")
+    data = [_BECH32.find(code) for code in rest]
+    if -1 in data:
+        return False
+    check = 1
+    for step in [code >> 5 for code in prefix] + [0] + [code & 31 for code in prefix] + data:
+        top = check >> 25
+        check = (check & 0x1FFFFFF) << 5 ^ step
+        for bit in range(5):
+            check ^= _GENERATOR[bit] if (top >> bit) & 1 else 0
+    return check in (1, 0x2BC830A3)

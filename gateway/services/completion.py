@@ -1,0 +1,175 @@
+"""Chat completions in the gateway's own terms: which model, which upstream, once more or not, and one normal form.
+
+Deliberately knows no HTTP: upstreams are handed in (`ports.CompletionUpstream`), answers are made normal by `wire`.
+"""
+
+import asyncio
+import hashlib
+import hmac
+import time
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+
+from gateway.errors import ModelNotFound, UpstreamError, UpstreamTimeout
+from gateway.model import Account, EventBatch, EventStream, Json
+from gateway.ports import CompletionUpstream, ImageSource
+from gateway.services.completion_attempts import Attempt, ModelEntry, Plan, Target
+from gateway.services.completion_images import inline_images
+from gateway.wire.chat_answer import Marks, normalise_answer
+from gateway.wire.chat_request import is_legacy, needs_json_check, prompt_chars, to_upstream
+from gateway.wire.chat_stream import ChatStream, require_json
+
+__all__ = ["CompletionService", "ModelEntry", "OwnModel", "Target"]
+
+_AFTER_FINISH_S = 5.0
+
+
+class CompletionService:
+    """`user_key` keys the hash that stands for a caller's `user`; `images` fetches what messages point to."""
+
+    def __init__(self, models: Sequence[ModelEntry], *, images: ImageSource | None, user_key: bytes) -> None:
+        self._images = images
+        self._user_key = user_key
+        self.models = tuple(models)
+        self._by_name = {name: entry for entry in models for name in (entry.name, *entry.aliases)}
+        self._folded = {name.lower(): name for name in self._by_name}
+
+    def resolve(self, name: str) -> ModelEntry:
+        """The entry of an exact name or alias. Raises ModelNotFound, naming the right case when that is all."""
+        entry = self._by_name.get(name)
+        if entry is not None:
+            return entry
+        meant = self._folded.get(name.lower())
+        known = ", ".join(sorted(entry.name for entry in self.models))
+        hint = f"did you mean {meant!r}? Names are case-sensitive" if meant else f"available: {known or 'none'}"
+        raise ModelNotFound(f"this model does not exist; {hint}")
+
+    async def complete(self, body: Json, account: Account) -> Json:
+        """A normal `chat.completion` object. Raises GatewayError."""
+        body = await self._prepared(body)
+        started_s = time.perf_counter()
+        plan = self.plan(body["model"])
+        while True:
+            async with plan.attempt(account) as attempt:
+                sent, marks = self._sent(body, attempt, account), _marks(body, attempt, account, started_s)
+                answer = normalise_answer(await attempt.target.upstream.complete(sent, account), marks)
+                break
+        if needs_json_check(body, attempt.target.terms):
+            for choice in answer["choices"]:
+                if choice["finish_reason"] == "stop":
+                    require_json(choice["message"]["content"] or "")
+        count_usage(answer["usage"], account)
+        return answer
+
+    async def stream(self, body: Json, account: Account, *, on_first: Callable[[], None] | None = None) -> EventStream:
+        """Normal chunks, ended by `[DONE]`. Raises GatewayError, also after it has begun; then nothing was ended.
+
+        `on_first` is called before the first batch is given, when the upstream is known to answer.
+        """
+        body = await self._prepared(body)
+        started_s = time.perf_counter()
+        plan = self.plan(body["model"])
+        while True:
+            async with plan.attempt(account) as attempt:
+                sent, marks = self._sent(body, attempt, account), _marks(body, attempt, account, started_s)
+                state = ChatStream(marks, keep_text=needs_json_check(body, attempt.target.terms))
+                try:
+                    async with aclosing(_relay(attempt.target.upstream, sent, account, state)) as batches:
+                        async for batch in batches:
+                            if not attempt.begun:
+                                attempt.begin()
+                                if on_first is not None:
+                                    on_first()
+                            yield batch
+                finally:
+                    count_usage(state.usage, account)
+                return
+
+    def first_event_wait_s(self, entry: ModelEntry) -> float:
+        """How long a stream's status may wait for its first event."""
+        return entry.first_event_wait_s
+
+    def hashed_user(self, body: Json) -> str | None:
+        """The keyed hash of the caller's `user`, stable over restarts as long as the key is."""
+        user = body.get("user")
+        if not isinstance(user, str) or not user:
+            return None
+        return "user_" + hmac.new(self._user_key, user.encode(), hashlib.sha256).hexdigest()[:32]
+
+    async def _prepared(self, body: Json) -> Json:
+        self.resolve(body["model"])
+        return await inline_images(body, self._images)
+
+    def _sent(self, body: Json, attempt: Attempt, account: Account) -> Json:
+        user = self.hashed_user(body)
+        account.user_hash = user or ""
+        return to_upstream(body, attempt.target.terms, user=user)
+
+    def plan(self, name: str) -> Plan:
+        """The attempts that may be made for this model: its own upstreams by weight, then its fallbacks'."""
+        entry = self.resolve(name)
+        return Plan([entry, *(self.resolve(other) for other in entry.fallback)])
+
+
+class OwnModel:
+    """`ports.ChatModel` over the service: for the guardrail and for reading crawl instructions."""
+
+    def __init__(self, completions: CompletionService, model: str) -> None:
+        self._completions = completions
+        self._model = model
+
+    async def ask(self, body: Json, timeout_s: float) -> Json:
+        """A `chat.completion`. Raises GatewayError, UpstreamTimeout after `timeout_s`."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await self._completions.complete({**body, "model": self._model}, Account())
+        except TimeoutError:
+            raise UpstreamTimeout(f"the model did not answer within {timeout_s:g} s") from None
+
+
+async def _relay(upstream: CompletionUpstream, sent: Json, account: Account, state: ChatStream) -> EventStream:
+    """One upstream's stream in normal form. What comes first is never empty: it proves that the upstream answers."""
+    async with aclosing(upstream.stream(sent, account)) as payloads:
+        while not state.done:
+            batch = await (_trailing(payloads) if state.finished else anext(payloads, None))
+            if batch is None:
+                break
+            events: EventBatch = []
+            try:
+                for data in batch:
+                    events += state.feed(data)
+            except UpstreamError:
+                if events:
+                    yield events  # what came before the fault was good
+                raise
+            if events:
+                yield events
+    yield state.end()
+
+
+async def _trailing(payloads: AsyncGenerator[list[bytes], None]) -> list[bytes] | None:
+    """After the finish only usage and [DONE] are missing: not worth waiting long, nor failing for."""
+    try:
+        async with asyncio.timeout(_AFTER_FINISH_S):
+            return await anext(payloads, None)
+    except (TimeoutError, UpstreamError):
+        return None
+
+
+def _marks(body: Json, attempt: Attempt, account: Account, started_s: float) -> Marks:
+    return Marks(
+        model=attempt.entry.name,
+        provider=attempt.target.upstream.name,
+        upstream_model=attempt.target.terms.model,
+        started_s=started_s,
+        attempts=account.attempts,
+        legacy=is_legacy(body),
+        include_usage=bool((body.get("stream_options") or {}).get("include_usage")),
+        prompt_chars=prompt_chars(body),
+        fingerprint=attempt.target.terms.fingerprint,
+    )
+
+
+def count_usage(usage: Json, account: Account) -> None:
+    account.input_tokens += usage["prompt_tokens"]
+    account.output_tokens += usage["completion_tokens"]

@@ -1,0 +1,69 @@
+"""`POST /v1/chat/completions`: text models by the completion service, OCR models by the OCR service above it.
+
+The kind of the model decides which scope the key needs. Knows neither upstreams nor what is in a message.
+"""
+
+import time
+from collections.abc import Mapping
+from typing import Protocol
+
+from aiohttp import web
+
+from gateway import schemas
+from gateway.errors import Forbidden
+from gateway.model import Account, EventStream, Json
+from gateway.services.completion import CompletionService
+from gateway.web.json_body import checked_body
+from gateway.web.keys import ACCOUNT, BODY, CALLER
+from gateway.web.replies import EventReply, JsonReply
+
+SCOPE_OF_KIND = {"text": "chat", "ocr": "ocr"}
+
+
+class Completions(Protocol):
+    """What answers chat bodies: the completion service, or the OCR service above it."""
+
+    async def complete(self, body: Json, account: Account) -> Json: ...
+
+    def stream(self, body: Json, account: Account) -> EventStream: ...
+
+
+class ChatHandler:
+    """`check` and `handle` of the endpoint. `ocr` answers for models of kind `ocr`."""
+
+    def __init__(self, completions: CompletionService, ocr: Completions | None = None) -> None:
+        self._completions = completions
+        self._ocr = ocr
+        self._checker = schemas.Checker(schemas.load("chat"))
+
+    def check(self, raw: bytes, headers: Mapping[str, str]) -> Json:
+        """Raises InvalidRequest naming the field."""
+        return checked_body(raw, self._checker)
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        body: Json = request[BODY]
+        entry = self._completions.resolve(body["model"])
+        require_scope(request, SCOPE_OF_KIND[entry.kind])
+        service: Completions = self._ocr if entry.kind == "ocr" and self._ocr is not None else self._completions
+        account = request[ACCOUNT]
+        if body.get("stream"):
+            return EventReply(service.stream(body, account), first_event_wait_s=entry.first_event_wait_s)
+        started_s = time.perf_counter()
+        data = await service.complete(body, account)
+        return JsonReply(data, headers=timing_headers(account, started_s))
+
+
+def require_scope(request: web.Request, scope: str) -> None:
+    """Raises Forbidden when the key lacks the scope that the model's kind needs."""
+    if scope not in request[CALLER].scopes:
+        raise Forbidden(f"this key may not use this model; it needs the scope '{scope}'", param="model")
+
+
+def timing_headers(account: Account, started_s: float) -> dict[str, str]:
+    """How long the upstream took, and what the gateway added."""
+    total_ms = (time.perf_counter() - started_s) * 1000
+    upstream_ms = account.upstream_s * 1000
+    return {
+        "openai-processing-ms": str(round(total_ms)),
+        "x-gateway-overhead-ms": f"{max(0.0, total_ms - upstream_ms):.2f}",
+    }

@@ -1,0 +1,119 @@
+"""`POST /v1/responses`, and the stored responses: `GET` and `DELETE /v1/responses/{id}`, `GET …/input_items`.
+
+A request is translated to chat and its answer back (`wire.responses_*`); the service below knows only chat.
+"""
+
+import copy
+from collections.abc import Mapping
+
+from aiohttp import web
+
+from gateway import schemas
+from gateway.errors import InvalidRequest, NotFound
+from gateway.model import Json
+from gateway.services.completion import CompletionService
+from gateway.services.response_store import ResponseStore
+from gateway.web.json_body import checked_body
+from gateway.web.keys import ACCOUNT, BODY, CALLER
+from gateway.web.replies import EventReply, JsonReply
+from gateway.wire.responses_events import ResponseStream
+from gateway.wire.responses_object import from_chat, new_id
+from gateway.wire.responses_request import input_items, to_chat
+
+_MAX_PAGE = 100
+
+
+class ResponsesHandler:
+    """`check` and the handlers of the endpoints."""
+
+    def __init__(self, completions: CompletionService, store: ResponseStore) -> None:
+        self._completions = completions
+        self._store = store
+        self._checker = schemas.Checker(schemas.load("responses"))
+
+    def check(self, raw: bytes, headers: Mapping[str, str]) -> Json:
+        """Raises InvalidRequest naming the field."""
+        return checked_body(raw, self._checker)
+
+    async def create(self, request: web.Request) -> web.StreamResponse:
+        body: Json = request[BODY]
+        owner = request[CALLER].key_id
+        entry = self._completions.resolve(body["model"])
+        if entry.kind != "text":
+            raise InvalidRequest(f"model '{body['model']}' reads images: ask it on /v1/chat/completions", param="model")
+        earlier = self._earlier(owner, body)
+        body["input"] = [self._dereferenced(owner, item, index) for index, item in enumerate(input_items(body))]
+        chat, dropped = to_chat(body, earlier)
+        headers = (
+            {"X-Gateway-Warning": f"tools not available here were left out: {', '.join(dropped)}"} if dropped else {}
+        )
+
+        def keep(response: Json) -> None:
+            if response["store"]:
+                self._store.put(owner, copy.deepcopy(response), [*earlier, *_with_ids(body["input"])])
+
+        account = request[ACCOUNT]
+        if body.get("stream"):
+            stream = ResponseStream(body, keep)
+            wait_s = entry.first_event_wait_s
+            events = stream.run(self._completions.stream(chat, account))
+            return EventReply(
+                events,
+                headers=headers,
+                first_event_wait_s=wait_s,
+                failure_events=stream.error_events,
+                refusal_events=stream.refused_events,
+            )
+        response = from_chat(body, await self._completions.complete(chat, account))
+        keep(response)
+        return JsonReply(response, headers=headers)
+
+    async def retrieve(self, request: web.Request) -> web.StreamResponse:
+        stored = self._store.get(request[CALLER].key_id, request.match_info["response_id"])
+        return JsonReply(copy.deepcopy(stored.response))
+
+    async def delete(self, request: web.Request) -> web.StreamResponse:
+        response_id = request.match_info["response_id"]
+        self._store.delete(request[CALLER].key_id, response_id)
+        return JsonReply({"id": response_id, "object": "response", "deleted": True})
+
+    async def input_items(self, request: web.Request) -> web.StreamResponse:
+        """Newest first unless `order=asc`; at most `limit` (1 to 100, 20 by default), after the item `after`."""
+        stored = self._store.get(request[CALLER].key_id, request.match_info["response_id"])
+        limit = request.query.get("limit", "20")
+        if not (limit.isascii() and limit.isdigit() and 1 <= int(limit) <= _MAX_PAGE):
+            raise InvalidRequest(f"must be 1 to {_MAX_PAGE}", param="limit")
+        items = stored.items if request.query.get("order") == "asc" else stored.items[::-1]
+        ids = [item["id"] for item in items]
+        after = request.query.get("after")
+        if after is not None and after not in ids:
+            raise InvalidRequest("no item of this response has this id", param="after")
+        start = ids.index(after) + 1 if after is not None else 0
+        page = items[start : start + int(limit)]
+        return JsonReply(
+            {
+                "object": "list",
+                "data": copy.deepcopy(page),
+                "first_id": page[0]["id"] if page else None,
+                "last_id": page[-1]["id"] if page else None,
+                "has_more": start + len(page) < len(items),
+            }
+        )
+
+    def _earlier(self, owner: str, body: Json) -> list[Json]:
+        previous = body.get("previous_response_id")
+        return self._store.history(owner, previous) if previous else []
+
+    def _dereferenced(self, owner: str, item: Json, index: int) -> Json:
+        """A reference to an earlier output item becomes that item: AI SDK clients send them for every old answer."""
+        if item.get("type") != "item_reference":
+            return item
+        try:
+            return self._store.item(owner, str(item.get("id")))
+        except NotFound as error:
+            error.param = f"input[{index}].id"
+            raise
+
+
+def _with_ids(items: list[Json]) -> list[Json]:
+    return [{"type": "message", **item, "id": item.get("id") or new_id("msg")} for item in items]

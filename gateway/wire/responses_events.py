@@ -1,0 +1,176 @@
+"""A chat stream told as a responses stream: items opened lazily, closed once, numbered without gaps.
+
+Source: OpenAI API reference (Responses streaming) and Open Responses 2026-04-24, read 2026-11-21. Sequence numbers are
+given when an event is written, after every middleware: what a middleware drops leaves no gap.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import aclosing
+
+from gateway.errors import GatewayError
+from gateway.model import Event, EventBatch, EventStream, Json
+from gateway.wire import responses_object as objects
+from gateway.wire import sse
+
+
+class ResponseStream:
+    """One stream. `run` turns chat chunks into events; `on_end` gets the finished response object once."""
+
+    def __init__(self, body: Json, on_end: Callable[[Json], None]) -> None:
+        self.response = objects.new_response(body)
+        self._on_end = on_end
+        self._numbers = itertools.count()
+        self._message: Json | None = None
+        self._calls: dict[int, Json] = {}
+        self._closed: set[str] = set()
+        self._finish_reason: str | None = None
+        self._usage: Json | None = None
+        self._backend: Json | None = None
+
+    async def run(self, chunks: EventStream) -> EventStream:
+        """The events of the whole stream. What the chat stream raises passes through."""
+        async with aclosing(chunks):
+            opened = False
+            async for batch in chunks:
+                events: EventBatch = []
+                for event in batch:
+                    chunk = sse.decode(event)
+                    if chunk is None:
+                        continue
+                    if not opened:
+                        opened = True
+                        events += self._opening(chunk)
+                    events += self._take(chunk)
+                yield events
+        yield list(self._ending())
+
+    def error_events(self, error: GatewayError) -> list[Event]:
+        """`error`, in both of its known shapes, then `response.failed`."""
+        told = {"type": error.type, "code": error.code, "message": error.message, "param": error.param}
+        flat = {"code": error.code, "message": error.message, "param": error.param, "error": told}
+        self.response["status"] = "failed"
+        self.response["error"] = {"code": "server_error", "message": error.message}
+        self.response["output"] = []
+        return [self._event("error", flat), self._event("response.failed", {"response": self.response})]
+
+    def refused_events(self, error: GatewayError) -> list[Event]:
+        """The end of a stream whose text must not go on: its items without their text, and why."""
+        events = []
+        for index, item in enumerate(self.response["output"]):
+            item["status"] = "incomplete"
+            item["content"] = []
+            if "arguments" in item:
+                item["arguments"] = ""
+            if item["id"] not in self._closed:
+                events.append(self._event("response.output_item.done", {"output_index": index, "item": item}))
+        objects.finish(self.response, "content_filter", self._usage, self._backend)
+        return [*events, self._event("response.incomplete", {"response": self.response}), Event(raw=sse.DONE)]
+
+    def _event(self, kind: str, fields: Json) -> Event:
+        return Event({"type": kind, "sequence_number": 0, **fields}, name=kind, finish=self._numbered)
+
+    def _numbered(self, data: Json) -> Json:
+        data["sequence_number"] = next(self._numbers)
+        return data
+
+    def _opening(self, chunk: Json) -> Iterator[Event]:
+        self.response["model"] = chunk.get("model", self.response["model"])
+        if chunk.get("system_fingerprint"):
+            self.response["system_fingerprint"] = chunk["system_fingerprint"]
+        for kind in ("response.created", "response.in_progress"):
+            yield self._event(kind, {"response": {**self.response, "output": []}})
+
+    def _take(self, chunk: Json) -> Iterator[Event]:
+        self._usage = chunk.get("usage") or self._usage
+        for choice in chunk.get("choices") or ():
+            delta = choice.get("delta") or {}
+            if text := delta.get("content") or delta.get("refusal"):
+                yield from self._text(text)
+            for call in delta.get("tool_calls") or ():
+                yield from self._call(call)
+            self._finish_reason = choice.get("finish_reason") or self._finish_reason
+            self._backend = choice.get("provider_specific_fields") or self._backend
+
+    def _text(self, text: str) -> Iterator[Event]:
+        if self._message is None:
+            yield from self._open_message()
+        assert self._message is not None
+        part = self._message["content"][0]
+        part["text"] += text
+        yield self._event(
+            "response.output_text.delta",
+            {**self._place(self._message), "content_index": 0, "delta": text, "logprobs": []},
+        )
+
+    def _open_message(self) -> Iterator[Event]:
+        item = objects.message_item(objects.new_id("msg"), "in_progress", [])
+        yield from self._open(item)
+        self._message = item
+        empty = objects.text_part("")
+        yield self._event("response.content_part.added", {**self._place(item), "content_index": 0, "part": empty})
+        item["content"].append(objects.text_part(""))
+
+    def _open(self, item: Json) -> Iterator[Event]:
+        self.response["output"].append(item)
+        shown = {**item, "content": list(item["content"])}
+        index = len(self.response["output"]) - 1
+        yield self._event("response.output_item.added", {"output_index": index, "item": shown})
+
+    def _call(self, delta: Json) -> Iterator[Event]:
+        index, function = int(delta.get("index") or 0), delta.get("function") or {}
+        item = self._calls.get(index)
+        if item is None:
+            yield from self._close_message()
+            fields = {
+                "call_id": delta.get("id") or objects.new_id("call"),
+                "name": function.get("name") or "",
+                "arguments": "",
+            }
+            self._calls[index] = item = objects.call_item(objects.new_id("fc"), "in_progress", fields)
+            yield from self._open(item)
+        if arguments := function.get("arguments"):
+            item["arguments"] += arguments
+            yield self._event("response.function_call_arguments.delta", {**self._place(item), "delta": arguments})
+
+    def _place(self, item: Json) -> Json:
+        index = next(i for i, each in enumerate(self.response["output"]) if each is item)
+        return {"item_id": item["id"], "output_index": index}
+
+    def _close_message(self) -> Iterator[Event]:
+        item, self._message = self._message, None
+        if item is None:
+            return
+        part = {**self._place(item), "content_index": 0}
+        text = item["content"][0]
+        yield self._event("response.output_text.done", {**part, "text": text["text"], "logprobs": []})
+        yield self._event("response.content_part.done", {**part, "part": dict(text)})
+        yield from self._close(item)
+
+    def _close(self, item: Json) -> Iterator[Event]:
+        item["status"] = "completed"
+        self._closed.add(item["id"])
+        shown = {**item, "content": [dict(part) for part in item["content"]]}
+        place = self._place(item)
+        yield self._event("response.output_item.done", {"output_index": place["output_index"], "item": shown})
+
+    def _ending(self) -> Iterator[Event]:
+        if not self.response["output"]:
+            yield from self._open_message()
+        yield from self._close_message()
+        for item in self._calls.values():
+            arguments = item["arguments"] or "{}"
+            item["arguments"] = arguments
+            fields = {**self._place(item), "name": item["name"], "arguments": arguments}
+            yield self._event("response.function_call_arguments.done", fields)
+            yield from self._close(item)
+        status = objects.finish(self.response, self._finish_reason, self._usage, self._backend)
+        self._on_end(self.response)
+        final = {
+            **self.response,
+            "output": [
+                {**item, "content": [dict(part) for part in item["content"]]} for item in self.response["output"]
+            ],
+        }
+        yield self._event(f"response.{status}", {"response": final})
+        yield Event(raw=sse.DONE)

@@ -1,0 +1,26 @@
+"""Fixtures shared by all tests."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+
+from gateway.local.embedded import Embedded
+from tests.running import Running, StartGateway, running_gateway
+
+
+@pytest.fixture
+async def start_gateway(tmp_path: Path) -> AsyncIterator[StartGateway]:
+    """`await start_gateway(toml)`: a whole gateway, ended with the test."""
+    async with AsyncExitStack() as stack:
+        count = 0
+
+        async def start(toml: str = "", embedded: Embedded | None = None, **variables: str) -> Running:
+            nonlocal count
+            count += 1
+            state_dir = tmp_path / f"state{count}"
+            state_dir.mkdir()
+            return await stack.enter_async_context(running_gateway(state_dir, toml, embedded, **variables))
+
+        yield start

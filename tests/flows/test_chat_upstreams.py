@@ -1,0 +1,386 @@
+"""Chat completions through the whole gateway, against a scripted upstream: answers, streams, faults, departures."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import aiohttp
+import orjson
+import pytest
+
+from tests import upstream as up
+from tests.running import Running, StartGateway
+from tests.upstream import Upstream, scripted_upstream
+
+ASK = {"model": "SvcLLM", "messages": [{"role": "user", "content": "hello"}]}
+LIMIT_S = 8
+
+
+def toml(*upstreams: Upstream, more: str = "", **settings: Any) -> str:
+    lines = ["[server]\nbase_path = ''\n[[models]]\nname = 'SvcLLM'\naliases = ['assistant']\n" + more]
+    defaults = {"first_byte_timeout_s": 1, "idle_timeout_s": 1, "connect_timeout_s": 1, "total_timeout_s": 20}
+    for each in upstreams:
+        lines.append(f"  [[models.upstreams]]\n  base_url = '{each.url}'\n  model = 'up-model'")
+        for name, value in {**defaults, **settings}.items():
+            shown = value if isinstance(value, str) else orjson.dumps(value).decode()
+            lines.append(f"  {name} = {shown}")
+    return "\n".join(lines) + "\n[local_llm]\nenabled = false\n[local_ocr]\nenabled = false\n"
+
+
+@pytest.fixture
+async def upstream() -> AsyncIterator[Upstream]:
+    async with scripted_upstream() as made:
+        yield made
+
+
+@pytest.fixture
+async def server(start_gateway: StartGateway, upstream: Upstream) -> Running:
+    return await start_gateway(toml(upstream))
+
+
+async def ask(server: Running, path: str = "/v1/chat/completions", **body: Any) -> tuple[int, Any, Any]:
+    async with asyncio.timeout(LIMIT_S), aiohttp.ClientSession() as session:
+        url = server.url + path
+        async with session.post(url, json={**ASK, **body}, headers=server.headers) as answer:
+            return answer.status, orjson.loads(await answer.read()), answer.headers
+
+
+async def ask_stream(server: Running, **body: Any) -> tuple[int, list[Any]]:
+    """Status and decoded events; None stands for `[DONE]`. An error answer is its one event."""
+    async with asyncio.timeout(LIMIT_S), aiohttp.ClientSession() as session:
+        url = server.url + "/v1/chat/completions"
+        async with session.post(url, json={**ASK, "stream": True, **body}, headers=server.headers) as answer:
+            raw = await answer.read()
+            if answer.status != 200:
+                return answer.status, [orjson.loads(raw)]
+            assert answer.content_type == "text/event-stream"
+            frames = [frame for frame in raw.split(b"\n\n") if frame and not frame.startswith(b":")]
+            assert all(frame.startswith(b"data: ") and b"\n" not in frame for frame in frames)
+            return 200, [None if frame == b"data: [DONE]" else orjson.loads(frame[6:]) for frame in frames]
+
+
+def said(events: list[Any]) -> str:
+    deltas = [c["delta"] for e in events if e and "choices" in e for c in e["choices"]]
+    return "".join(delta.get("content") or "" for delta in deltas)
+
+
+# --- answers ----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_whole_answer_has_the_public_model_usage_and_where_it_came_from(
+    server: Running, upstream: Upstream
+) -> None:
+    upstream.will(up.answer())
+    status, data, headers = await ask(server, model="assistant", user="someone@example.org", api_base="http://evil/")
+    assert status == 200
+    assert (data["model"], data["object"]) == ("SvcLLM", "chat.completion")
+    choice = data["choices"][0]
+    assert choice["message"] == {"role": "assistant", "content": "Hello there", "refusal": None}
+    assert choice["finish_reason"] == "stop"
+    fields = choice["provider_specific_fields"]
+    assert fields["model"] == "up-model" and fields["attempts"] == 1 and fields["latency_ms"] > 0
+    assert data["usage"]["total_tokens"] == 5
+    assert float(headers["x-gateway-overhead-ms"]) >= 0 and headers["openai-processing-ms"].isdigit()
+    sent = upstream.last.body
+    assert sent["model"] == "up-model" and "api_base" not in sent
+    assert sent["user"].startswith("user_") and "someone" not in sent["user"]
+    assert "Bearer" not in upstream.last.headers.get("authorization", "")
+    assert "someone" not in server.log_text() and sent["user"] in server.log_text()
+
+
+async def test_a_stream_is_relayed_and_cleanly_ended(server: Running, upstream: Upstream) -> None:
+    upstream.will(up.stream(*up.text_stream([f"w{n} " for n in range(100)])))
+    status, events = await ask_stream(server)
+    assert status == 200 and events[-1] is None
+    assert said(events) == "".join(f"w{n} " for n in range(100))
+    assert events[-2]["choices"][0]["finish_reason"] == "stop" and all(e["choices"] for e in events[:-1])
+    assert upstream.last.body["stream_options"] == {"include_usage": True}
+    upstream.will(up.stream(*up.text_stream()))
+    status, events = await ask_stream(server, stream_options={"include_usage": True})
+    assert events[-2]["usage"]["total_tokens"] == 5 and events[-2]["choices"] == []
+
+
+async def test_names_match_exactly_and_the_table_lists_them(server: Running) -> None:
+    status, data, _ = await ask(server, model="svcllm")
+    assert (status, data["error"]["code"], data["error"]["param"]) == (404, "model_not_found", "model")
+    assert "SvcLLM" in data["error"]["message"]
+    async with aiohttp.ClientSession(headers=server.headers) as session:
+        async with session.get(server.url + "/v1/models") as answer:
+            assert [each["id"] for each in (await answer.json())["data"]] == ["SvcLLM"]
+        async with session.get(server.url + "/v1/models/assistant") as answer:
+            assert (await answer.json())["id"] == "SvcLLM"
+        async with session.get(server.url + "/v1/models/nope") as answer:
+            assert answer.status == 404
+
+
+@pytest.mark.parametrize(
+    ("change", "param"),
+    [
+        ({"messages": []}, "messages"),
+        ({"messages": [{"role": "robot", "content": "x"}]}, "messages[0].role"),
+        ({"temperature": 3}, "temperature"),
+        ({"n": 9}, "n"),
+        ({"max_tokens": 0}, "max_tokens"),
+        ({"stop": ["a"] * 5}, "stop"),
+        ({"stream": "yes"}, "stream"),
+        ({"response_format": {"type": "xml"}}, "response_format.type"),
+    ],
+)
+async def test_a_wrong_field_is_named(server: Running, change: dict[str, Any], param: str) -> None:
+    status, data, _ = await ask(server, **change)
+    assert status == 400 and data["error"]["param"] == param and isinstance(data["error"]["code"], str)
+
+
+async def test_json_is_forced_where_the_upstream_cannot(start_gateway: StartGateway, upstream: Upstream) -> None:
+    server = await start_gateway(toml(upstream, json_object=False))
+    wanted = {"type": "json_object"}
+    upstream.will(up.answer(up.completion('{"a": 1}')), up.answer(up.completion("Sure! Here it is")))
+    status, data, _ = await ask(server, response_format=wanted)
+    assert status == 200 and data["choices"][0]["message"]["content"] == '{"a": 1}'
+    assert "response_format" not in upstream.last.body and "JSON" in upstream.last.body["messages"][0]["content"]
+    status, data, _ = await ask(server, response_format=wanted)
+    assert (status, data["error"]["code"]) == (502, "invalid_json_answer")
+    upstream.will(up.stream(*up.text_stream(["no", "pe"])))
+    status, events = await ask_stream(server, response_format=wanted)
+    assert events[-1]["error"]["code"] == "invalid_json_answer"
+
+
+async def test_legacy_functions_work_and_end_with_function_call(server: Running, upstream: Upstream) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a":1}'}}
+    upstream.will(up.answer(up.completion(None, "tool_calls", tool_calls=[call])))
+    messages = [
+        {"role": "user", "content": "x"},
+        {"role": "assistant", "content": None, "function_call": {"name": "add", "arguments": "{}"}},
+        {"role": "function", "name": "add", "content": "2"},
+    ]
+    status, data, _ = await ask(server, messages=messages, functions=[{"name": "add"}], function_call={"name": "add"})
+    choice = data["choices"][0]
+    assert status == 200 and choice["finish_reason"] == "function_call"
+    assert choice["message"]["function_call"] == {"name": "add", "arguments": '{"a":1}'}
+    sent = upstream.last.body
+    assert sent["tools"][0]["function"]["name"] == "add" and sent["tool_choice"]["function"]["name"] == "add"
+    asked, told = sent["messages"][1:]
+    assert told["role"] == "tool" and told["tool_call_id"] == asked["tool_calls"][0]["id"]
+
+
+# --- faults -----------------------------------------------------------------------------------------------------------
+
+HTML = b"<html><body>sk-secretsecret Bad gateway</body></html>"
+HUGE = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 999999999\r\n\r\n{"
+EARLY: dict[str, tuple[up.Script, int]] = {
+    "reset": (up.reset(), 502),
+    "empty answer": (up.answer(b""), 502),
+    "html": (up.answer(HTML, kind="text/html"), 502),
+    "html with 500": (up.answer(HTML, status=500, kind="text/html"), 502),
+    "not json": (up.answer(b"{'a'"), 502),
+    "a list": (up.answer([]), 502),
+    "no choices": (up.answer({"id": "x", "choices": []}), 502),
+    "204": (up.raw(b"HTTP/1.1 204 No Content\r\n\r\n"), 502),
+    "not http": (up.raw(b"SSH-2.0-OpenSSH\r\n\r\n"), 502),
+    "redirect": (up.answer(b"", status=302, Location="http://127.0.0.1:1/"), 502),
+    "error under 200": (up.answer({"error": {"message": "boom", "code": 500}}), 502),
+    "401": (up.answer({"error": {"message": "bad key sk-abcdefghijkl"}}, status=401), 502),
+    "403": (up.answer({"error": "no"}, status=403), 502),
+    "404": (up.answer({"error": {"message": "model not loaded"}}, status=404), 502),
+    "400": (up.answer({"error": {"message": "bad temperature", "code": 400}}, status=400), 400),
+    "422": (up.answer({"detail": [{"msg": "x"}]}, status=422), 400),
+    "413": (up.answer({"error": {"message": "too long"}}, status=413), 413),
+    "429": (up.answer({"error": {"message": "slow down"}}, status=429, Retry_After="30"), 429),
+    "500": (up.answer({"error": {"message": "CUDA"}}, status=500), 502),
+    "503": (up.answer({"error": {"message": "loading"}}, status=503, Retry_After="7"), 503),
+    "too large": (up.raw(HUGE), 502),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("script", "status"), EARLY.values(), ids=EARLY)
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_fault_before_the_first_byte_is_a_true_status(
+    server: Running, upstream: Upstream, script: up.Script, status: int, streamed: bool
+) -> None:
+    upstream.will(script)
+    got, data, headers = await ask(server, stream=streamed)
+    assert got == status, data
+    error = data["error"]
+    assert isinstance(error["message"], str) and isinstance(error["code"], str) and set(error) >= {"type", "param"}
+    assert not any(word in orjson.dumps(data).decode() for word in ("secret", "sk-abc", "html", "CUDA"))
+    assert ("Retry-After" in headers) == (status in (429, 503))
+    if status in (400, 413):
+        assert len(upstream.seen) == 1
+
+
+async def test_a_context_too_long_is_the_callers_400(server: Running, upstream: Upstream) -> None:
+    told = {"message": "request exceeds the available context size", "type": "exceed_context_size_error", "code": 400}
+    upstream.will(up.answer({"error": told}, status=400))
+    status, data, _ = await ask(server)
+    assert (status, data["error"]["code"], data["error"]["param"]) == (400, "context_length_exceeded", "messages")
+
+
+async def test_silence_before_the_headers_is_504(server: Running, upstream: Upstream) -> None:
+    upstream.will(up.silent(upstream))
+    status, events = await ask_stream(server)
+    assert status == 504 and events[0]["error"]["code"] == "upstream_timeout"
+    async with asyncio.timeout(1):
+        await upstream.released.wait()
+
+
+BEGUN = [up.chunk({"role": "assistant", "content": ""}), up.chunk({"content": "Hel"}), up.chunk({"content": "lo"})]
+
+
+async def resets_late(exchange: up.Exchange) -> None:
+    await exchange.stream_head()
+    for piece in BEGUN:
+        await exchange.piece(piece)
+    await asyncio.sleep(0.1)
+    exchange.reset()
+
+
+async def breaks_a_chunk(exchange: up.Exchange) -> None:
+    await exchange.stream_head()
+    for piece in BEGUN:
+        await exchange.piece(piece)
+    await asyncio.sleep(0.1)
+    await exchange.raw(b"ZZZ not a chunk\r\n")
+    await exchange.gone()
+
+
+async def one_endless_event(exchange: up.Exchange) -> None:
+    await exchange.stream_head()
+    for piece in BEGUN:
+        await exchange.piece(piece)
+    for _ in range(100):
+        await exchange.piece(b"x" * 60_000)
+
+
+LATE: dict[str, up.Script] = {
+    "reset": resets_late,
+    "a broken chunk": breaks_a_chunk,
+    "an endless event": one_endless_event,
+    "cut": up.stream(*BEGUN, end=False),
+    "ended without a finish": up.stream(*BEGUN),
+    "[DONE] without a finish": up.stream(*BEGUN, up.DONE),
+    "half an event": up.stream(*BEGUN, b'data: {"id": "x", "cho'),
+    "an error event": up.stream(*BEGUN, up.frame({"error": {"message": "boom", "code": 500}})),
+    "nonsense": up.stream(*BEGUN, b"data: <html>\n\n"),
+}
+
+
+@pytest.mark.parametrize("script", LATE.values(), ids=LATE)
+async def test_a_fault_in_mid_stream_is_an_error_event_never_a_clean_end(
+    server: Running, upstream: Upstream, script: up.Script
+) -> None:
+    upstream.will(script)
+    status, events = await ask_stream(server)
+    assert status == 200 and said(events) == "Hello"
+    assert None not in events and not any(c["finish_reason"] for e in events[:-1] for c in e["choices"])
+    assert isinstance(events[-1]["error"]["message"], str) and isinstance(events[-1]["error"]["code"], str)
+
+
+async def test_a_stream_that_stalls_is_ended_with_an_error_and_let_go(server: Running, upstream: Upstream) -> None:
+    upstream.will(up.silent(upstream, *BEGUN))
+    status, events = await ask_stream(server)
+    assert status == 200 and events[-1]["error"]["code"] == "upstream_timeout" and None not in events
+    async with asyncio.timeout(1):
+        await upstream.released.wait()
+
+
+async def test_what_comes_after_the_finish_is_not_waited_for_long(server: Running, upstream: Upstream) -> None:
+    upstream.will(up.silent(upstream, *BEGUN, up.chunk({}, "stop")))
+    status, events = await ask_stream(server)
+    assert status == 200 and events[-1] is None and events[-2]["choices"][0]["finish_reason"] == "stop"
+
+
+# --- retries ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_an_empty_reset_is_tried_once_more(server: Running, upstream: Upstream, streamed: bool) -> None:
+    good = up.stream(*up.text_stream()) if streamed else up.answer()
+    upstream.will(up.reset(), good)
+    if streamed:
+        status, events = await ask_stream(server)
+        fields = events[-2]["choices"][0]["provider_specific_fields"]
+    else:
+        status, data, _ = await ask(server)
+        fields = data["choices"][0]["provider_specific_fields"]
+    assert status == 200 and fields["attempts"] == 2 and len(upstream.seen) == 2
+
+
+async def test_a_dead_upstream_is_passed_over_and_then_left_alone(
+    start_gateway: StartGateway, upstream: Upstream
+) -> None:
+    async with scripted_upstream() as dead:
+        server = await start_gateway(toml(dead, upstream))
+        dead.will(up.answer(status=500))
+        upstream.will(up.answer())
+        for _ in range(30):
+            status, _, _ = await ask(server)
+            assert status == 200
+        assert 1 <= len(dead.seen) <= 10
+
+
+async def test_a_fallback_model_answers_under_its_own_name(start_gateway: StartGateway, upstream: Upstream) -> None:
+    async with scripted_upstream() as dead:
+        second = f"""
+[[models]]
+name = 'Second'
+[[models.upstreams]]
+base_url = '{upstream.url}'
+model = 'other'
+[[models]]
+name = 'First'
+fallback = ['Second']
+[[models.upstreams]]
+base_url = '{dead.url}'
+model = 'up-model'
+[local_llm]
+enabled = false
+[local_ocr]
+enabled = false
+"""
+        server = await start_gateway(second)
+        dead.will(up.answer(status=502))
+        upstream.will(up.answer())
+        status, data, _ = await ask(server, model="First")
+        assert status == 200 and data["model"] == "Second" and upstream.last.body["model"] == "other"
+
+
+async def test_a_breaker_opens_answers_at_once_and_says_when_to_come_back(server: Running, upstream: Upstream) -> None:
+    upstream.will(up.answer(status=500))
+    for _ in range(5):
+        await ask(server)
+    seen = len(upstream.seen)
+    status, _, headers = await ask(server)
+    assert status == 503 and int(headers["Retry-After"]) >= 1 and len(upstream.seen) == seen
+
+
+# --- departures -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses"])
+@pytest.mark.parametrize("phase", ["before headers", "before the first event", "in mid stream"])
+async def test_a_client_that_leaves_frees_the_upstream_at_once(
+    server: Running, upstream: Upstream, streamed: bool, path: str, phase: str
+) -> None:
+    pieces = BEGUN if phase == "in mid stream" else []
+    upstream.will(up.silent(upstream, *pieces, head=phase != "before headers"))
+    body = {"model": "SvcLLM", "stream": streamed}
+    body |= {"input": "hello"} if path.endswith("responses") else {"messages": ASK["messages"]}
+    async with aiohttp.ClientSession() as session:
+
+        async def leave() -> None:
+            async with session.post(server.url + path, json=body, headers=server.headers) as answer:
+                await answer.content.readany()
+                if phase == "in mid stream":
+                    raise asyncio.CancelledError
+
+        task = asyncio.ensure_future(leave())
+        async with asyncio.timeout(5):
+            await upstream.arrived.wait()
+        if not (streamed and phase == "in mid stream"):
+            task.cancel()
+        await asyncio.wait({task}, timeout=5)
+    async with asyncio.timeout(1):
+        await upstream.released.wait()
+    await server.in_flight.wait_empty(2)
+    assert len(server.in_flight) == 0

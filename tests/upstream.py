@@ -1,0 +1,245 @@
+"""A scripted upstream on a real socket: says exactly the bytes a test wants, cuts where it wants, and sees who leaves.
+
+HTTP is written by hand, so that every fault can be made: resets, broken chunks, silence, answers that are no HTTP.
+A script is `async def script(exchange)`; scripts are used in order, the last one for all further requests.
+"""
+
+import asyncio
+import contextlib
+import json
+import socket
+import struct
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+DONE = b"data: [DONE]\n\n"
+USAGE = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A request as it came. `body` is its decoded JSON."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: Any
+
+
+class Exchange:
+    """One request being answered."""
+
+    def __init__(self, seen: Seen, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.seen = seen
+        self._reader = reader
+        self._writer = writer
+        self.keep_alive = False
+        self.sent_bytes = 0
+
+    async def raw(self, data: bytes) -> None:
+        self._writer.write(data)
+        self.sent_bytes += len(data)
+        await self._writer.drain()
+
+    async def head(self, status: int = 200, kind: str = "application/json", **headers: str) -> None:
+        """Status line and headers; names take `-` for `_`."""
+        lines = [f"HTTP/1.1 {status} Scripted", f"Content-Type: {kind}"]
+        lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+        await self.raw("\r\n".join(lines).encode() + b"\r\n\r\n")
+
+    async def stream_head(self, kind: str = "text/event-stream") -> None:
+        await self.head(200, kind, Transfer_Encoding="chunked")
+
+    async def piece(self, data: bytes) -> None:
+        """One piece of a chunked body, in a network write of its own."""
+        await self.raw(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+
+    async def finish(self) -> None:
+        await self.raw(b"0\r\n\r\n")
+        self.keep_alive = True
+
+    def reset(self) -> None:
+        """RST instead of FIN."""
+        sock: socket.socket = self._writer.get_extra_info("socket")
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self._writer.transport.abort()
+
+    async def gone(self, timeout_s: float = 10) -> None:
+        """Returns when the gateway has let this connection go. Raises TimeoutError."""
+        async with asyncio.timeout(timeout_s):
+            while await self._reader.read(65536):
+                pass
+
+
+Script = Callable[[Exchange], Awaitable[None]]
+
+
+class Upstream:
+    """`seen` holds every request; `released` is set when a script that waited has seen its client leave."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.seen: list[Seen] = []
+        self.released = asyncio.Event()
+        self.arrived = asyncio.Event()
+        self.connections = 0
+        self._scripts: list[Script] = []
+
+    def will(self, *scripts: Script) -> None:
+        self._scripts = list(scripts)
+
+    @property
+    def last(self) -> Seen:
+        return self.seen[-1]
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        try:
+            while await self._one(reader, writer):
+                pass
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass
+        finally:
+            writer.close()
+            with contextlib.suppress(ConnectionError, asyncio.CancelledError):
+                await writer.wait_closed()
+
+    async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+        method, path, _ = head[0].split(" ")
+        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:]) if name}
+        raw = await reader.readexactly(int(headers.get("content-length", "0")))
+        seen = Seen(method, path, headers, json.loads(raw) if raw else None)
+        self.seen.append(seen)
+        self.arrived.set()
+        script = self._scripts.pop(0) if len(self._scripts) > 1 else self._scripts[0]
+        exchange = Exchange(seen, reader, writer)
+        await script(exchange)
+        return exchange.keep_alive
+
+
+@asynccontextmanager
+async def scripted_upstream() -> AsyncIterator[Upstream]:
+    upstream = Upstream()
+    tasks: set[asyncio.Task[Any]] = set()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        tasks.add(task)
+        try:
+            await upstream.serve(reader, writer)
+        finally:
+            tasks.discard(task)
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, limit=64 * 1024)
+    port = server.sockets[0].getsockname()[1]
+    upstream.url = f"http://127.0.0.1:{port}/v1"
+    try:
+        yield upstream
+    finally:
+        server.close()
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=5)
+
+
+# --- scripts --------------------------------------------------------------------------------------------------------
+
+
+def answer(data: Any = None, *, status: int = 200, kind: str = "application/json", **headers: str) -> Script:
+    """A whole answer: JSON of `data`, or the bytes as they are."""
+
+    async def script(exchange: Exchange) -> None:
+        body = data if isinstance(data, bytes) else json.dumps(data if data is not None else completion()).encode()
+        await exchange.head(status, kind, Content_Length=str(len(body)), **headers)
+        await exchange.raw(body)
+        exchange.keep_alive = True
+
+    return script
+
+
+def stream(*pieces: bytes, kind: str = "text/event-stream", end: bool = True) -> Script:
+    """The pieces, each a network write of its own; `end=False` cuts the connection after them."""
+
+    async def script(exchange: Exchange) -> None:
+        await exchange.stream_head(kind)
+        for piece in pieces:
+            await exchange.piece(piece)
+            await asyncio.sleep(0)
+        if end:
+            await exchange.finish()
+
+    return script
+
+
+def reset(*, after: bytes = b"") -> Script:
+    async def script(exchange: Exchange) -> None:
+        if after:
+            await exchange.raw(after)
+            await asyncio.sleep(0.05)  # let the bytes be read before the reset discards them
+        exchange.reset()
+
+    return script
+
+
+def silent(upstream: Upstream, *pieces: bytes, head: bool = False) -> Script:
+    """Says `pieces` (after headers, if any), then nothing until the gateway leaves; then sets `released`."""
+
+    async def script(exchange: Exchange) -> None:
+        if head or pieces:
+            await exchange.stream_head()
+        for piece in pieces:
+            await exchange.piece(piece)
+        try:
+            await exchange.gone(30)
+        finally:
+            upstream.released.set()
+
+    return script
+
+
+def raw(data: bytes) -> Script:
+    """These bytes and the end of the connection."""
+
+    async def script(exchange: Exchange) -> None:
+        await exchange.raw(data)
+
+    return script
+
+
+# --- what upstreams say ---------------------------------------------------------------------------------------------
+
+
+def completion(text: str | None = "Hello there", finish: str | None = "stop", **message: Any) -> dict[str, Any]:
+    choice = {"index": 0, "message": {"role": "assistant", "content": text, **message}, "finish_reason": finish}
+    return {
+        "id": "chatcmpl-up1", "object": "chat.completion", "created": 1700000000, "model": "up-model",
+        "choices": [choice], "usage": dict(USAGE),
+    }  # fmt: skip
+
+
+def chunk(delta: dict[str, Any] | None, finish: str | None = None, index: int = 0, **more: Any) -> bytes:
+    """One frame of a stream."""
+    choice = {"index": index, "delta": delta, "finish_reason": finish}
+    data = {"id": "chatcmpl-up1", "object": "chat.completion.chunk", "created": 1700000000, "model": "up-model"}
+    return frame({**data, "choices": [choice], **more})
+
+
+def frame(data: Any) -> bytes:
+    return b"data: " + json.dumps(data, ensure_ascii=False).encode() + b"\n\n"
+
+
+def usage_chunk() -> bytes:
+    data = {"id": "chatcmpl-up1", "object": "chat.completion.chunk", "created": 1700000000, "model": "up-model"}
+    return frame({**data, "choices": [], "usage": dict(USAGE)})
+
+
+def text_stream(texts: Iterable[str] = ("Hello", " there"), finish: str = "stop") -> list[bytes]:
+    """A well-behaved stream, as pieces."""
+    pieces = [chunk({"role": "assistant", "content": ""})]
+    pieces += [chunk({"content": text}) for text in texts]
+    return [*pieces, chunk({}, finish), usage_chunk(), DONE]

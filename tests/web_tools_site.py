@@ -1,0 +1,86 @@
+"""The web-tools path on real sockets: the production chain and runner over a small service that a test can hold."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from aiohttp import web
+
+from gateway.access.keys import KeyFile, KeyStore, KeyWish
+from gateway.access.limits import BadKeyLimiter, LocalLimiter
+from gateway.config import Limits, Sanitize
+from gateway.metrics import Metrics
+from gateway.rpc.dispatcher import Dispatcher
+from gateway.rpc.running import RunningCalls
+from gateway.sanitize.pipeline import Sanitizer
+from gateway.web.auth import ALLOWED_ORIGINS, BAD_KEYS, KEYS
+from gateway.web.body import BODY_TIMEOUT_S
+from gateway.web.chain import application
+from gateway.web.endpoints import Endpoint, EndpointTable
+from gateway.web.in_flight import IN_FLIGHT, InFlight
+from gateway.web.limits import LIMITER
+from gateway.web.observe import METRICS
+from gateway.web.runner import Listener, bind
+from gateway.web.sanitize import SANITIZER
+from gateway.web.websearch import WebSearchHandler
+from gateway.wire.websearch import WebSearchDialect
+from tests.web_tools import RecordingTools
+
+PATH = "/tools/websearch/mcp"
+MOST_BODY_BYTES = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class WebToolsSite:
+    url: str
+    port: int
+    key: str
+    tools: RecordingTools
+    listener: Listener
+    session: aiohttp.ClientSession
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
+
+    def post(self, body: Any, headers: Any = ()) -> Any:
+        """An aiohttp request context; a body of bytes goes as it is. Headers given as None are left out."""
+        given = {**self.headers, **dict(headers)}
+        content = {"data": body} if isinstance(body, bytes) else {"json": body}
+        kept = {name: value for name, value in given.items() if value is not None}
+        skipped = [name for name, value in given.items() if value is None]
+        return self.session.post(self.url, headers=kept, skip_auto_headers=skipped, allow_redirects=False, **content)
+
+
+@asynccontextmanager
+async def web_tools_site(
+    folder: Path, limits: Limits | None = None, sanitize: Sanitize | None = None, origins: frozenset[str] = frozenset()
+) -> AsyncIterator[WebToolsSite]:
+    keys = KeyFile(folder / "keys.json")
+    key, _ = keys.create(KeyWish("test", ("web-search",)))
+    metrics, tools = Metrics(), RecordingTools()
+    handler, dialect = WebSearchHandler(Dispatcher(tools, RunningCalls())), WebSearchDialect()
+    rows = [
+        Endpoint("websearch", "POST", PATH, handler.handle, dialect, frozenset({"web-search"}), handler.check, False),
+        Endpoint("chat", "POST", "/chat", _nothing, dialect),
+    ]
+    app = application(EndpointTable(rows, ""), MOST_BODY_BYTES)
+    app[KEYS], app[BAD_KEYS] = KeyStore(keys.path), BadKeyLimiter(0)
+    app[LIMITER], app[ALLOWED_ORIGINS] = LocalLimiter(limits or Limits()), origins
+    app[METRICS], app[IN_FLIGHT] = metrics, InFlight(100, metrics.in_flight)
+    app[BODY_TIMEOUT_S], app[SANITIZER] = 5.0, Sanitizer(sanitize or Sanitize())
+    listener, sock = Listener(app, header_timeout_s=5), bind("127.0.0.1", 0)
+    await listener.start([sock])
+    port = sock.getsockname()[1]
+    try:
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=20)) as session:
+            yield WebToolsSite(f"http://127.0.0.1:{port}{PATH}", port, key, tools, listener, session)
+    finally:
+        await listener.close()
+
+
+async def _nothing(request: web.Request) -> web.StreamResponse:
+    raise web.HTTPNotFound
