@@ -98,7 +98,7 @@ async def engine(
     pool = ParsePool(1, job_limit_s=10)
     index = PageIndex(state / "index.db")
     loader = PageLoader(fetcher, pool, HostSlots(config.per_host_concurrency))
-    parts = EngineParts(fetcher, loader, RobotsCache(fetcher, config.user_agent), index)
+    parts = EngineParts(loader, RobotsCache(fetcher, config.user_agent), index)
     local = LocalWebEngine(parts, config)
     search = LocalSearch(index)
     service = WebSearchService(

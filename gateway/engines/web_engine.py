@@ -13,7 +13,6 @@ from gateway.engines import chunks
 from gateway.engines.crawl import Crawler, CrawlOutcome, CrawlPlan
 from gateway.engines.extract import ExtractOptions
 from gateway.engines.failures import FetchFailed, SkippedUrl
-from gateway.engines.fetch import Fetcher
 from gateway.engines.frontier import Scope
 from gateway.engines.index import IndexedPage, PageIndex
 from gateway.engines.index_schema import SHARED
@@ -34,7 +33,6 @@ SITEMAP_BUDGET_S = 15.0
 class EngineParts:
     """What the engine is made of; `app.py` closes the fetcher, the pool and the index."""
 
-    fetcher: Fetcher
     loader: PageLoader
     robots: RobotsCache
     index: PageIndex
@@ -44,7 +42,7 @@ class LocalWebEngine:
     """Stateless but for its parts."""
 
     def __init__(self, parts: EngineParts, settings: Web) -> None:
-        self._fetcher = parts.fetcher
+        self._fetcher = parts.loader.fetcher
         self._loader = parts.loader
         self._robots = parts.robots
         self._index = parts.index
