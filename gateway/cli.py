@@ -68,7 +68,7 @@ def _add_server_commands(parsers: Parsers) -> None:
     llm = parsers.add_parser("llm-server", help="the embedded language model alone, on loopback")
     llm.add_argument("--port", type=int, required=True)
     llm.add_argument("--model", default="", metavar="FILE.gguf", help="default: the packaged one")
-    llm.add_argument("--threads", type=_count, default=0, help="0 = as many as cores")
+    llm.add_argument("--threads", type=_count, default=0, help="0 = half as many as cores")
     llm.set_defaults(command=_llm_server)
     ocr = parsers.add_parser("ocr-server", help="the embedded OCR engine alone, on loopback")
     ocr.add_argument("--port", type=int, required=True)
