@@ -102,9 +102,7 @@ def _forbidden(name: str) -> bool:
 
 def _is_plain(message: Json) -> bool:
     """Nothing in it needs mending: most messages of most requests."""
-    return (
-        message["role"] in _PLAIN_ROLES and type(message.get("content")) is str and "function_call" not in message
-    )
+    return message["role"] in _PLAIN_ROLES and type(message.get("content")) is str and "function_call" not in message
 
 
 def _message(message: Json) -> Json:
