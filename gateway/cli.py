@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from gateway import __version__, call, supervisor
+from gateway import __version__, call, supervisor, worker
 from gateway.access.keys import KeyFile, KeyRecord, KeyWish
 from gateway.config import Access, Config, Environment, read_environment
 from gateway.config_file import ConfigError, config_text, load_config
@@ -59,6 +59,8 @@ def _add_server_commands(commands: "argparse._SubParsersAction[argparse.Argument
     serve = commands.add_parser("serve", help="run the server")
     _add_state_options(serve)
     serve.set_defaults(command=_serve)
+    # Started by `serve` alone, which writes to its standard input; without a help text it is not listed.
+    commands.add_parser("worker").set_defaults(command=_worker)
     check = commands.add_parser("check-config", help="check a configuration file; exit 78 when it is wrong")
     check.add_argument("file", type=Path, metavar="FILE")
     check.set_defaults(command=_check_config)
@@ -140,6 +142,10 @@ def _serve(arguments: argparse.Namespace, environment: Environment) -> int:
         return _config(arguments, environment)
 
     return supervisor.serve(reload(), environment, reload)
+
+
+def _worker(arguments: argparse.Namespace, environment: Environment) -> int:
+    return worker.work()
 
 
 def _llm_server(arguments: argparse.Namespace, environment: Environment) -> int:
