@@ -16,6 +16,7 @@ import orjson
 
 _MAX_CHARS = 1024
 _SECRETS = re.compile(r"(?i)(bearer\s+|gw_|sk-|tvly-)[A-Za-z0-9._~+/=-]{6,}")
+_SHORTEST_SECRET = 8
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
 log = logging.getLogger("gateway")
@@ -68,8 +69,10 @@ def _safe(value: Any) -> Any:
     """Second net: no control characters, no long texts, nothing that looks like a key."""
     if not isinstance(value, str):
         return value
-    printable = "".join(ch if ch.isprintable() else " " for ch in value[:_MAX_CHARS])
-    return _SECRETS.sub(r"\1[hidden]", printable)
+    text = value[:_MAX_CHARS]
+    if not text.isprintable():
+        text = "".join(ch if ch.isprintable() else " " for ch in text)
+    return _SECRETS.sub(r"\1[hidden]", text) if len(text) > _SHORTEST_SECRET and _SECRETS.search(text) else text
 
 
 def failure(error: BaseException) -> str:

@@ -16,7 +16,7 @@ from gateway.ports import CompletionUpstream, ImageSource
 from gateway.services.completion_attempts import Attempt, ModelEntry, Plan, Target
 from gateway.services.completion_images import inline_images
 from gateway.wire.chat_answer import Marks, normalise_answer
-from gateway.wire.chat_request import is_legacy, needs_json_check, prompt_chars, to_upstream
+from gateway.wire.chat_request import is_legacy, needs_json_check, to_upstream
 from gateway.wire.chat_stream import ChatStream, require_json
 
 __all__ = ["CompletionService", "ModelEntry", "OwnModel", "Target"]
@@ -165,7 +165,7 @@ def _marks(body: Json, attempt: Attempt, account: Account, started_s: float) -> 
         attempts=account.attempts,
         legacy=is_legacy(body),
         include_usage=bool((body.get("stream_options") or {}).get("include_usage")),
-        prompt_chars=prompt_chars(body),
+        asked=body,
         fingerprint=attempt.target.terms.fingerprint,
     )
 

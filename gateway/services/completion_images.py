@@ -30,7 +30,7 @@ async def inline_images(body: Json, source: ImageSource | None) -> Json:
 
     Raises InvalidRequest: too many, not an image, another scheme, or what the source refuses.
     """
-    if not any(isinstance(message.get("content"), list) for message in body["messages"]):
+    if all(type(message.get("content")) is str for message in body["messages"]):
         return body
     if not image_urls(body):
         return body

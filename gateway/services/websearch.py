@@ -69,7 +69,7 @@ class WebSearchService:
             "provider": provider.name,
             "request_id": call.request_id,
         }
-        ignored = filters.ignored(request, provider.capabilities)
+        ignored = [*filters.ignored(request, provider.capabilities), *answer.get("ignored", [])]
         if ignored:
             data["ignored_parameters"] = ignored
         self._cut(data, note)

@@ -12,14 +12,14 @@ import orjson
 import pytest
 
 from tests.key_adder import key_adder
-from tests.official import CLIENTS, node, run
+from tests.official import MODULES, node, run
 from tests.web_tools_site import web_tools_site
 
 pytestmark = pytest.mark.slow
 
 BUILDS = {
-    "stable": CLIENTS / "node_modules" / "conformance-stable" / "dist" / "index.js",
-    "newest": CLIENTS / "node_modules" / "@modelcontextprotocol" / "conformance" / "dist" / "index.js",
+    "stable": MODULES / "conformance-stable" / "dist" / "index.js",
+    "newest": MODULES / "@modelcontextprotocol" / "conformance" / "dist" / "index.js",
 }
 STABLE = ["server-initialize", "ping", "tools-list", "dns-rebinding-protection", "server-sse-multiple-streams"]
 NEWEST = [

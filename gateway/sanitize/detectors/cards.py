@@ -46,9 +46,9 @@ def find_cards(run: Run, words: Words) -> Iterator[Finding]:
     size = len(run.digits)
     if size < 12:
         return
-    if size <= 19 and not (b"." in run.raw and run.separator_count > 1):
-        if _fits(run.digits, run.start, run, words) and run.is_bounded:
-            yield Finding(run.start, run.end, "CREDIT_CARD")
+    one_shape = size <= 19 and not (b"." in run.raw and run.separator_count > 1)
+    if one_shape and run.is_bounded and _fits(run.digits, run.start, run, words):
+        yield Finding(run.start, run.end, "CREDIT_CARD")
         return
     if not run.is_grouped or run.digits.count(run.digits[:1]) == size:
         return

@@ -138,14 +138,21 @@ class Identities:
     """The table, compiled. `find` is what the scanner calls."""
 
     def __init__(self) -> None:
-        self._by_word: dict[bytes, list[Callable[[str], bool]]] = {}
+        self._by_word: dict[bytes, list[str]] = {}
+        self._checks: dict[str, Callable[[str], bool]] = {}
         for module, words in COUNTRIES:
-            is_valid = importlib.import_module(f"stdnum.{module}").is_valid
             for word in words.split(","):
-                self._by_word.setdefault(View(word).folded.lower(), []).append(is_valid)
+                self._by_word.setdefault(View(word).folded.lower(), []).append(module)
         words_ = sorted(self._by_word, key=len, reverse=True)
         pattern = b"(?:^|[^a-z0-9])(?:" + b"|".join(re2.escape(word) for word in words_) + b")(?:\\b|_)"
         self._words = re2.compile(pattern)
+
+    def _check_of(self, module: str) -> Callable[[str], bool]:
+        """A country's check; its module is loaded when its word is first met, as most never are."""
+        check = self._checks.get(module)
+        if check is None:
+            check = self._checks[module] = importlib.import_module(f"stdnum.{module}").is_valid
+        return check
 
     def find(self, view: View) -> Iterator[Finding]:
         tries, reached = 0, 0
@@ -155,7 +162,7 @@ class Identities:
             if len(window.translate(None, _NOT_DIGITS)) < 4:
                 continue
             word = match.group().rstrip(b"_")
-            checks = self._by_word.get(word) or self._by_word[word[1:]]
+            checks = [self._check_of(module) for module in self._by_word.get(word) or self._by_word[word[1:]]]
             finding, used = self._number_after(view.folded, max(end, reached), end + _REACH, checks)
             tries += used
             if finding is not None:

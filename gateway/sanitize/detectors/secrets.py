@@ -21,10 +21,16 @@ _NUMBERED = bytes(0x64 if code in b"0123456789_" else 0x20 for code in range(256
 _WORDS = re.compile(rb"t{%d,}" % LEAST)
 
 
+def _open_ended(repeat: re.Match[str]) -> str:
+    """A wide upper bound makes the automaton large and its compilation slow; the word's end bounds it as well."""
+    least, most = int(repeat[1]), int(repeat[2])
+    return f"{{{least},}}" if most - least >= 12 else repeat[0]
+
+
 def _compiled() -> re2._Regexp:
     options = re2.Options()
     options.max_mem = 64 << 20
-    forms = "|".join(f"(?:{form})" for _, form in VENDORS)
+    forms = re.sub(r"\{(\d+),(\d+)\}", _open_ended, "|".join(f"(?:{form})" for _, form in VENDORS))
     return re2.compile(rf"(?:^|[^A-Za-z0-9])(?:{forms})(?:[^A-Za-z0-9]|$)".encode(), options)
 
 
