@@ -25,12 +25,15 @@ log = logging.getLogger("gateway")
 def event(name: str, fields: Mapping[str, Any] | None = None, *, level: int = logging.INFO, **more: Any) -> None:
     """Write one line `{"ts", "level", "event": name, **fields, **more}` if the level is on. Fields are JSON values."""
     if log.isEnabledFor(level):
-        log.log(level, name, extra={"fields": {**(fields or {}), **more}})
+        record = logging.LogRecord(log.name, level, "", 0, name, (), None)  # looking for the caller's line costs 3 µs
+        record.fields = {**(fields or {}), **more}
+        log.handle(record)
 
 
 def set_up(level: str, form: str, stream: TextIO | None = None) -> None:
     """Install the formatter on the root logger. `form` is `json` or `text`. Safe to call again."""
     logging.raiseExceptions = False  # a full disk must not reach a request
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False  # no line tells them
     handler = logging.StreamHandler(stream or sys.stdout)
     handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
     root = logging.getLogger()
