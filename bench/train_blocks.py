@@ -181,10 +181,12 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--depth", type=int, default=4)
     parser.add_argument("--rate", type=float, default=0.08)
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--no-validation", action="store_true")
     options = parser.parse_args(argv)
     folder = options.data / "extract"
     made = [page for page in (Page(raw, folder, options.mode) for raw in pages(folder)) if len(page.rows)]
-    validate(made, options)
+    if not options.no_validation:
+        validate(made, options)
     if options.write:
         model = fitted(made, options.rounds, options.depth, options.rate).export(FEATURES)
         target = Path(block_model.__file__).with_name(f"blocks_{options.mode}.json")

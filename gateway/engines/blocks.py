@@ -115,7 +115,7 @@ class _Collector:
         key = f"{element.get('class') or ''} {element.get('id') or ''}".lower()
         mask = self._masks.get(key)
         if mask is None:
-            mask = sum(bit for bit, pattern in MASKS if pattern.search(key)) if len(key) > 1 else 0
+            mask = sum([bit for bit, pattern in MASKS if pattern.search(key)]) if len(key) > 1 else 0
             self._masks[key] = mask
         return mask
 

@@ -19,6 +19,9 @@ _FURNITURE_HEADING = re.compile(
     r"popular|recent|latest|categor|archive|tags|navigation|menu|search|connect|similar|customers|footer|login|cart",
     re.IGNORECASE,
 )
+_PUNCTUATION = re.compile(r"[.,;:!?]")
+_DIGITS = re.compile(r"\b\d")
+_CAPITALS = re.compile(r"\b[A-Z]")
 _PRICE = re.compile(r"[$€£¥]\s?\d|\d\s?(?:€|USD|EUR|GBP)")
 _TEXT_FEATURES = (
     "words", "link_density", "links", "punctuation", "ends", "stops", "digits", "capitals", "word_length", "price",
@@ -60,6 +63,7 @@ class Measures:
         self._description = set(WORD.findall(head.description.lower()))
         self._json_ld = _pairs(WORD.findall(head.described.lower()))
         self._h1 = next((at for at, block in enumerate(blocks) if block.element.tag == "h1"), -1)
+        self._known_flags: dict[tuple[str, int, int, int], list[float]] = {}
         self._page = self._page_measures(url)
 
     def rows(self) -> list[list[float]]:
@@ -90,11 +94,11 @@ class Measures:
             size,
             block.link_words / size,
             block.link_words,
-            sum(block.text.count(mark) for mark in ".,;:!?") / size,
+            len(_PUNCTUATION.findall(block.text)) / size,
             float(block.text[-1] in ".!?…:"),
-            sum(word in STOP_WORDS for word in lowered) / size,
-            sum(word[0].isdigit() for word in block.words) / size,
-            sum(word[0].isupper() for word in block.words) / size,
+            len([word for word in lowered if word in STOP_WORDS]) / size,
+            len(_DIGITS.findall(block.text)) / size,
+            len(_CAPITALS.findall(block.text)) / size,
             len(block.text) / size,
             float(bool(_PRICE.search(block.text))),
             block.depth,
@@ -108,16 +112,25 @@ class Measures:
         row += self._kin(at)
         row += self._containers(block)
         row += [since, level, furniture, repeated]
-        row.append(sum(word in self._title for word in lowered) / size)
-        row.append(sum(word in self._description for word in lowered) / size)
+        row.append(len([word for word in lowered if word in self._title]) / size)
+        row.append(len([word for word in lowered if word in self._description]) / size)
         row.append(float(block.element in self._region))
         row.append(_share(lowered, self._json_ld))
         row += [float(bool(block.tags & HIDDEN)), float(bool(block.tags & ROLE))]
-        row += [float(tag == own) for own in _OWN_TAGS]
-        row += [float(bool(block.tags & bit)) for bit in TAG_BITS.values()]
-        row += [float(bool(block.near & bit)) for bit, _ in MASKS]
-        row += [float(bool(block.far & bit)) for bit, _ in MASKS]
+        row += self._flags((tag, block.tags, block.near, block.far))
         return row + self._page
+
+    def _flags(self, marks: tuple[str, int, int, int]) -> list[float]:
+        """Tag, surroundings and categories as noughts and ones; pages repeat them, so they are kept."""
+        flags = self._known_flags.get(marks)
+        if flags is None:
+            tag, tags, near, far = marks
+            flags = [float(tag == own) for own in _OWN_TAGS]
+            flags += [float(bool(tags & bit)) for bit in TAG_BITS.values()]
+            flags += [float(bool(near & bit)) for bit, _ in MASKS]
+            flags += [float(bool(far & bit)) for bit, _ in MASKS]
+            self._known_flags[marks] = flags
+        return flags
 
     def _around(self, at: int) -> list[float]:
         blocks, sizes = self._blocks, self._sizes

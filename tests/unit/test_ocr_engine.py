@@ -20,25 +20,19 @@ from PIL import Image
 
 from gateway.wire import ocr as wire
 from tests.ocr_pages import Sheet, cells, degrade, font, invoice, png
+from tests.ocr_running import ocr_server
 
 pytestmark = pytest.mark.slow
 
 SAMPLE = Path(__file__).parent.parent / "golden" / "ocr-sample.png"
-SERVE = "from gateway.local.ocr_server import serve; serve(0, 2)"
 TIMEOUT = aiohttp.ClientTimeout(total=120)
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
     """The base URL of a server in a process of its own."""
-    process = subprocess.Popen([sys.executable, "-c", SERVE], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    word, port = process.stdout.readline().split()
-    assert word == "ready"
-    yield f"http://127.0.0.1:{port}"
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(20) == 0
-    process.stdout.close()
+    with ocr_server() as url:
+        yield url
 
 
 @pytest.fixture
