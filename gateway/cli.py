@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
 
-from gateway import __version__, call, commands, supervisor
+from gateway import __version__, call, commands, supervisor, worker
 from gateway.access.keys import KeyFile, KeyRecord, KeyWish
 from gateway.config import Access, Config, Environment, read_environment
 from gateway.config_file import ConfigError, config_text, load_config
@@ -62,6 +62,8 @@ def _add_server_commands(parsers: Parsers) -> None:
     serve = parsers.add_parser("serve", help="run the server")
     _add_state_options(serve)
     serve.set_defaults(command=_serve)
+    # Started by `serve` alone, which writes to its standard input; without a help text it is not listed.
+    parsers.add_parser("worker").set_defaults(command=_worker)
     check = parsers.add_parser("check-config", help="check a configuration file; exit 78 when it is wrong")
     check.add_argument("file", type=Path, metavar="FILE")
     check.set_defaults(command=_check_config)
@@ -174,6 +176,10 @@ def _serve(arguments: argparse.Namespace, environment: Environment) -> int:
         return _config(arguments, environment)
 
     return supervisor.serve(reload(), environment, reload)
+
+
+def _worker(arguments: argparse.Namespace, environment: Environment) -> int:
+    return worker.work()
 
 
 def _llm_server(arguments: argparse.Namespace, environment: Environment) -> int:

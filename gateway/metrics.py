@@ -1,8 +1,8 @@
 """Counters and histograms for Prometheus, on one registry made by the composition root.
 
 Labels are few and bounded: endpoint names, configured model names, status classes, tool names from our own table;
-never a key, an address, or anything a caller chose. With several workers the supervisor names the multi-process
-folder before this module is imported.
+never a key, an address, or anything a caller chose. A worker process is started with the
+name of the multi-process folder in its environment.
 """
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
