@@ -10,9 +10,10 @@ from pathlib import Path
 
 from aiohttp import web
 
-from gateway import __version__
+from gateway import __version__, logs
 from gateway.access.keys import KeyStore, write_private
-from gateway.access.limits import BadKeyLimiter, LocalLimiter
+from gateway.access.limits import BadKeyLimiter, Limiter, LocalLimiter
+from gateway.access.shared import RedisLimiter
 from gateway.config import Config, Model, Upstream
 from gateway.engines.addresses import AddressPolicy
 from gateway.engines.fetch import Fetcher, FetchLimits
@@ -24,6 +25,7 @@ from gateway.engines.parse_pool import ParsePool
 from gateway.engines.politeness import HostSlots
 from gateway.engines.robots import RobotsCache
 from gateway.engines.web_engine import EngineParts, LocalWebEngine
+from gateway.errors import EngineMissing, InvalidRequest
 from gateway.local.embedded import OCR_MODEL, TEXT_MODEL, Embedded, EmbeddedUpstream
 from gateway.metrics import Metrics
 from gateway.ports import SearchProvider, WebEngine
@@ -79,6 +81,7 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     responses = ResponsesHandler(completions, ResponseStore())
     app = application(_table(config, mcp, chat, responses, ModelsHandler(completions)), config.server.max_body_bytes)
     _hang(app, config, sanitizer)
+    app[LIMITER] = _limiter(config, closers)
     app.cleanup_ctx.append(_closing(closers))
     return app
 
@@ -95,10 +98,25 @@ def _hang(app: web.Application, config: Config, sanitizer: Sanitizer) -> None:
     app[IN_FLIGHT] = InFlight(config.server.max_in_flight, metrics.in_flight)
     app[KEYS] = KeyStore(config.state_dir / config.access.keys_file)
     app[BAD_KEYS] = BadKeyLimiter(config.access.bad_keys_per_minute)
-    app[LIMITER] = LocalLimiter(config.limits)
     app[ALLOWED_ORIGINS] = frozenset(config.server.allowed_origins)
     app[BODY_TIMEOUT_S] = config.server.body_timeout_s
     app[SANITIZER] = sanitizer
+
+
+def _limiter(config: Config, closers: list[Close]) -> Limiter:
+    """Limits of this process, or common to all gateways on one Redis. Without the extra they stay local: said once."""
+    local = LocalLimiter(config.limits)
+    if config.shared.redis_url is None:
+        return local
+    try:
+        shared = RedisLimiter(config.shared.redis_url.reveal(), config.limits, local)
+    except EngineMissing as error:
+        logs.event("engine_missing", engine="redis", install=error.message)
+        return local
+    except ValueError:
+        raise InvalidRequest("shared.redis_url must be a redis:// or rediss:// address") from None
+    closers.append(shared.close)
+    return shared
 
 
 def _table(
