@@ -10,9 +10,9 @@ from pathlib import Path
 
 from aiohttp import web
 
-from gateway import __version__, logs
+from gateway import __version__
 from gateway.access.keys import KeyStore, write_private
-from gateway.access.limits import BadKeyLimiter, Limiter, LocalLimiter
+from gateway.access.limits import BadKeyLimiter, LocalLimiter
 from gateway.access.shared import RedisLimiter
 from gateway.config import Config, Model, Upstream
 from gateway.engines.addresses import AddressPolicy
@@ -25,7 +25,6 @@ from gateway.engines.parse_pool import ParsePool
 from gateway.engines.politeness import HostSlots
 from gateway.engines.robots import RobotsCache
 from gateway.engines.web_engine import EngineParts, LocalWebEngine
-from gateway.errors import EngineMissing, InvalidRequest
 from gateway.local.embedded import OCR_MODEL, TEXT_MODEL, Embedded, EmbeddedUpstream
 from gateway.metrics import Metrics
 from gateway.ports import SearchProvider, WebEngine
@@ -80,8 +79,7 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     chat = ChatHandler(completions, OcrService(completions, ImageLoader(fetcher)))
     responses = ResponsesHandler(completions, ResponseStore())
     app = application(_table(config, mcp, chat, responses, ModelsHandler(completions)), config.server.max_body_bytes)
-    _hang(app, config, sanitizer)
-    app[LIMITER] = _limiter(config, closers)
+    _hang(app, config, sanitizer, closers)
     app.cleanup_ctx.append(_closing(closers))
     return app
 
@@ -91,32 +89,20 @@ def build_ops_app(app: web.Application, waiting: Callable[[], list[str]], metric
     return OpsPages(app[METRICS].registry, app[IN_FLIGHT], waiting, metrics_folder).app()
 
 
-def _hang(app: web.Application, config: Config, sanitizer: Sanitizer) -> None:
+def _hang(app: web.Application, config: Config, sanitizer: Sanitizer, closers: list[Close]) -> None:
     """What the middlewares need."""
     metrics = Metrics()
     app[METRICS] = metrics
     app[IN_FLIGHT] = InFlight(config.server.max_in_flight, metrics.in_flight)
     app[KEYS] = KeyStore(config.state_dir / config.access.keys_file)
     app[BAD_KEYS] = BadKeyLimiter(config.access.bad_keys_per_minute)
+    app[LIMITER] = local = LocalLimiter(config.limits)
+    if config.shared.redis_url is not None:
+        app[LIMITER] = shared = RedisLimiter(config.shared.redis_url.reveal(), config.limits, local)
+        closers.append(shared.close)
     app[ALLOWED_ORIGINS] = frozenset(config.server.allowed_origins)
     app[BODY_TIMEOUT_S] = config.server.body_timeout_s
     app[SANITIZER] = sanitizer
-
-
-def _limiter(config: Config, closers: list[Close]) -> Limiter:
-    """Limits of this process, or common to all gateways on one Redis. Without the extra they stay local: said once."""
-    local = LocalLimiter(config.limits)
-    if config.shared.redis_url is None:
-        return local
-    try:
-        shared = RedisLimiter(config.shared.redis_url.reveal(), config.limits, local)
-    except EngineMissing as error:
-        logs.event("engine_missing", engine="redis", install=error.message)
-        return local
-    except ValueError:
-        raise InvalidRequest("shared.redis_url must be a redis:// or rediss:// address") from None
-    closers.append(shared.close)
-    return shared
 
 
 def _table(
