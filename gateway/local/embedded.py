@@ -80,7 +80,7 @@ class EmbeddedServers:
 
     def _llm(self, config: Config) -> EmbeddedUpstream:
         settings = config.local_llm
-        if not llm_server.is_installed() and not settings.model:
+        if not llm_server.is_installed(own_model=bool(settings.model)):
             return _missing("llm")
         model = config.state_dir / settings.model if settings.model else llm_server.packaged_model()
         try:
