@@ -25,7 +25,7 @@ _DATE = re.compile(
     rb"(?:19|20)\d\d[-./]\d\d?[-./]\d\d?|\d\d?[-./]\d\d?[-./](?:19|20)\d\d|(?:19|20)\d\d ?[-/] ?(?:19|20)?\d\d\Z"
 )
 _REACH = 48
-_MOST_LOOKED_UP = 300
+_MOST_LOOKED_UP = 200
 
 
 class Phones:
