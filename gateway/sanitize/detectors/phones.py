@@ -44,10 +44,11 @@ class Phones:
 
     def find(self, run: Run) -> Finding | None:
         start, end, lower = run.start, run.end, self._lower
-        if lower[start - 1 : start] == b"+" and run.after.isalnum() and len(run.groups) > 1:
+        glued_on = run.after.isalnum() and not _EXTENSION.match(lower, end)
+        if glued_on and run.before == b"+" and len(run.groups) > 1:
             run = Run(run.text, start, run.groups[-2][1])  # the last digits belong to a word
-            end = run.end
-        glued = run.before.isalnum() or (run.after.isalnum() and not _EXTENSION.match(lower, end))
+            end, glued_on = run.end, False
+        glued = run.before.isalnum() or glued_on
         if glued and not (self._strong.after(end, 12) and _AFTER.match(lower, end)):
             return None
         if run.before == b"(":
