@@ -18,7 +18,7 @@ async def test_two_hundred_streams_run_together_and_a_neighbour_is_answered(
     start_gateway: StartGateway, upstream: Upstream
 ) -> None:
     """The upstream holds all streams half-way until every one has begun."""
-    server = await start_gateway(toml(upstream, idle_timeout_s=20, first_byte_timeout_s=20))
+    server = await start_gateway(toml(upstream, idle_timeout_s=20, first_byte_timeout_s=20, connect_timeout_s=10))
     begun, go_on = 0, asyncio.Event()
     texts = [f"w{n} " for n in range(12)]
 
