@@ -22,7 +22,10 @@ class SearchProvider(Protocol):
         ...
 
     async def search(self, request: SearchRequest, call: WebCall) -> Json:
-        """`{"results": [{title, url, content, score, …}], "images": [...]}`, best first. Raises UpstreamError."""
+        """`{"results": [{title, url, content, score, …}], "images": [...]}`, best first. Raises UpstreamError.
+
+        `"ignored": [names]` tells parameters it could not honour this time though it has the capability.
+        """
         ...
 
     async def probe(self) -> str | None:

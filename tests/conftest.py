@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from gateway.local.embedded import Embedded
+from tests.asking import toml
 from tests.running import Running, StartGateway, running_gateway
+from tests.upstream import Upstream, scripted_upstream
 
 
 @pytest.fixture
@@ -24,3 +26,14 @@ async def start_gateway(tmp_path: Path) -> AsyncIterator[StartGateway]:
             return await stack.enter_async_context(running_gateway(state_dir, toml, embedded, **variables))
 
         yield start
+
+
+@pytest.fixture
+async def upstream() -> AsyncIterator[Upstream]:
+    async with scripted_upstream() as made:
+        yield made
+
+
+@pytest.fixture
+async def server(start_gateway: StartGateway, upstream: Upstream) -> Running:
+    return await start_gateway(toml(upstream))

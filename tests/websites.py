@@ -97,11 +97,8 @@ async def engine(
     fetcher = Fetcher(AddressPolicy(allow), config.user_agent, limits)
     pool = ParsePool(1, job_limit_s=10)
     index = PageIndex(state / "index.db")
-    parts = EngineParts(
-        PageLoader(fetcher, pool, HostSlots(config.per_host_concurrency)),
-        RobotsCache(fetcher, config.user_agent),
-        index,
-    )
+    loader = PageLoader(fetcher, pool, HostSlots(config.per_host_concurrency))
+    parts = EngineParts(loader, RobotsCache(fetcher, config.user_agent), index)
     local = LocalWebEngine(parts, config)
     search = LocalSearch(index)
     service = WebSearchService(

@@ -32,6 +32,7 @@ class CrawlOutcome:
     failures: list[tuple[str, str]] = field(default_factory=list)
     found: list[Visit] = field(default_factory=list)
     reasons: Counter[str] = field(default_factory=Counter)
+    pages_read: int = 0
     timed_out: bool = False
     limited: bool = False
 
@@ -143,6 +144,7 @@ class Crawler:
         if self._is_repeat(visit, page):
             self.outcome.reasons["duplicate"] += 1
             return
+        self.outcome.pages_read += 1
         links = [link for link in page.data.pop("links", []) if link[0] != visit.url]
         taken = self._frontier.offer(visit, links)
         wanted = visit.depth > 0 or self._scope.selects(page.url)

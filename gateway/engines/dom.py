@@ -13,10 +13,10 @@ from gateway.errors import EngineMissing
 MISSING = "the web engine is not installed; the operator must install the extra 'web' (pip install 'gateway[web]')"
 
 _DROPPED = (
-    "script", "style", "noscript", "template", "svg", "nav", "dialog", "iframe", "object", "embed", "canvas", "audio",
-    "video", "map", "button", "select", "textarea", "input", "datalist", "link", "meta", "head", "math-field",
+    "script", "style", "noscript", "template", "svg", "iframe", "object", "embed", "canvas", "audio", "video", "map",
+    "select", "textarea", "input", "datalist", "link", "meta", "head",
 )  # fmt: skip
-_DROPPED_ROLES = frozenset(
+FURNITURE_ROLES = frozenset(
     {"navigation", "banner", "contentinfo", "complementary", "search", "dialog", "alertdialog", "menu", "menubar",
      "toolbar", "tooltip", "alert", "status"}
 )  # fmt: skip
@@ -77,9 +77,27 @@ class Region:
     semantic: bool
 
 
-def drop_furniture(root: Any) -> None:
-    """Removes what is never content: scripts, controls, navigation, hidden parts."""
+def drop_code(root: Any) -> None:
+    """Removes what holds no text for readers. The text for browsers without scripts stays where it is the page."""
+    body = root.find("body")
+    fallback = [] if body is None else list(body.iter("noscript"))
     for element in list(root.iter(*_DROPPED)):
+        if element.tag != "noscript":
+            remove(element)
+    total = 0 if body is None else text_size(body)
+    for element in fallback:
+        size = text_size(element)
+        if size > 400 and size > 0.5 * total:
+            element.tag = "div"
+        else:
+            remove(element)
+    for element in list(root.xpath("//a[contains(@class,'headerlink') or contains(@class,'anchorjs')]")):
+        remove(element)
+
+
+def drop_furniture(root: Any) -> None:
+    """Removes what the page itself marks as no content: navigation, controls, hidden parts."""
+    for element in list(root.iter("nav", "dialog", "button")):
         remove(element)
     for element in list(root.xpath("//*[@hidden or @aria-hidden='true' or @role or @style]")):
         if _is_furniture(element):
@@ -87,8 +105,6 @@ def drop_furniture(root: Any) -> None:
     for element in list(root.iter("header", "footer", "aside")):
         if _is_page_furniture(element):
             remove(element)
-    for element in list(root.xpath("//a[contains(@class,'headerlink') or contains(@class,'anchorjs')]")):
-        remove(element)
     for element in list(root.iter("form")):
         if text_size(element) < 400:
             remove(element)
@@ -101,7 +117,7 @@ def _is_furniture(element: Any) -> bool:
         return True
     if element.get("aria-hidden") == "true":
         return True
-    if (element.get("role") or "").strip().lower() in _DROPPED_ROLES:
+    if (element.get("role") or "").strip().lower() in FURNITURE_ROLES:
         return True
     style = (element.get("style") or "").replace(" ", "").lower()
     return "display:none" in style or "visibility:hidden" in style

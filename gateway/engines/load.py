@@ -54,7 +54,7 @@ class PageLoader:
     """One for the whole gateway, so that politeness counts all callers together."""
 
     def __init__(self, fetcher: Fetcher, pool: ParsePool, slots: HostSlots) -> None:
-        self._fetcher = fetcher
+        self.fetcher = fetcher
         self._pool = pool
         self._slots = slots
 
@@ -82,11 +82,11 @@ class PageLoader:
     async def _fetch_politely(self, url: str, delay_s: float) -> Fetched:
         host = urlsplit(url).netloc.lower()
         async with self._slots.hold(host, delay_s):
-            fetched = await self._fetcher.fetch(url)
+            fetched = await self.fetcher.fetch(url)
             wait_s = retry_after_s(fetched)
             if fetched.status in (429, 503) and wait_s is not None and wait_s <= MAX_RETRY_AFTER_S:
                 await asyncio.sleep(wait_s)
-                fetched = await self._fetcher.fetch(url)
+                fetched = await self.fetcher.fetch(url)
         return fetched
 
 

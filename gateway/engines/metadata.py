@@ -21,6 +21,9 @@ _DATE_META = (
     "publishdate", "pubdate", "article:modified_time",
 )  # fmt: skip
 _JSON_LD_DATE = re.compile(r'"datePublished"\s*:\s*"(\d{4}-\d{2}-\d{2})')
+_JSON_LD_TYPE = re.compile(r'"@type"\s*:\s*\[?\s*"([A-Za-z]{1,40})"')
+_JSON_LD_TEXT = re.compile(r'"(?:description|articleBody|text|reviewBody|headline|name)"\s*:\s*"((?:[^"\\]|\\.){20,})"')
+_ESCAPES = re.compile(r"\\[nrt\"/]|<[^>]{1,200}>|&\w{2,6};")
 _BINARY = re.compile(
     r"\.(?:7z|aac|apk|avi|avif|bin|bmp|bz2|css|deb|dll|dmg|docx?|epub|exe|flac|gif|gz|ico|iso|jar|jpe?g|js|m4[av]|"
     r"mkv|mov|mp[34]|mpe?g|msi|og[agv]|otf|png|pptx?|rar|rpm|svg|tar|tgz|tiff?|ttf|wasm|wav|web[mp]|whl|wmv|woff2?|"
@@ -31,7 +34,9 @@ _BINARY = re.compile(
 
 @dataclass(slots=True)
 class Head:
-    """Everything of a page but its content. `base` is what its relative links stand against."""
+    """Everything of a page but its content. `base` is what its relative links stand against; `kinds` are the
+    schema.org types it names; `semantic` is set once a marked main region was found; `described` is the text
+    of its JSON-LD."""
 
     base: str
     title: str = ""
@@ -45,6 +50,9 @@ class Head:
     favicon: str | None = None
     image: str | None = None
     meta: dict[str, str] = field(default_factory=dict)
+    kinds: frozenset[str] = frozenset()
+    semantic: bool = False
+    described: str = ""
 
 
 def read_head(root: Any, url: str) -> Head:
@@ -64,6 +72,8 @@ def read_head(root: Any, url: str) -> Head:
     head.noindex = any("noindex" in head.meta.get(name, "").lower() for name in ("robots", "googlebot"))
     head.image = join(head.base, head.meta.get("og:image", "")) if head.meta.get("og:image") else None
     head.published = _published(root, head)
+    head.kinds = _kinds(root)
+    head.described = _described(root)
     _read_links(root, head, url)
     return head
 
@@ -121,6 +131,27 @@ def _published(root: Any, head: Head) -> str | None:
         if match:
             return match[0]
     return None
+
+
+def _kinds(root: Any) -> frozenset[str]:
+    """Types in JSON-LD and microdata."""
+    found: set[str] = set()
+    for script in root.iter("script"):
+        if "ld+json" in (script.get("type") or ""):
+            found.update(_JSON_LD_TYPE.findall(script.text or ""))
+    for element in root.xpath("//*[@itemtype]"):
+        found.add(element.get("itemtype").rstrip("/").rpartition("/")[2])
+    return frozenset(found)
+
+
+def _described(root: Any) -> str:
+    """Descriptions and bodies that JSON-LD holds, joined."""
+    found: list[str] = []
+    for script in root.iter("script"):
+        if "ld+json" in (script.get("type") or ""):
+            found += _JSON_LD_TEXT.findall(script.text or "")
+    text = " ".join(found)[:200_000]
+    return _ESCAPES.sub(" ", text)
 
 
 def _read_links(root: Any, head: Head, url: str) -> None:

@@ -13,10 +13,12 @@ from gateway.engines import chunks
 from gateway.engines.crawl import Crawler, CrawlOutcome, CrawlPlan
 from gateway.engines.extract import ExtractOptions
 from gateway.engines.failures import FetchFailed, SkippedUrl
+from gateway.engines.frontier import Scope
 from gateway.engines.index import IndexedPage, PageIndex
 from gateway.engines.index_schema import SHARED
 from gateway.engines.load import Page, PageLoader, empty_reason
-from gateway.engines.robots import RobotsCache
+from gateway.engines.robots import ALLOW_ALL, RobotsCache
+from gateway.engines.sitemap import listed_urls
 from gateway.engines.urls import canonical, from_caller, parse_url
 from gateway.engines.words import INSTRUCTION_WORDS, terms
 from gateway.errors import InvalidRequest
@@ -24,6 +26,7 @@ from gateway.model import CrawlRequest, ExtractRequest, Json, Progress, WebCall
 
 PATIENT_BUDGET_S = 120.0
 RELEVANCE_FLOOR = 0.15
+SITEMAP_BUDGET_S = 15.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,7 @@ class LocalWebEngine:
     """Stateless but for its parts."""
 
     def __init__(self, parts: EngineParts, settings: Web) -> None:
+        self._fetcher = parts.loader.fetcher
         self._loader = parts.loader
         self._robots = parts.robots
         self._index = parts.index
@@ -117,11 +121,31 @@ class LocalWebEngine:
         started = time.monotonic()
         outcome = await self._explore(request, call, map_only=True)
         urls = list(dict.fromkeys(visit.url for visit in outcome.found))[: request.limit]
+        if len(urls) < request.limit and outcome.pages_read:
+            urls = await self._with_sitemap(urls, request)
         data: Json = {"base_url": request.url, "results": urls}
         note = explain(outcome, request, bool(urls))
         if note:
             data["note"] = note
         return {**data, "response_time": round(time.monotonic() - started, 3)}
+
+    async def _with_sitemap(self, urls: list[str], request: CrawlRequest) -> list[str]:
+        """Fills a map up with what the site's own list has."""
+        root = canonical(from_caller(request.url)) or request.url
+        robots = await self._robots.of(root) if self._settings.respect_robots else ALLOW_ALL
+        scope = Scope(request, root)
+        known = dict.fromkeys(urls)
+        try:
+            async with asyncio.timeout(SITEMAP_BUDGET_S):
+                listed = await listed_urls(self._fetcher, root, robots)
+        except TimeoutError:
+            return urls
+        for url in listed:
+            if len(known) >= request.limit:
+                break
+            if scope.selects(url) and robots.allows(url):
+                known.setdefault(url)
+        return list(known)
 
     async def _explore(self, request: CrawlRequest, call: WebCall, *, map_only: bool) -> CrawlOutcome:
         try:

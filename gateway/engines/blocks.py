@@ -1,0 +1,145 @@
+"""Cuts a page into its smallest blocks of text: the text that stands directly in one block-level element.
+
+Runs in the parsing processes. Notes for each block what kinds of elements it stands in, by tag, class and role.
+"""
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from gateway.engines.dom import FURNITURE_ROLES
+from gateway.engines.markdown import BLOCKS
+
+CATEGORIES = (
+    ("nav", r"nav|menu|crumb|pagin|pager|toc\b|tabs"), ("foot", r"foot|bottom|copyright|legal|colophon"),
+    ("head", r"header|masthead|banner|topbar|hero"), ("side", r"side|aside|rail\b|widget|secondary"),
+    ("share", r"share|social|follow|like|bookmark"),
+    ("related", r"relat|recommend|similar|also|upsell|cross|trend|popular|latest|recent|prev|next|suggest"),
+    ("comment", r"comment|discuss|respond|reply|replies"), ("review", r"review|rating|star|testimonial|vote"),
+    ("form", r"form|search|login|signup|subscri|newsletter|input|filter|sort|facet|select|option"),
+    ("advert", r"\bad\b|\bads|advert|promo|sponsor|cta|offer|upgrade"),
+    ("modal", r"modal|popup|dialog|overlay|cookie|consent|gdpr|tooltip|dropdown|drawer|toast|lightbox|alert|notice"),
+    ("meta", r"meta|byline|author|date|time|tag|categor|label|badge|user|avatar|profile|signature"),
+    ("gallery", r"galler|carousel|slide|slick|swiper|thumb|image|media|video|player|caption"),
+    ("shop", r"cart|price|buy|shipping|delivery|quantity|swatch|variant|wishlist|stock|purchase"),
+    ("content", r"content|article|body|text|entry|post|story|main|prose|markdown|rich|rte|wysiwyg|copy"),
+    ("detail", r"desc|detail|spec|feature|overview|about|info|summary|benefit"),
+    ("message", r"message|thread|topic|question|answer|bbp|forum"),
+    ("list", r"list|grid|item|card|result|product|tile|row|collection"),
+    ("hidden", r"hidden|sr-only|visually|screen-reader|offscreen|collapsed|noscript|mobile|desktop"),
+    ("faq", r"faq|accordion|toggle|expand"), ("title", r"title|headline|heading"),
+)  # fmt: skip
+MASKS = tuple((1 << at, re.compile(pattern)) for at, (_, pattern) in enumerate(CATEGORIES))
+TAGS = (
+    "main", "article", "nav", "header", "footer", "aside", "form", "table", "ul", "ol", "figure", "section", "button",
+    "blockquote", "details", "dl", "label", "tr",
+)  # fmt: skip
+TAG_BITS = {tag: 1 << at for at, tag in enumerate(TAGS)}
+HIDDEN = 1 << len(TAGS)
+ROLE = HIDDEN << 1
+_HIDING = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+WORD = re.compile(r"\w+")
+
+
+@dataclass(slots=True)
+class Block:
+    """One block while it is measured. `near` and `far` are category bits of the element itself and its ancestors."""
+
+    element: Any
+    depth: int
+    tags: int
+    near: int
+    far: int
+    pieces: list[str] = field(default_factory=list)
+    link_pieces: list[str] = field(default_factory=list)
+    text: str = ""
+    words: list[str] = field(default_factory=list)
+    link_words: int = 0
+
+
+@dataclass(slots=True)
+class _Context:
+    """What an element hands down to what stands in it."""
+
+    block: Block
+    in_link: bool
+
+
+class _Collector:
+    """Walks the tree once, without recursion, and hands every text to its block."""
+
+    def __init__(self) -> None:
+        self.blocks: list[Block] = []
+        self._masks: dict[str, int] = {}
+
+    def collect(self, root: Any) -> list[Block]:
+        top = Block(root, 0, 0, 0, 0)
+        self.blocks.append(top)
+        stack: list[tuple[Any, _Context]] = [(root, _Context(top, False))]
+        while stack:
+            element, around = stack.pop()
+            context = self._enter(element, around)
+            if element.text:
+                self._put(context, element.text)
+            for child in reversed(element):
+                if child.tail:
+                    stack.append((child.tail, context))
+                if isinstance(child.tag, str):
+                    stack.append((child, context))
+            while stack and isinstance(stack[-1][0], str):
+                text, outer = stack.pop()
+                self._put(outer, text)
+        return [block for block in self.blocks if self._finished(block)]
+
+    def _put(self, context: _Context, text: str) -> None:
+        context.block.pieces.append(text)
+        if context.in_link:
+            context.block.link_pieces.append(text)
+
+    def _enter(self, element: Any, around: _Context) -> _Context:
+        tag = element.tag
+        outer = around.block
+        if tag in BLOCKS and element is not outer.element:
+            mask = self._mask(element)
+            tags = outer.tags | TAG_BITS.get(tag, 0) | _marks(element)
+            block = Block(element, outer.depth + 1, tags, mask | self._mask(element.getparent()), outer.far | mask)
+            self.blocks.append(block)
+            return _Context(block, around.in_link or tag == "a")
+        if tag in ("a", "button"):
+            return _Context(outer, True)
+        return around
+
+    def _mask(self, element: Any) -> int:
+        if element is None or element.tag in ("body", "html"):
+            return 0
+        key = f"{element.get('class') or ''} {element.get('id') or ''}".lower()
+        mask = self._masks.get(key)
+        if mask is None:
+            mask = sum([bit for bit, pattern in MASKS if pattern.search(key)]) if len(key) > 1 else 0
+            self._masks[key] = mask
+        return mask
+
+    def _finished(self, block: Block) -> bool:
+        block.text = " ".join("".join(block.pieces).split())
+        block.words = WORD.findall(block.text)
+        block.link_words = len(WORD.findall(" ".join(block.link_pieces)))
+        return bool(block.words)
+
+
+def collect(root: Any) -> list[Block]:
+    """The blocks with text, in document order."""
+    return _Collector().collect(root)
+
+
+def _marks(element: Any) -> int:
+    """Bits for elements that are hidden, or whose role is not that of content."""
+    attributes = element.attrib
+    marks = 0
+    if "hidden" in attributes or attributes.get("aria-hidden") == "true":
+        marks |= HIDDEN
+    style = attributes.get("style")
+    if style and _HIDING.search(style):
+        marks |= HIDDEN
+    if attributes.get("role", "").lower() in FURNITURE_ROLES:
+        marks |= ROLE
+    return marks

@@ -1,0 +1,147 @@
+"""Brave Search. Wire format: its API documentation (web, news and image search), read 2026-11-21.
+
+No scores are given, so rank makes them. Domains go into the query as operators; the service filters again. Implements
+ports.SearchProvider.
+"""
+
+import re
+from datetime import UTC, datetime
+from html import unescape
+from typing import Any
+
+from gateway.errors import GatewayError
+from gateway.model import Json, SearchRequest, WebCall
+from gateway.providers.search_http import Exchange, ProviderSite, SearchHttp
+
+BASE_URL = "https://api.search.brave.com"
+CAPABILITIES = frozenset(
+    {
+        "max_results", "topic", "time_range", "start_date", "end_date", "country", "include_images",
+        "include_image_descriptions", "include_favicon",
+    }
+)  # fmt: skip
+MAX_QUERY_CHARS = 400
+MAX_QUERY_WORDS = 50
+_RANGES = {"day": "pd", "week": "pw", "month": "pm", "year": "py"}
+_COUNTRIES = {
+    "argentina": "AR", "australia": "AU", "austria": "AT", "belgium": "BE", "brazil": "BR", "canada": "CA",
+    "chile": "CL", "china": "CN", "denmark": "DK", "finland": "FI", "france": "FR", "germany": "DE", "greece": "GR",
+    "hong kong": "HK", "india": "IN", "indonesia": "ID", "italy": "IT", "japan": "JP", "malaysia": "MY",
+    "mexico": "MX", "netherlands": "NL", "new zealand": "NZ", "norway": "NO", "philippines": "PH", "poland": "PL",
+    "portugal": "PT", "russia": "RU", "saudi arabia": "SA", "south africa": "ZA", "south korea": "KR", "spain": "ES",
+    "sweden": "SE", "switzerland": "CH", "taiwan": "TW", "turkey": "TR", "united kingdom": "GB",
+    "united states": "US",
+}  # fmt: skip
+_TAGS = re.compile(r"<[^>]{1,100}>")
+_HINTS = {
+    401: "it does not know the gateway's key; the operator must set search.api_key",
+    402: "the plan has no requests left; the operator must change it",
+    403: "the plan does not allow this; the operator must check it",
+    422: "it does not know the gateway's key or a parameter; the operator should check search.api_key",
+}
+
+
+class Brave:
+    """`key` is the subscription token."""
+
+    name = "brave"
+    capabilities = CAPABILITIES
+
+    def __init__(self, key: str, base_url: str = "", timeout_s: float = 15.0) -> None:
+        headers = {"Accept": "application/json"} | ({"X-Subscription-Token": key} if key else {})
+        self._http = SearchHttp(ProviderSite(self.name, base_url or BASE_URL, headers, timeout_s, _HINTS))
+
+    async def close(self) -> None:
+        await self._http.close()
+
+    async def search(self, request: SearchRequest, call: WebCall) -> Json:
+        """See ports.SearchProvider."""
+        news = request.topic == "news"
+        path = "/res/v1/news/search" if news else "/res/v1/web/search"
+        answer = await self._http.ask(Exchange(path, params=_params(request)))
+        found = answer.get("results") if news else (answer.get("web") or {}).get("results")
+        raw = [item for item in found or [] if isinstance(item, dict) and item.get("url")]
+        results = [_result(rank, item, request) for rank, item in enumerate(raw, 1)]
+        images = await self._images(request) if request.include_images else []
+        made: Json = {"results": results, "images": images}
+        if request.country and country_code(request.country) is None:
+            made["ignored"] = ["country"]
+        return made
+
+    async def _images(self, request: SearchRequest) -> list[Any]:
+        params = {"q": _query(request), "count": str(request.max_results), "safesearch": "strict"}
+        answer = await self._http.ask(Exchange("/res/v1/images/search", params=params))
+        images = []
+        for item in answer.get("results") or []:
+            url = (item.get("properties") or {}).get("url") if isinstance(item, dict) else None
+            if url:
+                described = {"url": str(url), "description": _plain(item.get("title"))}
+                images.append(described if request.include_image_descriptions else str(url))
+        return images
+
+    async def probe(self) -> str | None:
+        """Asks for one result, which costs one request."""
+        try:
+            await self._http.ask(Exchange("/res/v1/web/search", params={"q": "test", "count": "1"}, timeout_s=5))
+        except GatewayError as error:
+            return error.message
+        return None
+
+
+def country_code(name: str) -> str | None:
+    """Brave's two letters for a country it can favour."""
+    return _COUNTRIES.get(name)
+
+
+def _query(request: SearchRequest) -> str:
+    """Within Brave's bounds; domains are appended as far as there is room."""
+    query = request.query
+    if request.exact_match and '"' not in query:
+        query = f'"{query}"'
+    operators = [" OR ".join(f"site:{name}" for name in request.include_domains)] if request.include_domains else []
+    operators += [f"-site:{name}" for name in request.exclude_domains]
+    query = " ".join(query[:MAX_QUERY_CHARS].split()[:MAX_QUERY_WORDS])
+    for operator in operators:
+        longer = f"{query} {operator}"
+        if len(longer) <= MAX_QUERY_CHARS and len(longer.split()) <= MAX_QUERY_WORDS:
+            query = longer
+    return query
+
+
+def _params(request: SearchRequest) -> dict[str, str]:
+    params = {"q": _query(request), "count": "20" if _will_filter(request) else str(request.max_results)}
+    if request.topic != "news":
+        params["result_filter"] = "web"
+    code = country_code(request.country) if request.country else None
+    if code:
+        params["country"] = code
+    if request.start_date or request.end_date:
+        start = request.start_date.isoformat() if request.start_date else "1990-01-01"
+        end = (request.end_date or datetime.now(UTC).date()).isoformat()
+        params["freshness"] = f"{start}to{end}"
+    elif request.time_range:
+        params["freshness"] = _RANGES[request.time_range]
+    return params
+
+
+def _will_filter(request: SearchRequest) -> bool:
+    return bool(request.include_domains or request.exclude_domains or request.exact_match)
+
+
+def _result(rank: int, item: Json, request: SearchRequest) -> Json:
+    snippets = [item.get("description"), *(item.get("extra_snippets") or [])][:4]
+    result: Json = {
+        "title": _plain(item.get("title")) or str(item["url"]),
+        "url": str(item["url"]),
+        "content": " [...] ".join(text for text in map(_plain, snippets) if text),
+        "score": round(1 / rank, 4),
+    }
+    if item.get("page_age"):
+        result["published_date"] = str(item["page_age"])
+    if request.include_favicon:
+        result["favicon"] = (item.get("meta_url") or {}).get("favicon")
+    return result
+
+
+def _plain(text: Any) -> str:
+    return unescape(_TAGS.sub("", text)).strip() if isinstance(text, str) else ""

@@ -1,0 +1,170 @@
+"""Tavily, SearXNG and Brave against servers that answer as theirs do, and the service's chain over them."""
+
+import asyncio
+from datetime import date
+from typing import Any
+
+import orjson
+import pytest
+from aiohttp import web
+
+from gateway.errors import UpstreamError, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
+from gateway.model import ExtractRequest, Json, SearchRequest, WebCall
+from gateway.providers.brave import Brave
+from gateway.providers.searxng import Searxng
+from gateway.providers.tavily import Tavily
+from tests.websites import Site, serving
+
+CALL = WebCall("key1", "req_1")
+KEY = "-".join(["fake", "key", "for", "tests"])
+
+
+class Upstream(Site):
+    """Remembers requests; answers JSON, or a status for a while."""
+
+    def __init__(self, answer: Json) -> None:
+        super().__init__()
+        self.answer = answer
+        self.requests: list[tuple[str, dict[str, str], Any, dict[str, str]]] = []
+        self.failures: list[tuple[int, dict[str, str], Json]] = []
+        self.hold: asyncio.Event | None = None
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
+        body = orjson.loads(await request.read() or b"null")
+        self.requests.append((request.path, dict(request.query), body, dict(request.headers)))
+        if self.hold is not None:
+            await self.hold.wait()
+        if self.failures:
+            status, headers, said = self.failures.pop(0)
+            return web.json_response(said, status=status, headers=headers)
+        return web.json_response(self.answer)
+
+
+def found(*urls: str, **more: Any) -> Json:
+    return {
+        "results": [{"title": f"T {url}", "url": url, "content": "some words", "score": 0.5, **more} for url in urls]
+    }
+
+
+async def test_tavily_gets_the_arguments_it_knows_and_the_key_as_bearer() -> None:
+    async with serving(Upstream(found("https://a.test/") | {"images": ["https://a.test/i.png"]})) as site:
+        assert isinstance(site, Upstream)
+        tavily = Tavily(KEY, site.url)
+        request = SearchRequest(
+            "q", max_results=3, start_date=date(2026, 1, 2), time_range="day", include_raw_content=True,
+            country="france", include_images=True, exact_match=True, exclude_domains=("b.test",),
+        )  # fmt: skip
+        data = await tavily.search(request, CALL)
+        await tavily.close()
+    path, _, body, headers = site.requests[0]
+    assert path == "/search" and headers["Authorization"] == f"Bearer {KEY}"
+    assert body["start_date"] == "2026-01-02" and "time_range" not in body and body["country"] == "france"
+    assert body["include_raw_content"] == "markdown" and body["exact_match"] is True and body["query"] == '"q"'
+    assert data["results"][0]["url"] == "https://a.test/" and data["images"] == ["https://a.test/i.png"]
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "says"),
+    [
+        (401, UpstreamError, "search.api_key"),
+        (432, UpstreamError, "no credit left"),
+        (433, UpstreamError, "pay-as-you-go"),
+        (400, UpstreamRefused, "Max 400 characters"),
+        (500, UpstreamUnavailable, "in trouble"),
+        (418, UpstreamError, "search.base_url"),
+    ],
+)
+async def test_a_providers_error_says_what_the_operator_must_do(status: int, kind: type, says: str) -> None:
+    async with serving(Upstream({})) as site:
+        assert isinstance(site, Upstream)
+        site.failures = [(status, {"Retry-After": "0"}, {"detail": {"error": f"Max 400 characters {KEY}"}})] * 2
+        tavily = Tavily(KEY, site.url)
+        with pytest.raises(kind) as caught:
+            await tavily.search(SearchRequest("q"), CALL)
+        await tavily.close()
+    assert says in str(caught.value) and KEY not in str(caught.value)
+
+
+async def test_busy_is_tried_once_more_after_the_time_asked_and_a_long_wait_is_passed_on() -> None:
+    async with serving(Upstream(found("https://a.test/"))) as site:
+        assert isinstance(site, Upstream)
+        tavily = Tavily(KEY, site.url)
+        site.failures = [(429, {"Retry-After": "0"}, {})]
+        assert (await tavily.search(SearchRequest("q"), CALL))["results"]
+        site.failures = [(429, {"Retry-After": "60"}, {})]
+        with pytest.raises(UpstreamUnavailable) as caught:
+            await tavily.search(SearchRequest("q"), CALL)
+        await tavily.close()
+    assert caught.value.retry_after_s == 60 and len(site.requests) == 3
+
+
+async def test_a_silent_or_absent_provider_is_named() -> None:
+    async with serving(Upstream({})) as site:
+        assert isinstance(site, Upstream)
+        site.hold = asyncio.Event()
+        slow = Tavily(KEY, site.url, timeout_s=0.2)
+        with pytest.raises(UpstreamTimeout, match="tavily"):
+            await slow.search(SearchRequest("q"), CALL)
+        site.hold.set()
+        await slow.close()
+    absent = Tavily(KEY, site.url)
+    with pytest.raises(UpstreamUnavailable, match=r"search\.base_url"):
+        await absent.search(SearchRequest("q"), CALL)
+    assert "cannot be reached" in str(await absent.probe())
+    await absent.close()
+
+
+async def test_tavily_extract_crawl_and_map_give_the_tools_shapes() -> None:
+    answer = {
+        "results": [{"url": "https://a.test/", "raw_content": "# A", "images": ["https://a.test/i"]}],
+        "failed_results": [{"url": "https://b.test/", "error": "gone"}],
+    }
+    async with serving(Upstream(answer)) as site:
+        assert isinstance(site, Upstream)
+        tavily = Tavily(KEY, site.url)
+        data = await tavily.extract(ExtractRequest(("https://a.test/",), include_images=True, query="x"), CALL)
+        await tavily.close()
+    assert data["results"][0]["images"] == ["https://a.test/i"]
+    assert data["failed_results"] == answer["failed_results"] and site.requests[0][2]["query"] == "x"
+
+
+async def test_searxng_scales_scores_pages_on_and_hints_at_its_settings() -> None:
+    raw = {
+        "results": [
+            {"title": "A", "url": "https://a.test/", "content": "c", "score": 4.0, "publishedDate": "2026-01-01"}
+        ]
+    }
+    async with serving(Upstream(raw)) as site:
+        assert isinstance(site, Upstream)
+        searx = Searxng(site.url)
+        data = await searx.search(SearchRequest("q", include_domains=("a.test",), topic="news"), CALL)
+        site.failures = [(403, {}, {})]
+        with pytest.raises(UpstreamError, match=r"search\.formats"):
+            await searx.search(SearchRequest("q"), CALL)
+        await searx.close()
+    assert data["results"] == [
+        {"title": "A", "url": "https://a.test/", "content": "c", "score": 1.0, "published_date": "2026-01-01"}
+    ]
+    assert site.requests[0][1]["q"] == "q (site:a.test)" and site.requests[0][1]["categories"] == "news"
+    assert [request[1]["pageno"] for request in site.requests[:3]] == ["1", "2", "3"]
+
+
+async def test_brave_takes_codes_ranges_and_operators_within_its_bounds() -> None:
+    raw = {"web": {"results": [{"title": "<strong>A</strong> &amp; b", "url": "https://a.test/", "description": "x"}]}}
+    async with serving(Upstream(raw)) as site:
+        assert isinstance(site, Upstream)
+        brave = Brave(KEY, site.url)
+        domains = tuple(f"domain{number}.test" for number in range(60))
+        data = await brave.search(
+            SearchRequest(
+                "q", country="germany", start_date=date(2026, 1, 1), end_date=date(2026, 2, 1), exclude_domains=domains
+            ),
+            CALL,
+        )
+        unknown = await brave.search(SearchRequest("q", country="tuvalu"), CALL)
+        await brave.close()
+    _, params, _, headers = site.requests[0]
+    assert headers["X-Subscription-Token"] == KEY and params["country"] == "DE"
+    assert params["freshness"] == "2026-01-01to2026-02-01"
+    assert len(params["q"]) <= 400 and len(params["q"].split()) <= 50
+    assert data["results"][0]["title"] == "A & b" and unknown["ignored"] == ["country"]

@@ -1,0 +1,256 @@
+"""Hostile and broken pages end in bounded time with a reason that says what happened."""
+
+import asyncio
+import gzip
+import time
+import zlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from gateway.engines.fetch import FetchLimits
+from gateway.model import CrawlRequest, ExtractRequest, Json
+from tests.websites import Engine, Site, engine, page, serving, urls
+
+TEXT = "A page that says something worth reading about gateways and crawlers. " * 5
+
+
+@asynccontextmanager
+async def made_for(site: Site, state: Path, **limits: float) -> AsyncIterator[Engine]:
+    caps = {"max_bytes": 200_000, "max_inflated_bytes": 400_000, "total_s": 2.0} | limits
+    async with serving(site), engine(state, (site.address,), limits=FetchLimits(**caps)) as made:  # type: ignore[arg-type]
+        yield made
+
+
+async def why(site: Site, state: Path, path: str = "/", **limits: float) -> str:
+    """The reason why the page was not extracted."""
+    async with made_for(site, state, **limits) as made:
+        started = time.monotonic()
+        data = await made.service.extract(ExtractRequest((site.url + path,)), made.call())
+        assert time.monotonic() - started < 8
+    assert data["results"] == []
+    return str(data["failed_results"][0]["error"])
+
+
+async def text(site: Site, state: Path, path: str = "/") -> Json:
+    async with made_for(site, state) as made:
+        data = await made.service.extract(ExtractRequest((site.url + path,)), made.call())
+    assert data["failed_results"] == []
+    result: Json = data["results"][0]
+    return result
+
+
+async def test_a_redirect_loop_ends(tmp_path: Path) -> None:
+    site = Site({"/": (302, {"Location": "/b"}, b""), "/b": (302, {"Location": "/"}, b"")})
+    assert "redirects more than 8 times" in await why(site, tmp_path)
+    assert len(site.asked) == 9
+
+
+async def test_a_meta_refresh_loop_ends_and_a_refresh_is_followed(tmp_path: Path) -> None:
+    site = Site(
+        {"/": '<meta http-equiv=refresh content="0;url=/b">', "/b": '<meta http-equiv=refresh content="0;url=/">'}
+    )
+    assert "refreshes to another one too many times" in await why(site, tmp_path)
+    moved = Site({"/": '<meta http-equiv="Refresh" content="1; URL=\'/b\'">', "/b": page("Moved here", TEXT)})
+    assert (await text(moved, tmp_path))["title"] == "Moved here"
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate"])
+async def test_a_compression_bomb_is_stopped_at_the_cap(tmp_path: Path, coding: str) -> None:
+    plain = b"<p>" + b"a" * 50_000_000
+    body = gzip.compress(plain) if coding == "gzip" else zlib.compress(plain)
+    site = Site({"/": (200, {"Content-Encoding": coding, "Content-Type": "text/html"}, body)})
+    assert "larger than 400000 bytes" in await why(site, tmp_path)
+
+
+async def test_a_huge_page_is_stopped_at_the_cap_whether_announced_or_not(tmp_path: Path) -> None:
+    async def endless(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/html"})
+        await response.prepare(request)
+        for _ in range(1000):
+            await response.write(b"x" * 10_000)
+        return response
+
+    site = Site({"/": endless, "/known": b"y" * 300_000})
+    assert "larger than 200000 bytes" in await why(site, tmp_path)
+    assert "larger than 200000 bytes" in await why(site, tmp_path, "/known")
+
+
+async def test_a_slow_drip_does_not_outlast_the_total_time(tmp_path: Path) -> None:
+    async def drip(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/html"})
+        await response.prepare(request)
+        for _ in range(200):
+            await response.write(b"x")
+            await asyncio.sleep(0.05)
+        return response
+
+    assert "gave up after 0.5 s" in await why(Site({"/": drip}), tmp_path, total_s=0.5)
+
+
+async def test_a_cancelled_extract_lets_go_of_its_connection_within_a_second(tmp_path: Path) -> None:
+    reached, gone = asyncio.Event(), asyncio.Event()
+
+    async def silent(request: web.Request) -> web.StreamResponse:
+        reached.set()
+        try:
+            await asyncio.sleep(30)
+        finally:
+            gone.set()
+        return web.Response()
+
+    site = Site({"/": silent})
+    async with made_for(site, tmp_path, total_s=20.0) as made:
+        for request in (
+            made.service.extract(ExtractRequest((site.url + "/",)), made.call()),
+            made.service.crawl(CrawlRequest(site.url + "/"), made.call()),
+        ):
+            reached.clear()
+            gone.clear()
+            task = asyncio.create_task(request)
+            async with asyncio.timeout(5):
+                await reached.wait()
+            task.cancel()
+            async with asyncio.timeout(1):
+                await gone.wait()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+
+async def test_broken_encodings_and_markup_are_read_as_well_as_they_can_be(tmp_path: Path) -> None:
+    latin = f"<title>Caf\xe9</title><p>{TEXT} d\xe9j\xe0 vu</p>".encode("latin-1")
+    shift = f"<p>{'日本語の文章です。' * 20}</p>".encode("shift_jis")
+    site = Site(
+        {
+            "/undeclared": (200, {"Content-Type": "text/html"}, latin),
+            "/lying": (200, {"Content-Type": "text/html; charset=nonsense"}, latin),
+            "/sjis": (200, {"Content-Type": "text/html; charset=Shift_JIS"}, shift),
+            "/bom": (
+                200,
+                {"Content-Type": "text/html; charset=latin-1"},
+                b"\xef\xbb\xbf" + f"<p>{TEXT} déjà</p>".encode(),
+            ),
+            "/nul": (200, {"Content-Type": "text/html"}, b"<p>\x00" + TEXT.encode() + b"\xff\xfe</p><table><tr><td>"),
+        }
+    )
+    assert (await text(site, tmp_path, "/undeclared"))["title"] == "Café"
+    assert "déjà vu" in (await text(site, tmp_path, "/lying"))["raw_content"]
+    assert "日本語の文章です" in (await text(site, tmp_path, "/sjis"))["raw_content"]
+    assert "déjà" in (await text(site, tmp_path, "/bom"))["raw_content"]
+    assert "gateways and crawlers" in (await text(site, tmp_path, "/nul"))["raw_content"]
+
+
+async def test_deep_nesting_is_read_or_refused_but_harms_no_other_page(tmp_path: Path) -> None:
+    deep = "<div>" * 20_000 + TEXT + "</div>" * 20_000
+    spans = "<p>" + "<b><i>" * 5_000 + TEXT
+    site = Site({"/deep": deep, "/spans": spans, "/fine": page("Fine", TEXT)})
+    async with made_for(site, tmp_path) as made:
+        request = ExtractRequest(tuple(site.url + path for path in ("/deep", "/spans", "/fine")))
+        data = await made.service.extract(request, made.call())
+    assert site.url + "/fine" in urls(data)
+    assert len(data["results"]) + len(data["failed_results"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "shown"),
+    [
+        ("application/json", b'{"a": [1, 2]}', '```json\n{\n  "a": [\n    1,\n    2\n  ]\n}\n```'),
+        ("text/plain", b"just <b>text</b>", "just <b>text</b>"),
+        ("text/markdown", b"# Head\n\ntext", "# Head\n\ntext"),
+        ("application/rss+xml", b"<rss><title>Feed</title></rss>", "```xml\n<rss><title>Feed</title></rss>\n```"),
+    ],
+)
+async def test_other_kinds_of_text_are_read(tmp_path: Path, kind: str, body: bytes, shown: str) -> None:
+    site = Site({"/x": (200, {"Content-Type": kind}, body)})
+    assert (await text(site, tmp_path, "/x"))["raw_content"] == shown
+
+
+async def test_a_type_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    site = Site({"/": (200, {"Content-Type": "image/png"}, b"\x89PNG")})
+    assert "image/png cannot be read" in await why(site, tmp_path)
+
+
+async def test_a_script_only_page_says_so(tmp_path: Path) -> None:
+    site = Site({"/": "<html><body><div id=root></div><script src=/app.js></script></body></html>"})
+    assert "JavaScript" in await why(site, tmp_path)
+
+
+async def test_an_endless_calendar_ends_by_itself(tmp_path: Path) -> None:
+    async def day(request: web.Request) -> web.StreamResponse:
+        number = int(request.query.get("day", "0"))
+        body = page(
+            f"Day {number}", f"Nothing is planned for day {number}. ", f"/?day={number + 1}", f"/?day={number + 2}"
+        )
+        return web.Response(text=body, content_type="text/html")
+
+    site = Site({"/": day})
+    async with made_for(site, tmp_path) as made:
+        data = await made.service.crawl(CrawlRequest(site.url + "/", max_depth=5, limit=500), made.call())
+    assert len(data["results"]) <= 32
+
+
+async def test_cyclic_canonicals_and_repeated_pages_are_kept_once(tmp_path: Path) -> None:
+    def named(title: str, canonical: str, *links: str) -> str:
+        return page(title, f"{title} has words of its own. {TEXT}", *links).replace(
+            "</head>", f'<link rel="canonical" href="{canonical}"></head>'
+        )
+
+    site = Site(
+        {
+            "/": named("Root", "/", "/a", "/b", "/print", "/index.html"),
+            "/a": named("Page A", "/b"),
+            "/b": named("Page B", "/a"),
+            "/print": named("Page A", "/print"),
+            "/index.html": named("Root", "/", "/a"),
+        }
+    )
+    async with made_for(site, tmp_path) as made:
+        data = await made.service.crawl(CrawlRequest(site.url + "/", max_depth=3), made.call())
+    assert len(data["results"]) <= 3 and len(set(urls(data))) == len(data["results"])
+
+
+async def test_a_catastrophic_pattern_costs_linear_time(tmp_path: Path) -> None:
+    site = Site({"/": page("Home", TEXT, "/" + "a" * 1500 + "!")})
+    async with made_for(site, tmp_path) as made:
+        started = time.monotonic()
+        await made.service.crawl(CrawlRequest(site.url + "/", select_paths=("^/(a+)+$", "(.*a){12}b")), made.call())
+        assert time.monotonic() - started < 3
+
+
+async def test_a_page_that_hangs_the_parser_is_given_up_and_the_pool_heals(tmp_path: Path) -> None:
+    site = Site({"/": page("Fine", TEXT)})
+    async with made_for(site, tmp_path) as made:
+        made.pool._job_limit_s = 0.0
+        slow = await made.service.extract(ExtractRequest((site.url + "/",)), made.call())
+        made.pool._job_limit_s = 10.0
+        fine = await made.service.extract(ExtractRequest((site.url + "/",)), made.call())
+    assert "to read" in slow["failed_results"][0]["error"]
+    assert len(fine["results"]) == 1
+
+
+async def test_a_retry_after_is_honoured_once(tmp_path: Path) -> None:
+    asked: list[float] = []
+
+    async def busy(request: web.Request) -> web.StreamResponse:
+        asked.append(time.monotonic())
+        if len(asked) == 1:
+            return web.Response(status=503, headers={"Retry-After": "1"})
+        return web.Response(text=page("Back", TEXT), content_type="text/html")
+
+    assert (await text(Site({"/": busy}), tmp_path))["title"] == "Back"
+    assert asked[1] - asked[0] >= 0.9
+
+
+async def test_a_time_budget_returns_what_it_has_with_a_note(tmp_path: Path) -> None:
+    async def slow(request: web.Request) -> web.StreamResponse:
+        await asyncio.sleep(30)
+        return web.Response()
+
+    site = Site({"/": page("Home", TEXT, "/slow"), "/slow": slow})
+    async with serving(site), engine(tmp_path, (site.address,), crawl_budget_s=1.0) as made:
+        data = await made.service.crawl(CrawlRequest(site.url + "/"), made.call())
+    assert [result["title"] for result in data["results"]] == ["Home"]
+    assert data["truncated"] is True and "time budget" in data["note"]
