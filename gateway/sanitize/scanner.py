@@ -27,10 +27,12 @@ from gateway.sanitize.folding import View
 from gateway.sanitize.policy import RANK
 
 _DEPTH = 2
-_URL = re2.compile(rb"(?i:https?|ftp|wss?)://[^\s\"'<>\])}]+")
+_URL = re.compile(rb"://[^\s\"'<>\])}]+")
 _NOT_IN_URLS = frozenset(("PHONE", "NATIONAL_ID", "US_SSN", "IP", "CRYPTO_WALLET"))
 _NOT_IN_PATHS = frozenset(("CREDIT_CARD", "IBAN"))
-_AUTHORITY = re.compile(rb"[^/]*//[^/?#]*\Z")
+_AUTHORITY = re.compile(rb"://[^/?#]*\Z")
+_QUIET = re.compile(r"(?:[A-Za-z ,.'!?;\n-]|(?<![A-Za-z0-9])[0-9]{1,3}(?![A-Za-z0-9]))*")
+_DIGIT = re.compile(r"[0-9]")
 _CUSTOM_LEAST_HELD = 160
 
 
@@ -58,6 +60,11 @@ class Scanner:
             return found
         found = disjoint(found, self._rank) if len(found) > 1 else found
         return [each for each in found if not self._is_allowed(text[each.start : each.end])] if self._allowed else found
+
+    def is_quiet(self, text: str) -> bool:
+        """True only when nothing can be found in the text; cheap, for the small pieces of a stream."""
+        plain = not self._custom and _QUIET.fullmatch(text) is not None
+        return plain and "dot" not in text and "--" not in text and len(_DIGIT.findall(text)) < 6
 
     def scan_url(self, url: str) -> list[Finding]:
         """Credentials inside an address; the address itself is what was asked for."""
@@ -92,11 +99,13 @@ class Scanner:
         runs = digit_runs(view, phones.may_be_short)
         card_words, ssn_words = Words(CARD_WORDS, view.lower), Words(SSN_WORDS, view.lower)
         for run in runs:
-            yield from find_cards(run, card_words)
-            yield from find_ssns(run, ssn_words)
-            phone = phones.find(run)
-            if phone is not None:
-                yield phone
+            cards = list(find_cards(run, card_words))
+            yield from cards
+            for rest in run.without(cards) if cards else (run,):
+                yield from find_ssns(rest, ssn_words)
+                phone = phones.find(rest)
+                if phone is not None:
+                    yield phone
 
     def _outside_urls(self, view: View, found: Iterable[Finding]) -> Iterator[Finding]:
         """Numbers inside a web address name a page, not a person; values sent along in its query still count."""
@@ -105,8 +114,9 @@ class Scanner:
             return
         starts, spans = [], []
         for match in _URL.finditer(view.folded):
-            starts.append(match.start())
-            spans.append((match.end(), view.folded.find(b"?", match.start(), match.end())))
+            start, end = match.span()
+            starts.append(start)
+            spans.append((end, view.folded.find(b"?", start, end)))
         for finding in found:
             index = bisect_right(starts, finding.start) - 1
             if index >= 0 and finding.start < spans[index][0]:

@@ -33,6 +33,8 @@ async def _read(request: web.Request) -> bytes:
         raise PayloadTooLarge(f"the request body has {size} bytes; the limit is {most}")
     limit_s = request.app[BODY_TIMEOUT_S]
     try:
+        if request.content.is_eof():  # it came with the headers: nothing to wait for
+            return await request.read()
         async with asyncio.timeout(limit_s):
             return await request.read()
     except TimeoutError:

@@ -18,6 +18,7 @@ class ResponseStream:
     """One stream. `run` turns chat chunks into events; `on_end` gets the finished response object once."""
 
     def __init__(self, body: Json, on_end: Callable[[Json], None]) -> None:
+        self._body = body
         self.response = objects.new_response(body)
         self._on_end = on_end
         self._numbers = itertools.count()

@@ -54,8 +54,11 @@ def find_cards(run: Run, words: Words) -> Iterator[Finding]:
         return
     for match in _SHAPED.finditer(run.text, run.start, run.end):
         start, end = match.span()
+        if run.text[start - 1 : start].isalnum() or run.text[end : end + 1].isalnum():
+            continue
         digits = run.digits_between(start, end)
-        if luhn(digits) and _is_whole_row(run, start, end) and _fits(digits, start, run, words):
+        whole = len(digits) == end - start or _is_whole_row(run, start, end)
+        if luhn(digits) and whole and _fits(digits, start, run, words):
             yield Finding(start, end, "CREDIT_CARD")
     if size >= 20 and words.before(run.end, run.end - run.start + _REACH):
         for match in _FOURS.finditer(run.text, run.start, run.end):
@@ -67,11 +70,7 @@ def find_cards(run: Run, words: Words) -> Iterator[Finding]:
 def _is_whole_row(run: Run, start: int, end: int) -> bool:
     """Groups of one size are a number only where no further group of that size stands beside them."""
     text = run.text
-    if text[start - 1 : start].isalnum() or text[end : end + 1].isalnum():
-        return False
     sizes = [len(group) for group in _GROUP.findall(text, start, end)]
-    if len(sizes) == 1:
-        return True
     after = _GROUP.search(text, end, min(end + 8, run.end))
     before = text[max(run.start, start - 8) : start].rstrip(b" ./_()\t-")
     size_before = len(before) - len(before.rstrip(b"0123456789"))

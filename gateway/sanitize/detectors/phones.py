@@ -25,7 +25,7 @@ _DATE = re.compile(
     rb"(?:19|20)\d\d[-./]\d\d?[-./]\d\d?|\d\d?[-./]\d\d?[-./](?:19|20)\d\d|(?:19|20)\d\d ?[-/] ?(?:19|20)?\d\d\Z"
 )
 _REACH = 48
-_MOST_LOOKED_UP = 300
+_MOST_LOOKED_UP = 200
 
 
 class Phones:
@@ -44,7 +44,11 @@ class Phones:
 
     def find(self, run: Run) -> Finding | None:
         start, end, lower = run.start, run.end, self._lower
-        glued = run.before.isalnum() or (run.after.isalnum() and not _EXTENSION.match(lower, end))
+        glued_on = run.after.isalnum() and not _EXTENSION.match(lower, end)
+        if glued_on and run.before == b"+" and len(run.groups) > 1:
+            run = Run(run.text, start, run.groups[-2][1])  # the last digits belong to a word
+            end, glued_on = run.end, False
+        glued = run.before.isalnum() or glued_on
         if glued and not (self._strong.after(end, 12) and _AFTER.match(lower, end)):
             return None
         if run.before == b"(":
