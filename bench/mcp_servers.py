@@ -2,7 +2,8 @@
 search provider for the gateway to ask once.
 
 `python -m bench.mcp_servers sdk|bare|provider PORT FILE`. The first two answer every tools/call with the `data` in
-FILE, without key, limits, validation of output, log or metrics. The SDK runs as its documentation recommends for speed: stateless, JSON.
+FILE, without key, limits, validation of output, log or metrics. The SDK runs as its documentation recommends for
+speed: stateless, JSON.
 """
 
 import logging
