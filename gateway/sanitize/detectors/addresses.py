@@ -63,7 +63,10 @@ def _stands_alone(text: bytes, start: int, end: int) -> bool:
 
 def _is_public_v4(raw: bytes) -> bool:
     """As `ipaddress` has it (is_global), without its cost."""
-    one, two, three, four = map(int, raw.split(b"."))
+    octets = raw.split(b".")
+    if any(len(octet) > 1 and octet[:1] == b"0" for octet in octets):
+        return False
+    one, two, three, four = map(int, octets)
     if one in (0, 10, 127) or one >= 224 or max(two, three, four) > 255 or raw in _RAW_RESOLVERS:
         return False
     private = (

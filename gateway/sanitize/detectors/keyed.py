@@ -19,7 +19,7 @@ _STRONG = (
 _WEAK = (
     rb"(?i:secret|token|credentials?|bearer|api[_ -]?key|accesskey|authorization|oauth|signature"
     rb"|connection[_ -]?string)"
-    rb"|(?:^|[^A-Za-z])(?i:auth|sig|key|pkey|license|salt|nonce)|[a-z](?:Key|Sig|Auth)|[A-Z_-](?:KEY|key)"
+    rb"|(?:^|[^A-Za-z])(?i:auth|sig|key|pkey|license)|[a-z](?:Key|Sig|Auth)|[A-Z_-](?:KEY|key)"
 )
 _SUFFIX = rb"(?:[_.0-9A-Z-][A-Za-z0-9_.-]{0,24}|s)?(?:,[a-z]{2,12}| for [a-z0-9]{2,20})?"
 _CLOSE = rb"(?:\\?[\"'`]|&quot;|\)|\]|\([A-Za-z]{0,20}\))?"
@@ -58,6 +58,7 @@ _CODE = re.compile(
 _IDENTIFIER = re.compile(rb"[A-Za-z]*\d{0,4}(?:[._/:-][A-Za-z]*\d{0,4})*")
 _PRODUCT_KEY = re.compile(rb"[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){3,7}")
 _DIGITS = re.compile(rb"\d+")
+_ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}")
 _TRAILING = b".:?*\\"
 
 
@@ -107,14 +108,15 @@ def _found(text: bytes, start: int, value: bytes, strong: bool, assigned: bool) 
     if not strong:
         narrow = _VALUE.match(value)
         value = narrow.group() if narrow else b""
-    for mark in (b"%26", b"%22"):
+    for mark in (b"%26", b"%22", b"\\u0026"):
         value = value.partition(mark)[0]
+    value = value.rstrip(b"\\")
     if not quoted:
         value = value.rstrip(_TRAILING)
         value = value[:-1] if value.endswith(b")") and b"(" not in value else value
     end = start + len(value)
     closed = quoted and text[end : end + 1] in (b'"', b"'", b"`", b"\\", b"&")
-    return Finding(start, end, "SECRET") if looks_secret(value, strong, assigned, closed) else None
+    return Finding(start, end, "SECRET") if looks_secret(_ESCAPE.sub(b"-", value), strong, assigned, closed) else None
 
 
 def looks_secret(value: bytes, strong: bool, assigned: bool, closed: bool) -> bool:
