@@ -12,7 +12,8 @@ from aiohttp import web
 
 from gateway import __version__
 from gateway.access.keys import KeyStore, write_private
-from gateway.access.limits import BadKeyLimiter, LocalLimiter
+from gateway.access.limits import BadKeyLimiter, Limiter, LocalLimiter
+from gateway.access.shared import RedisLimiter
 from gateway.config import Config, Model, Upstream
 from gateway.engines.addresses import AddressPolicy
 from gateway.engines.fetch import Fetcher, FetchLimits
@@ -78,7 +79,7 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     chat = ChatHandler(completions, OcrService(completions, ImageLoader(fetcher)))
     responses = ResponsesHandler(completions, ResponseStore())
     app = application(_table(config, mcp, chat, responses, ModelsHandler(completions)), config.server.max_body_bytes)
-    _hang(app, config, sanitizer)
+    _hang(app, config, sanitizer, closers)
     app.cleanup_ctx.append(_closing(closers))
     return app
 
@@ -88,17 +89,27 @@ def build_ops_app(app: web.Application, waiting: Callable[[], list[str]], metric
     return OpsPages(app[METRICS].registry, app[IN_FLIGHT], waiting, metrics_folder).app()
 
 
-def _hang(app: web.Application, config: Config, sanitizer: Sanitizer) -> None:
+def _hang(app: web.Application, config: Config, sanitizer: Sanitizer, closers: list[Close]) -> None:
     """What the middlewares need."""
     metrics = Metrics()
     app[METRICS] = metrics
     app[IN_FLIGHT] = InFlight(config.server.max_in_flight, metrics.in_flight)
     app[KEYS] = KeyStore(config.state_dir / config.access.keys_file)
     app[BAD_KEYS] = BadKeyLimiter(config.access.bad_keys_per_minute)
-    app[LIMITER] = LocalLimiter(config.limits)
+    app[LIMITER] = _limiter(config, closers)
     app[ALLOWED_ORIGINS] = frozenset(config.server.allowed_origins)
     app[BODY_TIMEOUT_S] = config.server.body_timeout_s
     app[SANITIZER] = sanitizer
+
+
+def _limiter(config: Config, closers: list[Close]) -> Limiter:
+    """Limits in memory, or shared by several machines. Raises EngineMissing without the [redis] extra."""
+    local = LocalLimiter(config.limits, parts=config.server.workers)
+    if config.shared.redis_url is None:
+        return local
+    shared = RedisLimiter(config.shared.redis_url.reveal(), config.limits, local)
+    closers.append(shared.close)
+    return shared
 
 
 def _table(
