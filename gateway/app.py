@@ -12,7 +12,7 @@ from aiohttp import web
 
 from gateway import __version__
 from gateway.access.keys import KeyStore, write_private
-from gateway.access.limits import BadKeyLimiter, Limiter, LocalLimiter
+from gateway.access.limits import BadKeyLimiter, LocalLimiter
 from gateway.access.shared import RedisLimiter
 from gateway.config import Config, Model, Upstream
 from gateway.engines.addresses import AddressPolicy
@@ -96,20 +96,13 @@ def _hang(app: web.Application, config: Config, sanitizer: Sanitizer, closers: l
     app[IN_FLIGHT] = InFlight(config.server.max_in_flight, metrics.in_flight)
     app[KEYS] = KeyStore(config.state_dir / config.access.keys_file)
     app[BAD_KEYS] = BadKeyLimiter(config.access.bad_keys_per_minute)
-    app[LIMITER] = _limiter(config, closers)
+    app[LIMITER] = local = LocalLimiter(config.limits, parts=config.server.workers)
+    if config.shared.redis_url is not None:
+        app[LIMITER] = shared = RedisLimiter(config.shared.redis_url.reveal(), config.limits, local)
+        closers.append(shared.close)
     app[ALLOWED_ORIGINS] = frozenset(config.server.allowed_origins)
     app[BODY_TIMEOUT_S] = config.server.body_timeout_s
     app[SANITIZER] = sanitizer
-
-
-def _limiter(config: Config, closers: list[Close]) -> Limiter:
-    """Limits in memory, or shared by several machines. Raises EngineMissing without the [redis] extra."""
-    local = LocalLimiter(config.limits, parts=config.server.workers)
-    if config.shared.redis_url is None:
-        return local
-    shared = RedisLimiter(config.shared.redis_url.reveal(), config.limits, local)
-    closers.append(shared.close)
-    return shared
 
 
 def _table(

@@ -20,7 +20,9 @@ from gateway.errors import EngineMissing
 
 MAX_BLOCKS = 12_000
 _MAX_ORACLE_CHARS = 1_500_000
-_GROUPS = ("table", "ul", "ol", "dl")
+_CODE_FLOOR = 0.1
+_HEADING_FLOOR = 0.1
+_HEADING_REACH = 12
 _HEADING = re.compile(r"^h[1-6]$")
 
 
@@ -96,7 +98,26 @@ def decide(found: Sequence[Block], chances: list[float]) -> list[bool]:
         mean = sum(chances[at] * sizes[at] for at in members) / weight
         for at in members:
             shared[at] = mean
-    return block_model.chosen(shared, sizes)
+    keep = block_model.chosen(shared, sizes)
+    for at, block in enumerate(found):
+        tag = block.element.tag
+        if not keep[at] and tag == "pre":
+            keep[at] = chances[at] >= _CODE_FLOOR and any(keep[max(0, at - 3) : at + 4])
+        elif not keep[at] and _HEADING.match(tag):
+            keep[at] = chances[at] >= _HEADING_FLOOR and _leads(found, keep, at)
+    return keep
+
+
+def _leads(found: Sequence[Block], keep: list[bool], at: int) -> bool:
+    """True when content is kept under this heading, before the next of its rank."""
+    level = found[at].element.tag
+    for later in range(at + 1, min(len(found), at + _HEADING_REACH)):
+        tag = found[later].element.tag
+        if _HEADING.match(tag) and tag <= level:
+            return False
+        if keep[later]:
+            return True
+    return False
 
 
 def _grouped(found: Sequence[Block]) -> dict[Any, list[int]]:

@@ -6,7 +6,6 @@ off, still has its place in the model table: using it says what to install. Know
 
 import asyncio
 import importlib.util
-import logging
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from pathlib import Path
 
 from gateway import logs
 from gateway.config import Config
-from gateway.errors import EngineMissing, GatewayError
+from gateway.errors import EngineMissing, InvalidRequest
 from gateway.local import llm_server
 from gateway.local.process import ChildServer, free_port, gateway_command
 
@@ -41,8 +40,10 @@ class Embedded:
 
 
 class EmbeddedServers:
-    """The children of one gateway. `ports`: another process keeps them, and they answer there (one name, one port);
-    then nothing is started here."""
+    """The children of one gateway. Raises InvalidRequest when the configured model file cannot be read.
+
+    `ports`: another process keeps them, and they answer there (one name, one port); then nothing is started here.
+    """
 
     def __init__(self, config: Config, python: str = sys.executable, ports: Mapping[str, int] | None = None) -> None:
         self._kept_elsewhere = ports
@@ -79,16 +80,14 @@ class EmbeddedServers:
 
     def _llm(self, config: Config) -> EmbeddedUpstream:
         settings = config.local_llm
-        if not llm_server.is_installed() and not settings.model:
+        if not llm_server.is_installed(own_model=bool(settings.model)):
             return _missing("llm")
-        options = ["--threads", str(settings.threads)]
-        fingerprint = ""
+        model = config.state_dir / settings.model if settings.model else llm_server.packaged_model()
         try:
-            model = config.state_dir / settings.model if settings.model else llm_server.packaged_model()
-            options += ["--model", str(model)]
             fingerprint = llm_server.fingerprint(model)
-        except (GatewayError, OSError) as error:
-            logs.event("engine_broken", level=logging.ERROR, engine="llm", error=logs.failure(error))
+        except OSError as error:
+            raise InvalidRequest(f"local_llm.model: {model}: {error.strerror}") from None
+        options = ["--threads", str(settings.threads), "--model", str(model)]
         return self._child("llm", settings.port, options, fingerprint)
 
     def _ocr(self, config: Config) -> EmbeddedUpstream:

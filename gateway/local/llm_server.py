@@ -35,8 +35,10 @@ def packaged_model() -> Path:
     )
 
 
-def is_installed() -> bool:
-    return importlib.util.find_spec("xllamacpp") is not None and importlib.util.find_spec(_MODEL_PACKAGE) is not None
+def is_installed(own_model: bool = False) -> bool:
+    """Whether the engine can be had, and a model: the packaged one unless the operator has an own."""
+    needed = ("xllamacpp",) if own_model else ("xllamacpp", _MODEL_PACKAGE)
+    return all(importlib.util.find_spec(name) is not None for name in needed)
 
 
 def fingerprint(model: Path) -> str:

@@ -21,6 +21,7 @@ from gateway.sanitize.slots import SlotMasker
 from gateway.wire import sse
 
 IDLE_EVENTS = 64
+_NEAR = 96
 
 
 class _Blocked(Exception):
@@ -166,7 +167,9 @@ class StreamMask:
 
     def _decide(self, channel: Channel, cut: int) -> None:
         start, length = channel.final - channel.base, len(channel.buffer)
-        spans = [each for each in self._scanner.scan(channel.buffer) if each.end > start and self._acts_on(each)]
+        spans: list[Finding] = []
+        if not self._scanner.is_quiet(channel.buffer[max(0, start - _NEAR) : cut + _NEAR]):
+            spans = [each for each in self._scanner.scan(channel.buffer) if each.end > start and self._acts_on(each)]
         for span in spans:
             if span.start < cut < span.end:
                 cut = max(span.start, start)

@@ -14,7 +14,7 @@ from gateway.errors import ModelNotFound, UpstreamError, UpstreamTimeout
 from gateway.model import Account, EventBatch, EventStream, Json
 from gateway.ports import CompletionUpstream, ImageSource
 from gateway.services.completion_attempts import Attempt, ModelEntry, Plan, Target
-from gateway.services.completion_images import inline_images
+from gateway.services.completion_images import data_url, inline_images
 from gateway.wire.chat_answer import Marks, normalise_answer
 from gateway.wire.chat_request import is_legacy, needs_json_check, to_upstream
 from gateway.wire.chat_stream import ChatStream, require_json
@@ -95,6 +95,10 @@ class CompletionService:
         if not isinstance(user, str) or not user:
             return None
         return "user_" + hmac.new(self._user_key, user.encode(), hashlib.sha256).hexdigest()[:32]
+
+    async def inlined(self, url: str) -> str:
+        """The image behind a URL as a data URL. Raises InvalidRequest."""
+        return await data_url(url, self._images)
 
     async def _prepared(self, body: Json) -> Json:
         self.resolve(body["model"])

@@ -37,7 +37,7 @@ class Terms:
 
 def to_upstream(body: Json, terms: Terms, *, user: str | None = None) -> Json:
     """The body to send. `user` is the keyed hash that stands for the caller's `user`. Raises InvalidRequest."""
-    sent = {name: value for name, value in body.items() if not _forbidden(name)}
+    sent = without_hosts(body)
     sent["model"] = terms.model
     messages = body["messages"]
     plain = all(map(_is_plain, messages))
@@ -93,6 +93,11 @@ def nested_choice(choice: Any) -> Any:
     if isinstance(choice, dict) and choice.get("type") == "function" and "name" in choice:
         return {"type": "function", "function": {"name": choice["name"]}}
     return choice
+
+
+def without_hosts(body: Json) -> Json:
+    """A copy without any field that would name a host or a credential."""
+    return {name: value for name, value in body.items() if not _forbidden(name)}
 
 
 def _forbidden(name: str) -> bool:

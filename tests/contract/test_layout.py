@@ -9,7 +9,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "gateway").rglob("*.py"))
-ALL_PYTHON = [*SOURCES, *sorted((ROOT / "tests").rglob("*.py")), *sorted((ROOT / "bench").rglob("*.py"))]
+TESTS = [path for path in sorted((ROOT / "tests").rglob("*.py")) if "node_modules" not in path.parts]
+ALL_PYTHON = [*SOURCES, *TESTS, *sorted((ROOT / "bench").rglob("*.py"))]
 
 LEVELS = [
     {"__init__", "errors", "model"},

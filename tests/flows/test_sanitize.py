@@ -20,10 +20,11 @@ CARD, MAIL, KEY = "4111 1111 1111 1111", "jane.doe@example.org", "AKIA" + "QWERT
 ROUTES = '[sanitize]\nroutes = ["websearch", "chat", "responses"]\n'
 
 
-def toml(upstream: Upstream, more: str = "") -> str:
+def toml(upstream: Upstream, more: str = "", guardrail: str = "off") -> str:
     return (
         f"[[models]]\nname = 'SvcLLM'\n[[models.upstreams]]\nbase_url = '{upstream.url}'\nmodel = 'm'\n"
         f"[local_llm]\nenabled = false\n[local_ocr]\nenabled = false\n{ROUTES}{more}"
+        f"[guardrail]\nenabled = '{guardrail}'\n"
     )
 
 
@@ -185,3 +186,31 @@ async def test_a_url_that_was_asked_for_is_fetched_as_it_is(tmp_path: Path) -> N
         async with site.post(tool_call("extract", {"urls": [url]}), {"Accept": "application/json"}) as answer:
             assert (await answer.json())["result"]["isError"] is False
         assert site.tools.seen[0][1].urls == (url,)
+
+
+async def test_the_guardrail_judges_what_the_detectors_left_and_is_told_in_the_status(
+    start_gateway: StartGateway, upstream: Upstream
+) -> None:
+    server = await start_gateway(toml(upstream, 'profile = "strict"\n', guardrail="on"))
+    found = json.dumps({"findings": [{"type": "PERSON", "value": "Ada Private"}]})
+    upstream.will(answering({"content": found}), answering({"content": "fine"}))
+    status, _ = await post(server, ask(f"patient Ada Private pays with {CARD}"))
+    assert status == 200
+    judged, sent = (seen.body for seen in upstream.seen[:2])
+    assert "[REDACTED:CREDIT_CARD]" in judged["messages"][1]["content"] and "4111" not in str(judged)
+    assert sent["messages"][0]["content"] == "patient [REDACTED:PERSON] pays with [REDACTED:CREDIT_CARD]"
+    call = tool_call("search_status")
+    status, answer = await post(server, call, "/tools/websearch/mcp")
+    assert json.loads(answer["result"]["content"][0]["text"])["data"]["guardrail"]["status"] == "ok"
+
+
+async def test_a_failing_guardrail_refuses_requests_unless_it_is_told_not_to(
+    start_gateway: StartGateway, upstream: Upstream
+) -> None:
+    upstream.will(answering({"content": "I would rather not say."}))
+    server = await start_gateway(toml(upstream, guardrail="on"))
+    status, answer = await post(server, ask("who is the patient"))
+    assert (status, answer["error"]["code"]) == (503, "sanitizer_failed")
+    server = await start_gateway(toml(upstream, guardrail="on") + "on_failure = 'open'\n")
+    status, answer = await post(server, ask("who is the patient"))
+    assert status == 200

@@ -214,7 +214,7 @@ async def test_a_detector_that_fails_ends_the_stream_and_lets_nothing_held_out()
             raise ValueError("broken")
 
     with pytest.raises(SanitizerFailed):
-        await run([[chunk("some words that go on and on, more of them", 0)]], scanner=Failing())
+        await run([[chunk("some words and 1234567 that go on and on, more of them", 0)]], scanner=Failing())
 
 
 async def test_text_that_was_whole_goes_out_before_an_upstreams_failure_is_told() -> None:
