@@ -236,15 +236,19 @@ def find_ssns(run: Run, words: Words) -> Iterator[Finding]:
         if (
             run.is_bounded
             and _is_ssn(run.digits)
-            and (_dashed(run.text[run.start : run.end]) or words.before(run.start, _REACH))
+            and (_dashed(run.text[run.start : run.end]) or _named(words, run.start, run.end))
         ):
             yield Finding(run.start, run.end, "US_SSN")
         return
     if run.is_grouped:
         for match in _SSN.finditer(run.text, run.start, run.end):
             start, end = match.span()
-            if _is_ssn(run.digits_between(start, end)) and (_dashed(match.group()) or words.before(start, _REACH)):
+            if _is_ssn(run.digits_between(start, end)) and (_dashed(match.group()) or _named(words, start, end)):
                 yield Finding(start, end, "US_SSN")
+
+
+def _named(words: Words, start: int, end: int) -> bool:
+    return words.before(start, _REACH) or words.after(end, 2)
 
 
 def _dashed(raw: bytes) -> bool:
