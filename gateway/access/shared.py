@@ -20,7 +20,7 @@ from typing import Any
 from gateway import logs
 from gateway.access.limits import LocalLimiter
 from gateway.config import Limits
-from gateway.errors import EngineMissing, RateLimited
+from gateway.errors import EngineMissing, InvalidRequest, RateLimited
 from gateway.model import Caller
 
 _WINDOW_S = 60.0
@@ -68,7 +68,7 @@ class Patience:
 class RedisLimiter:
     """An `access.limits.Limiter` over Redis. `local` keeps the limits while Redis is away.
 
-    Raises EngineMissing when the [redis] extra is not installed, ValueError for an address that is none.
+    Raises EngineMissing when the [redis] extra is not installed, InvalidRequest for an address that is none.
     """
 
     def __init__(self, url: str, defaults: Limits, local: LocalLimiter, patience: Patience | None = None) -> None:
@@ -188,9 +188,16 @@ class _Link:
             raise EngineMissing("shared.redis_url needs the redis extra: make install EXTRAS=redis") from None
         self._patience = patience
         self._errors: tuple[type[Exception], ...] = (redis.exceptions.RedisError, OSError, TimeoutError)
-        pool = redis.asyncio.BlockingConnectionPool.from_url(
-            url, max_connections=_CONNECTIONS, timeout=patience.command_s, socket_connect_timeout=_CONNECT_S, retry=None
-        )
+        try:
+            pool = redis.asyncio.BlockingConnectionPool.from_url(
+                url,
+                max_connections=_CONNECTIONS,
+                timeout=patience.command_s,
+                socket_connect_timeout=_CONNECT_S,
+                retry=None,
+            )
+        except ValueError:  # its own words may quote the address, which may hold a password
+            raise InvalidRequest("shared.redis_url must be a redis://, rediss:// or unix:// address") from None
         self._redis = redis.asyncio.Redis.from_pool(pool)
         self._trying: asyncio.Task[None] | None = None
         self._try_again_at = 0.0

@@ -4,6 +4,8 @@ The text is folded first, then looked at as it is and in its other spellings. De
 each candidate only, so the cost grows with the text's length and with nothing else.
 """
 
+import hashlib
+import os
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -34,6 +36,7 @@ _AUTHORITY = re.compile(rb"://[^/?#]*\Z")
 _QUIET = re.compile(r"(?:[A-Za-z ,.'!?;\n-]|(?<![A-Za-z0-9])[0-9]{1,3}(?![A-Za-z0-9]))*")
 _DIGIT = re.compile(r"[0-9]")
 _CUSTOM_LEAST_HELD = 160
+_REMEMBERED = 20_000
 
 
 class Scanner:
@@ -46,12 +49,26 @@ class Scanner:
         self._identities = Identities()
         self._custom = [(pattern.entity, re2.compile(pattern.pattern)) for pattern in patterns]
         self._allowed = frozenset(entry.lower() for entry in allow_list)
+        # Cached searches and repeated pages bring the same texts again. Only keyed digests are kept, never a text.
+        self._clean: set[bytes] = set()
+        self._digest_key = os.urandom(16)
         self._rank = {pattern.entity: len(RANK) for pattern in patterns} | RANK
         self.least_held = _CUSTOM_LEAST_HELD if self._custom else 0
         """Characters of a stream that must always wait: more than none where a pattern may span several words."""
 
     def scan(self, text: str) -> list[Finding]:
-        """Findings in the text's own offsets, in order, disjoint."""
+        """Findings in the text's own offsets, in order, disjoint. A text without any is known again: see `_clean`."""
+        digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16, key=self._digest_key).digest()
+        if digest in self._clean:
+            return []
+        found = self._scan(text)
+        if not found:
+            if len(self._clean) >= _REMEMBERED:
+                self._clean.clear()
+            self._clean.add(digest)
+        return found
+
+    def _scan(self, text: str) -> list[Finding]:
         view = View(text)
         found = [Finding(*view.origin(each.start, each.end), each.entity) for each in self._find(view, 0)]
         for entity, pattern in self._custom:

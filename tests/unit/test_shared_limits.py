@@ -16,7 +16,7 @@ import redis.asyncio
 from gateway.access.limits import LocalLimiter
 from gateway.access.shared import Patience, RedisLimiter
 from gateway.config import Limits
-from gateway.errors import RateLimited
+from gateway.errors import InvalidRequest, RateLimited
 from gateway.local.process import free_port
 from gateway.model import Caller
 
@@ -248,3 +248,10 @@ async def test_keys_without_limits_never_ask_redis(machines: Machines, server: S
     async with limiter.slot(caller()):
         pass
     assert limiter.is_shared
+
+
+@pytest.mark.parametrize("url", ["http://user:hunter2secret@127.0.0.1", "redis://127.0.0.1:hunter2secret"])
+def test_an_address_that_is_none_is_refused_without_quoting_it(url: str) -> None:
+    with pytest.raises(InvalidRequest, match=r"shared\.redis_url") as refusal:
+        RedisLimiter(url, Limits(), LocalLimiter(Limits()))
+    assert "hunter2" not in refusal.value.message
