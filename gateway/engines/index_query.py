@@ -17,7 +17,7 @@ WEIGHTS = "4.0, 2.0, 1.0, 2.0, 1.0, 0.0"
 _CANDIDATES = 100
 _RRF_K = 20
 _FEEDBACK_PAGES = 5
-_FEEDBACK_TERMS = 15
+_FEEDBACK_TERMS = 12
 _FEEDBACK_MAX_PAGES = 20_000
 _MAX_TERMS = 32
 _ROW_BUDGET = 20_000
@@ -190,7 +190,7 @@ def _expansion(connection: sqlite3.Connection, rowids: list[int], words: list[st
         for word, count in bag.items():
             if len(word) > 2 and word not in STOP_WORDS and not word.isdecimal():
                 counts[word] += count * 1000 // size
-    candidates = [word for word, _ in counts.most_common(60) if word not in words]
+    candidates = [word for word, _ in counts.most_common(30) if word not in words]
     scored = []
     for word in candidates:
         seen = _documents(connection, word)
