@@ -44,21 +44,24 @@ def modern(params: dict[str, Any]) -> tuple[bytes, str]:
 
 
 @contextlib.contextmanager
-def gateway(folder: Path) -> Iterator[tuple[int, int, str]]:
-    """`(pid, port, key)` of a gateway in its default configuration, without embedded models."""
-    port, ops_port = free_port(), free_port()
+def gateway(folder: Path, provider_port: int) -> Iterator[tuple[int, int, str]]:
+    """`(pid, port, key)` of a gateway in its default configuration before one search provider, without models."""
+    port = free_port()
     config = folder / "gateway.toml"
     config.write_text(
-        f'[server]\nport = {port}\n[ops]\nport = {ops_port}\n[local_llm]\nenabled = false\n[local_ocr]\n'
-        f'enabled = false\n[web]\nallow_private = ["127.0.0.1:{ops_port}"]\n'
+        f'[server]\nport = {port}\n[ops]\nport = 0\n[local_llm]\nenabled = false\n[local_ocr]\nenabled = false\n'
+        f'[search]\nprovider = "tavily"\nbase_url = "http://127.0.0.1:{provider_port}"\n'
+        'api_key = { credential = "bench" }\n'
     )  # fmt: skip
     state = ["--state-dir", str(folder / "state")]
     create = [sys.executable, "-m", "gateway", "keys", "create", "--name", "bench", "--scope", "web-search", *state]
     key = subprocess.run(create, capture_output=True, text=True, check=True).stdout.strip()
     serve = [sys.executable, "-m", "gateway", "serve", "--config", str(config), *state]
-    with (folder / "gateway.log").open("wb") as log, running(serve, port, stdout=log, stderr=log) as pid:
-        asyncio.run(call(port, key, {"name": "websearch-crawl", "arguments": {
-            "url": f"http://127.0.0.1:{ops_port}/docs/", "max_depth": 1}}))  # fmt: skip
+    environment = {**os.environ, "GATEWAY_CREDENTIAL_BENCH": "bench"}
+    with (
+        (folder / "gateway.log").open("wb") as log,
+        running(serve, port, stdout=log, stderr=log, env=environment) as pid,
+    ):
         yield pid, port, key
 
 
@@ -101,7 +104,10 @@ def main(argv: list[str] | None = None) -> None:
     rounds = parser.parse_args(argv).rounds
     os.sched_setaffinity(0, {(os.cpu_count() or 1) - 1})
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
-        ours = stack.enter_context(gateway(Path(name)))
+        provider_port = free_port()
+        command = [sys.executable, "-m", "bench.mcp_servers", "provider", str(provider_port), _empty(Path(name))]
+        stack.enter_context(running(command, provider_port))
+        ours = stack.enter_context(gateway(Path(name), provider_port))
         for tool, params in {"status": STATUS, "cached search": SEARCH}.items():
             data = asyncio.run(call(ours[1], ours[2], params))
             with contextlib.ExitStack() as others:
@@ -110,6 +116,11 @@ def main(argv: list[str] | None = None) -> None:
                     for connections in (1, 32):
                         case = f"{tool}, {era}, {connections} connection{'s' if connections > 1 else ''}"
                         report(case, _rounds(servers, make(params), rounds, connections))
+
+
+def _empty(folder: Path) -> str:
+    (folder / "nothing.json").write_bytes(b"{}")
+    return str(folder / "nothing.json")
 
 
 def _others(stack: contextlib.ExitStack, folder: Path, data: dict[str, Any]) -> dict[str, tuple[int, int, str]]:

@@ -1,7 +1,9 @@
-"""What `bench.mcp` measures beside the gateway: the official Python SDK's server, and the least aiohttp can do.
+"""What `bench.mcp` measures beside the gateway: the official Python SDK's server, and the least aiohttp can do; and a
+search provider for the gateway to ask once.
 
-`python -m bench.mcp_servers sdk|bare PORT FILE`. Both answer every tools/call with the `data` in FILE, without key,
-limits, validation of output, log or metrics. The SDK runs as its documentation recommends for speed: stateless, JSON.
+`python -m bench.mcp_servers sdk|bare|provider PORT FILE`. The first two answer every tools/call with the `data` in
+FILE, without key, limits, validation of output, log or metrics. The SDK runs as its documentation recommends for
+speed: stateless, JSON.
 """
 
 import logging
@@ -52,6 +54,19 @@ def bare(port: int, data: dict[str, Any]) -> None:
     web.run_app(app, host="127.0.0.1", port=port, access_log=None, print=None, loop=uvloop.new_event_loop())
 
 
+def provider(port: int, data: dict[str, Any]) -> None:
+    """Speaks Tavily's search endpoint: five results, each with an excerpt of a paragraph's length."""
+    text = "An excerpt of some length, as a search provider gives it, with a figure such as 17 in it. " * 6
+    found = [{"title": f"Page {n}", "url": f"https://example.org/{n}", "content": text, "score": 0.9} for n in range(5)]
+
+    async def search(request: web.Request) -> web.Response:
+        return web.Response(body=orjson.dumps({"results": found, "images": []}), content_type="application/json")
+
+    app = web.Application()
+    app.router.add_post("/search", search)
+    web.run_app(app, host="127.0.0.1", port=port, access_log=None, print=None, loop=uvloop.new_event_loop())
+
+
 if __name__ == "__main__":
     kind, at, file = sys.argv[1:]
-    {"sdk": sdk, "bare": bare}[kind](int(at), orjson.loads(Path(file).read_bytes()))
+    {"sdk": sdk, "bare": bare, "provider": provider}[kind](int(at), orjson.loads(Path(file).read_bytes()))

@@ -5,6 +5,7 @@ Nothing but the entry points and tests imports it. What is opened here is closed
 
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from aiohttp import web
@@ -12,10 +13,12 @@ from aiohttp import web
 from gateway import __version__
 from gateway.access.keys import KeyStore, write_private
 from gateway.access.limits import BadKeyLimiter, LocalLimiter
+from gateway.access.shared import RedisLimiter
 from gateway.config import Config, Model, Upstream
 from gateway.engines.addresses import AddressPolicy
 from gateway.engines.fetch import Fetcher, FetchLimits
 from gateway.engines.index import PageIndex
+from gateway.engines.index_fill import IndexFiller
 from gateway.engines.load import PageLoader
 from gateway.engines.local_search import LocalSearch
 from gateway.engines.parse_pool import ParsePool
@@ -25,13 +28,16 @@ from gateway.engines.web_engine import EngineParts, LocalWebEngine
 from gateway.local.embedded import OCR_MODEL, TEXT_MODEL, Embedded, EmbeddedUpstream
 from gateway.metrics import Metrics
 from gateway.ports import SearchProvider, WebEngine
+from gateway.providers.brave import Brave
 from gateway.providers.embedded import EmbeddedCompletions
 from gateway.providers.openai_compat import OpenAICompatUpstream
+from gateway.providers.searxng import Searxng
 from gateway.providers.tavily import Tavily
 from gateway.rpc.dispatcher import Dispatcher
 from gateway.rpc.running import RunningCalls
+from gateway.sanitize.guardrail import Guardrail
 from gateway.sanitize.pipeline import Sanitizer
-from gateway.services.completion import CompletionService
+from gateway.services.completion import CompletionService, OwnModel
 from gateway.services.completion_attempts import ModelEntry, Target
 from gateway.services.ocr import OcrService
 from gateway.services.ocr_images import ImageLoader
@@ -66,13 +72,14 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     fetcher = _fetcher(config, docs_address)
     closers.append(fetcher.close)
     completions = _completions(config, embedded, fetcher, closers)
-    sanitizer = Sanitizer(config.sanitize)
-    websearch = _websearch(config, fetcher, sanitizer, closers)
+    guardrail = _guardrail(config, completions)
+    sanitizer = Sanitizer(config.sanitize, guardrail)
+    websearch = _websearch(config, fetcher, sanitizer, guardrail, closers)
     mcp = WebSearchHandler(Dispatcher(websearch, RunningCalls()))
     chat = ChatHandler(completions, OcrService(completions, ImageLoader(fetcher)))
     responses = ResponsesHandler(completions, ResponseStore())
     app = application(_table(config, mcp, chat, responses, ModelsHandler(completions)), config.server.max_body_bytes)
-    _hang(app, config, sanitizer)
+    _hang(app, config, sanitizer, closers)
     app.cleanup_ctx.append(_closing(closers))
     return app
 
@@ -82,14 +89,17 @@ def build_ops_app(app: web.Application, waiting: Callable[[], list[str]], metric
     return OpsPages(app[METRICS].registry, app[IN_FLIGHT], waiting, metrics_folder).app()
 
 
-def _hang(app: web.Application, config: Config, sanitizer: Sanitizer) -> None:
+def _hang(app: web.Application, config: Config, sanitizer: Sanitizer, closers: list[Close]) -> None:
     """What the middlewares need."""
     metrics = Metrics()
     app[METRICS] = metrics
     app[IN_FLIGHT] = InFlight(config.server.max_in_flight, metrics.in_flight)
     app[KEYS] = KeyStore(config.state_dir / config.access.keys_file)
     app[BAD_KEYS] = BadKeyLimiter(config.access.bad_keys_per_minute)
-    app[LIMITER] = LocalLimiter(config.limits)
+    app[LIMITER] = local = LocalLimiter(config.limits)
+    if config.shared.redis_url is not None:
+        app[LIMITER] = shared = RedisLimiter(config.shared.redis_url.reveal(), config.limits, local)
+        closers.append(shared.close)
     app[ALLOWED_ORIGINS] = frozenset(config.server.allowed_origins)
     app[BODY_TIMEOUT_S] = config.server.body_timeout_s
     app[SANITIZER] = sanitizer
@@ -173,6 +183,15 @@ def _user_key(path: Path) -> bytes:
     return path.read_bytes()
 
 
+def _guardrail(config: Config, completions: CompletionService) -> Guardrail:
+    """The judge of what the detectors have masked. `auto`: on when its model runs on an upstream of the operator's."""
+    settings = config.guardrail
+    own = next((m for m in config.models if settings.model in (m.name, *m.aliases) and m.upstreams), None)
+    endpoint, name = (own.upstreams[0].base_url, own.upstreams[0].model) if own else ("", settings.model)
+    enabled = settings.enabled == "on" or (settings.enabled == "auto" and own is not None)
+    return Guardrail(settings, OwnModel(completions, settings.model), endpoint, name, enabled=enabled)
+
+
 def _fetcher(config: Config, docs_address: str) -> Fetcher:
     """The one way to what callers name. The embedded profile may read the gateway's own documentation."""
     own = (docs_address,) if docs_address and config.search.provider == "local" and not config.models else ()
@@ -180,25 +199,59 @@ def _fetcher(config: Config, docs_address: str) -> Fetcher:
     return Fetcher(policy, config.web.user_agent, FetchLimits(max_bytes=config.web.max_page_bytes))
 
 
-def _websearch(config: Config, fetcher: Fetcher, sanitizer: Sanitizer, closers: list[Close]) -> WebSearchService:
-    pool = ParsePool()
-    path = config.state_dir / "index.sqlite3"
-    index = PageIndex(path, max_pages=config.web.index_max_pages, ttl_days=config.web.index_ttl_days)
-    closers += [pool.close, index.close]
-    loader = PageLoader(fetcher, pool, HostSlots(config.web.per_host_concurrency))
-    local = LocalWebEngine(EngineParts(loader, RobotsCache(fetcher, config.web.user_agent), index), config.web)
+def _websearch(
+    config: Config, fetcher: Fetcher, sanitizer: Sanitizer, guardrail: Guardrail, closers: list[Close]
+) -> WebSearchService:
+    engine_parts, _ = _engine_parts(config, fetcher, closers)
+    index = engine_parts.index
+    local = LocalWebEngine(engine_parts, config.web)
     providers = [_provider(config, name, index, closers) for name in _provider_names(config)]
     engine: WebEngine = local
+    if config.web.engine == "provider" and isinstance(providers[0], Tavily):
+        engine = providers[0]
     parts = WebSearchParts(
         providers=providers,
         engine=engine,
         reader=local,
         index_stats=index.stats,
-        guardrail=lambda: {"enabled": False, "status": "disabled", "endpoint": "", "model": ""},
+        guardrail=guardrail.status,
         sanitization=lambda: {"requests": sanitizer.requests, "responses": sanitizer.responses},
     )
     settings = WebSearchSettings(__version__, config.web.result_budget_chars, config.search.cache_ttl_s)
     return WebSearchService(parts, settings)
+
+
+def _engine_parts(config: Config, fetcher: Fetcher, closers: list[Close]) -> tuple[EngineParts, ParsePool]:
+    """What the embedded web engine is made of, and the processes that parse for it."""
+    pool = ParsePool()
+    path = config.state_dir / "index.sqlite3"
+    index = PageIndex(path, max_pages=config.web.index_max_pages, ttl_days=config.web.index_ttl_days)
+    closers += [pool.close, index.close]
+    loader = PageLoader(fetcher, pool, HostSlots(config.web.per_host_concurrency))
+    return EngineParts(loader, RobotsCache(fetcher, config.web.user_agent), index), pool
+
+
+@asynccontextmanager
+async def open_index(config: Config) -> AsyncIterator[IndexFiller]:
+    """The local search index alone, for the command line."""
+    fetcher = _fetcher(config, f"{config.ops.host}:{config.ops.port}" if config.ops.port else "")
+    closers: list[Close] = [fetcher.close]
+    try:
+        parts, pool = _engine_parts(config, fetcher, closers)
+        yield IndexFiller(parts, pool, config.web)
+    finally:
+        for close in reversed(closers):
+            await close()
+
+
+@asynccontextmanager
+async def open_fetcher(config: Config) -> AsyncIterator[Fetcher]:
+    """The safe fetcher alone, for the command line."""
+    fetcher = _fetcher(config, "")
+    try:
+        yield fetcher
+    finally:
+        await fetcher.close()
 
 
 def _provider_names(config: Config) -> list[str]:
@@ -213,7 +266,13 @@ def _provider(config: Config, name: str, index: PageIndex, closers: list[Close])
     key = search.api_key.reveal() if mine and search.api_key else ""
     if name == "local":
         return LocalSearch(index)
-    provider = Tavily(key, base_url, search.timeout_s)
+    provider: Tavily | Searxng | Brave
+    if name == "tavily":
+        provider = Tavily(key, base_url, search.timeout_s)
+    elif name == "brave":
+        provider = Brave(key, base_url, search.timeout_s)
+    else:
+        provider = Searxng(base_url, key, search.timeout_s)
     closers.append(provider.close)
     return provider
 

@@ -8,17 +8,20 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeAlias
 
-from gateway import __version__, call, supervisor
+from gateway import __version__, call, commands, supervisor, worker
 from gateway.access.keys import KeyFile, KeyRecord, KeyWish
 from gateway.config import Access, Config, Environment, read_environment
 from gateway.config_file import ConfigError, config_text, load_config
 from gateway.errors import EngineMissing, GatewayError
 from gateway.local import llm_server, ocr_server
+from gateway.local.ocr_command import OcrOptions
 from gateway.model import SCOPES
 
 EX_FAILED, EX_USAGE, EX_UNAVAILABLE, EX_CONFIG = 1, 2, 69, 78
 
+Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 Command = Callable[[argparse.Namespace, Environment], int]
 
 
@@ -48,30 +51,32 @@ def _parser() -> argparse.ArgumentParser:
         prog="gateway", description="One authenticated HTTP gateway for models and agents."
     )
     parser.add_argument("--version", action="version", version=f"gateway {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    _add_server_commands(commands)
-    _add_key_commands(commands)
-    _add_tool_commands(commands)
+    parsers = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_server_commands(parsers)
+    _add_key_commands(parsers)
+    _add_tool_commands(parsers)
     return parser
 
 
-def _add_server_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    serve = commands.add_parser("serve", help="run the server")
+def _add_server_commands(parsers: Parsers) -> None:
+    serve = parsers.add_parser("serve", help="run the server")
     _add_state_options(serve)
     serve.set_defaults(command=_serve)
-    check = commands.add_parser("check-config", help="check a configuration file; exit 78 when it is wrong")
+    # Started by `serve` alone, which writes to its standard input; without a help text it is not listed.
+    parsers.add_parser("worker").set_defaults(command=_worker)
+    check = parsers.add_parser("check-config", help="check a configuration file; exit 78 when it is wrong")
     check.add_argument("file", type=Path, metavar="FILE")
     check.set_defaults(command=_check_config)
-    llm = commands.add_parser("llm-server", help="the embedded language model alone, on loopback")
+    llm = parsers.add_parser("llm-server", help="the embedded language model alone, on loopback")
     llm.add_argument("--port", type=int, required=True)
     llm.add_argument("--model", default="", metavar="FILE.gguf", help="default: the packaged one")
-    llm.add_argument("--threads", type=_count, default=0, help="0 = as many as cores")
+    llm.add_argument("--threads", type=_count, default=0, help="0 = half as many as cores")
     llm.set_defaults(command=_llm_server)
-    ocr = commands.add_parser("ocr-server", help="the embedded OCR engine alone, on loopback")
+    ocr = parsers.add_parser("ocr-server", help="the embedded OCR engine alone, on loopback")
     ocr.add_argument("--port", type=int, required=True)
     ocr.add_argument("--threads", type=_count, default=0, help="0 = as many as cores")
     ocr.set_defaults(command=_ocr_server)
-    show = commands.add_parser("print-config", help="show the configuration in force, secrets masked")
+    show = parsers.add_parser("print-config", help="show the configuration in force, secrets masked")
     show.add_argument("file", type=Path, metavar="FILE", nargs="?")
     show.set_defaults(command=_print_config)
 
@@ -81,8 +86,8 @@ def _add_state_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--state-dir", type=Path, metavar="DIR", help="default: $STATE_DIRECTORY, else ./var")
 
 
-def _add_key_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    keys = commands.add_parser("keys", help="API keys")
+def _add_key_commands(parsers: Parsers) -> None:
+    keys = parsers.add_parser("keys", help="API keys")
     actions = keys.add_subparsers(required=True, metavar="ACTION")
     create = actions.add_parser("create", help="make a key; it is printed once, alone on standard output")
     create.add_argument("--name", required=True, help="whose it is, for people")
@@ -120,8 +125,8 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _add_tool_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    tool = commands.add_parser("call", help="one web tool of a running gateway")
+def _add_tool_commands(parsers: Parsers) -> None:
+    tool = parsers.add_parser("call", help="one web tool of a running gateway")
     tool.add_argument("tool", metavar="TOOL", help="search, extract, crawl, map or search_status")
     tool.add_argument("pairs", metavar="key=value", nargs="*", help="its arguments")
     tool.add_argument("--url", default="http://127.0.0.1:8080", help="default: %(default)s")
@@ -129,6 +134,37 @@ def _add_tool_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPa
     tool.add_argument("--state-dir", type=Path, metavar="DIR")
     tool.add_argument("--json", action="store_true", help="the raw result")
     tool.set_defaults(command=_call)
+    index = parsers.add_parser("index", help="the local search index")
+    actions = index.add_subparsers(required=True, metavar="ACTION")
+    add = actions.add_parser("add", help="bring in a site or a folder of documents, for every key")
+    add.add_argument("source", metavar="URL|DIR")
+    add.add_argument("--limit", type=_count, default=1000, help="pages; default: %(default)s")
+    add.set_defaults(command=_index_add)
+    remove = actions.add_parser("remove", help="take out a page, or everything below a URL that ends with /")
+    remove.add_argument("url", metavar="URL")
+    remove.set_defaults(command=_index_remove)
+    stats = actions.add_parser("stats", help="size and age")
+    stats.set_defaults(command=_index_stats)
+    for action in actions.choices.values():
+        _add_state_options(action)
+    _add_text_commands(parsers)
+
+
+def _add_text_commands(parsers: Parsers) -> None:
+    clean = parsers.add_parser("sanitize", help="what the sanitizer finds in a text")
+    clean.add_argument("file", metavar="FILE", nargs="?", default="-", help="default: -, standard input")
+    clean.add_argument("--profile", choices=("balanced", "strict"))
+    clean.set_defaults(command=_sanitize)
+    read = parsers.add_parser("ocr", help="read an image, a TIFF or a PDF")
+    read.add_argument("source", metavar="FILE|URL")
+    read.add_argument("--mode", default="", choices=("markdown", "free", "locate", "describe", "custom"))
+    read.add_argument("--prompt", default="", help="for mode custom")
+    read.add_argument("--grounding", action="store_true", help="custom: with boxes")
+    read.add_argument("--find", default="", metavar="TEXT", help="for mode locate")
+    read.add_argument("--overlay", type=Path, metavar="OUT.png", help="draw the boxes on the image")
+    read.set_defaults(command=_ocr)
+    for parser in (clean, read):
+        _add_state_options(parser)
 
 
 def _config(arguments: argparse.Namespace, environment: Environment) -> Config:
@@ -140,6 +176,10 @@ def _serve(arguments: argparse.Namespace, environment: Environment) -> int:
         return _config(arguments, environment)
 
     return supervisor.serve(reload(), environment, reload)
+
+
+def _worker(arguments: argparse.Namespace, environment: Environment) -> int:
+    return worker.work()
 
 
 def _llm_server(arguments: argparse.Namespace, environment: Environment) -> int:
@@ -154,7 +194,7 @@ def _ocr_server(arguments: argparse.Namespace, environment: Environment) -> int:
 
 def _key_file(arguments: argparse.Namespace, environment: Environment) -> KeyFile:
     if arguments.keys_file is not None:
-        return KeyFile(arguments.keys_file)
+        return KeyFile((arguments.state_dir or environment.state_dir) / arguments.keys_file)
     if arguments.config is None:
         return KeyFile((arguments.state_dir or environment.state_dir) / Access().keys_file)
     config = _config(arguments, environment)
@@ -202,6 +242,29 @@ def _check_config(arguments: argparse.Namespace, environment: Environment) -> in
 def _print_config(arguments: argparse.Namespace, environment: Environment) -> int:
     sys.stdout.write(config_text(load_config(arguments.file, None, environment)))
     return 0
+
+
+def _index_add(arguments: argparse.Namespace, environment: Environment) -> int:
+    return commands.index_add(_config(arguments, environment), arguments.source, arguments.limit)
+
+
+def _index_remove(arguments: argparse.Namespace, environment: Environment) -> int:
+    return commands.index_remove(_config(arguments, environment), arguments.url)
+
+
+def _index_stats(arguments: argparse.Namespace, environment: Environment) -> int:
+    return commands.index_stats(_config(arguments, environment))
+
+
+def _sanitize(arguments: argparse.Namespace, environment: Environment) -> int:
+    return commands.sanitize(_config(arguments, environment), arguments.file, arguments.profile)
+
+
+def _ocr(arguments: argparse.Namespace, environment: Environment) -> int:
+    options = OcrOptions(
+        arguments.source, arguments.mode, arguments.prompt, arguments.grounding, arguments.find, arguments.overlay
+    )
+    return commands.ocr(_config(arguments, environment), options)
 
 
 def _call(arguments: argparse.Namespace, environment: Environment) -> int:

@@ -242,6 +242,9 @@ def read_environment() -> Environment:
     return Environment(dict(os.environ))
 
 
-def set_metrics_folder(path: Path) -> None:
-    """Several workers: prometheus-client reads its shared folder from the environment, at its import."""
-    os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(path)
+def worker_environment(environment: Environment, metrics_folder: Path) -> dict[str, str]:
+    """What a worker process is started with: where prometheus-client, which reads it at its import, keeps the metrics
+    that all workers share; nothing of systemd's, which talks to the parent alone."""
+    systemds = {"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"}
+    inherited = {name: value for name, value in environment.variables.items() if name not in systemds}
+    return {**inherited, "PROMETHEUS_MULTIPROC_DIR": str(metrics_folder)}

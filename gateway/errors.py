@@ -24,6 +24,7 @@ A message is written for the caller: it says what to correct and never holds a k
     │   ├── UpstreamUnavailable   503
     │   ├── UpstreamTimeout       504
     │   └── UpstreamRefused       its own 4xx, passed on with a scrubbed message
+    ├── UnsupportedCoding         501
     ├── UnsupportedProtocol       505
     └── InternalError             500
 """
@@ -184,6 +185,12 @@ class UpstreamRefused(UpstreamError):
         super().__init__(message, param=param, code=code, retry_after_s=retry_after_s)
         self.status = status
         self.retryable = status == 429
+
+
+class UnsupportedCoding(GatewayError):
+    status = 501
+    type = "invalid_request_error"
+    code = "unsupported_transfer_encoding"
 
 
 class UnsupportedProtocol(GatewayError):

@@ -1,13 +1,24 @@
 """Counters and histograms for Prometheus, on one registry made by the composition root.
 
 Labels are few and bounded: endpoint names, configured model names, status classes, tool names from our own table;
-never a key, an address, or anything a caller chose. With several workers the supervisor names the multi-process
-folder before this module is imported.
+never a key, an address, or anything a caller chose. A worker process is started with the
+name of the multi-process folder in its environment.
 """
+
+from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestMetrics:
+    """Children of `requests`, `duration` and `overhead`."""
+
+    requests: Counter
+    duration: Histogram
+    overhead: Histogram
 
 
 class Metrics:
@@ -30,6 +41,20 @@ class Metrics:
         self.in_flight = Gauge(
             "gateway_in_flight", "Requests being served", registry=self.registry, multiprocess_mode="livesum"
         )
+
+        self._requests: dict[tuple[str, int], RequestMetrics] = {}
+
+    def of_request(self, endpoint: str, status: int) -> "RequestMetrics":
+        """The metrics of one kind of request, looked up once: finding a labelled child costs more than counting."""
+        place = (endpoint, status // 100)
+        found = self._requests.get(place)
+        if found is None:
+            found = self._requests[place] = RequestMetrics(
+                self.requests.labels(endpoint, f"{status // 100}xx"),
+                self.duration.labels(endpoint),
+                self.overhead.labels(endpoint),
+            )
+        return found
 
     def _counter(self, name: str, help_text: str, *labels: str) -> Counter:
         return Counter(name, help_text, labels, registry=self.registry)

@@ -1,8 +1,9 @@
-"""`gateway serve`: sockets, embedded servers, one serving generation after another, and an orderly end.
+"""`gateway serve`: sockets, embedded servers, systemd, signals, and an orderly end.
 
-One worker needs no process of its own: this process serves, and keeps the embedded servers as children. SIGHUP reads
-the configuration again and, if it is valid, starts a new generation on the same sockets while the old one finishes
-what it runs; an invalid file changes nothing. SIGTERM and SIGINT drain. Knows no interface and no service.
+One worker needs no process of its own: this process serves, and keeps the embedded servers as children. With more, it
+keeps the workers too and serves nothing itself. SIGHUP reads the configuration again and, if it is valid, puts it in
+force on the same sockets while what runs is finished; an invalid file changes nothing. SIGTERM and SIGINT drain.
+Knows no interface and no service.
 """
 
 import asyncio
@@ -13,88 +14,83 @@ import socket
 import sys
 import time
 from collections.abc import Callable
+from typing import Protocol
 
 import uvloop
 
 from gateway import logs
 from gateway.access.keys import KeyFile, ensure_dev_key
-from gateway.app import build_app, build_ops_app
 from gateway.config import Config, Environment
 from gateway.config_file import ConfigError
+from gateway.errors import GatewayError, UpstreamUnavailable
+from gateway.fleet import Fleet, Post
 from gateway.local.embedded import EmbeddedServers, dev_key_path
 from gateway.local.notify import Notifier
-from gateway.web.runner import Listener, bind
+from gateway.serving import OwnProcess, Sockets, Surroundings
+from gateway.web.runner import bind
 
 EX_FAILED = 1
 _BEAT_S = 0.5
+_NEEDS_RESTART = ("server.host", "server.port", "server.tls", "ops", "local_llm", "local_ocr", "log")
 
 
-class Generation:
-    """One configuration in force, and what listens for it."""
+class Service(Protocol):
+    """What answers requests: this process, or a fleet of workers. `start` and `replace` raise OSError, GatewayError."""
 
-    def __init__(self, config: Config, servers: EmbeddedServers, docs_address: str) -> None:
-        self._config = config
-        self._app = build_app(config, servers.upstreams, docs_address)
-        self._ops_app = build_ops_app(self._app, servers.waiting)
-        self._listeners: list[Listener] = []
+    async def start(self) -> None: ...
 
-    async def start(self, product: socket.socket, ops: socket.socket | None) -> None:
-        timeout_s = self._config.server.header_timeout_s
-        for app, sock, tls in ((self._app, product, self._config.server.tls), (self._ops_app, ops, None)):
-            if sock is not None:
-                listener = Listener(app, timeout_s)
-                self._listeners.append(listener)
-                await listener.start([sock.dup()], tls)
+    async def replace(self, config: Config) -> None:
+        """Put another configuration in force; if it cannot be, the old one stays."""
+        ...
+
+    def is_fresh(self) -> bool:
+        """Whether everything that serves has given signs of life lately."""
+        ...
 
     async def finish(self) -> None:
-        """Drain the product listener while the ops listener still tells that it drains; then close everything."""
-        stopped = await self._listeners[0].drain(self._config.server.drain_s)
-        if stopped:
-            logs.event("requests_ended", level=logging.WARNING, count=stopped)
-        for listener in reversed(self._listeners):
-            await listener.close()
+        """Accept nothing more, let what runs end, close."""
+        ...
 
 
-class Serving:
-    """The life of a serving process. `reload` reads the configuration anew; it raises ConfigError."""
+class Supervisor:
+    """The life of `gateway serve`. `reload` reads the configuration anew; it raises ConfigError."""
 
     def __init__(self, config: Config, environment: Environment, reload: Callable[[], Config]) -> None:
         self._config = config
+        self._environment = environment
         self._reload = reload
         self._notifier = Notifier(environment.notify_socket)
         self._beat_s = min(_BEAT_S, environment.watchdog_s / 3 or _BEAT_S)
-        self._inherited = environment.listen_fds
         self._stop = asyncio.Event()
         self._reread = asyncio.Event()
-        self._finishing: set[asyncio.Task[None]] = set()
 
     async def run(self) -> int:
         """Serve until told to stop. Returns the exit code."""
         started = time.monotonic()
         self._listen_to_signals()
         try:
-            product, ops = self._sockets()
+            sockets = self._sockets()
         except OSError as error:
-            sys.stderr.write(f"gateway: {error.strerror}: {_addresses(self._config)}; see server.port and ops.port\n")
-            return EX_FAILED
+            return _complain(f"{error.strerror}: {_addresses(self._config)}; see server.port and ops.port")
         servers = EmbeddedServers(self._config)
-        beat = asyncio.create_task(self._beat())
+        tasks: list[asyncio.Task[None]] = []
         try:
-            docs_address = "{}:{}".format(*ops.getsockname()[:2]) if ops is not None else ""
-            generation = Generation(self._config, servers, docs_address)
-            servers.start()
-            await generation.start(product, ops)
-            announcing = asyncio.create_task(self._announce(servers, product, docs_address, started))
-            generation = await self._until_stopped(generation, servers, (product, ops))
-            announcing.cancel()
+            servers.start(everything=self._config.server.workers > 1)
+            service = self._service(sockets, servers)
+            tasks.append(asyncio.create_task(self._beat(service)))
+            if await self._start(service):
+                tasks.append(asyncio.create_task(self._announce(servers, sockets, started)))
+                await self._until_stopped(service)
             self._notifier.stopping()
-            await asyncio.gather(generation.finish(), *self._finishing)
+            await service.finish()
+        except (OSError, GatewayError) as error:
+            return _complain(error.message if isinstance(error, GatewayError) else str(error))
         finally:
-            beat.cancel()
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
             await servers.close()
-            for sock in (product, ops):
-                if sock is not None:
-                    sock.close()
+            sockets.close()
         logs.event("stopped")
         return 0
 
@@ -104,66 +100,100 @@ class Serving:
             loop.add_signal_handler(number, self._stop.set)
         loop.add_signal_handler(signal.SIGHUP, self._reread.set)
 
-    def _sockets(self) -> tuple[socket.socket, socket.socket | None]:
+    def _sockets(self) -> Sockets:
         """The product socket (systemd's, when it hands one over) and the ops socket. Raises OSError."""
         server, ops = self._config.server, self._config.ops
-        if self._inherited:
-            product = socket.socket(fileno=self._inherited[0])
+        if inherited := self._environment.listen_fds:
+            product = socket.socket(fileno=inherited[0])
             product.setblocking(False)
         else:
             product = bind(server.host, server.port)
         try:
-            return product, bind(ops.host, ops.port) if ops.port else None
+            return Sockets(product, bind(ops.host, ops.port) if ops.port else None)
         except OSError:
             product.close()
             raise
 
-    async def _until_stopped(
-        self, generation: Generation, servers: EmbeddedServers, sockets: tuple[socket.socket, socket.socket | None]
-    ) -> Generation:
-        """Replace the generation at every valid reload. Returns the last one."""
-        docs_address = "{}:{}".format(*sockets[1].getsockname()[:2]) if sockets[1] is not None else ""
-        while True:
-            waits = [asyncio.create_task(event.wait()) for event in (self._stop, self._reread)]
+    def _service(self, sockets: Sockets, servers: EmbeddedServers) -> Service:
+        if self._config.server.workers == 1:
+            return OwnProcess(self._config, sockets, Surroundings(servers.upstreams, servers.waiting))
+        folder = self._config.state_dir / "metrics"
+        return Fleet(self._config, Post(sockets, self._environment, folder, servers.ports, servers.waiting))
+
+    async def _start(self, service: Service) -> bool:
+        """Returns whether it serves; False when it was told to stop before."""
+        starting = asyncio.create_task(service.start())
+        stopping = asyncio.create_task(_wait(self._stop))
+        await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        if starting.done():
+            await starting
+            return True
+        starting.cancel()
+        await asyncio.wait({starting})
+        return False
+
+    async def _until_stopped(self, service: Service) -> None:
+        """Put every valid new configuration in force until the end."""
+        while not self._stop.is_set():
+            waits = [asyncio.create_task(_wait(event)) for event in (self._stop, self._reread)]
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
             for task in waits:
                 task.cancel()
-            if self._stop.is_set():
-                return generation
-            self._reread.clear()
-            try:
-                config = self._reload()
-            except ConfigError as error:
-                logs.event("reload_refused", level=logging.ERROR, error=str(error))
-                continue
-            fresh = Generation(config, servers, docs_address)
-            await fresh.start(*sockets)
-            finishing = asyncio.create_task(generation.finish())
-            self._finishing.add(finishing)
-            finishing.add_done_callback(self._finishing.discard)
-            generation = fresh
-            logs.event("reloaded")
+            if self._reread.is_set() and not self._stop.is_set():
+                self._reread.clear()
+                await self._replace(service)
 
-    async def _beat(self) -> None:
+    async def _replace(self, service: Service) -> None:
+        try:
+            config = self._reload()
+            await service.replace(config)
+        except (ConfigError, GatewayError, OSError) as error:
+            logs.event("reload_refused", level=logging.ERROR, error=str(error))
+            return
+        needs = [path for path in _NEEDS_RESTART if _at(config, path) != _at(self._config, path)]
+        if (config.server.workers == 1) != (self._config.server.workers == 1):
+            needs.append("server.workers")
+        logs.event("reloaded", {"needs_restart": needs} if needs else None)
+
+    async def _beat(self, service: Service) -> None:
         """Signs of life for systemd, sent from the loop: a loop that is stuck is restarted."""
         while True:
-            self._notifier.alive()
+            if service.is_fresh():
+                self._notifier.alive()
             await asyncio.sleep(self._beat_s)
 
-    async def _announce(
-        self, servers: EmbeddedServers, product: socket.socket, docs_address: str, started: float
-    ) -> None:
-        host, port = product.getsockname()[:2]
+    async def _announce(self, servers: EmbeddedServers, sockets: Sockets, started: float) -> None:
+        host, port = sockets.product.getsockname()[:2]
         scheme = "https" if self._config.server.tls else "http"
         url = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}{self._config.server.base_path}"
         for name in servers.waiting():
             sys.stderr.write(f"loading the embedded {name} model …\n")
-        await servers.wait_ready()
+        try:
+            await servers.wait_ready()
+        except UpstreamUnavailable as error:  # the rest of the gateway serves; the engine is tried again
+            logs.event("ready_without_engine", level=logging.ERROR, error=error.message)
         seconds = time.monotonic() - started
         logs.event("ready", url=url, seconds=round(seconds, 2))
         self._notifier.ready(f"serving on {url}")
-        sys.stdout.write(_welcome(url, docs_address, dev_key_path(self._config.state_dir), seconds))
+        sys.stdout.write(_welcome(url, sockets.docs_address, dev_key_path(self._config.state_dir), seconds))
         sys.stdout.flush()
+
+
+async def _wait(event: asyncio.Event) -> None:
+    await event.wait()
+
+
+def _at(config: Config, path: str) -> object:
+    value: object = config
+    for name in path.split("."):
+        value = getattr(value, name)
+    return value
+
+
+def _complain(message: str) -> int:
+    sys.stderr.write(f"gateway: {message}\n")
+    return EX_FAILED
 
 
 def _addresses(config: Config) -> str:
@@ -195,5 +225,5 @@ def serve(config: Config, environment: Environment, reload: Callable[[], Config]
     keys = KeyFile(config.state_dir / config.access.keys_file)
     ensure_dev_key(keys, dev_key_path(config.state_dir))
     with contextlib.suppress(KeyboardInterrupt):
-        return uvloop.run(Serving(config, environment, reload).run())
+        return uvloop.run(Supervisor(config, environment, reload).run())
     return 130

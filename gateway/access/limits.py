@@ -62,7 +62,8 @@ class LocalLimiter:
 
 
 class BadKeyLimiter:
-    """Wrong keys by address. A valid key from an address that is over the limit waits as well: no oracle."""
+    """Wrong keys by address. It slows down guessing and the log of it; valid keys never meet it: 256 random bits cannot
+    be guessed, and many callers may share an address with one whose key is wrong."""
 
     def __init__(self, most_per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._most = most_per_minute
@@ -73,16 +74,11 @@ class BadKeyLimiter:
         """Addresses remembered."""
         return len(self._windows)
 
-    def check(self, address: str) -> None:
-        """Raises RateLimited."""
-        if self._most:
-            wait_s = self._windows.wait(address, self._most, self._clock())
-            if wait_s:
-                raise RateLimited("too many wrong keys from this address", retry_after_s=wait_s)
-
     def record(self, address: str) -> None:
-        if self._most:
-            self._windows.take(address, self._most, self._clock())
+        """One wrong key. Raises RateLimited when there were too many within a minute."""
+        wait_s = self._windows.take(address, self._most, self._clock()) if self._most else 0.0
+        if wait_s:
+            raise RateLimited("too many wrong keys from this address", retry_after_s=wait_s)
 
 
 class _Windows:

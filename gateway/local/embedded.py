@@ -6,15 +6,14 @@ off, still has its place in the model table: using it says what to install. Know
 
 import asyncio
 import importlib.util
-import logging
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from gateway import logs
 from gateway.config import Config
-from gateway.errors import EngineMissing, GatewayError
+from gateway.errors import EngineMissing, InvalidRequest
 from gateway.local import llm_server
 from gateway.local.process import ChildServer, free_port, gateway_command
 
@@ -41,9 +40,14 @@ class Embedded:
 
 
 class EmbeddedServers:
-    """The children of one gateway."""
+    """The children of one gateway. Raises InvalidRequest when the configured model file cannot be read.
 
-    def __init__(self, config: Config, python: str = sys.executable) -> None:
+    `ports`: another process keeps them, and they answer there (one name, one port); then nothing is started here.
+    """
+
+    def __init__(self, config: Config, python: str = sys.executable, ports: Mapping[str, int] | None = None) -> None:
+        self._kept_elsewhere = ports
+        self.ports: dict[str, int] = {}
         own = {model.name for model in config.models if model.upstreams}
         self._children: dict[str, ChildServer] = {}
         self._python = python
@@ -54,10 +58,11 @@ class EmbeddedServers:
             ocr = self._ocr(config)
         self.upstreams = Embedded(llm, ocr)
 
-    def start(self) -> None:
-        """Start what is wanted from the beginning: the language model."""
-        if (child := self._children.get("llm")) is not None:
-            child.start()
+    def start(self, everything: bool = False) -> None:
+        """Start what is wanted from the beginning: the language model, or everything."""
+        for name, child in self._children.items():
+            if everything or name == "llm":
+                child.start()
 
     def waiting(self) -> list[str]:
         """Names of children that were started and do not answer yet."""
@@ -75,16 +80,14 @@ class EmbeddedServers:
 
     def _llm(self, config: Config) -> EmbeddedUpstream:
         settings = config.local_llm
-        if not llm_server.is_installed() and not settings.model:
+        if not llm_server.is_installed(own_model=bool(settings.model)):
             return _missing("llm")
-        options = ["--threads", str(settings.threads)]
-        fingerprint = ""
+        model = config.state_dir / settings.model if settings.model else llm_server.packaged_model()
         try:
-            model = config.state_dir / settings.model if settings.model else llm_server.packaged_model()
-            options += ["--model", str(model)]
             fingerprint = llm_server.fingerprint(model)
-        except (GatewayError, OSError) as error:
-            logs.event("engine_broken", level=logging.ERROR, engine="llm", error=logs.failure(error))
+        except OSError as error:
+            raise InvalidRequest(f"local_llm.model: {model}: {error.strerror}") from None
+        options = ["--threads", str(settings.threads), "--model", str(model)]
         return self._child("llm", settings.port, options, fingerprint)
 
     def _ocr(self, config: Config) -> EmbeddedUpstream:
@@ -93,10 +96,18 @@ class EmbeddedServers:
         return self._child("ocr", config.local_ocr.port, ["--threads", str(config.local_ocr.threads)], "")
 
     def _child(self, name: str, port: int, options: list[str], fingerprint: str) -> EmbeddedUpstream:
-        port = port or free_port()
+        if self._kept_elsewhere is not None:
+            return EmbeddedUpstream(
+                f"http://127.0.0.1:{self._kept_elsewhere.get(name, 9)}/v1", f"embedded-{name}", _nothing, fingerprint
+            )
+        self.ports[name] = port = port or free_port()
         child = ChildServer(gateway_command(self._python, name, port, options))
         self._children[name] = child
         return EmbeddedUpstream(f"http://127.0.0.1:{port}/v1", f"embedded-{name}", child.ensure_ready, fingerprint)
+
+
+async def _nothing() -> None:
+    """Whoever keeps the server has started it; while it is not ready, its connections are refused."""
 
 
 def _missing(extra: str) -> EmbeddedUpstream:

@@ -6,6 +6,9 @@ Every function does nothing where there is no socket to talk to.
 import contextlib
 import socket
 
+_PATIENCE_S = 0.5
+"""How long what is said once may wait for room in systemd's queue; a sign of life is dropped instead."""
+
 
 class Notifier:
     """`address` is $NOTIFY_SOCKET: a path, or a name in the abstract namespace when it starts with '@'."""
@@ -14,22 +17,22 @@ class Notifier:
         self._address = "\0" + address[1:] if address.startswith("@") else address
 
     def ready(self, status: str) -> None:
-        self._send(f"READY=1\nSTATUS={_one_line(status)}")
+        self._send(f"READY=1\nSTATUS={_one_line(status)}", _PATIENCE_S)
 
     def status(self, status: str) -> None:
         self._send(f"STATUS={_one_line(status)}")
 
     def stopping(self) -> None:
-        self._send("STOPPING=1\nSTATUS=draining")
+        self._send("STOPPING=1\nSTATUS=draining", _PATIENCE_S)
 
     def alive(self) -> None:
         self._send("WATCHDOG=1")
 
-    def _send(self, text: str) -> None:
+    def _send(self, text: str, patience_s: float = 0.0) -> None:
         if not self._address:
             return
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
-            sock.setblocking(False)
+            sock.settimeout(patience_s)
             sock.sendto(text.encode(), self._address)
 
 

@@ -164,7 +164,8 @@ def _counted(count: int, one: str, many: str) -> str:
 
 def _main_text(blocks: list[PageBlock], max_chars: int = 600) -> str:
     titles = [" ".join(rows_text(block)) for block in blocks if block.label == "title" and rows_text(block)]
-    text = " ".join(" ".join(rows_text(block)) for block in blocks if block.label in ("text", "table", "image"))
+    others = (" ".join(rows_text(block)) for block in blocks if block.label != "title")
+    text = " ".join(text for text in others if text)
     said = []
     if titles:
         quoted = "; ".join(f'"{title}"' for title in titles[:8])

@@ -5,7 +5,7 @@ installed packages; nothing is fetched. Loads at first use. One engine belongs t
 generator it returned is exhausted or closed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -28,6 +28,7 @@ from gateway.wire import ocr as wire
 SAMPLE_LINES = 6
 SURE_SCORE = 0.85
 BETTER_BY = 0.05
+CHUNK_LINES = 24
 
 
 @dataclass(slots=True)
@@ -42,10 +43,14 @@ class Reading:
 
 
 class OcrEngine:
-    """`answer` reads one image. `threads` is how many cores it may use."""
+    """`answer` reads one image. `threads` is how many cores it may use.
 
-    def __init__(self, threads: int) -> None:
+    `on_step` is called every few lines while an image is read; what it raises ends the reading.
+    """
+
+    def __init__(self, threads: int, on_step: Callable[[], None] | None = None) -> None:
         self._threads = max(1, threads)
+        self._on_step = on_step
         self._reader: LineReader | None = None
         self._layout: LayoutModel | None = None
 
@@ -114,8 +119,15 @@ class OcrEngine:
         return self._reader.detect(pixels)
 
     def _read(self, reading: Reading, lines: list[Line]) -> list[Line]:
+        return list(self._read_in_turn(reading, lines))
+
+    def _read_in_turn(self, reading: Reading, lines: list[Line]) -> Iterator[Line]:
+        """The lines one by one, read a few at a time, so that a long column is shown as it is read."""
         assert self._reader is not None
-        return self._reader.read_all(reading.pixels, lines)
+        for start in range(0, len(lines), CHUNK_LINES):
+            if self._on_step is not None:
+                self._on_step()
+            yield from self._reader.read_all(reading.pixels, lines[start : start + CHUNK_LINES])
 
     def _quarter_turns(self, pixels: Any, lines: list[Line]) -> tuple[int, list[Line]]:
         """How often the page must be turned anticlockwise, judged by reading its longest lines both ways up."""
@@ -191,8 +203,7 @@ class OcrEngine:
     def _passages(self, reading: Reading, loose: list[Line], tables: list[PageBlock]) -> Iterator[str]:
         rects = [line.rect for line in loose] + [block.rect for block in tables]
         for group in reading_order(rects):
-            read = self._read(reading, [loose[i] for row in group for i in row if i < len(loose)])
-            texts = iter(read)
+            texts = self._read_in_turn(reading, [loose[i] for row in group for i in row if i < len(loose)])
             passage: list[str] = []
             bottom: float | None = None
             for row in group:

@@ -13,9 +13,9 @@ from gateway.local.ocr_extra import vision
 from gateway.local.ocr_types import Line, Rect
 
 COORDINATE_MAX = 999
-MIN_SKEW_DEG = 0.2
 MAX_SKEW_DEG = 25.0
 MIN_SKEW_LINES = 3
+MIN_SKEW_ASPECT = 6
 
 Point = tuple[float, float]
 
@@ -80,22 +80,26 @@ def mostly_tall(lines: list[Line]) -> bool:
 
 
 def skew_of(lines: list[Line]) -> float:
-    """The page's skew in degrees (positive: lines fall to the right), by its longest lines; 0 when there is none."""
+    """The page's skew in degrees (positive: lines fall to the right), by its longest lines; 0 when it does not matter.
+
+    Short lines tell little (a descender at one end tilts their box), and a skew that moves nothing by half a line over
+    the width of the text is left alone.
+    """
     angles = []
     for line in lines:
-        (x1, y1), (x2, y2) = line.quad[0], line.quad[1]
-        (x3, y3), (x4, y4) = line.quad[2], line.quad[3]
+        (x1, y1), (x2, y2), (x3, y3), (x4, y4) = line.quad
         length = math.dist(line.quad[0], line.quad[1])
-        if length > 4 * math.dist(line.quad[0], line.quad[3]):
+        if length > MIN_SKEW_ASPECT * math.dist(line.quad[0], line.quad[3]):
             angles.append((length, math.degrees(math.atan2((y2 + y3) - (y1 + y4), (x2 + x3) - (x1 + x4)))))
     if len(angles) < MIN_SKEW_LINES:
         return 0.0
     longest = sorted(angles, reverse=True)[:40]
     angle = median(value for _, value in longest)
     agreeing = sum(abs(value - angle) < 1.0 for _, value in longest)
-    if not MIN_SKEW_DEG <= abs(angle) <= MAX_SKEW_DEG or agreeing < 0.6 * len(longest):
-        return 0.0
-    return angle
+    span = max(line.rect.x2 for line in lines) - min(line.rect.x1 for line in lines)
+    moved = abs(math.tan(math.radians(angle))) * span
+    matters = moved > 0.5 * median(min(line.rect.height, line.rect.width) for line in lines)
+    return angle if matters and abs(angle) <= MAX_SKEW_DEG and agreeing >= 0.6 * len(longest) else 0.0
 
 
 def level(pixels: Any, lines: list[Line], angle_deg: float) -> tuple[Any, list[Line]]:

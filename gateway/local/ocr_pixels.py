@@ -20,6 +20,7 @@ FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")
 MAX_PIXELS = 50_000_000
 WORK_PIXELS = 3_600_000
 """Larger pages are reduced to this area: text is read no better above it, and memory grows with it."""
+STRIP_WIDTH = 900
 MAX_ASPECT = 60
 ORIENTATION_TAG = 0x0112
 
@@ -73,7 +74,9 @@ def decode_page(data: bytes, work_pixels: int = WORK_PIXELS) -> Page:
             f"The image is {full_width} x {full_height} pixels: one side is more than {MAX_ASPECT} times the other.",
             code="invalid_image_format",
         )
-    scale = min(1.0, math.sqrt(work_pixels / (full_width * full_height)))
+    # A long strip, a till roll, keeps its width: it is looked at in tiles.
+    enough = max(math.sqrt(work_pixels / (full_width * full_height)), STRIP_WIDTH / min(full_width, full_height))
+    scale = min(1.0, enough)
     pixels = numpy.asarray(upright_rgb(image, scale), dtype=numpy.uint8)
     target = (max(1, round(full_width * scale)), max(1, round(full_height * scale)))
     if (pixels.shape[1], pixels.shape[0]) != target:

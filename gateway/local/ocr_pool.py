@@ -18,6 +18,7 @@ MAX_WAITING = 8
 RETRY_AFTER_S = 2.0
 START_TIMEOUT_S = 60.0
 PIECE_TIMEOUT_S = 60.0
+JOB_TIMEOUT_S = 600.0
 STOP_TIMEOUT_S = 5.0
 IDLE_S = 900.0
 LINE_LIMIT_BYTES = 8_000_000
@@ -77,11 +78,15 @@ class OcrWorker:
         self._next_id += 1
         job_id = self._next_id
         finished = False
+        deadline = asyncio.get_running_loop().time() + JOB_TIMEOUT_S
         try:
             await self._send(process, orjson.dumps({"id": job_id, "prompt": prompt, "size": len(data)}) + b"\n" + data)
             while True:
                 message = await self._receive(process)
-                if message.get("id") != job_id:
+                if message.get("id") != job_id or "alive" in message:
+                    if asyncio.get_running_loop().time() > deadline:
+                        await self._stop()
+                        raise _too_long()
                     continue
                 if "piece" in message:
                     yield message["piece"]
@@ -110,7 +115,7 @@ class OcrWorker:
             line = await asyncio.wait_for(process.stdout.readline(), self._piece_timeout_s)
         except (TimeoutError, ValueError, ConnectionError) as error:
             await self._stop()
-            raise InternalError("The OCR engine took too long over this image.", code="ocr_timeout") from error
+            raise _too_long() from error
         if not line:
             await self._stop()
             raise _died()
@@ -170,6 +175,10 @@ class OcrWorker:
             task = asyncio.get_running_loop().create_task(self._stop())
             self._stopping.add(task)
             task.add_done_callback(self._stopping.discard)
+
+
+def _too_long() -> GatewayError:
+    return InternalError("The OCR engine took too long over this image.", code="ocr_timeout")
 
 
 def _died() -> GatewayError:

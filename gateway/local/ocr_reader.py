@@ -20,9 +20,13 @@ from gateway.local.ocr_types import Line, Rect, Word
 DETECTOR = "PP-OCRv6_det_small.onnx"
 RECOGNISER = "PP-OCRv6_rec_small.onnx"
 DETECT_PIXELS = 1_300_000
-DETECT_SIDE = 736
+FINE_DETECT_PIXELS = 3_400_000
+FINE_LINE_HEIGHT = 15.0
+"""Lines lower than this, in the detector's pixels and with its margins, are looked for again on a finer page."""
+TILE_ASPECT = 2.5
+DETECT_SIDE = 480
 """The detector sees small pages enlarged until their shorter side has this length, as it was trained."""
-MAX_ENLARGED = 4
+MAX_ENLARGED = 3
 PAD = 32
 MIN_SCORE = 0.5
 MIN_CROP_WIDTH = 48
@@ -75,10 +79,36 @@ class LineReader:
         self._pool.shutdown(cancel_futures=True)
 
     def detect(self, pixels: Any) -> list[Line]:
-        """The places of the lines, unread, top to bottom."""
+        """The places of the lines, unread, top to bottom. A long page is looked at in tiles, as wide as it is."""
+        height, width = pixels.shape[:2]
+        if height <= TILE_ASPECT * 1.2 * width:
+            return self._detect_closely(pixels)
+        lines: list[Line] = []
+        step, margin = int(TILE_ASPECT * width), max(100, width // 5)
+        for top in range(0, height, step):
+            first = max(0, top - margin)
+            found = self._detect_closely(pixels[first : min(height, top + step + margin)])
+            # In the margins both neighbours see a line: it belongs to the tile its middle lies in.
+            moved = (_moved(line, first) for line in found)
+            lines.extend(line for line in moved if top <= line.rect.center_y < top + step)
+        return lines
+
+    def _detect_closely(self, pixels: Any) -> list[Line]:
+        """Detection on a reduced page, again on a finer one when its text is small or nothing was found."""
+        lines, scale = self._detect(pixels, DETECT_PIXELS)
+        area = pixels.shape[0] * pixels.shape[1]
+        if scale < 1 and area > DETECT_PIXELS * 1.2:
+            is_blank = int(pixels.max()) - int(pixels.min()) < 32
+            heights = sorted(min(line.rect.width, line.rect.height) for line in lines)
+            is_fine = not heights or heights[len(heights) // 2] * scale < FINE_LINE_HEIGHT
+            if is_fine and not is_blank:
+                lines, _ = self._detect(pixels, FINE_DETECT_PIXELS)
+        return lines
+
+    def _detect(self, pixels: Any, max_pixels: int) -> tuple[list[Line], float]:
         height, width = pixels.shape[:2]
         wanted = min(MAX_ENLARGED, max(1.0, DETECT_SIDE / min(width, height)))
-        scale = min(wanted, math.sqrt(DETECT_PIXELS / (width * height)))
+        scale = min(wanted, math.sqrt(max_pixels / (width * height)))
         seen = pixels
         if scale != 1:
             size = (max(PAD, round(width * scale)), max(PAD, round(height * scale)))
@@ -94,7 +124,7 @@ class LineReader:
             line = Line(rect=_around(points), quad=points)
             if line.rect.width >= 2 and line.rect.height >= 2:
                 lines.append(line)
-        return lines
+        return lines, scale
 
     def read_all(self, pixels: Any, lines: list[Line], *, upside_down: bool = False) -> list[Line]:
         """The lines with their text, in the same order."""
@@ -126,6 +156,11 @@ class LineReader:
         )
         downwards = height >= TALL * width
         return (numpy.ascontiguousarray(numpy.rot90(crop)) if downwards else crop), downwards
+
+
+def _moved(line: Line, down: int) -> Line:
+    quad = tuple((x, y + down) for x, y in line.quad)
+    return Line(rect=_around(quad), quad=quad)
 
 
 def _within(value: float, limit: float) -> float:

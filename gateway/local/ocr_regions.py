@@ -20,6 +20,7 @@ MAX_LINE_HEIGHT_RATIO = 5
 MIN_PICTURE_SHARE = 0.012
 MIN_PICTURE_FILL = 0.6
 BACKGROUND_STEP = 28
+MIN_PAGE_SIDE = 64
 
 
 def complete(seen: list[Region], ruled: list[Rect], lines: list[Line], pixels: Any) -> list[Region]:
@@ -97,6 +98,8 @@ def picture_areas(pixels: Any, lines: list[Line]) -> list[Rect]:
     """Solid areas that differ from the page's ground and hold hardly any text."""
     cv2, numpy = vision()
     height, width = pixels.shape[:2]
+    if min(height, width) < MIN_PAGE_SIDE:
+        return []
     factor = max(1, round(max(height, width) / 500))
     small = cv2.resize(pixels, (max(1, width // factor), max(1, height // factor)), interpolation=cv2.INTER_AREA)
     ground = numpy.median(small.reshape(-1, 3), axis=0)

@@ -4,7 +4,7 @@ It is apart so that an image that crashes a decoder, eats memory or never ends c
 restarts this process and goes on with the queue. Protocol, ours: standard input carries jobs, a JSON line
 `{"id", "prompt", "size"}` followed by `size` bytes of image, or `{"cancel": id}`; standard output carries JSON lines
 `{"hello": fingerprint}` once loaded, then for a job `{"id", "piece"}`…, ended by `{"id", "done": true}` or
-`{"id", "error": {status, code, message}}`. Ends when its input does.
+`{"id", "error": {status, code, message}}`; `{"id", "alive"}` between them. Ends when its input does.
 """
 
 import os
@@ -60,8 +60,9 @@ def main(threads: int) -> None:
     # Libraries may print: what they print must not end up in the protocol.
     out = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
-    engine = OcrEngine(threads)
     jobs = Jobs(sys.stdin.buffer)
+    worker = Worker(jobs, out)
+    engine = OcrEngine(threads, worker.step)
     try:
         engine.load()
     except GatewayError as error:
@@ -69,27 +70,49 @@ def main(threads: int) -> None:
         return
     _send(out, {"hello": engine.fingerprint})
     while (job := jobs.take()) is not None:
-        run_job(engine, jobs, out, *job)
+        worker.run(engine, *job)
 
 
-def run_job(engine: OcrEngine, jobs: Jobs, out: BinaryIO, job: Json, data: bytes) -> None:
-    job_id: int = job["id"]
-    end: Json = {"id": job_id, "done": True}
-    try:
-        for piece in engine.answer(data, job["prompt"]):
-            if jobs.is_cancelled(job_id):
-                break
-            _send(out, {"id": job_id, "piece": piece})
-    except GatewayError as error:
-        end = {"id": job_id, "error": _error_fields(error)}
-    except MemoryError:
-        end = {"id": job_id, "error": _failed("Reading this image takes more memory than allowed.")}
-    except Exception as error:
-        # Native libraries raise their own kinds; the kind is told, never the text, which may hold pixels or paths.
-        sys.stderr.write(f"ocr job failed: {type(error).__name__}\n")
-        end = {"id": job_id, "error": _failed("The OCR engine could not read this image.")}
-    jobs.forget(job_id)
-    _send(out, end)
+class Cancelled(Exception):
+    """The server has given the job up."""
+
+
+class Worker:
+    """Runs one job after the other; `step` tells the server between two steps that the job is alive."""
+
+    def __init__(self, jobs: Jobs, out: BinaryIO) -> None:
+        self._jobs = jobs
+        self._out = out
+        self._job_id = 0
+
+    def step(self) -> None:
+        if self._jobs.is_cancelled(self._job_id):
+            raise Cancelled
+        _send(self._out, {"id": self._job_id, "alive": True})
+
+    def run(self, engine: OcrEngine, job: Json, data: bytes) -> None:
+        self._job_id = job["id"]
+        end = {"id": self._job_id, **self._outcome(engine, job["prompt"], data)}
+        self._jobs.forget(self._job_id)
+        _send(self._out, end)
+
+    def _outcome(self, engine: OcrEngine, prompt: str, data: bytes) -> Json:
+        """Send the pieces; what ends the job."""
+        try:
+            for piece in engine.answer(data, prompt):
+                self.step()
+                _send(self._out, {"id": self._job_id, "piece": piece})
+        except Cancelled:
+            return {"done": True}
+        except GatewayError as error:
+            return {"error": _error_fields(error)}
+        except MemoryError:
+            return {"error": _failed("Reading this image takes more memory than allowed.")}
+        except Exception as error:
+            # Native libraries raise their own kinds; the kind is told, never the text, which may hold pixels or paths.
+            sys.stderr.write(f"ocr job failed: {type(error).__name__}\n")
+            return {"error": _failed("The OCR engine could not read this image.")}
+        return {"done": True}
 
 
 def _error_fields(error: GatewayError) -> Json:

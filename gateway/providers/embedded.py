@@ -1,10 +1,15 @@
 """An embedded server as an upstream like any other, but one that may have to be started first."""
 
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 
+import orjson
+
 from gateway.model import Account, Json
 from gateway.providers.openai_compat import OpenAICompatUpstream
+
+_FINGERPRINT = re.compile(rb'"system_fingerprint":"[^"\\]*"')
 
 
 class EmbeddedCompletions:
@@ -14,6 +19,7 @@ class EmbeddedCompletions:
         self._upstream = upstream
         self._wake = wake
         self._fingerprint = fingerprint
+        self._ours = b'"system_fingerprint":' + orjson.dumps(fingerprint)
 
     @property
     def name(self) -> str:
@@ -33,6 +39,9 @@ class EmbeddedCompletions:
         self, body: Json, account: Account, *, route: str = "chat/completions"
     ) -> AsyncGenerator[list[bytes], None]:
         await self._wake()
+        theirs = b""
         async with aclosing(self._upstream.stream(body, account, route=route)) as events:
             async for batch in events:
-                yield batch
+                if self._fingerprint and not theirs and (found := _FINGERPRINT.search(b"".join(batch))):
+                    theirs = found[0]
+                yield [data.replace(theirs, self._ours) for data in batch] if theirs else batch

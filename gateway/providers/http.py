@@ -6,8 +6,7 @@ environment, no compression (a bomb would be inflated here). aiohttp 3.14.5 wait
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 
 import aiohttp
@@ -45,14 +44,28 @@ class Answer:
 
     async def read(self, max_bytes: int = MAX_ANSWER_BYTES) -> bytes:
         """The whole body. Raises UpstreamError when it is cut, too large, or too slow."""
-        if (self._response.content_length or 0) > max_bytes:
+        now_s = asyncio.get_running_loop().time()
+        limit_s = max(0.0, min(self._timeouts.idle_s, self._deadline_s - now_s))
+        try:
+            async with asyncio.timeout(limit_s):
+                return await self._read_all(max_bytes)
+        except (aiohttp.ClientError, ConnectionError, ValueError) as error:
+            raise UpstreamError("the upstream's answer broke off") from error
+        except TimeoutError:
+            raise UpstreamTimeout(f"the upstream's answer was not whole after {limit_s:g} s") from None
+
+    async def _read_all(self, max_bytes: int) -> bytes:
+        content, size = self._response.content, self._response.content_length or 0
+        parts: list[bytes] = []
+        if size <= max_bytes:
+            size = 0
+            while part := await content.readany():
+                size += len(part)
+                if size > max_bytes:
+                    break
+                parts.append(part)
+        if size > max_bytes:
             raise UpstreamError("the upstream's answer is too large")
-        parts, size = [], 0
-        async for part in self.chunks():
-            size += len(part)
-            if size > max_bytes:
-                raise UpstreamError("the upstream's answer is too large")
-            parts.append(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
@@ -73,6 +86,12 @@ class Answer:
             raise UpstreamTimeout(f"the upstream sent nothing for {watch.limit_s:g} s") from None
         finally:
             watch.close()
+
+    def close(self) -> None:
+        """A body read to its end gives the connection back to the pool; any other closes it."""
+        if not self._response.content.at_eof():
+            self._response.close()
+        self._response.release()
 
     @property
     def retry_after_s(self) -> float | None:
@@ -126,25 +145,19 @@ class HttpClient:
         if self._session is not None:
             await self._session.close()
 
-    @asynccontextmanager
     async def post(
         self, url: str, body: bytes, headers: Mapping[str, str], *, first_byte_s: float | None = None
-    ) -> AsyncIterator[Answer]:
-        """The answer to a POST once its headers are there, whatever its status.
+    ) -> Answer:
+        """The answer to a POST once its headers are there, whatever its status. The caller closes it, in any case.
 
-        Raises UpstreamError (unreachable, disconnected, not HTTP, redirect) and UpstreamTimeout. Leaving the block
-        before the body's end closes the connection; after it, the connection goes back to the pool.
+        Raises UpstreamError (unreachable, disconnected, not HTTP, redirect) and UpstreamTimeout.
         """
         started_s = asyncio.get_running_loop().time()
         response = await self._send(url, body, headers, first_byte_s or self.timeouts.first_byte_s)
-        try:
-            if 300 <= response.status < 400:
-                raise UpstreamError("the upstream answered with a redirect, which is not followed")
-            yield Answer(response, self.timeouts, started_s)
-        finally:
-            if not response.content.at_eof():
-                response.close()
-            response.release()
+        if 300 <= response.status < 400:
+            response.close()
+            raise UpstreamError("the upstream answered with a redirect, which is not followed")
+        return Answer(response, self.timeouts, started_s)
 
     async def _send(
         self, url: str, body: bytes, headers: Mapping[str, str], first_byte_s: float

@@ -59,12 +59,15 @@ class OpenAICompatUpstream:
         wait_s = min(timeouts.first_byte_s * _WHOLE_ANSWER_FACTOR, timeouts.total_s)
         started_s = time.perf_counter()
         try:
-            async with self._client.post(
+            answer = await self._client.post(
                 f"{self._url}/{route}", orjson.dumps(body), self._headers, first_byte_s=wait_s
-            ) as answer:
+            )
+            try:
                 if answer.status != 200:
                     raise await _refusal(answer)
                 decoded = _json_or_none(await answer.read())
+            finally:
+                answer.close()
         finally:
             account.upstream_s += time.perf_counter() - started_s
         if not isinstance(decoded, dict):
@@ -83,25 +86,28 @@ class OpenAICompatUpstream:
         clock = time.perf_counter
         parser = sse.Parser()
         headers = {**self._headers, "Accept": "text/event-stream"}
+        answer: Answer | None = None
         try:
-            async with self._client.post(f"{self._url}/{route}", orjson.dumps(body), headers) as answer:
-                if answer.status != 200:
-                    raise await _refusal(answer)
-                if answer.content_type == "application/json":  # a whole answer though a stream was asked
-                    yield [await answer.read()]
-                    return
-                if answer.content_type in ("text/html", "text/xml", "application/xml"):
-                    raise UpstreamError("the upstream's answer is not an event stream")
-                async with aclosing(answer.chunks()) as chunks:
-                    async for chunk in chunks:
-                        blocks = parser.feed(chunk)
-                        if blocks:
-                            account.upstream_s += clock() - started_s
-                            yield [data for _, data in blocks]
-                            started_s = clock()
-                if blocks := parser.close():
-                    yield [data for _, data in blocks]
+            answer = await self._client.post(f"{self._url}/{route}", orjson.dumps(body), headers)
+            if answer.status != 200:
+                raise await _refusal(answer)
+            if answer.content_type == "application/json":  # a whole answer though a stream was asked
+                yield [await answer.read()]
+                return
+            if answer.content_type in ("text/html", "text/xml", "application/xml"):
+                raise UpstreamError("the upstream's answer is not an event stream")
+            async with aclosing(answer.chunks()) as chunks:
+                async for chunk in chunks:
+                    blocks = parser.feed(chunk)
+                    if blocks:
+                        account.upstream_s += clock() - started_s
+                        yield [data for _, data in blocks]
+                        started_s = clock()
+            if blocks := parser.close():
+                yield [data for _, data in blocks]
         finally:
+            if answer is not None:
+                answer.close()
             account.upstream_s += clock() - started_s
 
 

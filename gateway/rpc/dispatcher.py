@@ -110,30 +110,35 @@ class Dispatcher:
             return error_response(message.fault)
         if message.call is None:
             return response(message.call_id, message.result or {})
-        return await self._call(message, message.call, exchange, _Run(caller, meter))
+        return await self._call(message, message.call, exchange, caller, meter)
 
-    async def _call(self, message: Message, call: ToolCall, exchange: Exchange, run: "_Run") -> Json:
-        tool, caller = self._tools[call.tool], run.caller
+    async def _call(
+        self, message: Message, call: ToolCall, exchange: Exchange, caller: RpcCaller, meter: Meter | None
+    ) -> Json:
+        tool = self._tools[call.tool]
         caller.account.tool = "batch" if exchange.is_batch else call.tool
-        with self._running.entered((caller.client, type(message.call_id), message.call_id)) as running:
-            try:
-                await caller.charge()
-                outcome = succeeded(await self._run(tool, call, run))
-            except RateLimited as error:
-                if not exchange.is_batch:
-                    raise  # the whole request is over the limit: a status the client's HTTP layer understands
-                outcome = failed(error)
-            except GatewayError as error:
-                caller.account.outcome = "tool_error"
-                outcome = failed(error)
-            except asyncio.CancelledError:
-                if not running.take_back():
-                    raise
-                caller.account.outcome = "cancelled"
-                return _fault(REQUEST_CANCELLED, "Cancelled by the client", message)
-            except Exception as error:
-                self._log(error, caller)
-                return _fault(INTERNAL_ERROR, "The gateway failed on this call; its log has the details", message)
+        key = (caller.client, type(message.call_id), message.call_id)
+        running = self._running.enter(key)
+        try:
+            await caller.charge()
+            outcome = succeeded(await self._run(tool, call, caller, meter))
+        except RateLimited as error:
+            if not exchange.is_batch:
+                raise  # the whole request is over the limit: a status the client's HTTP layer understands
+            outcome = failed(error)
+        except GatewayError as error:
+            caller.account.outcome = "tool_error"
+            outcome = failed(error)
+        except asyncio.CancelledError:
+            if not running.take_back():
+                raise
+            caller.account.outcome = "cancelled"
+            return _fault(REQUEST_CANCELLED, "Cancelled by the client", message)
+        except Exception as error:
+            self._log(error, caller)
+            return _fault(INTERNAL_ERROR, "The gateway failed on this call; its log has the details", message)
+        finally:
+            self._running.leave(key, running)
         return ToolOutcome(
             outcome,
             call_id=message.call_id,
@@ -142,14 +147,14 @@ class Dispatcher:
             from_web=tool.from_web,
         )
 
-    async def _run(self, tool: Tool, call: ToolCall, run: "_Run") -> Json:
+    async def _run(self, tool: Tool, call: ToolCall, caller: RpcCaller, meter: Meter | None) -> Json:
         if call.error is not None:
             raise call.error
         if masked := call.masked():
             _refuse_misfits(tool, call, masked)
         patient = call.progress_token is not None
-        progress = Progress(run.meter.changed) if run.meter is not None and patient else None
-        web_call = WebCall(run.caller.owner, run.caller.request_id, patient, progress)
+        progress = Progress(meter.changed) if meter is not None and patient else None
+        web_call = WebCall(caller.owner, caller.request_id, patient, progress)
         try:
             async with asyncio.timeout(self._longest_call_s) as limit:
                 return await tool.run(call.arguments, web_call)
@@ -161,12 +166,6 @@ class Dispatcher:
     def _log(self, error: Exception, caller: RpcCaller) -> None:
         caller.account.outcome = "failed"
         logs.event("unexpected", level=logging.ERROR, request_id=caller.request_id, error=logs.failure(error))
-
-
-@dataclass(frozen=True, slots=True)
-class _Run:
-    caller: RpcCaller
-    meter: Meter | None
 
 
 def _refuse_misfits(tool: Tool, call: ToolCall, masked: list[str]) -> None:

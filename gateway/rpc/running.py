@@ -5,8 +5,7 @@ at once (several agents on one key and host), neither is cancelled: rather work 
 """
 
 import asyncio
-from collections.abc import Hashable, Iterator
-from contextlib import contextmanager
+from collections.abc import Hashable
 
 
 class RunningCall:
@@ -30,21 +29,20 @@ class RunningCalls:
         self._most = most
         self._calls: dict[Hashable, list[RunningCall]] = {}
 
-    @contextmanager
-    def entered(self, key: Hashable) -> Iterator[RunningCall]:
-        """Count the current task in as the call named `key`."""
+    def enter(self, key: Hashable) -> RunningCall:
+        """Count the current task in as the call named `key`; `leave` must follow."""
         task = asyncio.current_task()
         assert task is not None
         call = RunningCall(task)
-        if len(self._calls) >= self._most and key not in self._calls:
-            yield call
-            return
-        self._calls.setdefault(key, []).append(call)
-        try:
-            yield call
-        finally:
-            self._calls[key].remove(call)
-            if not self._calls[key]:
+        if len(self._calls) < self._most or key in self._calls:
+            self._calls.setdefault(key, []).append(call)
+        return call
+
+    def leave(self, key: Hashable, call: RunningCall) -> None:
+        calls = self._calls.get(key, [])
+        if call in calls:
+            calls.remove(call)
+            if not calls:
                 del self._calls[key]
 
     def cancel(self, key: Hashable) -> bool:

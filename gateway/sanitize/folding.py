@@ -85,6 +85,14 @@ def _replace(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error("gateway-fold", _replace)
 
 
+_MASK = re.compile(rb"\[REDACTED:[A-Z_]{2,40}\]")
+
+
+def _blank(mask: re.Match[bytes]) -> bytes:
+    """A mask is no word: `PHONE` in it says nothing about the number behind it."""
+    return b"\x03" * len(mask.group())
+
+
 class View:
     """A text and its folded bytes. `lower` is the folded bytes in lower case, made at first need."""
 
@@ -99,6 +107,8 @@ class View:
             places = [match.start() for match in _DROPPED.finditer(folded)]
             self._dropped = [place - count for count, place in enumerate(places)]
             folded = folded.replace(b"\x01", b"")
+        if b"[REDACTED:" in folded:
+            folded = _MASK.sub(_blank, folded)
         self.folded = folded
 
     @property

@@ -4,6 +4,8 @@ The text is folded first, then looked at as it is and in its other spellings. De
 each candidate only, so the cost grows with the text's length and with nothing else.
 """
 
+import hashlib
+import os
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,11 +29,14 @@ from gateway.sanitize.folding import View
 from gateway.sanitize.policy import RANK
 
 _DEPTH = 2
-_URL = re2.compile(rb"(?i:https?|ftp|wss?)://[^\s\"'<>\])}]+")
+_URL = re.compile(rb"://[^\s\"'<>\])}]+")
 _NOT_IN_URLS = frozenset(("PHONE", "NATIONAL_ID", "US_SSN", "IP", "CRYPTO_WALLET"))
-_NOT_IN_PATHS = frozenset(("CREDIT_CARD", "IBAN"))
-_AUTHORITY = re.compile(rb"[^/]*//[^/?#]*\Z")
+_NOT_IN_PATHS = frozenset(("CREDIT_CARD", "IBAN", "EMAIL"))
+_AUTHORITY = re.compile(rb"://[^/?#]*\Z")
+_QUIET = re.compile(r"(?:[A-Za-z ,.'!?;\n-]|(?<![A-Za-z0-9])[0-9]{1,3}(?![A-Za-z0-9]))*")
+_DIGIT = re.compile(r"[0-9]")
 _CUSTOM_LEAST_HELD = 160
+_REMEMBERED = 20_000
 
 
 class Scanner:
@@ -44,12 +49,26 @@ class Scanner:
         self._identities = Identities()
         self._custom = [(pattern.entity, re2.compile(pattern.pattern)) for pattern in patterns]
         self._allowed = frozenset(entry.lower() for entry in allow_list)
+        # Cached searches and repeated pages bring the same texts again. Only keyed digests are kept, never a text.
+        self._clean: set[bytes] = set()
+        self._digest_key = os.urandom(16)
         self._rank = {pattern.entity: len(RANK) for pattern in patterns} | RANK
         self.least_held = _CUSTOM_LEAST_HELD if self._custom else 0
         """Characters of a stream that must always wait: more than none where a pattern may span several words."""
 
     def scan(self, text: str) -> list[Finding]:
-        """Findings in the text's own offsets, in order, disjoint."""
+        """Findings in the text's own offsets, in order, disjoint. A text without any is known again: see `_clean`."""
+        digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16, key=self._digest_key).digest()
+        if digest in self._clean:
+            return []
+        found = self._scan(text)
+        if not found:
+            if len(self._clean) >= _REMEMBERED:
+                self._clean.clear()
+            self._clean.add(digest)
+        return found
+
+    def _scan(self, text: str) -> list[Finding]:
         view = View(text)
         found = [Finding(*view.origin(each.start, each.end), each.entity) for each in self._find(view, 0)]
         for entity, pattern in self._custom:
@@ -58,6 +77,11 @@ class Scanner:
             return found
         found = disjoint(found, self._rank) if len(found) > 1 else found
         return [each for each in found if not self._is_allowed(text[each.start : each.end])] if self._allowed else found
+
+    def is_quiet(self, text: str) -> bool:
+        """True only when nothing can be found in the text; cheap, for the small pieces of a stream."""
+        plain = not self._custom and _QUIET.fullmatch(text) is not None
+        return plain and "dot" not in text and "--" not in text and len(_DIGIT.findall(text)) < 6
 
     def scan_url(self, url: str) -> list[Finding]:
         """Credentials inside an address; the address itself is what was asked for."""
@@ -92,11 +116,13 @@ class Scanner:
         runs = digit_runs(view, phones.may_be_short)
         card_words, ssn_words = Words(CARD_WORDS, view.lower), Words(SSN_WORDS, view.lower)
         for run in runs:
-            yield from find_cards(run, card_words)
-            yield from find_ssns(run, ssn_words)
-            phone = phones.find(run)
-            if phone is not None:
-                yield phone
+            cards = list(find_cards(run, card_words))
+            yield from cards
+            for rest in run.without(cards) if cards else (run,):
+                yield from find_ssns(rest, ssn_words)
+                phone = phones.find(rest)
+                if phone is not None:
+                    yield phone
 
     def _outside_urls(self, view: View, found: Iterable[Finding]) -> Iterator[Finding]:
         """Numbers inside a web address name a page, not a person; values sent along in its query still count."""
@@ -105,8 +131,9 @@ class Scanner:
             return
         starts, spans = [], []
         for match in _URL.finditer(view.folded):
-            starts.append(match.start())
-            spans.append((match.end(), view.folded.find(b"?", match.start(), match.end())))
+            start, end = match.span()
+            starts.append(start)
+            spans.append((end, view.folded.find(b"?", start, end)))
         for finding in found:
             index = bisect_right(starts, finding.start) - 1
             if index >= 0 and finding.start < spans[index][0]:
@@ -136,6 +163,8 @@ class Scanner:
             if end - shift > len(word.text):
                 continue
             if word.places is None:
+                if finding.entity == "IP":
+                    continue  # drawings are full of what reads like one
                 yield Finding(word.start, word.end, finding.entity)
             else:
                 last = word.places[end - shift]

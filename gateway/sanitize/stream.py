@@ -17,9 +17,11 @@ from gateway.sanitize.findings import Finding, mask_of
 from gateway.sanitize.hold import MAX_HELD
 from gateway.sanitize.policy import Action
 from gateway.sanitize.scanner import Scanner
+from gateway.sanitize.slots import SlotMasker
 from gateway.wire import sse
 
 IDLE_EVENTS = 64
+_NEAR = 96
 
 
 class _Blocked(Exception):
@@ -42,6 +44,7 @@ class StreamMask:
         self._actions = actions
         self._slots_of = slots_of
         self._found = found
+        self._masker = SlotMasker(scanner, actions, self._note)
         self._queue: deque[Held] = deque()
         self._events = 0
         self._channels: dict[Hashable, Channel] = {}
@@ -80,8 +83,11 @@ class StreamMask:
                     self._close_all()
                 continue
             for slot in self._slots_of(data):
-                channel = self._append(slot, held)
-                touched[id(channel)] = channel
+                if slot.channel is None:
+                    self._clean_whole(slot)
+                else:
+                    channel = self._append(slot, held)
+                    touched[id(channel)] = channel
         for channel in touched.values():
             self._advance(channel)
         if self._queue and self._events - self._queue[0].number > IDLE_EVENTS:
@@ -106,16 +112,32 @@ class StreamMask:
         return ready
 
     def _append(self, slot: TextSlot, held: Held) -> Channel:
-        name = slot.channel if slot.channel is not None else object()
+        name = slot.channel
         channel = self._channels.get(name)
         if channel is None:
             channel = self._channels[name] = Channel(slot.form, slot.where)
         channel.append(slot, held)
-        if slot.channel is None or slot.last:
+        if slot.last:
             channel.closed = True
             self._channels.pop(name)
             self._advance(channel)
         return channel
+
+    def _clean_whole(self, slot: TextSlot) -> None:
+        """A text that stands in one event whole."""
+        try:
+            self._masker.clean(slot)
+        except _Blocked:
+            self._queue.pop()  # the event that holds it is the last one taken in
+            self._stop(None)
+            raise
+        except Exception as error:
+            raise SanitizerFailed("the sanitizer failed on this stream") from error
+
+    def _note(self, entity: str, action: Action, where: str) -> None:
+        self._found(entity)
+        if action == "block":
+            raise _Blocked(entity, where)
 
     def _close_all(self) -> None:
         for channel in self._channels.values():
@@ -145,7 +167,9 @@ class StreamMask:
 
     def _decide(self, channel: Channel, cut: int) -> None:
         start, length = channel.final - channel.base, len(channel.buffer)
-        spans = [each for each in self._scanner.scan(channel.buffer) if each.end > start and self._acts_on(each)]
+        spans: list[Finding] = []
+        if not self._scanner.is_quiet(channel.buffer[max(0, start - _NEAR) : cut + _NEAR]):
+            spans = [each for each in self._scanner.scan(channel.buffer) if each.end > start and self._acts_on(each)]
         for span in spans:
             if span.start < cut < span.end:
                 cut = max(span.start, start)

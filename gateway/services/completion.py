@@ -14,9 +14,9 @@ from gateway.errors import ModelNotFound, UpstreamError, UpstreamTimeout
 from gateway.model import Account, EventBatch, EventStream, Json
 from gateway.ports import CompletionUpstream, ImageSource
 from gateway.services.completion_attempts import Attempt, ModelEntry, Plan, Target
-from gateway.services.completion_images import inline_images
+from gateway.services.completion_images import data_url, inline_images
 from gateway.wire.chat_answer import Marks, normalise_answer
-from gateway.wire.chat_request import is_legacy, needs_json_check, prompt_chars, to_upstream
+from gateway.wire.chat_request import is_legacy, needs_json_check, to_upstream
 from gateway.wire.chat_stream import ChatStream, require_json
 
 __all__ = ["CompletionService", "ModelEntry", "OwnModel", "Target"]
@@ -96,6 +96,10 @@ class CompletionService:
             return None
         return "user_" + hmac.new(self._user_key, user.encode(), hashlib.sha256).hexdigest()[:32]
 
+    async def inlined(self, url: str) -> str:
+        """The image behind a URL as a data URL. Raises InvalidRequest."""
+        return await data_url(url, self._images)
+
     async def _prepared(self, body: Json) -> Json:
         self.resolve(body["model"])
         return await inline_images(body, self._images)
@@ -165,7 +169,7 @@ def _marks(body: Json, attempt: Attempt, account: Account, started_s: float) -> 
         attempts=account.attempts,
         legacy=is_legacy(body),
         include_usage=bool((body.get("stream_options") or {}).get("include_usage")),
-        prompt_chars=prompt_chars(body),
+        asked=body,
         fingerprint=attempt.target.terms.fingerprint,
     )
 

@@ -30,7 +30,7 @@ async def inline_images(body: Json, source: ImageSource | None) -> Json:
 
     Raises InvalidRequest: too many, not an image, another scheme, or what the source refuses.
     """
-    if not any(isinstance(message.get("content"), list) for message in body["messages"]):
+    if all(type(message.get("content")) is str for message in body["messages"]):
         return body
     if not image_urls(body):
         return body
@@ -38,7 +38,7 @@ async def inline_images(body: Json, source: ImageSource | None) -> Json:
     images = image_urls({"messages": messages})
     if len(images) > MAX_IMAGES:
         raise InvalidRequest(f"a request may hold at most {MAX_IMAGES} images", param="messages")
-    urls = await asyncio.gather(*(_data_url(image["url"], source) for image in images))
+    urls = await asyncio.gather(*(data_url(image["url"], source) for image in images))
     for image, url in zip(images, urls, strict=True):
         image["url"] = url
     return {**body, "messages": messages}
@@ -51,7 +51,8 @@ def media_type(data: bytes) -> str | None:
     return next((kind for magic, kind in _MAGIC if data.startswith(magic)), None)
 
 
-async def _data_url(url: str, source: ImageSource | None) -> str:
+async def data_url(url: str, source: ImageSource | None) -> str:
+    """An image's address as a data URL; a data URL as it is. Raises InvalidRequest."""
     if url.startswith("data:"):
         if len(url) > MAX_IMAGE_BYTES * 4 // 3 + 100:
             raise InvalidRequest(f"an image may have at most {MAX_IMAGE_BYTES} bytes", param="messages")

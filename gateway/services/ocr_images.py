@@ -72,7 +72,7 @@ class ImageLoader:
                     data, mime = await self._pixel_work.normalise(data, info)
                 return Image(f"data:{mime};base64,{await encode_base64(data)}", info, where)
         except InvalidRequest as error:
-            error.param = error.param or where
+            error.param = where
             raise
 
     async def _bytes_of(self, url: str) -> bytes:

@@ -18,6 +18,7 @@ from gateway.services.websearch_budget import fit
 from gateway.services.websearch_cache import SearchCache
 
 PROBE_KEPT_S = 60.0
+STATS_KEPT_S = 1.0
 PER_KEY_PROVIDERS = frozenset({"local"})
 
 
@@ -51,6 +52,7 @@ class WebSearchService:
         self._cache = SearchCache(settings.cache_ttl_s)
         self._countries = frozenset(schemas.load("country")["enum"])
         self._probed: tuple[float, str | None] | None = None
+        self._counted: tuple[float, Json] | None = None
         self._last_error: str | None = None
         self._probing = asyncio.Lock()
 
@@ -102,7 +104,7 @@ class WebSearchService:
             "search_provider": {"name": self._parts.providers[0].name, "healthy": error is None, "error": error},
             "guardrail": self._parts.guardrail(),
             "sanitization": self._parts.sanitization(),
-            "index": await self._parts.index_stats(),
+            "index": await self._index(),
             "last_error": self._last_error,
         }
 
@@ -180,6 +182,12 @@ class WebSearchService:
     def _titled(self, data: Json) -> None:
         for result in data["results"]:
             result["title"] = result.get("title") or _title(result)
+
+    async def _index(self) -> Json:
+        """Figures of the index; counting takes a thread, so they are kept for a moment."""
+        if self._counted is None or self._counted[0] < time.monotonic():
+            self._counted = (time.monotonic() + STATS_KEPT_S, await self._parts.index_stats())
+        return dict(self._counted[1])
 
     async def _health(self) -> str | None:
         async with self._probing:

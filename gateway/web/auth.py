@@ -9,7 +9,7 @@ from aiohttp.typedefs import Handler
 
 from gateway.access.keys import KeyStore
 from gateway.access.limits import BadKeyLimiter
-from gateway.errors import Forbidden, Unauthenticated, UnsupportedProtocol
+from gateway.errors import Forbidden, Unauthenticated, UnsupportedCoding, UnsupportedProtocol
 from gateway.model import Caller
 from gateway.web.endpoints import endpoint_of
 from gateway.web.errors import from_http_exception
@@ -47,20 +47,18 @@ def _check_framing(request: web.Request) -> None:
     if request.version not in (HttpVersion10, HttpVersion11):
         raise UnsupportedProtocol("speak HTTP/1.1")
     if request.headers.get(hdrs.TRANSFER_ENCODING, "chunked").lower() != "chunked":
-        raise UnsupportedProtocol("the only Transfer-Encoding is chunked")
+        raise UnsupportedCoding("the only Transfer-Encoding is chunked")
 
 
 def _caller(request: web.Request) -> Caller:
-    address = request.remote or ""
-    bad_keys = request.app[BAD_KEYS]
-    bad_keys.check(address)
+    """The key's caller. A valid key is served even where others behind the same address (a proxy, a NAT) guess."""
     scheme, _, presented = request.headers.get(hdrs.AUTHORIZATION, "").partition(" ")
     try:
         if scheme.lower() != "bearer" or not presented.strip():
             raise Unauthenticated("send the header 'Authorization: Bearer <API key>'")
         return request.app[KEYS].lookup(presented.strip())
     except Unauthenticated:
-        bad_keys.record(address)
+        request.app[BAD_KEYS].record(request.remote or "")
         raise
 
 

@@ -5,7 +5,7 @@ Runs after auth: without a valid key not a byte of the body is read. Knows no in
 
 import asyncio
 
-from aiohttp import web
+from aiohttp import HttpVersion11, web
 from aiohttp.typedefs import Handler
 
 from gateway.errors import BodyTimeout, InvalidRequest, PayloadTooLarge, UnsupportedMediaType
@@ -32,7 +32,12 @@ async def _read(request: web.Request) -> bytes:
     if size is not None and size > most:
         raise PayloadTooLarge(f"the request body has {size} bytes; the limit is {most}")
     limit_s = request.app[BODY_TIMEOUT_S]
+    if request.version == HttpVersion11 and request.headers.get("Expect", "").lower() == "100-continue":
+        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        request.writer.output_size = 0  # the answer itself has not begun
     try:
+        if request.content.is_eof():  # it came with the headers: nothing to wait for
+            return await request.read()
         async with asyncio.timeout(limit_s):
             return await request.read()
     except TimeoutError:

@@ -12,12 +12,13 @@ from contextlib import aclosing
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from gateway.errors import GatewayError, UpstreamError
+from gateway.errors import GatewayError, Unauthenticated, UpstreamError
 from gateway.model import EventBatch, EventStream
+from gateway.web.auth import KEYS
 from gateway.web.endpoints import endpoint_of
 from gateway.web.errors import as_gateway_error
 from gateway.web.in_flight import IN_FLIGHT
-from gateway.web.keys import ACCOUNT
+from gateway.web.keys import ACCOUNT, CALLER
 from gateway.web.replies import EventReply, JsonReply
 from gateway.wire import sse
 
@@ -85,9 +86,9 @@ async def _pump(
 
 
 async def _guarded(request: web.Request, batch: Awaitable[EventBatch | None]) -> EventBatch | GatewayError | None:
-    """The next batch; or what the caller is told when the stream fails or the server stops."""
+    """The next batch; or what the caller is told when the stream fails, the server stops, or the key was revoked."""
     try:
-        return await batch
+        events = await batch
     except asyncio.CancelledError:
         stopping = request.app[IN_FLIGHT].take_back()
         if stopping is None:
@@ -95,6 +96,9 @@ async def _guarded(request: web.Request, batch: Awaitable[EventBatch | None]) ->
         return stopping
     except Exception as error:
         return as_gateway_error(request, error)
+    if events is not None and not request.app[KEYS].is_live(request[CALLER].key_id):
+        return Unauthenticated("this API key was revoked")
+    return events
 
 
 async def _write(reply: EventReply, batch: EventBatch) -> None:

@@ -45,7 +45,8 @@ class EndpointTable:
 
     def register(self, app: web.Application) -> None:
         for row in self._by_handler.values():
-            app.router.add_route(row.method, self._base_path + row.path, row.handler)
+            path = self._base_path + row.path
+            app.router.add_route(row.method, path, row.handler, expect_handler=_answer_expect_later)
 
     def of(self, request: web.Request) -> Endpoint:
         """The row of a request; of an unmatched one, the row whose dialect its error is told in."""
@@ -54,6 +55,10 @@ class EndpointTable:
 
     def rows(self) -> tuple[Endpoint, ...]:
         return tuple(self._by_handler.values())
+
+
+async def _answer_expect_later(request: web.Request) -> None:
+    """A client that waits for `100 Continue` gets it from the body middleware: after its key, not before."""
 
 
 ENDPOINTS = web.AppKey("endpoints", EndpointTable)

@@ -19,6 +19,8 @@ from gateway.errors import (
     NotFound,
     PayloadTooLarge,
     Unauthenticated,
+    UnsupportedCoding,
+    UnsupportedProtocol,
 )
 from gateway.web.endpoints import endpoint_of
 from gateway.web.in_flight import IN_FLIGHT
@@ -66,6 +68,8 @@ def error_reply(request: web.Request, error: GatewayError) -> JsonReply:
     body = endpoint_of(request).dialect.error_body(error, request.get(BODY))
     reply = JsonReply(body, status=error.status, headers=_headers(error))
     reply.render()
+    if isinstance(error, UnsupportedCoding | UnsupportedProtocol):
+        reply.force_close()  # what follows on this connection cannot be told from a body
     return reply
 
 

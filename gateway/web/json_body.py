@@ -27,13 +27,13 @@ def checked_body(raw: bytes, checker: Checker) -> Json:
 
 
 def _depth_exceeds(value: object, levels: int) -> bool:
-    layer = [value]
+    layer: list[dict[str, object] | list[object]] = [value] if isinstance(value, dict | list) else []
     for _ in range(levels):
         layer = [
             child
             for item in layer
-            for child in (item.values() if isinstance(item, dict) else item if isinstance(item, list) else ())
-            if isinstance(child, dict | list)
+            for child in (item.values() if type(item) is dict else item)
+            if type(child) is dict or type(child) is list
         ]
         if not layer:
             return False

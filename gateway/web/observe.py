@@ -50,9 +50,10 @@ def _record(
 ) -> None:
     endpoint = endpoint_of(request).name if request.match_info.http_exception is None else "unmatched"
     metrics = request.app[METRICS]
-    metrics.requests.labels(endpoint, f"{status // 100}xx").inc()
-    metrics.duration.labels(endpoint).observe(total_s)
-    metrics.overhead.labels(endpoint).observe(max(0.0, total_s - account.upstream_s))
+    counted = metrics.of_request(endpoint, status)
+    counted.requests.inc()
+    counted.duration.observe(total_s)
+    counted.overhead.observe(max(0.0, total_s - account.upstream_s))
     if account.outcome == "client_gone":
         metrics.abandoned.labels(endpoint).inc()
     elif account.outcome == "truncated":

@@ -4,6 +4,7 @@ A request is translated to chat and its answer back (`wire.responses_*`); the se
 """
 
 import copy
+import time
 from collections.abc import Mapping
 
 from aiohttp import web
@@ -12,11 +13,14 @@ from gateway import schemas
 from gateway.errors import InvalidRequest, NotFound
 from gateway.model import Json
 from gateway.services.completion import CompletionService
+from gateway.services.completion_native import NativeResponses
 from gateway.services.response_store import ResponseStore
+from gateway.web.chat import timing_headers
 from gateway.web.json_body import checked_body
 from gateway.web.keys import ACCOUNT, BODY, CALLER
 from gateway.web.replies import EventReply, JsonReply
 from gateway.wire.responses_events import ResponseStream
+from gateway.wire.responses_native import NativeStream
 from gateway.wire.responses_object import from_chat, new_id
 from gateway.wire.responses_request import input_items, to_chat
 
@@ -28,6 +32,7 @@ class ResponsesHandler:
 
     def __init__(self, completions: CompletionService, store: ResponseStore) -> None:
         self._completions = completions
+        self._native = NativeResponses(completions)
         self._store = store
         self._checker = schemas.Checker(schemas.load("responses"))
 
@@ -43,7 +48,8 @@ class ResponsesHandler:
             raise InvalidRequest(f"model '{body['model']}' reads images: ask it on /v1/chat/completions", param="model")
         earlier = self._earlier(owner, body)
         body["input"] = [self._dereferenced(owner, item, index) for index, item in enumerate(input_items(body))]
-        chat, dropped = to_chat(body, earlier)
+        native = self._native.serves(entry, body)
+        chat, dropped = ({}, []) if native else to_chat(body, earlier)
         headers = (
             {"X-Gateway-Warning": f"tools not available here were left out: {', '.join(dropped)}"} if dropped else {}
         )
@@ -54,19 +60,27 @@ class ResponsesHandler:
 
         account = request[ACCOUNT]
         if body.get("stream"):
-            stream = ResponseStream(body, keep)
-            wait_s = entry.first_event_wait_s
-            events = stream.run(self._completions.stream(chat, account))
+            stream: ResponseStream
+            if native:
+                stream = passed = NativeStream(body, keep)
+                events = self._native.stream(body, earlier, account, passed)
+            else:
+                stream = ResponseStream(body, keep)
+                events = stream.run(self._completions.stream(chat, account))
             return EventReply(
                 events,
                 headers=headers,
-                first_event_wait_s=wait_s,
+                first_event_wait_s=entry.first_event_wait_s,
                 failure_events=stream.error_events,
                 refusal_events=stream.refused_events,
             )
-        response = from_chat(body, await self._completions.complete(chat, account))
+        started_s = time.perf_counter()
+        if native:
+            response = await self._native.complete(body, earlier, account)
+        else:
+            response = from_chat(body, await self._completions.complete(chat, account))
         keep(response)
-        return JsonReply(response, headers=headers)
+        return JsonReply(response, headers={**headers, **timing_headers(account, started_s)})
 
     async def retrieve(self, request: web.Request) -> web.StreamResponse:
         stored = self._store.get(request[CALLER].key_id, request.match_info["response_id"])

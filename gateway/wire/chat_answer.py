@@ -6,7 +6,8 @@ HTTP and no streams.
 
 import secrets
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
@@ -26,7 +27,10 @@ _FAILED = ("error", "abort", "aborted", "cancelled", "canceled", "internal_error
 
 @dataclass(slots=True)
 class Marks:
-    """What the gateway says of an answer. `legacy`: the caller declared `functions` and gets `function_call`."""
+    """What the gateway says of an answer. `legacy`: the caller declared `functions` and gets `function_call`.
+
+    `asked` is the request body.
+    """
 
     model: str
     provider: str
@@ -35,8 +39,20 @@ class Marks:
     attempts: int = 1
     legacy: bool = False
     include_usage: bool = False
-    prompt_chars: int = 0
+    asked: Json = field(default_factory=dict)
     fingerprint: str = ""
+
+    @property
+    def prompt_chars(self) -> int:
+        """Characters of text in the messages, for estimating tokens where the upstream does not count."""
+        total = 0
+        for message in self.asked.get("messages", ()):
+            content = message.get("content")
+            if isinstance(content, str):
+                total += len(content)
+            elif content:
+                total += sum(len(part.get("text") or "") for part in content if isinstance(part, dict))
+        return total
 
     def fields(self) -> Json:
         """`provider_specific_fields` of a choice."""
@@ -88,7 +104,7 @@ def normalise_answer(data: Any, marks: Marks) -> Json:
     data["object"], data["model"] = "chat.completion", marks.model
     data["created"] = int(data["created"]) if isinstance(data.get("created"), int | float) else int(time.time())
     answer: Json = data
-    answer["usage"], estimated = mend_usage(data.get("usage"), marks.prompt_chars, characters)
+    answer["usage"], estimated = mend_usage(data.get("usage"), lambda: marks.prompt_chars, characters)
     if estimated:
         for choice in choices:
             choice["provider_specific_fields"]["usage_estimated"] = True
@@ -144,13 +160,13 @@ def arguments_text(arguments: Any) -> str:
     return "{}" if arguments is None else orjson.dumps(arguments).decode()
 
 
-def mend_usage(usage: Any, prompt_chars: int, answer_chars: int) -> tuple[Json, bool]:
+def mend_usage(usage: Any, prompt_chars: Callable[[], int], answer_chars: int) -> tuple[Json, bool]:
     """Token counts that add up, and whether they had to be estimated (4 characters a token)."""
     given: Json = usage if isinstance(usage, dict) else {}
     prompt, completion = given.get("prompt_tokens"), given.get("completion_tokens")
     estimated = not isinstance(prompt, int) or not isinstance(completion, int)
     if not isinstance(prompt, int):
-        prompt = -(-prompt_chars // 4)
+        prompt = -(-prompt_chars() // 4)
     if not isinstance(completion, int):
         completion = -(-answer_chars // 4)
     details: Json = {name: value for name, value in given.items() if isinstance(value, dict | int)}

@@ -18,6 +18,7 @@ _HOST_OR_CREDENTIAL = frozenset({
     "token", "access_token", "litellm_params", "fallbacks", "model_list", "deployment_id", "credentials",
 })  # fmt: skip
 _CREDENTIAL_PREFIXES = ("aws_", "azure_", "vertex_", "litellm_", "x-portkey", "portkey_")
+_PLAIN_ROLES = ("user", "assistant", "system")
 _JSON_ONLY = "Answer with one valid JSON object and nothing else: no prose, no code fence."
 
 
@@ -36,9 +37,12 @@ class Terms:
 
 def to_upstream(body: Json, terms: Terms, *, user: str | None = None) -> Json:
     """The body to send. `user` is the keyed hash that stands for the caller's `user`. Raises InvalidRequest."""
-    sent = {name: value for name, value in body.items() if not _forbidden(name)}
+    sent = without_hosts(body)
     sent["model"] = terms.model
-    sent["messages"] = [_message(message) for message in body["messages"]]
+    messages = body["messages"]
+    plain = all(map(_is_plain, messages))
+    if not plain:
+        sent["messages"] = [_message(message) for message in messages]
     if "user" in sent:
         sent.pop("user")
         if user is not None:
@@ -46,6 +50,8 @@ def to_upstream(body: Json, terms: Terms, *, user: str | None = None) -> Json:
     if (most := sent.pop("max_completion_tokens", None)) is not None:
         sent["max_tokens"] = most
     _functions_as_tools(sent)
+    if not plain and any(_is_old_call(message) for message in sent["messages"]):
+        sent["messages"] = _paired(sent["messages"])
     if "tools" in sent:
         sent["tools"] = [nested_tool(tool) for tool in sent["tools"] or ()]
         if not sent["tools"]:
@@ -75,18 +81,6 @@ def is_legacy(body: Json) -> bool:
     return bool(body.get("functions")) and not body.get("tools")
 
 
-def prompt_chars(body: Json) -> int:
-    """Characters of text in the messages, for estimating tokens."""
-    total = 0
-    for message in body["messages"]:
-        content = message.get("content")
-        if isinstance(content, str):
-            total += len(content)
-        elif content:
-            total += sum(len(part.get("text") or "") for part in content if isinstance(part, dict))
-    return total
-
-
 def nested_tool(tool: Any) -> Any:
     """`{type, name, parameters}` (the responses route's form) as `{type, function: {...}}`."""
     if not isinstance(tool, dict) or "function" in tool or tool.get("type", "function") != "function":
@@ -101,9 +95,19 @@ def nested_choice(choice: Any) -> Any:
     return choice
 
 
+def without_hosts(body: Json) -> Json:
+    """A copy without any field that would name a host or a credential."""
+    return {name: value for name, value in body.items() if not _forbidden(name)}
+
+
 def _forbidden(name: str) -> bool:
     lower = name.lower()
     return lower in _HOST_OR_CREDENTIAL or lower.startswith(_CREDENTIAL_PREFIXES)
+
+
+def _is_plain(message: Json) -> bool:
+    """Nothing in it needs mending: most messages of most requests."""
+    return message["role"] in _PLAIN_ROLES and type(message.get("content")) is str and "function_call" not in message
 
 
 def _message(message: Json) -> Json:
@@ -144,9 +148,6 @@ def _functions_as_tools(sent: Json) -> None:
     if choice is not None and "tool_choice" not in sent and sent.get("tools"):
         named = isinstance(choice, dict)
         sent["tool_choice"] = {"type": "function", "function": {"name": choice.get("name")}} if named else choice
-    messages = sent["messages"]
-    if any(_is_old_call(message) for message in messages):
-        sent["messages"] = _paired(messages)
 
 
 def _is_old_call(message: Json) -> bool:

@@ -85,7 +85,7 @@ class ChatStream:
     @property
     def usage(self) -> Json:
         characters = sum(choice.characters for choice in self._choices.values())
-        return mend_usage(self._usage, self._marks.prompt_chars, characters)[0]
+        return mend_usage(self._usage, lambda: self._marks.prompt_chars, characters)[0]
 
     def feed(self, data: bytes) -> EventBatch:
         """Our events for one of theirs. Raises UpstreamError for an error or anything that is not a chunk."""
@@ -116,7 +116,7 @@ class ChatStream:
             raise UpstreamError("the upstream ended its stream before the answer was complete")
         if self._keep_text:
             self._check_json()
-        estimated = mend_usage(self._usage, 0, 0)[1]
+        estimated = mend_usage(self._usage, lambda: 0, 0)[1]
         events = [self._finish_event(index, choice, estimated) for index, choice in sorted(self._choices.items())]
         if self._marks.include_usage:
             events.append(Event({**self._envelope([]), "usage": self.usage}))

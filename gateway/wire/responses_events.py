@@ -18,6 +18,7 @@ class ResponseStream:
     """One stream. `run` turns chat chunks into events; `on_end` gets the finished response object once."""
 
     def __init__(self, body: Json, on_end: Callable[[Json], None]) -> None:
+        self._body = body
         self.response = objects.new_response(body)
         self._on_end = on_end
         self._numbers = itertools.count()
@@ -137,7 +138,7 @@ class ResponseStream:
         index = next(i for i, each in enumerate(self.response["output"]) if each is item)
         return {"item_id": item["id"], "output_index": index}
 
-    def _close_message(self) -> Iterator[Event]:
+    def _close_message(self, status: str = "completed") -> Iterator[Event]:
         item, self._message = self._message, None
         if item is None:
             return
@@ -145,10 +146,10 @@ class ResponseStream:
         text = item["content"][0]
         yield self._event("response.output_text.done", {**part, "text": text["text"], "logprobs": []})
         yield self._event("response.content_part.done", {**part, "part": dict(text)})
-        yield from self._close(item)
+        yield from self._close(item, status)
 
-    def _close(self, item: Json) -> Iterator[Event]:
-        item["status"] = "completed"
+    def _close(self, item: Json, status: str = "completed") -> Iterator[Event]:
+        item["status"] = status
         self._closed.add(item["id"])
         shown = {**item, "content": [dict(part) for part in item["content"]]}
         place = self._place(item)
@@ -157,13 +158,15 @@ class ResponseStream:
     def _ending(self) -> Iterator[Event]:
         if not self.response["output"]:
             yield from self._open_message()
-        yield from self._close_message()
+        last = self.response["output"][-1]
+        cut = "incomplete" if objects.is_cut(self._finish_reason) else "completed"
+        yield from self._close_message("completed" if self._message is not last else cut)
         for item in self._calls.values():
             arguments = item["arguments"] or "{}"
             item["arguments"] = arguments
             fields = {**self._place(item), "name": item["name"], "arguments": arguments}
             yield self._event("response.function_call_arguments.done", fields)
-            yield from self._close(item)
+            yield from self._close(item, "completed" if item is not last else cut)
         status = objects.finish(self.response, self._finish_reason, self._usage, self._backend)
         self._on_end(self.response)
         final = {

@@ -60,6 +60,11 @@ def new_response(body: Json) -> Json:
     }
 
 
+def is_cut(finish_reason: str | None) -> bool:
+    """The answer ended before its natural end."""
+    return finish_reason in _REASONS
+
+
 def finish(response: Json, finish_reason: str | None, usage: Json | None, backend: Json | None) -> str:
     """Put the end into a response object, in place. Returns its status: `completed` or `incomplete`."""
     reason = _REASONS.get(finish_reason or "")

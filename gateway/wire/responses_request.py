@@ -50,6 +50,8 @@ def to_chat(body: Json, history: Sequence[Json]) -> tuple[Json, list[str]]:
     _choose(chat, tools, body.get("tool_choice"))
     if not tools:
         chat.pop("parallel_tool_calls", None)
+    if body.get("stream"):
+        chat["stream_options"] = {"include_usage": True}
     return chat, dropped
 
 

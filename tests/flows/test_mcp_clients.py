@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.official import CLIENTS, client_command, node, run, run_client
+from tests.official import MODULES, client_command, node, run, run_client
 from tests.web_tools_site import WebToolsSite, web_tools_site
 
 URL = "https://example.com/"
@@ -74,7 +74,7 @@ async def test_an_official_client_with_a_wrong_key_fails_to_connect(site: WebToo
 
 
 async def inspect(site: WebToolsSite, *options: str) -> tuple[int, Any, str]:
-    binary = CLIENTS / "node_modules" / ".bin" / "mcp-inspector"
+    binary = MODULES / ".bin" / "mcp-inspector"
     header = f"Authorization: Bearer {site.key}"
     command = [node(), str(binary), "--cli", site.url, "--transport", "http", "--header", header, *options]
     code, out, err = await run(command)

@@ -1,4 +1,4 @@
-"""The official conformance suite, stable and newest build, against the web-tools path.
+"""The official conformance suite, stable and newest build, against the whole gateway.
 
 A scenario for servers is either run, and then each of its checks passes or stands in NOT_TESTABLE with a reason, or it
 stands in NOT_FOR_US with a reason. One that a new build brings fails the completeness test until it is placed.
@@ -12,14 +12,15 @@ import orjson
 import pytest
 
 from tests.key_adder import key_adder
-from tests.official import CLIENTS, node, run
-from tests.web_tools_site import web_tools_site
+from tests.official import MODULES, node, run
+from tests.running import StartGateway
+from tests.web_tools_site import PATH
 
 pytestmark = pytest.mark.slow
 
 BUILDS = {
-    "stable": CLIENTS / "node_modules" / "conformance-stable" / "dist" / "index.js",
-    "newest": CLIENTS / "node_modules" / "@modelcontextprotocol" / "conformance" / "dist" / "index.js",
+    "stable": MODULES / "conformance-stable" / "dist" / "index.js",
+    "newest": MODULES / "@modelcontextprotocol" / "conformance" / "dist" / "index.js",
 }
 STABLE = ["server-initialize", "ping", "tools-list", "dns-rebinding-protection", "server-sse-multiple-streams"]
 NEWEST = [
@@ -59,8 +60,9 @@ NOT_FOR_US = {
 
 
 @pytest.fixture
-async def url(tmp_path: Path) -> AsyncIterator[str]:
-    async with web_tools_site(tmp_path) as site, key_adder(site.url, site.key) as proxied:
+async def url(start_gateway: StartGateway) -> AsyncIterator[str]:
+    server = await start_gateway("")
+    async with key_adder(server.url + PATH, server.key) as proxied:
         yield proxied
 
 

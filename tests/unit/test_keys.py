@@ -1,6 +1,7 @@
 """API keys: what the file keeps, what the server accepts, and when it sees a change."""
 
 import multiprocessing
+import resource
 import stat
 from pathlib import Path
 
@@ -113,3 +114,37 @@ def test_the_first_key_is_written_once(path: Path, tmp_path: Path) -> None:
     assert not ensure_dev_key(KeyFile(path), file)
     assert KeyStore(path).lookup(file.read_text().strip()).scopes == {"web-search", "chat", "responses", "ocr"}
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_a_broken_file_keeps_the_last_good_keys_and_a_mended_one_is_taken(path: Path) -> None:
+    clock = [0.0]
+    key, record = KeyFile(path).create(WISH)
+    store = KeyStore(path, clock=lambda: clock[0])
+    assert store.lookup(key).key_id == record.id
+    good = path.read_bytes()
+    path.write_bytes(b"{")
+    clock[0] += 2
+    assert store.lookup(key).key_id == record.id
+    path.write_bytes(good)
+    other, _ = KeyFile(path).create(WISH)
+    clock[0] += 2
+    store.lookup(other)
+    path.unlink()
+    clock[0] += 2
+    with pytest.raises(Unauthenticated):
+        store.lookup(key)
+
+
+def test_a_file_that_could_not_be_read_is_read_again_though_it_did_not_change(path: Path) -> None:
+    clock = [0.0]
+    key, _ = KeyFile(path).create(WISH)
+    store = KeyStore(path, clock=lambda: clock[0])
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, limits[1]))  # no descriptors left
+    try:
+        with pytest.raises(Unauthenticated):
+            store.lookup(key)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    clock[0] += 2
+    store.lookup(key)

@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -62,3 +63,15 @@ def test_a_full_socket_never_blocks_the_caller(systemd: socket.socket) -> None:
     for _ in range(5000):
         notifier.alive()
     assert heard(systemd) == ["WATCHDOG=1"]
+
+
+def test_readiness_waits_for_room_in_a_full_socket(systemd: socket.socket) -> None:
+    notifier = Notifier(systemd.getsockname())
+    for _ in range(5000):
+        notifier.alive()
+    with ThreadPoolExecutor(1) as pool:
+        said = pool.submit(notifier.ready, "up")
+        while (lines := heard(systemd)) == ["WATCHDOG=1"]:
+            pass
+        said.result(5)
+    assert lines == ["READY=1", "STATUS=up"]

@@ -3,20 +3,18 @@
 import base64
 import io
 from collections.abc import AsyncIterator
-from contextlib import aclosing
 from typing import Any
 
-import orjson
 import pytest
 from PIL import Image
 
 from gateway.errors import InvalidRequest, UpstreamError, UpstreamRefused
 from gateway.local.ocr_prepare import PixelNormaliser
-from gateway.model import Account, Event, EventBatch, Json
+from gateway.model import Account, EventBatch, Json
 from gateway.services.ocr import OcrService
 from gateway.services.ocr_images import ImageLoader, decode_data_url
-from gateway.services.ocr_upstream import OcrUpstream
 from gateway.wire import sse
+from tests.ocr_scripted import TEXT, Scripted, body, part
 
 
 def picture(width: int = 40, height: int = 30, kind: str = "PNG", **options: Any) -> bytes:
@@ -27,17 +25,6 @@ def picture(width: int = 40, height: int = 30, kind: str = "PNG", **options: Any
 
 def data_url(data: bytes, mime: str = "image/png") -> str:
     return f"data:{mime};base64,{base64.b64encode(data).decode()}"
-
-
-def part(url: Any) -> Json:
-    return {"type": "image_url", "image_url": {"url": url}}
-
-
-def body(*parts: Json, **more: Any) -> Json:
-    return {"model": "SvcOCR", "messages": [{"role": "user", "content": list(parts)}], **more}
-
-
-TEXT = {"type": "text", "text": "<image>\nFree OCR."}
 
 
 class Source:
@@ -53,80 +40,8 @@ class Source:
         return self.images[name]
 
 
-class Scripted:
-    """A completion service (and upstream) that answers with given texts and keeps the bodies it was sent."""
-
-    name = "scripted"
-
-    def __init__(self, *texts: str, finish: str = "stop", error: Exception | None = None) -> None:
-        self.texts = list(texts)
-        self.finish = finish
-        self.error = error
-        self.bodies: list[Json] = []
-        self.closed = 0
-        self.cut = "|"
-
-    async def complete(self, body: Json, account: Account, *, route: str = "") -> Json:
-        self.bodies.append(body)
-        if self.error is not None:
-            raise self.error
-        return {
-            "id": f"chatcmpl-{len(self.bodies)}",
-            "object": "chat.completion",
-            "created": 1,
-            "model": "SvcOCR",
-            "choices": [
-                {
-                    "index": 0,
-                    "message": {"role": "assistant", "content": self.texts[len(self.bodies) - 1]},
-                    "finish_reason": self.finish,
-                    "provider_specific_fields": {"provider": "p", "model": "m", "latency_ms": 5, "attempts": 1},
-                }
-            ],
-            "usage": {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12},
-        }
-
-    async def stream(self, body: Json, account: Account) -> AsyncIterator[EventBatch]:
-        self.bodies.append(body)
-        number = len(self.bodies)
-        shared = {"id": f"chatcmpl-{number}", "object": "chat.completion.chunk", "created": number, "model": "SvcOCR"}
-        try:
-            yield [self._event(shared, {"role": "assistant", "content": ""})]
-            for piece in self.texts[number - 1].split(self.cut):
-                yield [self._event(shared, {"content": piece})]
-            if self.error is not None:
-                raise self.error
-            fields = {"provider_specific_fields": {"provider": "p", "latency_ms": 5, "attempts": 1}}
-            usage = {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}
-            yield [
-                self._event(shared, {}, finish_reason=self.finish, **fields),
-                Event({**shared, "choices": [], "usage": usage}),
-                Event(raw=sse.DONE),
-            ]
-        finally:
-            self.closed += 1
-
-    @staticmethod
-    def _event(shared: Json, delta: Json, finish_reason: str | None = None, **more: Any) -> Event:
-        data = {**shared, "choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason, **more}]}
-        return Event(raw=sse.frame(data), opaque=False)
-
-
 def service(completions: Scripted, **images: bytes) -> OcrService:
     return OcrService(completions, ImageLoader(Source(**images)))
-
-
-class ScriptedUpstream(Scripted):
-    """The same below the completion service: the data of its events as bytes."""
-
-    async def stream(self, body: Json, account: Account, *, route: str = "") -> AsyncIterator[list[bytes]]:
-        async with aclosing(super().stream(body, account)) as events:
-            async for batch in events:
-                yield [sse.encode(event)[6:].strip() for event in batch]
-
-
-async def raw_chunks(events: AsyncIterator[list[bytes]]) -> list[Json | None]:
-    return [None if data == b"[DONE]" else orjson.loads(data) async for batch in events for data in batch]
 
 
 async def chunks(events: AsyncIterator[EventBatch]) -> list[Json | None]:
@@ -288,50 +203,3 @@ async def test_images_for_remote_upstreams_are_turned_upright_and_put_on_white()
     assert opened[0].size == (30, 40) == (turned.info.width, turned.info.height)
     assert opened[1].convert("RGB").getpixel((0, 0)) == (255, 255, 255)
     assert plain.url == urls[2]
-
-
-# --- the upstream adapter ---------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("setting", "sent"), [("strip", "Free OCR."), ("keep", "<image>\nFree OCR.")])
-async def test_the_image_placeholder_follows_the_upstreams_setting(setting: str, sent: str) -> None:
-    inner = ScriptedUpstream("x")
-    await OcrUpstream(inner, image_placeholder=setting).complete(body(part("u"), TEXT), Account())
-    assert inner.bodies[0]["messages"][0]["content"][1]["text"] == sent
-
-
-async def test_max_tokens_is_clamped_to_what_the_context_leaves() -> None:
-    inner = ScriptedUpstream("x", "x")
-    adapter = OcrUpstream(inner)
-    await adapter.complete(body(part("u"), TEXT, max_tokens=8000), Account())
-    await adapter.complete(body(part("u"), TEXT, max_tokens=50), Account())
-    assert 6000 < inner.bodies[0]["max_tokens"] <= 8192 - 1156
-    assert inner.bodies[1]["max_tokens"] == 50
-
-
-async def test_special_tokens_and_loops_are_taken_out_of_a_whole_answer() -> None:
-    raw = "<|ref|>text<|/ref|><|det|>[[1, 2, 3, 4]]<|/det|>\n" + "No. 1\n" * 200
-    answer = await OcrUpstream(ScriptedUpstream(raw, finish="length")).complete(body(part("u"), TEXT), Account())
-    choice = answer["choices"][0]
-    assert choice["message"]["content"] == "text[[1, 2, 3, 4]]\nNo. 1"
-    assert choice["finish_reason"] == "length"
-
-
-async def test_special_tokens_are_taken_out_of_a_stream() -> None:
-    inner = ScriptedUpstream(
-        "<¦|re|f¦>Total<¦/|ref¦><¦det¦>[[1, 2, 3, 4]]<¦/de|t¦>".replace("|", "\0").replace("¦", "|")
-    )
-    inner.cut = "\0"
-    data = [one for one in await raw_chunks(OcrUpstream(inner).stream(body(part("u"), TEXT), Account())) if one]
-    text = "".join(one["choices"][0]["delta"].get("content") or "" for one in data if one["choices"])
-    assert text == "Total[[1, 2, 3, 4]]"
-
-
-async def test_a_streamed_loop_is_ended_with_length_and_the_upstream_closed() -> None:
-    inner = ScriptedUpstream("|".join(["Page 1\n", *["again and again\n"] * 400]))
-    data = await raw_chunks(OcrUpstream(inner).stream(body(part("u"), TEXT), Account()))
-    assert data[-1] is None
-    assert data[-2] is not None
-    assert data[-2]["choices"][0]["finish_reason"] == "length"
-    assert inner.closed == 1
-    assert len(data) < 250

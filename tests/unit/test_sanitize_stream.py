@@ -214,7 +214,7 @@ async def test_a_detector_that_fails_ends_the_stream_and_lets_nothing_held_out()
             raise ValueError("broken")
 
     with pytest.raises(SanitizerFailed):
-        await run([[chunk("some words that go on and on, more of them", 0)]], scanner=Failing())
+        await run([[chunk("some words and 1234567 that go on and on, more of them", 0)]], scanner=Failing())
 
 
 async def test_text_that_was_whole_goes_out_before_an_upstreams_failure_is_told() -> None:
@@ -225,3 +225,26 @@ async def test_text_that_was_whole_goes_out_before_an_upstreams_failure_is_told(
         async for batch in mask.run(source(), refused):
             events += batch
     assert text_of(events) == "the number is 4111"
+
+
+def whole_slots(data: Json) -> Iterable[TextSlot]:
+    yield TextSlot(data, "text", "text", channel=data.get("channel"), form=data.get("form", "text"))
+
+
+async def test_a_text_that_stands_whole_in_one_event_is_treated_by_its_form() -> None:
+    mask = StreamMask(Scanner(), STRICT, whole_slots, [].append)
+    url = "https://example.org/4111111111111111?token=a8Xk29fLq0ZmR4zz"
+    out = mask.push(
+        [Event({"text": f"pay {CARD}"}), Event({"text": url, "form": "url"}), Event({"text": "{}", "form": "json"})]
+    )
+    assert [event.data["text"] for event in out if event.data] == [
+        "pay [REDACTED:CREDIT_CARD]", url.replace("a8Xk29fLq0ZmR4zz", "%5BREDACTED:SECRET%5D"), "{}",
+    ]  # fmt: skip
+
+
+async def test_a_whole_text_that_is_blocked_never_goes_out() -> None:
+    table = actions(Sanitize(actions=SanitizeActions(responses={"CREDIT_CARD": "block"})), "responses")
+    mask = StreamMask(Scanner(), table, whole_slots, [].append)
+    source = Source([[Event({"text": "fine words "}), Event({"text": CARD}), Event({"text": "more"})]])
+    events = [event async for batch in mask.run(source(), refused) for event in batch]
+    assert [(event.data or {}).get("text") for event in events] == ["fine words ", None, None]

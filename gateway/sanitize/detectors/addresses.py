@@ -12,7 +12,17 @@ import re2
 from gateway.sanitize.findings import Finding
 from gateway.sanitize.folding import View
 
-_V4 = re2.compile(rb"[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}")
+_CLASS = bytes(
+    0x64
+    if 0x30 <= code <= 0x39
+    else 0x61
+    if chr(code).isascii() and (chr(code).isalpha() or code in b"_:")
+    else code
+    if code in b".-"
+    else 0x20
+    for code in range(256)
+)  # d a digit, a what must not stand beside an address
+_V4 = re.compile(rb"d(?<![ad]d)(?<!d\.d)d{0,2}\.d{1,3}\.d{1,3}\.d{1,3}(?![ad]|[.-]d)")
 _V6 = re2.compile(rb"[23][0-9A-Fa-f]{3}:(?:[0-9A-Fa-f]{0,4}:){1,6}[0-9A-Fa-f]{0,4}")
 _MOST_PARSED = 500
 """Past that many, what is written like an IPv6 address counts as a public one."""
@@ -24,14 +34,16 @@ _RESOLVERS = frozenset((
 ))  # fmt: skip
 
 
+_RAW_RESOLVERS = frozenset(address.encode() for address in _RESOLVERS)
+
+
 def find_addresses(view: View) -> Iterator[Finding]:
     text = view.folded
     if text.count(b".") > 2:
-        for match in _V4.finditer(text):
-            if _stands_alone(text, match.start(), match.end()) and _is_public_v4(match.group()):
-                before = view.lower[max(0, match.start() - 12) : match.start()]
-                if not _VERSION.search(before):
-                    yield Finding(match.start(), match.end(), "IP")
+        for match in _V4.finditer(text.translate(_CLASS)):
+            start, end = match.span()
+            if _is_public_v4(text[start:end]) and not _VERSION.search(view.lower[max(0, start - 12) : start]):
+                yield Finding(start, end, "IP")
     if text.count(b":") > 2:
         for number, match in enumerate(_V6.finditer(text)):
             if not _stands_alone(text, match.start(), match.end()):
@@ -51,8 +63,11 @@ def _stands_alone(text: bytes, start: int, end: int) -> bool:
 
 def _is_public_v4(raw: bytes) -> bool:
     """As `ipaddress` has it (is_global), without its cost."""
-    one, two, three, four = map(int, raw.split(b"."))
-    if max(one, two, three, four) > 255 or one in (0, 10, 127) or one >= 224 or raw.decode() in _RESOLVERS:
+    octets = raw.split(b".")
+    if any(len(octet) > 1 and octet[:1] == b"0" for octet in octets):
+        return False
+    one, two, three, four = map(int, octets)
+    if one in (0, 10, 127) or one >= 224 or max(two, three, four) > 255 or raw in _RAW_RESOLVERS:
         return False
     private = (
         (one == 172 and 16 <= two < 32)

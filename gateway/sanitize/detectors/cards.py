@@ -26,12 +26,14 @@ _ISSUERS = re.compile(
 )
 _DOUBLED = bytes.maketrans(b"0123456789", b"0246813579")
 CARD_WORDS = re2.compile(rb"card|\bcc\b|visa\b|master|amex|maestro|credit|debit|\bpan\b|kart|carte|tarjeta|\bcv[vc]")
-_S = rb"[ ./_()\t-]{1,2}"
+_S = rb"(?:[ /_()\t-]{1,2}|\.)"
 _SHAPED = re.compile(
     rb"(?<!\d)(?:\d{12,19}|\d{4}S\d{4}S\d{4}S\d{4}(?:S\d{1,3})?|\d{4}S\d{6}S\d{4,5}|\d{4}S\d{4}S\d{5}|\d{6}S\d{13}"
-    rb"|\d{8}S\d{8}|(?:\dS){11,18}\d|(?:\d\dS){5,9}\d{1,2}|(?:\d{3}S){3,6}\d{1,3})(?!\d)".replace(b"S", _S)
+    rb"|\d{8}[ -]\d{8}|(?:\dS){11,18}\d|(?:\d\dS){5,9}\d{1,2}|(?:\d{3}S){3,6}\d{1,3})(?!\d)".replace(b"S", _S)
 )
 _FOURS = re.compile(rb"(?<!\d)(?=(\d{4}S\d{4}S\d{4}S\d{4})(?!\d))".replace(b"S", _S))
+_DATA_MARKS = frozenset(bytes([mark]) for mark in b":=\"'[-_,{/(")
+"""A number of a rare length right behind one of these is more often an id in some data."""
 _GROUP = re.compile(rb"\d+")
 _REACH = 60
 
@@ -46,16 +48,19 @@ def find_cards(run: Run, words: Words) -> Iterator[Finding]:
     size = len(run.digits)
     if size < 12:
         return
-    if size <= 19 and not (b"." in run.raw and run.separator_count > 1):
-        if _fits(run.digits, run.start, run, words) and run.is_bounded:
-            yield Finding(run.start, run.end, "CREDIT_CARD")
+    one_shape = size <= 19 and (b"." not in run.raw or (run.separator_count == 1 and run.raw.count(b".") > 1))
+    if one_shape and run.is_bounded and _fits(run.digits, run.start, run, words):
+        yield Finding(run.start, run.end, "CREDIT_CARD")
         return
     if not run.is_grouped or run.digits.count(run.digits[:1]) == size:
         return
     for match in _SHAPED.finditer(run.text, run.start, run.end):
         start, end = match.span()
+        if run.text[start - 1 : start].isalnum() or run.text[end : end + 1].isalnum():
+            continue
         digits = run.digits_between(start, end)
-        if luhn(digits) and _is_whole_row(run, start, end) and _fits(digits, start, run, words):
+        whole = len(digits) == end - start or _is_whole_row(run, start, end)
+        if luhn(digits) and whole and _fits(digits, start, run, words):
             yield Finding(start, end, "CREDIT_CARD")
     if size >= 20 and words.before(run.end, run.end - run.start + _REACH):
         for match in _FOURS.finditer(run.text, run.start, run.end):
@@ -67,11 +72,7 @@ def find_cards(run: Run, words: Words) -> Iterator[Finding]:
 def _is_whole_row(run: Run, start: int, end: int) -> bool:
     """Groups of one size are a number only where no further group of that size stands beside them."""
     text = run.text
-    if text[start - 1 : start].isalnum() or text[end : end + 1].isalnum():
-        return False
     sizes = [len(group) for group in _GROUP.findall(text, start, end)]
-    if len(sizes) == 1:
-        return True
     after = _GROUP.search(text, end, min(end + 8, run.end))
     before = text[max(run.start, start - 8) : start].rstrip(b" ./_()\t-")
     size_before = len(before) - len(before.rstrip(b"0123456789"))
@@ -85,7 +86,8 @@ def _fits(digits: bytes, start: int, run: Run, words: Words) -> bool:
     text = run.text
     if start > 1 and text[start - 1] == 0x2E and text[start - 2 : start - 1].isdigit():
         return False  # the fraction of a decimal number
-    if _ISSUERS.fullmatch(digits) is None or (len(digits) == 13 and _ean_valid(digits)):
+    rare = len(digits) not in (13, 15, 16) and text[start - 1 : start] in _DATA_MARKS
+    if rare or _ISSUERS.fullmatch(digits) is None or (len(digits) == 13 and _ean_valid(digits)):
         return digits[:1] in b"23456" and words.before(start, _REACH)  # another trade number may pass by chance
     return True
 

@@ -29,6 +29,7 @@ _SPELT = re.compile(
     + _DOT + rb"[a-z]{2,24}\b"
 )  # fmt: skip
 _BRACKETED_AT = re2.compile(rb"[\[({<]\s?(?:at|@)\s?[\])}>]")
+_EACH_BRACKETED_AT = re.compile(rb"[\[({<]\s?(?:at|@)\s?[\])}>]")
 _WORDED_AT = re2.compile(rb" (?:at|@) [a-z0-9-]{1,63} ?(?:dot |\[dot|\(dot)| @ ")
 
 
@@ -53,7 +54,7 @@ def find_emails(view: View) -> Iterator[Finding]:
 def _find_spelt(view: View) -> Iterator[Finding]:
     """`jane [at] example [dot] org`, `jane at example dot org`: the at or a dot is spelt, so prose does not match."""
     text = view.lower
-    marks = [*_BRACKETED_AT.finditer(text)]
+    marks = [*_EACH_BRACKETED_AT.finditer(text)] if _BRACKETED_AT.search(text) else []
     if b"dot" in text or b" @ " in text:
         marks += _WORDED_AT.finditer(text)
     for mark in marks:

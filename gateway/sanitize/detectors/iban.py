@@ -39,6 +39,7 @@ _LENGTHS = {
 }
 _SHAPE = re2.compile(rb"(?:^|[^A-Za-z0-9])[A-Za-z] ?[A-Za-z] ?[0-9] ?[0-9][ .-]?(?:[A-Za-z0-9] ?[.-]?){10,32}")
 _JOINTS = b" .-"
+_DIGITS = b"0123456789"
 _VALUES = {ord(char): str(int(char, 36)) for char in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 
 
@@ -56,12 +57,13 @@ def find_ibans(view: View) -> Iterator[Finding]:
 
 def _length_of(raw: bytes) -> int:
     """The length of the IBAN that `raw` begins with, 0 when it does not."""
-    compact = raw.translate(None, _JOINTS).decode().upper()
+    joined = raw.translate(None, _JOINTS)
+    compact = joined.decode().upper()
     length = _LENGTHS.get(compact[:2], 0)
     if not length or len(compact) < length:
         return 0
     compact = compact[:length]
-    if not compact.isalnum() or sum(map(str.isdigit, compact)) < 10:
+    if not compact.isalnum() or len(joined[:length].translate(None, _DIGITS)) > length - 10:
         return 0
     return length if int((compact[4:] + compact[:4]).translate(_VALUES)) % 97 == 1 else 0
 

@@ -127,10 +127,13 @@ COUNTRIES: tuple[tuple[str, str], ...] = (
 """python-stdnum module, and the words (any case, accents folded) that must stand before its number."""
 
 _REACH = 64
-_MAX_TRIES = 4000
+_MAX_TRIES = 800
+"""Past that many look-ups in one text, what stands behind a word like an id counts as one."""
 _TOKEN = re.compile(rb"[A-Za-z0-9]+")
+_PLAIN_NUMBER = re.compile(rb"[A-Za-z]?\d(?:[ ./-]?\d){5,17}")
 _NOT_DIGITS = bytes(code for code in range(256) if not 0x30 <= code <= 0x39)
 _JOINTS = frozenset(b" -./_")
+_SSN = re.compile(rb"(?<!\d)\d{3}[ ./_()\t-]{1,2}\d{2}[ ./_()\t-]{1,2}\d{4}(?!\d)")
 SSN_WORDS = re2.compile(rb"\bssn\b|social.security|\bss#")
 
 
@@ -138,14 +141,21 @@ class Identities:
     """The table, compiled. `find` is what the scanner calls."""
 
     def __init__(self) -> None:
-        self._by_word: dict[bytes, list[Callable[[str], bool]]] = {}
+        self._by_word: dict[bytes, list[str]] = {}
+        self._checks: dict[str, Callable[[str], bool]] = {}
         for module, words in COUNTRIES:
-            is_valid = importlib.import_module(f"stdnum.{module}").is_valid
             for word in words.split(","):
-                self._by_word.setdefault(View(word).folded.lower(), []).append(is_valid)
+                self._by_word.setdefault(View(word).folded.lower(), []).append(module)
         words_ = sorted(self._by_word, key=len, reverse=True)
         pattern = b"(?:^|[^a-z0-9])(?:" + b"|".join(re2.escape(word) for word in words_) + b")(?:\\b|_)"
         self._words = re2.compile(pattern)
+
+    def _check_of(self, module: str) -> Callable[[str], bool]:
+        """A country's check; its module is loaded when its word is first met, as most never are."""
+        check = self._checks.get(module)
+        if check is None:
+            check = self._checks[module] = importlib.import_module(f"stdnum.{module}").is_valid
+        return check
 
     def find(self, view: View) -> Iterator[Finding]:
         tries, reached = 0, 0
@@ -155,19 +165,23 @@ class Identities:
             if len(window.translate(None, _NOT_DIGITS)) < 4:
                 continue
             word = match.group().rstrip(b"_")
-            checks = self._by_word.get(word) or self._by_word[word[1:]]
-            finding, used = self._number_after(view.folded, max(end, reached), end + _REACH, checks)
+            lenient = tries > _MAX_TRIES
+            modules = [] if lenient else self._by_word.get(word) or self._by_word[word[1:]]
+            checks = [self._check_of(module) for module in modules]
+            finding, used = self._number_after(view.folded, max(end, reached), checks, lenient)
             tries += used
             if finding is not None:
                 yield finding
                 reached = finding.end
-            if tries > _MAX_TRIES:
-                return
 
     def _number_after(
-        self, text: bytes, start: int, stop: int, checks: list[Callable[[str], bool]]
+        self, text: bytes, start: int, checks: list[Callable[[str], bool]], lenient: bool
     ) -> tuple[Finding | None, int]:
-        """The first number behind a word, and how many validator calls it took."""
+        """The first number behind a word, and how many validator calls it took. `lenient`: its form is enough."""
+        stop = start + _REACH
+        if lenient:
+            plain = _PLAIN_NUMBER.search(text, start, stop)
+            return (Finding(plain.start(), plain.end(), "NATIONAL_ID") if plain else None), 0
         tokens = [match.span() for match in _TOKEN.finditer(text, start, min(stop + 24, len(text)))]
         tries = 0
         for index, (first, _) in enumerate(tokens[:12]):
@@ -211,14 +225,11 @@ def find_ssns(run: Run, words: Words) -> Iterator[Finding]:
         ):
             yield Finding(run.start, run.end, "US_SSN")
         return
-    if not run.is_grouped:
-        return
-    groups, text = run.groups, run.text
-    for (start, one), (two, three), (four, end) in zip(groups, groups[1:], groups[2:], strict=False):
-        if (one - start, three - two, end - four) != (3, 2, 4) or not _is_ssn(run.digits_between(start, end)):
-            continue
-        if _dashed(text[start:end]) or words.before(start, _REACH):
-            yield Finding(start, end, "US_SSN")
+    if run.is_grouped:
+        for match in _SSN.finditer(run.text, run.start, run.end):
+            start, end = match.span()
+            if _is_ssn(run.digits_between(start, end)) and (_dashed(match.group()) or words.before(start, _REACH)):
+                yield Finding(start, end, "US_SSN")
 
 
 def _dashed(raw: bytes) -> bool:

@@ -19,7 +19,7 @@ _STRONG = (
 _WEAK = (
     rb"(?i:secret|token|credentials?|bearer|api[_ -]?key|accesskey|authorization|oauth|signature"
     rb"|connection[_ -]?string)"
-    rb"|(?:^|[^A-Za-z])(?i:auth|sig|key|pkey|license|salt|nonce)|[a-z](?:Key|Sig|Auth)|[A-Z_-](?:KEY|key)"
+    rb"|(?:^|[^A-Za-z])(?i:auth|sig|key|pkey|license)|[a-z](?:Key|Sig|Auth)|[A-Z_-](?:KEY|key)"
 )
 _SUFFIX = rb"(?:[_.0-9A-Z-][A-Za-z0-9_.-]{0,24}|s)?(?:,[a-z]{2,12}| for [a-z0-9]{2,20})?"
 _CLOSE = rb"(?:\\?[\"'`]|&quot;|\)|\]|\([A-Za-z]{0,20}\))?"
@@ -30,20 +30,11 @@ _ASSIGN = (
 )
 _SPACED = rb"\s{1,3}(?:(?i:is|was|by|=)\s{1,3})?"
 _NAMED = re2.compile(
-    rb"(?:("
-    + _STRONG
-    + rb")|"
-    + _WEAK
-    + rb")"
-    + _SUFFIX
-    + _CLOSE
-    + rb"(?:("
-    + _ASSIGN
-    + rb")|"
-    + _SPACED
-    + rb")"
-    + _OPEN
+    rb"(?:" + _STRONG + rb"|" + _WEAK + rb")" + _SUFFIX + _CLOSE + rb"(?:" + _ASSIGN + rb"|" + _SPACED + rb")" + _OPEN
 )
+_IS_STRONG = re.compile(_STRONG)
+_IS_ASSIGNED = re.compile(rb"(?:[=:>,]|%3[dDaA])[\s(\\\"'`]*(?:&quot;)?\Z")
+_LONG = 40
 _ELSEWHERE = re2.compile(
     rb"(?i:identified (?:with [a-z0-9_]{2,30} )?by)\s{1,3}[\"'\\]{0,2}"
     rb"|(?i:securestring)\s{1,3}(?:-[A-Za-z]{2,12}\s{1,3}){0,4}[\"'\\]{0,2}"
@@ -55,7 +46,7 @@ _USERINFO = re2.compile(
     rb"[a-zA-Z][a-zA-Z0-9+.-]{1,20}://(?:[^\s/@:?#\"'<>]{0,128}:([^\s/@\"'<>]{3,256})|([^\s/@:?#\"'<>]{20,256}))@"
 )
 _VALUE = re.compile(rb"[^\s\"'`<>,;(){}\[\]&|]{4,160}")
-_STRONG_VALUE = re.compile(rb"[^\s\"'`<>,;&|]{4,160}")
+_WORD = re.compile(rb"[^\s\"'`<>,;&|]{4,160}")
 _NOT_LETTERS = bytes(code for code in range(256) if not chr(code).isascii() or not chr(code).isalpha())
 _PLACEHOLDER = re.compile(
     rb"(?i)your|<|\$\{|\{\{|%[({]|xxx|\*\*\*|\.\.\.|placeholder|redacted|changeme|insert|replace|dummy|^(?:null|none|true|false"
@@ -67,6 +58,7 @@ _CODE = re.compile(
 _IDENTIFIER = re.compile(rb"[A-Za-z]*\d{0,4}(?:[._/:-][A-Za-z]*\d{0,4})*")
 _PRODUCT_KEY = re.compile(rb"[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){3,7}")
 _DIGITS = re.compile(rb"\d+")
+_ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}")
 _TRAILING = b".:?*\\"
 
 
@@ -74,13 +66,25 @@ def find_keyed(view: View) -> Iterator[Finding]:
     text = view.folded
     behind = 0
     for named in _NAMED.finditer(text):
-        if named.start() >= behind:
-            strong, assigned = named.group(1) is not None, named.group(2) is not None
-            value = _VALUE.match(text, named.end())
-            behind = value.end() if value else 0
-            yield from _value_at(text, named.end(), strong, assigned)
+        start, end = named.span()
+        if start < behind:
+            continue  # inside a long value that has been looked at
+        quoted, value = _value_at(text, end)
+        if value is None:
+            continue
+        name = text[start:end]
+        assigned = quoted or _IS_ASSIGNED.search(name) is not None
+        found = _found(text, end, value, _IS_STRONG.match(name) is not None, assigned)
+        if found is not None:
+            yield found
+        if found is not None or len(value) > _LONG:
+            behind = end + len(value)
     for match in _ELSEWHERE.finditer(text):
-        yield from _value_at(text, match.end(), match.group()[:1] in b" -iIsS", False)
+        end = match.end()
+        quoted, value = _value_at(text, end)
+        found = _found(text, end, value, text[match.start()] in b" -iIsS", quoted) if value else None
+        if found is not None:
+            yield found
     if b"://" in text and b"@" in text:
         for match in _USERINFO.finditer(text):
             group = 1 if match.group(1) is not None else 2
@@ -88,20 +92,31 @@ def find_keyed(view: View) -> Iterator[Finding]:
                 yield Finding(match.start(group), match.end(group), "SECRET")
 
 
-def _value_at(text: bytes, start: int, strong: bool, assigned: bool) -> Iterator[Finding]:
-    quoted = text[start - 1 : start] in (b'"', b"'", b"`") or text[start - 6 : start] == b"&quot;"
-    match = (_STRONG_VALUE if strong else _VALUE).match(text, start)
+def _value_at(text: bytes, start: int) -> tuple[bool, bytes | None]:
+    """(whether it is quoted, the word there); None for what is no secret at first sight."""
+    match = _WORD.match(text, start)
     if match is None:
-        return
+        return False, None
+    quoted = text[start - 1 : start] in (b'"', b"'", b"`") or text[start - 6 : start] == b"&quot;"
     value = match.group()
-    for mark in (b"%26", b"%22"):
+    return quoted, None if value.isalpha() and not quoted else value
+
+
+def _found(text: bytes, start: int, value: bytes, strong: bool, assigned: bool) -> Finding | None:
+    """The secret in the word `value` at `start`. `strong`: a password's name stands before it."""
+    quoted = text[start - 1 : start] in (b'"', b"'", b"`") or text[start - 6 : start] == b"&quot;"
+    if not strong:
+        narrow = _VALUE.match(value)
+        value = narrow.group() if narrow else b""
+    for mark in (b"%26", b"%22", b"\\u0026"):
         value = value.partition(mark)[0]
+    value = value.rstrip(b"\\")
     if not quoted:
         value = value.rstrip(_TRAILING)
         value = value[:-1] if value.endswith(b")") and b"(" not in value else value
-    closed = quoted and text[start + len(value) : start + len(value) + 1] in (b'"', b"'", b"`", b"\\", b"&")
-    if looks_secret(value, strong, assigned or quoted, closed):
-        yield Finding(start, start + len(value), "SECRET")
+    end = start + len(value)
+    closed = quoted and text[end : end + 1] in (b'"', b"'", b"`", b"\\", b"&")
+    return Finding(start, end, "SECRET") if looks_secret(_ESCAPE.sub(b"-", value), strong, assigned, closed) else None
 
 
 def looks_secret(value: bytes, strong: bool, assigned: bool, closed: bool) -> bool:

@@ -6,6 +6,7 @@ separators. Words that must stand near a number are found once a text, so a thou
 
 import re
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
 
 import re2
 
@@ -53,6 +54,19 @@ class Run:
     def separator_count(self) -> int:
         """How many different separators stand in the run."""
         return len(set(self.raw.translate(None, b"0123456789")))
+
+    def without(self, spans: Iterable[tuple[int, int, str]]) -> "list[Run]":
+        """What is left of the run beside spans of it that are something already."""
+        edges = [self.start]
+        for start, end, _ in sorted(spans):
+            edges += (start, end)
+        edges.append(self.end)
+        rest = []
+        for start, end in zip(edges[::2], edges[1::2], strict=True):
+            groups = [group for group in self.groups if start <= group[0] and group[1] <= end]
+            if groups and groups[-1][1] - groups[0][0] >= 6:
+                rest.append(Run(self.text, groups[0][0], groups[-1][1]))
+        return rest
 
     def digits_between(self, start: int, end: int) -> bytes:
         return self.text[start:end].translate(None, SEPARATORS)

@@ -13,19 +13,21 @@ from gateway.sanitize.detectors.numbers import Run, Words
 from gateway.sanitize.findings import Finding
 
 STRONG_WORDS = re2.compile(
-    rb"phone|\btel\b|\btel[.:]|telef|mobil|\bcell\b|cellular|handy\b|\bfax|whatsapp|\bsms\b|hotline|\bdesk\b|\boffice\b"
+    rb"(?:^|[^a-z])phone|telephone|cellphone|homephone|workphone|\btel\b|\btel[.:]|telef|mobil"
+    rb"|\bcell\b|cellular|handy\b|\bfax|whatsapp|\bsms\b|hotline|\b(?:desk|office|home|direct) ?:"
     rb"|call (?:me|us|him|her|them|back)|me a call|ring me|text me|answering|reach (?:me|us|you)|\bgsm\b|rufnummer"
-    rb"|dial |\bhome\b|\bdirect\b"
+    rb"|dial "
 )
 WEAK_WORDS = re2.compile(rb"\bcall|contact|messages? (?:to|from)|registered|number is|\bdial|reach|\bsms|\bnumber\b")
 _AFTER = re.compile(rb"(?:\s?x\d{1,6})?[\s\\,(-]{1,3}(?:office|fax|mobile|cell|phone|tel|home|work|desk|direct)")
+_AFTER_WORDS = re2.compile(rb"[0-9][\s\\,(-]{1,3}(?:office|fax|cell|home|work|desk|direct)")
 _EXTENSION = re.compile(rb"\s?(?:x|ext\.?|extension|#)\s?\d{1,6}\b")
 _NORTH_AMERICAN = re.compile(rb"(?:\+?1[ .-]?)?(?:\([2-9]\d\d\) ?|[2-9]\d\d[.-])[2-9]\d\d[.-]\d{4}\Z")
 _DATE = re.compile(
     rb"(?:19|20)\d\d[-./]\d\d?[-./]\d\d?|\d\d?[-./]\d\d?[-./](?:19|20)\d\d|(?:19|20)\d\d ?[-/] ?(?:19|20)?\d\d\Z"
 )
 _REACH = 48
-_MOST_LOOKED_UP = 300
+_MOST_LOOKED_UP = 200
 
 
 class Phones:
@@ -40,12 +42,16 @@ class Phones:
     @property
     def may_be_short(self) -> bool:
         """Whether anything in the text makes a telephone number of a few digits."""
-        return b"+" in self._lower or self._strong.any or self._weak.any
+        return b"+" in self._lower or self._strong.any or self._weak.any or _AFTER_WORDS.search(self._lower) is not None
 
     def find(self, run: Run) -> Finding | None:
         start, end, lower = run.start, run.end, self._lower
-        glued = run.before.isalnum() or (run.after.isalnum() and not _EXTENSION.match(lower, end))
-        if glued and not (self._strong.after(end, 12) and _AFTER.match(lower, end)):
+        glued_on = run.after.isalnum() and not _EXTENSION.match(lower, end)
+        if glued_on and run.before == b"+" and len(run.groups) > 1:
+            run = Run(run.text, start, run.groups[-2][1])  # the last digits belong to a word
+            end, glued_on = run.end, False
+        glued = run.before.isalnum() or glued_on
+        if glued and not _AFTER.match(lower, end):
             return None
         if run.before == b"(":
             start -= 1
@@ -87,7 +93,7 @@ class Phones:
             return None
         if grouped and _NORTH_AMERICAN.match(raw):
             return start, end
-        strong = self._strong.before(start, _REACH) or (self._strong.after(end, 12) and _AFTER.match(self._lower, end))
+        strong = self._strong.before(start, _REACH) or _AFTER.match(self._lower, end) is not None
         if not strong and (count < 7 or not grouped or not self._weak.before(start, _REACH)):
             return None
         if _DATE.match(raw) or (b"." in raw and not _is_dotted(raw)) or not _grouped_like_a_phone(run):

@@ -18,13 +18,19 @@ LEAST = 16
 _WORD_CHARS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/=.:|!~%$@&?#,")
 _CLASS = bytes(0x74 if code in _WORD_CHARS else 0x20 for code in range(256))
 _NUMBERED = bytes(0x64 if code in b"0123456789_" else 0x20 for code in range(256))
-_WORDS = re.compile(rb"t{%d,}" % LEAST)
+_WORDS = re2.compile(rb"t{%d,}" % LEAST)
+
+
+def _open_ended(repeat: re.Match[str]) -> str:
+    """A wide upper bound makes the automaton large and its compilation slow; the word's end bounds it as well."""
+    least, most = int(repeat[1]), int(repeat[2])
+    return f"{{{least},}}" if most - least >= 12 else repeat[0]
 
 
 def _compiled() -> re2._Regexp:
     options = re2.Options()
     options.max_mem = 64 << 20
-    forms = "|".join(f"(?:{form})" for _, form in VENDORS)
+    forms = re.sub(r"\{(\d+),(\d+)\}", _open_ended, "|".join(f"(?:{form})" for _, form in VENDORS))
     return re2.compile(rf"(?:^|[^A-Za-z0-9])(?:{forms})(?:[^A-Za-z0-9]|$)".encode(), options)
 
 
@@ -35,10 +41,7 @@ _KEY_BODY = re.compile(
 )
 _KEY_END = re.compile(rb"-----END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 _MAX_KEY = 16_384
-
-
-def _span(match: re.Match[bytes]) -> tuple[int, int]:
-    return match.span()
+_UNKNOWN = -2
 
 
 def find_secrets(view: View) -> Iterator[Finding]:
@@ -46,11 +49,8 @@ def find_secrets(view: View) -> Iterator[Finding]:
     if b"-----BEGIN" in text:
         yield from _find_private_keys(text)
     numbered, dotted = text.translate(_NUMBERED), b"SG." in text
-    words = [
-        word
-        for word in map(_span, _WORDS.finditer(text.translate(_CLASS)))
-        if dotted or numbered.find(b"d", *word) >= 0
-    ]
+    words = [word.span() for word in _WORDS.finditer(text.translate(_CLASS))]
+    words = [word for word in words if dotted or numbered.find(b"d", *word) >= 0]
     if words:
         yield from _find_issued(text, words)
 
@@ -77,12 +77,14 @@ def _find_issued(text: bytes, words: list[tuple[int, int]]) -> Iterator[Finding]
 
 def _find_private_keys(text: bytes) -> Iterator[Finding]:
     """From BEGIN to END; without an END, as far as what follows reads like a key."""
-    at = text.find(b"-----BEGIN")
+    at, closing_at = text.find(b"-----BEGIN"), _UNKNOWN
     while at >= 0:
         body = _KEY_BODY.match(text, at, at + _MAX_KEY)
         end = at + 10
         if body is not None:
-            closing = _KEY_END.search(text, at, at + _MAX_KEY)
+            if closing_at == _UNKNOWN or 0 <= closing_at < at:
+                closing_at = text.find(b"-----END", at)
+            closing = _KEY_END.match(text, closing_at) if at < closing_at < at + _MAX_KEY else None
             end = closing.end() if closing else body.end()
             while text[end - 1] in b" \t\r\n":
                 end -= 1

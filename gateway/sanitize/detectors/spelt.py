@@ -21,7 +21,7 @@ _ESCAPE = re.compile(
     rb"((?:%[0-9A-Fa-f]{2})+)|(&#x?[0-9A-Fa-f]{2,6};|&[a-z]{2,8};)|\\u([0-9A-Fa-f]{4})|(?:\\x|=)([0-9A-Fa-f]{2})"
 )
 _PLAIN = re.compile(rb"[A-Za-z0-9@._-]")
-_ENCODED = re.compile(rb"t{16,}=?=?")
+_ENCODED = re2.compile(rb"t{16,}=?=?")
 _CLASS = bytes(
     0x74
     if code in b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-"
@@ -109,12 +109,13 @@ def _decode_one(escape: re.Match[bytes]) -> tuple[str, int]:
 def decoded_words(text: bytes) -> Iterator[Spelling]:
     """Words that are base64 or hex of plain text."""
     for match in _ENCODED.finditer(text.translate(_CLASS)):
-        word = text[match.start() : match.end()]
+        start, end = match.span()
+        word = text[start:end]
         if len(word) > _MAX_WORD:
             continue
         for plain in _decodings(word):
             if plain and _PRINTABLE.issuperset(plain):
-                yield Spelling(match.start(), match.end(), plain.decode())
+                yield Spelling(start, end, plain.decode())
 
 
 def _decodings(word: bytes) -> Iterator[bytes]:

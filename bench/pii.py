@@ -1,0 +1,210 @@
+"""How much leaks, how much is masked wrongly, what it costs: `python -m bench.pii [--data DIR] [--presidio PYTHON]`.
+
+`--data` holds `pii/labelled.jsonl` (texts with spans) and `pii/clean.jsonl` (texts that must pass unchanged), and
+`extract/ground-truth.jsonl` for article text. A labelled value has leaked when less than 80 % of it is masked.
+`--presidio` names a Python that has presidio-analyzer installed, in a venv of its own; without it that column is left
+out. CPU times are of one thread, the best of several runs.
+"""
+
+import argparse
+import base64
+import json
+import os
+import random
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from gateway.config import Sanitize
+from gateway.model import Event, TextSlot
+from gateway.sanitize.policy import actions
+from gateway.sanitize.scanner import Scanner
+from gateway.sanitize.stream import StreamMask
+
+STRUCTURED = (
+    "SECRET", "SECRET_GENERIC", "CREDIT_CARD", "IBAN", "NATIONAL_ID", "US_SSN", "EMAIL", "PHONE", "PHONE_INTL", "IP",
+)  # fmt: skip
+Span = tuple[int, int]
+Find = Callable[[str], list[Span]]
+_VALUES = {
+    "card": "4111111111111111", "iban": "GB82WEST12345698765432", "mail": "jane.doe@example.org",
+    "key": "AKIA" + "QWERTY7Z" * 2, "phone": "+41446681800",
+}  # fmt: skip
+_DISGUISES: dict[str, Callable[[str], str]] = {
+    "plain": str,
+    "fullwidth": lambda value: "".join(chr(ord(char) + 0xFEE0) for char in value),
+    "other digits": lambda value: value.translate({0x30 + n: 0x966 + n for n in range(10)}),
+    "zero width": "\u200b".join,
+    "combining": lambda value: "".join(char + "\u0301" for char in value),
+    "cyrillic": lambda value: value.translate(str.maketrans("aeopcxEABKMHTPC", "аеорсхЕАВКМНТРС")),
+    "spaced": " ".join,
+    "dotted": ".".join,
+    "percent": lambda value: "".join(f"%{ord(char):02X}" for char in value),
+    "entities": lambda value: "".join(f"&#{ord(char)};" for char in value),
+    "escapes": lambda value: "".join(f"\\u{ord(char):04x}" for char in value),
+    "base64": lambda value: base64.b64encode(value.encode()).decode(),
+    "hex": lambda value: value.encode().hex(),
+    "at and dot": lambda value: value.replace("@", " [at] ").replace(".", " [dot] "),
+    "reversed": lambda value: value[::-1],
+}
+_HOSTILE = (
+    "1", "1 ", "1.1.1.1 ", "@", "a@", "[at]", "4111111111111111 ", "GB82 WEST 1234 5698 7654 32 ",
+    "%41", "eyJ", "password=",
+    "password= a1b2c3d4 ", "key: ", "+44 7700 900123 ", "tel 123 456 ", "dni ", "dni 12345678 ", "ssn 123 45 6789 ",
+    "-----BEGIN PRIVATE KEY-----", "http://x/1?a=%34 ", "YWJjZGVmZ2hpamtsbW5vcA== ",
+    "6162636465666768 ", "4\u200b", "한",
+    "2a01:4f8::1 ", "1.2.3.4.5.6.7.8.9", "jane@example.org ", "AKIA" + "A" * 16 + " ",
+)  # fmt: skip
+
+
+def ours() -> Find:
+    scanner = Scanner()
+    return lambda text: [(found.start, found.end) for found in scanner.scan(text)]
+
+
+class Presidio:
+    """A helper process in a Python of its own."""
+
+    def __init__(self, python: str) -> None:
+        command = [python, str(Path(__file__).with_name("pii_presidio.py"))]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+        self.cpu_s = 0.0
+
+    def __call__(self, text: str) -> list[Span]:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(json.dumps(text) + "\n")
+        self._process.stdin.flush()
+        answer = json.loads(self._process.stdout.readline())
+        self.cpu_s = answer["cpu_s"]
+        return [(start, end) for start, end, _ in answer["spans"]]
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def leaks(find: Find, labelled: Sequence[dict[str, Any]]) -> tuple[Counter[str], Counter[str]]:
+    """(values, leaked values) by entity."""
+    total: Counter[str] = Counter()
+    leaked: Counter[str] = Counter()
+    for row in labelled:
+        wanted = [span for span in row["spans"] if span["type"] in STRUCTURED]
+        if not wanted:
+            continue
+        found = find(row["text"])
+        for span in wanted:
+            covered = sum(max(0, min(end, span["end"]) - max(start, span["start"])) for start, end in found)
+            total[span["type"]] += 1
+            leaked[span["type"]] += covered < 0.8 * (span["end"] - span["start"])
+    return total, leaked
+
+
+def print_quality(finders: dict[str, Find], data: Path) -> None:
+    labelled, clean = lines(data / "labelled.jsonl"), lines(data / "clean.jsonl")
+    results = {name: leaks(find, labelled) for name, find in finders.items()}
+    print(f"{'leaked':<16}{'n':>6}" + "".join(f"{name:>12}" for name in finders))
+    for entity in STRUCTURED:
+        count = next(iter(results.values()))[0][entity]
+        if count:
+            print(f"{entity:<16}{count:>6}" + "".join(f"{leak[entity] / count:>12.3f}" for _, leak in results.values()))
+    print(f"{'all':<22}" + "".join(f"{leak.total() / total.total():>12.4f}" for total, leak in results.values()))
+    wrong = [sum(bool(find(row["text"])) for row in clean) / len(clean) for find in finders.values()]
+    print(f"{'false redactions':<16}{len(clean):>6}" + "".join(f"{share:>12.4f}" for share in wrong))
+
+
+def print_evasion(finders: dict[str, Find]) -> None:
+    print(f"\n{'not found when':<16}{'':>6}" + "".join(f"{name:>12}" for name in finders))
+    for name, disguise in _DISGUISES.items():
+        texts = [f"please look up {disguise(value)} for me" for value in _VALUES.values()]
+        missed = [sum(not find(text) for text in texts) for find in finders.values()]
+        print(f"{name:<22}" + "".join(f"{f'{count} of {len(texts)}':>12}" for count in missed))
+
+
+def cpu_ms(work: Callable[[], object], runs: int = 5) -> float:
+    best = 1e9
+    for _ in range(runs):
+        started = time.thread_time()
+        work()
+        best = min(best, time.thread_time() - started)
+    return best * 1000
+
+
+def articles(data: Path) -> list[str]:
+    """Article text in pieces of 100,000 characters."""
+    path = data / "extract" / "ground-truth.jsonl"
+    text = "\n\n".join(row.get("main_content") or "" for row in lines(path)) if path.exists() else ""
+    return [text[at : at + 100_000] for at in range(0, len(text) - 99_999, 100_000)][:4]
+
+
+def print_speed(data: Path, presidio: Presidio | None) -> None:
+    scan, source = Scanner().scan, random.Random(1)
+    print("\nCPU, ms a text of 100,000 characters (short query: ms each)")
+    for number, text in enumerate(articles(data)):
+        beside = ""
+        if presidio is not None and number == 0:
+            presidio(text)
+            beside = f"   presidio {presidio.cpu_s * 1000:.0f}"
+        print(f"  article {number:<14}{cpu_ms(lambda text=text: scan(text)):>9.2f}{beside}")
+    rows = [",".join(str(source.randint(0, 10 ** source.randint(1, 9))) for _ in range(10)) for _ in range(2000)]
+    print(f"  {'digits, CSV':<22}{cpu_ms(lambda: scan(chr(10).join(rows)[:100_000])):>9.2f}")
+    dense = "".join(
+        source.choice("0123456789 ,.\n-") if source.random() < 0.7 else source.choice("abcdef ") for _ in range(100_000)
+    )
+    print(f"  {'digits, random':<22}{cpu_ms(lambda: scan(dense)):>9.2f}")
+    query = "best python web framework 2026 comparison"
+    print(f"  {'short query':<22}{cpu_ms(lambda: [scan(query) for _ in range(1000)]) / 1000:>9.4f}")
+    hostile = {unit: cpu_ms(lambda unit=unit: scan((unit * 100_000)[:100_000]), 2) for unit in _HOSTILE}
+    for unit in sorted(hostile, key=hostile.__getitem__, reverse=True)[:5]:
+        print(f"  hostile {unit[:13]!r:<14}{hostile[unit]:>9.2f}")
+
+
+def print_stream() -> None:
+    words = [
+        f"{word} " for word in ("the", "quick", "brown", "fox", "jumps", "over", "13", "lazy", "dogs,", "then")
+    ] * 100
+    table = actions(Sanitize(), "responses")
+
+    def slots_of(data: dict[str, Any]) -> list[TextSlot]:
+        return [TextSlot(data, "text", "text", channel=0)]
+
+    def run() -> None:
+        mask = StreamMask(Scanner(), table, slots_of, [].append)
+        for word in words:
+            mask.push([Event({"text": word})])
+        mask.finish()
+
+    setup = cpu_ms(Scanner)
+    print(f"\nstream: {(cpu_ms(run) - setup) / len(words) * 1000:.1f} us of CPU a chunk of one word")
+
+
+def main(argv: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=Path(os.environ.get("DATA_DIR", "../shared/data")))
+    parser.add_argument("--presidio", default="", help="a Python that has presidio-analyzer")
+    options = parser.parse_args(argv)
+    presidio = Presidio(options.presidio) if options.presidio else None
+    if presidio is None:
+        print("presidio left out: name a Python that has presidio-analyzer with --presidio")
+    finders: dict[str, Find] = {"gateway": ours()} | ({"presidio": presidio} if presidio else {})
+    if (options.data / "pii" / "labelled.jsonl").exists():
+        print_quality(finders, options.data / "pii")
+    else:
+        print(f"leak rate left out: no labelled data in {options.data}/pii (--data DIR)")
+    print_evasion(finders)
+    print_speed(options.data, presidio)
+    print_stream()
+    if presidio is not None:
+        presidio.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""Responses from upstreams that speak /responses themselves: the same attempts, breakers and budgets as for chat.
+
+Knows no HTTP; `wire` mends what comes back.
+"""
+
+import asyncio
+import time
+from contextlib import aclosing
+
+from gateway.errors import InvalidRequest
+from gateway.model import Account, EventStream, Json
+from gateway.services.completion import CompletionService
+from gateway.services.completion_attempts import Attempt, ModelEntry, Plan
+from gateway.services.completion_images import MAX_IMAGES
+from gateway.wire.chat_answer import Marks
+from gateway.wire.responses_forward import image_parts, takes, to_native
+from gateway.wire.responses_native import NativeStream, mend_response
+
+_ROUTE = "responses"
+
+
+class NativeResponses:
+    def __init__(self, completions: CompletionService) -> None:
+        self._completions = completions
+
+    def serves(self, entry: ModelEntry, body: Json) -> bool:
+        """Every upstream of the model speaks /responses, and /responses has every field of the request."""
+        return bool(entry.targets) and all(target.native for target in entry.targets) and takes(body)
+
+    async def complete(self, body: Json, earlier: list[Json], account: Account) -> Json:
+        """A full response object. Raises GatewayError."""
+        plan, started_s = self._plan(body), time.perf_counter()
+        await self._inline(body)
+        while True:
+            async with plan.attempt(account) as attempt:
+                answer = await attempt.target.upstream.complete(
+                    self._sent(body, earlier, attempt, account), account, route=_ROUTE
+                )
+                backend = _fields(attempt, account, started_s)
+                response = mend_response(answer, body, attempt.entry.name, backend)
+                break
+        _count(response, account)
+        return response
+
+    async def stream(self, body: Json, earlier: list[Json], account: Account, state: NativeStream) -> EventStream:
+        """The events of `state`, ended by `[DONE]`. Raises GatewayError, also after it has begun."""
+        plan, started_s = self._plan(body), time.perf_counter()
+        await self._inline(body)
+        while True:
+            async with plan.attempt(account) as attempt:
+                state.model, state.backend = attempt.entry.name, _fields(attempt, account, started_s)
+                sent = self._sent(body, earlier, attempt, account)
+                payloads = attempt.target.upstream.stream(sent, account, route=_ROUTE)
+                async with aclosing(state.pass_through(payloads)) as batches:
+                    async for batch in batches:
+                        if not attempt.begun:
+                            attempt.begin()
+                        yield batch
+                _count(state.response, account)
+                return
+
+    def _plan(self, body: Json) -> Plan:
+        return Plan([self._completions.resolve(body["model"])])
+
+    def _sent(self, body: Json, earlier: list[Json], attempt: Attempt, account: Account) -> Json:
+        user = self._completions.hashed_user(body)
+        account.user_hash = user or ""
+        return to_native(body, earlier, attempt.target.terms, user)
+
+    async def _inline(self, body: Json) -> None:
+        parts = image_parts(body["input"])
+        if len(parts) > MAX_IMAGES:
+            raise InvalidRequest(f"a request may hold at most {MAX_IMAGES} images", param="input")
+        urls = await asyncio.gather(*(self._completions.inlined(part["image_url"]) for part in parts))
+        for part, url in zip(parts, urls, strict=True):
+            part["image_url"] = url
+
+
+def _fields(attempt: Attempt, account: Account, started_s: float) -> Json:
+    terms = attempt.target.terms
+    return Marks("", attempt.target.upstream.name, terms.model, started_s, account.attempts).fields()
+
+
+def _count(response: Json, account: Account) -> None:
+    usage = response.get("usage") or {}
+    account.input_tokens += usage.get("input_tokens") or 0
+    account.output_tokens += usage.get("output_tokens") or 0

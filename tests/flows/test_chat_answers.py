@@ -1,0 +1,109 @@
+"""Chat completions through the whole gateway, against a scripted upstream: answers, streams, refused requests."""
+
+from typing import Any
+
+import aiohttp
+import pytest
+
+from tests import upstream as up
+from tests.asking import ask, ask_stream, said, toml
+from tests.running import Running, StartGateway
+from tests.upstream import Upstream
+
+# --- answers ----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_whole_answer_has_the_public_model_usage_and_where_it_came_from(
+    server: Running, upstream: Upstream
+) -> None:
+    upstream.will(up.answer())
+    status, data, headers = await ask(server, model="assistant", user="someone@example.org", api_base="http://evil/")
+    assert status == 200
+    assert (data["model"], data["object"]) == ("SvcLLM", "chat.completion")
+    choice = data["choices"][0]
+    assert choice["message"] == {"role": "assistant", "content": "Hello there", "refusal": None}
+    assert choice["finish_reason"] == "stop"
+    fields = choice["provider_specific_fields"]
+    assert fields["model"] == "up-model" and fields["attempts"] == 1 and fields["latency_ms"] > 0
+    assert data["usage"]["total_tokens"] == 5
+    assert float(headers["x-gateway-overhead-ms"]) >= 0 and headers["openai-processing-ms"].isdigit()
+    sent = upstream.last.body
+    assert sent["model"] == "up-model" and "api_base" not in sent
+    assert sent["user"].startswith("user_") and "someone" not in sent["user"]
+    assert "Bearer" not in upstream.last.headers.get("authorization", "")
+    assert "someone" not in server.log_text() and sent["user"] in server.log_text()
+
+
+async def test_a_stream_is_relayed_and_cleanly_ended(server: Running, upstream: Upstream) -> None:
+    upstream.will(up.stream(*up.text_stream([f"w{n} " for n in range(100)])))
+    status, events = await ask_stream(server)
+    assert status == 200 and events[-1] is None
+    assert said(events) == "".join(f"w{n} " for n in range(100))
+    assert events[-2]["choices"][0]["finish_reason"] == "stop" and all(e["choices"] for e in events[:-1])
+    assert upstream.last.body["stream_options"] == {"include_usage": True}
+    upstream.will(up.stream(*up.text_stream()))
+    status, events = await ask_stream(server, stream_options={"include_usage": True})
+    assert events[-2]["usage"]["total_tokens"] == 5 and events[-2]["choices"] == []
+
+
+async def test_names_match_exactly_and_the_table_lists_them(server: Running) -> None:
+    status, data, _ = await ask(server, model="svcllm")
+    assert (status, data["error"]["code"], data["error"]["param"]) == (404, "model_not_found", "model")
+    assert "SvcLLM" in data["error"]["message"]
+    async with aiohttp.ClientSession(headers=server.headers) as session:
+        async with session.get(server.url + "/v1/models") as answer:
+            assert [each["id"] for each in (await answer.json())["data"]] == ["SvcLLM"]
+        async with session.get(server.url + "/v1/models/assistant") as answer:
+            assert (await answer.json())["id"] == "SvcLLM"
+        async with session.get(server.url + "/v1/models/nope") as answer:
+            assert answer.status == 404
+
+
+@pytest.mark.parametrize(
+    ("change", "param"),
+    [
+        ({"messages": []}, "messages"),
+        ({"messages": [{"role": "robot", "content": "x"}]}, "messages[0].role"),
+        ({"temperature": 3}, "temperature"),
+        ({"n": 9}, "n"),
+        ({"max_tokens": 0}, "max_tokens"),
+        ({"stop": ["a"] * 5}, "stop"),
+        ({"stream": "yes"}, "stream"),
+        ({"response_format": {"type": "xml"}}, "response_format.type"),
+    ],
+)
+async def test_a_wrong_field_is_named(server: Running, change: dict[str, Any], param: str) -> None:
+    status, data, _ = await ask(server, **change)
+    assert status == 400 and data["error"]["param"] == param and isinstance(data["error"]["code"], str)
+
+
+async def test_json_is_forced_where_the_upstream_cannot(start_gateway: StartGateway, upstream: Upstream) -> None:
+    server = await start_gateway(toml(upstream, json_object=False))
+    wanted = {"type": "json_object"}
+    upstream.will(up.answer(up.completion('{"a": 1}')), up.answer(up.completion("Sure! Here it is")))
+    status, data, _ = await ask(server, response_format=wanted)
+    assert status == 200 and data["choices"][0]["message"]["content"] == '{"a": 1}'
+    assert "response_format" not in upstream.last.body and "JSON" in upstream.last.body["messages"][0]["content"]
+    status, data, _ = await ask(server, response_format=wanted)
+    assert (status, data["error"]["code"]) == (502, "invalid_json_answer")
+    upstream.will(up.stream(*up.text_stream(["no", "pe"])))
+    status, events = await ask_stream(server, response_format=wanted)
+    assert events[-1]["error"]["code"] == "invalid_json_answer"
+
+
+async def test_legacy_functions_work_and_end_with_function_call(server: Running, upstream: Upstream) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a":1}'}}
+    upstream.will(up.answer(up.completion(None, "tool_calls", tool_calls=[call])))
+    messages = [
+        {"role": "user", "content": "x"},
+        {"role": "assistant", "content": None, "function_call": {"name": "add", "arguments": "{}"}},
+        {"role": "function", "name": "add", "content": "2"},
+    ]
+    status, data, _ = await ask(server, messages=messages, functions=[{"name": "add"}], function_call={"name": "add"})
+    choice = data["choices"][0]
+    assert status == 200 and choice["finish_reason"] == "function_call"
+    assert choice["message"]["function_call"] == {"name": "add", "arguments": '{"a":1}'}
+    sent = upstream.last.body
+    assert sent["tools"][0]["function"]["name"] == "add" and sent["tool_choice"]["function"]["name"] == "add"
+    asked, told = sent["messages"][1:]
+    assert told["role"] == "tool" and told["tool_call_id"] == asked["tool_calls"][0]["id"]

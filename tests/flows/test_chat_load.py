@@ -1,0 +1,120 @@
+"""Many streams at once, and readers that stop reading."""
+
+import asyncio
+
+import aiohttp
+import orjson
+
+from tests import upstream as up
+from tests.asking import ASK, ask, ask_stream, said, toml
+from tests.running import Running, StartGateway
+from tests.upstream import Upstream
+
+STREAMS = 200
+MOST_BYTES = 24 * 1024 * 1024
+
+
+async def test_two_hundred_streams_run_together_and_a_neighbour_is_answered(
+    start_gateway: StartGateway, upstream: Upstream
+) -> None:
+    """The upstream holds all streams half-way until every one has begun."""
+    server = await start_gateway(toml(upstream, idle_timeout_s=20, first_byte_timeout_s=20))
+    begun, go_on = 0, asyncio.Event()
+    texts = [f"w{n} " for n in range(50)]
+
+    async def halting(exchange: up.Exchange) -> None:
+        nonlocal begun
+        if not exchange.seen.body.get("stream"):
+            await up.answer()(exchange)
+            return
+        first, rest = up.text_stream(texts)[:25], up.text_stream(texts)[25:]
+        await exchange.stream_head()
+        for piece in first:
+            await exchange.piece(piece)
+        begun += 1
+        if begun == STREAMS:
+            go_on.set()
+        async with asyncio.timeout(20):
+            await go_on.wait()
+        for piece in rest:
+            await exchange.piece(piece)
+        await exchange.finish()
+
+    upstream.will(halting)
+    async with asyncio.TaskGroup() as tasks:
+        running = [tasks.create_task(ask_stream(server)) for _ in range(STREAMS)]
+        await upstream.arrived.wait()
+        async with asyncio.timeout(5):
+            status, _, _ = await ask(server)
+        assert status == 200
+    for each in running:
+        status, events = each.result()
+        assert status == 200 and events[-1] is None and said(events) == "".join(texts)
+    await server.in_flight.wait_empty(2)
+    assert len(server.in_flight) == 0
+
+
+async def test_a_reader_that_stops_stops_the_upstream_and_is_let_go(server: Running, upstream: Upstream) -> None:
+    """Nothing is queued in between: what the upstream could send is what sockets hold."""
+    stuck = asyncio.Event()
+    piece = up.chunk({"content": "x" * 8000}) * 8
+    sent = 0
+
+    async def endless(exchange: up.Exchange) -> None:
+        nonlocal sent
+        await exchange.stream_head()
+        try:
+            while sent < 2 * MOST_BYTES:
+                async with asyncio.timeout(0.7):
+                    await exchange.piece(piece)
+                sent = exchange.sent_bytes
+        except TimeoutError:
+            stuck.set()
+            await exchange.gone(10)
+        finally:
+            upstream.released.set()
+
+    upstream.will(endless)
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=1024)
+    body = orjson.dumps({**ASK, "stream": True})
+    head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {server.key}\r\n"
+    writer.write(f"{head}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+    await reader.readline()
+    async with asyncio.timeout(20):
+        await stuck.wait()
+    assert sent < MOST_BYTES
+    writer.transport.abort()
+    async with asyncio.timeout(2):
+        await upstream.released.wait()
+
+
+async def test_clients_that_leave_in_a_crowd_free_every_upstream_connection(
+    server: Running, upstream: Upstream
+) -> None:
+    freed = 0
+
+    async def waits(exchange: up.Exchange) -> None:
+        nonlocal freed
+        await exchange.gone(20)
+        freed += 1
+        if freed == 60:
+            upstream.released.set()
+
+    upstream.will(waits)
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+
+        async def asks() -> None:
+            url = server.url + "/v1/chat/completions"
+            async with session.post(url, json=ASK, headers=server.headers):
+                raise AssertionError("nothing answers here")
+
+        tasks = [asyncio.create_task(asks()) for _ in range(60)]
+        async with asyncio.timeout(10):
+            while len(upstream.seen) < 60:
+                upstream.arrived.clear()
+                await upstream.arrived.wait()
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks, timeout=5)
+    async with asyncio.timeout(2):
+        await upstream.released.wait()

@@ -1,0 +1,75 @@
+"""The five tools of a whole gateway through an official client, over the documentation that the gateway serves."""
+
+from typing import Any
+
+import orjson
+import pytest
+
+from tests.official import client_command, run_client
+from tests.running import Running, StartGateway
+from tests.web_tools_site import PATH
+
+pytestmark = pytest.mark.slow
+
+
+async def outcomes(server: Running, *calls: tuple[str, dict[str, Any]]) -> list[Any]:
+    """What the newest Python client gets for each call; it checks every answer against the tool's output schema."""
+    asked = [{"name": f"websearch-{word}", "arguments": given} for word, given in calls]
+    plan = {"url": server.url + PATH, "key": server.key, "mode": "auto", "calls": asked}
+    answers = (await run_client(client_command("python2"), plan))["answers"]
+    for answer in answers:
+        assert orjson.loads(answer["text"]) == answer["structured"], answer
+        assert answer["isError"] is not answer["structured"]["success"]
+    return [answer["structured"] for answer in answers]
+
+
+async def test_an_agent_maps_crawls_reads_and_searches_a_site(start_gateway: StartGateway) -> None:
+    server = await start_gateway("")
+    docs = server.ops_url + "/docs/"
+    mapped, crawled, found, status = await outcomes(
+        server,
+        ("map", {"url": docs}),
+        ("crawl", {"url": docs, "limit": "5", "allow_external": "false"}),
+        ("search", {"query": "sanitization", "max_results": 3, "include_favicon": True, "exact_match": False}),
+        ("search_status", {}),
+    )
+    assert docs in mapped["data"]["results"] and len(mapped["data"]["results"]) > 3
+    pages = crawled["data"]["results"]
+    assert 1 < len(pages) <= 5 and pages[0]["depth"] == 0 and all(page["raw_content"] for page in pages)
+    assert found["success"] and found["data"]["query"] == "sanitization" and found["data"]["provider"] == "local"
+    assert 0 < len(found["data"]["results"]) <= 3
+    assert status["data"]["search_provider"]["healthy"] is True
+    assert {type(status["data"]["guardrail"][name]) for name in ("endpoint", "model", "status")} == {str}
+
+
+async def test_an_agent_reads_pages_and_is_told_which_could_not_be_read(start_gateway: StartGateway) -> None:
+    server = await start_gateway("")
+    page, missing = server.ops_url + "/docs/web-tools", server.ops_url + "/docs/nowhere"
+    (read,) = await outcomes(server, ("extract", {"urls": [page, missing, "http://10.0.0.1/", "ftp://x/"]}))
+    assert [each["url"] for each in read["data"]["results"]] == [page]
+    assert len(read["data"]["failed_results"]) == 3 and all(each["error"] for each in read["data"]["failed_results"])
+
+
+async def test_what_cannot_be_done_is_an_outcome_that_says_so(start_gateway: StartGateway) -> None:
+    server = await start_gateway("")
+    scheme, pattern, blank, private = await outcomes(
+        server,
+        ("map", {"url": "ftp://example.com/"}),
+        ("crawl", {"url": server.ops_url + "/docs/", "select_paths": ["("]}),
+        ("search", {"query": " "}),
+        ("crawl", {"url": "http://10.0.0.1/"}),
+    )
+    assert private["data"]["results"] == [] and "not public" in private["data"]["failed_results"][0]["error"]
+    for failed, param in ((scheme, "url"), (pattern, "select_paths"), (blank, "query")):
+        assert failed["success"] is False
+        error = failed["data"]["error"]
+        assert error["param"].startswith(param) and not error["retryable"], error
+
+
+async def test_a_crawl_reports_its_progress_to_those_who_ask(start_gateway: StartGateway) -> None:
+    server = await start_gateway("")
+    crawl = {"name": "websearch-crawl", "arguments": {"url": server.ops_url + "/docs/"}, "progress": True}
+    plan = {"url": server.url + PATH, "key": server.key, "mode": "legacy", "calls": [crawl]}
+    (answer,) = (await run_client(client_command("python2"), plan))["answers"]
+    pages = len(answer["structured"]["data"]["results"])
+    assert pages > 3 and answer["steps"] == sorted(set(answer["steps"])) and answer["steps"][-1] >= pages

@@ -1,0 +1,96 @@
+"""The clients people use, each against both routes: text, streams, and a tool loop over a scripted upstream."""
+
+from typing import Any
+
+import aiohttp
+import orjson
+import pytest
+
+from tests import upstream as up
+from tests.model_clients import ai_sdk_command, python_of
+from tests.official import CLIENTS, run_client
+from tests.running import Running
+from tests.upstream import Upstream
+
+pytestmark = pytest.mark.slow
+
+CALL = {"id": "call_1", "type": "function", "function": {"name": "add", "arguments": '{"a":2,"b":3}'}}
+CALLS_WHOLE = up.completion("Let me add.", "tool_calls", tool_calls=[CALL])
+CALLS_STREAM = [
+    up.chunk({"role": "assistant", "content": "Let me "}), up.chunk({"content": "add."}),
+    up.chunk({"tool_calls": [{"index": 0, **CALL, "function": {"name": "add", "arguments": ""}}]}),
+    up.chunk({"tool_calls": [{"index": 0, "function": {"arguments": '{"a":2,'}}]}),
+    up.chunk({"tool_calls": [{"index": 0, "function": {"arguments": '"b":3}'}}]}),
+    up.chunk({}, "tool_calls"), up.usage_chunk(), up.DONE,
+]  # fmt: skip
+
+
+async def adding(exchange: up.Exchange) -> None:
+    """A model that adds by its tool: the call after a user's message, the sum after the tool's."""
+    body = exchange.seen.body
+    last = body["messages"][-1]
+    if last["role"] == "tool":
+        text = f"It is {last['content']}."
+        script = up.stream(*up.text_stream([text])) if body.get("stream") else up.answer(up.completion(text))
+    else:
+        script = up.stream(*CALLS_STREAM) if body.get("stream") else up.answer(CALLS_WHOLE)
+    await script(exchange)
+
+
+def plan(server: Running, route: str, streamed: bool) -> dict[str, Any]:
+    return {"url": server.url + "/v1", "key": server.key, "route": route, "stream": streamed}
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("route", ["chat", "responses"])
+@pytest.mark.parametrize(
+    ("venv", "program"), [("clients", "agents_loop"), ("clients", "langchain_chat"), ("openai1", "openai1")]
+)
+async def test_a_python_client_calls_its_tool_and_reads_the_answer(
+    server: Running, upstream: Upstream, venv: str, program: str, route: str, streamed: bool
+) -> None:
+    upstream.will(adding)
+    report = await run_client([python_of(venv), str(CLIENTS / f"{program}.py")], plan(server, route, streamed))
+    assert report["calls"] == [{"a": 2, "b": 3}] and report["output"] == "It is 5."
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("route", ["chat", "responses", "open"])
+async def test_the_ai_sdk_calls_its_tool_and_goes_on_with_a_second_turn(
+    server: Running, upstream: Upstream, route: str, streamed: bool
+) -> None:
+    upstream.will(adding)
+    report = await run_client(ai_sdk_command(), plan(server, route, streamed))
+    assert report["calls"] == [{"a": 2, "b": 3}] * 2
+    assert report["output"].endswith("It is 5.") and report["second"].endswith("It is 5.")
+    history = upstream.last.body["messages"]
+    assert [m["role"] for m in history] == ["user", "assistant", "tool", "assistant", "user", "assistant", "tool"]
+    assert "Let me add." in str(history[1]["content"]) and "It is 5." in str(history[3]["content"])
+
+
+async def events_of(server: Running, **body: Any) -> list[Any]:
+    async with (
+        aiohttp.ClientSession(headers=server.headers) as session,
+        session.post(server.url + "/v1/responses", json={"model": "SvcLLM", "input": "x", **body}) as answer,
+    ):
+        raw = (await answer.read()).decode()
+    if not body.get("stream"):
+        return [orjson.loads(raw)]
+    return [orjson.loads(line[6:]) for line in raw.splitlines() if line.startswith("data: {")]
+
+
+async def test_responses_and_events_fit_the_models_of_open_responses(server: Running, upstream: Upstream) -> None:
+    tool = {"type": "function", "name": "add", "parameters": {"type": "object"}}
+    upstream.will(up.answer(), up.answer(CALLS_WHOLE), up.answer(up.completion("cut", "length")))
+    wholes = [
+        await events_of(server),
+        await events_of(server, tools=[tool], tool_choice="auto"),
+        await events_of(server),
+    ]
+    upstream.will(up.stream(*up.text_stream()), up.stream(*CALLS_STREAM), up.stream(*up.text_stream(finish="length")))
+    streams = [await events_of(server, stream=True, instructions="x", tools=[tool]) for _ in range(3)]
+    upstream.will(up.stream(up.chunk({"content": "a"}), end=False))
+    failed = [event for event in await events_of(server, stream=True) if event["type"] != "error"]
+    given = {"responses": [each[0] for each in wholes], "events": [e for each in [*streams, failed] for e in each]}
+    report = await run_client([python_of("clients"), str(CLIENTS / "openresponses.py")], given)
+    assert report["known"] > 10 and report["problems"] == []

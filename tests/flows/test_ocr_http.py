@@ -1,0 +1,202 @@
+"""OCR through the whole gateway with the embedded engine: answers, streams, several images, everything refused."""
+
+import asyncio
+import base64
+import io
+import json
+import time
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import aiohttp
+import openai
+import pytest
+from aiohttp import web
+from PIL import Image
+
+from gateway.local.embedded import Embedded, EmbeddedUpstream
+from gateway.wire import ocr as wire
+from tests.ocr_pages import Sheet, font, png
+from tests.ocr_running import ocr_server
+from tests.running import Running, StartGateway
+
+pytestmark = pytest.mark.slow
+LIMIT_S = 60
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[str]:
+    with ocr_server() as url:
+        yield url
+
+
+@pytest.fixture
+async def pictures() -> AsyncIterator[str]:
+    """A site on loopback: `/word.png` is a picture, everything else 404."""
+
+    async def picture(request: web.Request) -> web.Response:
+        return web.Response(body=page("from a URL"), content_type="text/plain")
+
+    app = web.Application()
+    app.router.add_get("/word.png", picture)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    yield f"127.0.0.1:{runner.addresses[0][1]}"
+    await runner.cleanup()
+
+
+@pytest.fixture
+async def server(start_gateway: StartGateway, engine: str, pictures: str) -> Running:
+    async def wake() -> None:
+        return None
+
+    return await start_gateway(
+        f"[web]\nallow_private = ['{pictures}']\n",
+        Embedded(ocr=EmbeddedUpstream(f"{engine}/v1", "embedded-ocr", wake)),
+    )
+
+
+def page(*lines: str) -> bytes:
+    sheet = Sheet(520, 40 + 50 * len(lines))
+    for number, line in enumerate(lines):
+        sheet.line(30, 25 + 50 * number, line, font(26))
+    return png(sheet.image)
+
+
+def data_url(data: bytes, mime: str = "image/png") -> str:
+    return f"data:{mime};base64,{base64.b64encode(data).decode()}"
+
+
+def body(prompt: str, *urls: Any, **more: Any) -> dict[str, Any]:
+    images = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
+    content = [{"type": "text", "text": prompt}, *images]
+    return {"model": "SvcOCR", "messages": [{"role": "user", "content": content}], **more}
+
+
+async def post(server: Running, request: Any, key: str = "") -> tuple[int, Any]:
+    headers = {"Authorization": f"Bearer {key or server.key}"}
+    data = io.BytesIO(json.dumps(request).encode())
+    headers["Content-Type"] = "application/json"
+    url = f"{server.url}/v1/chat/completions"
+    async with (
+        asyncio.timeout(LIMIT_S),
+        aiohttp.ClientSession() as session,
+        session.post(url, data=data, headers=headers) as response,
+    ):
+        return response.status, await response.json()
+
+
+async def test_the_other_spelling_of_the_model_answers_under_the_canonical_name(server: Running) -> None:
+    prompt = wire.build_prompt(wire.LOCATE, text="meeting")
+    status, answer = await post(server, {**body(prompt, data_url(page("Minutes of the meeting"))), "model": "SvcOcr"})
+    assert status == 200
+    assert answer["model"] == "SvcOCR"
+    choice = answer["choices"][0]
+    assert choice["message"]["content"].startswith("meeting[[")
+    assert choice["finish_reason"] == "stop"
+    fields = choice["provider_specific_fields"]
+    assert fields["images"] == [{"width": 520, "height": 90}]
+    assert fields["model"] == "embedded-ocr"
+    assert answer["usage"]["total_tokens"] == sum(
+        answer["usage"][name] for name in ("prompt_tokens", "completion_tokens")
+    )
+
+
+async def test_several_images_from_urls_and_data_are_one_answer(server: Running, pictures: str) -> None:
+    request = body("Free OCR.", data_url(page("the first"), "image/jpeg"), f"http://{pictures}/word.png")
+    status, answer = await post(server, request)
+    assert (status, answer["choices"][0]["message"]["content"]) == (200, "the first\n\nfrom a URL")
+
+
+async def test_the_official_client_streams_several_images_as_one_answer(server: Running) -> None:
+    async with openai.AsyncOpenAI(base_url=f"{server.url}/v1", api_key=server.key, max_retries=0) as client:
+        request = body("Free OCR.", data_url(page("one page")), data_url(page("another page")))
+        stream = await client.chat.completions.create(
+            model="SvcOCR", messages=request["messages"], stream=True, temperature=0, max_tokens=8000
+        )
+        chunks = [chunk async for chunk in stream]
+    text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
+    assert text == "one page\n\nanother page"
+    reasons = [chunk.choices[0].finish_reason for chunk in chunks if chunk.choices]
+    assert reasons.count("stop") == 1
+    assert len({chunk.id for chunk in chunks}) == 1
+
+
+def bomb() -> bytes:
+    data = bytearray(png(Image.new("1", (8, 8))))
+    data[16:24] = (60_000).to_bytes(4, "big") * 2
+    return bytes(data)
+
+
+def cut_jpeg() -> bytes:
+    out = io.BytesIO()
+    Image.effect_noise((300, 300), 60).save(out, "JPEG")
+    return out.getvalue()[: len(out.getvalue()) // 20]
+
+
+IMAGE = "messages[0].content[1].image_url.url"
+
+
+@pytest.mark.parametrize(
+    ("urls", "param"),
+    [
+        ([], "messages[0].content"),
+        ([data_url(page("x"))] * 9, "messages[0].content[9]"),
+        ([data_url(b"GIF89a")], IMAGE),
+        ([data_url(cut_jpeg())], IMAGE),
+        ([data_url(bomb())], IMAGE),
+        ([data_url(b"<svg xmlns='http://www.w3.org/2000/svg'/>", "image/svg+xml")], IMAGE),
+        ([data_url(b"%PDF-1.7")], IMAGE),
+        (["data:image/png;base64,%%%%"], IMAGE),
+        (["data:image/png;base64,"], IMAGE),
+        (["file:///etc/hostname"], IMAGE),
+        (["http://127.0.0.1:9/a.png"], IMAGE),
+        (["http://169.254.169.254/latest/"], IMAGE),
+        (["http://user:secret@example.com/a.png"], IMAGE),
+        (["http://{pictures}/missing.png"], IMAGE),
+        ([17], "messages"),
+    ],
+    ids=lambda value: None if isinstance(value, str) else "",
+)
+async def test_bad_images_are_refused_within_two_seconds_by_their_part(
+    server: Running, pictures: str, urls: list[Any], param: str
+) -> None:
+    urls = [url.replace("{pictures}", pictures) if isinstance(url, str) else url for url in urls]
+    begun = time.monotonic()
+    status, answer = await post(server, body("Free OCR.", *urls))
+    assert time.monotonic() - begun < 2
+    assert status == 400, answer
+    error = answer["error"]
+    assert set(error) >= {"message", "type", "param", "code"}
+    assert error["type"] == "invalid_request_error"
+    assert error["param"].startswith(param)
+    assert "secret" not in json.dumps(answer)
+
+
+async def test_a_body_over_the_limit_is_413_naming_it(server: Running) -> None:
+    status, answer = await post(server, body("Free OCR.", "data:image/png;base64," + "A" * 60_000_000))
+    assert status == 413
+    assert "33554432" in answer["error"]["message"]
+
+
+async def test_a_key_without_the_scope_is_refused(server: Running) -> None:
+    status, answer = await post(server, body("Free OCR.", data_url(page("x"))), server.make_key("chat"))
+    assert status == 403
+    assert "ocr" in answer["error"]["message"]
+
+
+async def test_the_gateway_answers_others_promptly_while_a_page_is_read(server: Running) -> None:
+    reading = asyncio.create_task(post(server, body("Free OCR.", data_url(page(*["a line of a longer page"] * 12)))))
+    waits = []
+    async with aiohttp.ClientSession() as session:
+        while not reading.done():
+            begun = time.monotonic()
+            async with session.get(f"{server.ops_url}/healthz") as response:
+                assert response.status == 200
+            waits.append(time.monotonic() - begun)
+            await asyncio.sleep(0.01)
+    assert (await reading)[0] == 200
+    assert len(waits) > 5
+    assert sorted(waits)[len(waits) // 2] < 0.1

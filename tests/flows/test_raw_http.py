@@ -1,0 +1,130 @@
+"""HTTP as attackers and broken clients send it, against the whole gateway on the production runner."""
+
+import asyncio
+import json
+
+import pytest
+
+from tests.running import Running, StartGateway
+
+CHAT = "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+CANARY = "canary7f3a9c"
+
+
+async def spoken(server: Running, piece: str | bytes) -> bytes:
+    """What the gateway answers until it closes the connection."""
+    async with asyncio.timeout(10):
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        try:
+            writer.write(piece.encode("latin-1") if isinstance(piece, str) else piece)
+            return await reader.read()
+        finally:
+            writer.transport.abort()
+
+
+async def answered(server: Running, request: str) -> bytes:
+    """One answer; the connection may stay open for the rest of a body that never comes."""
+    async with asyncio.timeout(10):
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        try:
+            writer.write(request.encode("latin-1"))
+            head = await reader.readuntil(b"\r\n\r\n")
+            [length] = [int(line[15:]) for line in head.split(b"\r\n") if line.startswith(b"Content-Length:")]
+            return head + await reader.readexactly(length)
+        finally:
+            writer.transport.abort()
+
+
+def parts(answer: bytes) -> tuple[int, bytes, dict[str, dict[str, str]]]:
+    head, _, body = answer.partition(b"\r\n\r\n")
+    return int(head.split()[1]), head, json.loads(body)
+
+
+MALFORMED = {
+    "no HTTP": b"\x16\x03\x01\x02\x00\x01\x00" + CANARY.encode() + b"\xff\r\n\r\n",
+    "the preface of HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    "NUL in a header": f"GET /v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {CANARY}\0\r\n\r\n",
+    "two hosts": "GET /v1/models HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n",
+    "two lengths": CHAT + "Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
+    "length and chunks": CHAT + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "a header too long": f"GET /v1/models HTTP/1.1\r\nHost: x\r\nX: {CANARY * 2000}\r\n\r\n",
+    "a space before the colon": f"GET /v1/models HTTP/1.1\r\nHost : {CANARY}\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+async def test_malformed_requests_get_one_fixed_answer_and_a_closed_connection(
+    start_gateway: StartGateway, name: str
+) -> None:
+    server = await start_gateway()
+    status, head, body = parts(await spoken(server, MALFORMED[name]))
+    assert status == 400
+    assert body["error"]["code"] == "bad_request"
+    assert b"Server: gateway" in head
+    assert CANARY not in str(body) + server.log_text(), "nothing of the request is repeated"
+
+
+async def test_what_follows_a_malformed_request_is_not_run(start_gateway: StartGateway) -> None:
+    server = await start_gateway()
+    models = f"GET /v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {server.key}\r\n\r\n"
+    answer = await spoken(server, "BROKEN\r\n\r\n" + models)
+    assert answer.count(b"HTTP/1.") == 2  # the status line, and the words of the one answer
+    assert b'"object":"list"' not in answer
+
+
+@pytest.mark.parametrize("version", ["HTTP/2.0", ""])
+async def test_other_versions_are_505_and_closed(start_gateway: StartGateway, version: str) -> None:
+    server = await start_gateway()
+    request = f"GET /v1/models {version}".rstrip() + f"\r\nHost: x\r\nAuthorization: Bearer {server.key}\r\n\r\n"
+    status, _, body = parts(await spoken(server, request if version else "GET /v1/models\r\n\r\n"))
+    assert (status, body["error"]["code"]) == (505, "unsupported_protocol")
+
+
+async def test_other_transfer_codings_are_501_and_closed(start_gateway: StartGateway) -> None:
+    server = await start_gateway()
+    request = f"{CHAT}Authorization: Bearer {server.key}\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"
+    status, _, body = parts(await spoken(server, request))
+    assert (status, body["error"]["code"]) == (501, "unsupported_transfer_encoding")
+
+
+async def test_a_client_that_waits_for_continue_learns_of_its_wrong_key_first(start_gateway: StartGateway) -> None:
+    server = await start_gateway()
+    expect = "Expect: 100-continue\r\nContent-Length: 2\r\nConnection: close\r\n\r\n"
+    status, head, _ = parts(await answered(server, f"{CHAT}Authorization: Bearer wrong\r\n{expect}"))
+    assert status == 401
+    assert b"100 Continue" not in head
+
+
+async def test_a_client_that_waits_for_continue_gets_it_and_is_answered(start_gateway: StartGateway) -> None:
+    server = await start_gateway()
+    expect = "Expect: 100-continue\r\nContent-Length: 2\r\nConnection: close\r\n\r\n"
+    async with asyncio.timeout(10):
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(f"{CHAT}Authorization: Bearer {server.key}\r\n{expect}".encode())
+        assert await reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
+        writer.write(b"{}")
+        status, _, body = parts(await reader.read())
+        writer.close()
+        await writer.wait_closed()
+    assert status == 400
+    assert body["error"]["type"] == "invalid_request_error"
+
+
+async def test_silent_and_half_spoken_connections_are_closed_in_time(start_gateway: StartGateway) -> None:
+    server = await start_gateway("[server]\nheader_timeout_s = 0.5\n")
+    assert await spoken(server, b"") == b""
+    assert await spoken(server, b"GET /v1/models HTTP/1.1\r\nHost: x\r\nX: ") == b""
+
+
+async def test_a_slow_body_is_a_408(start_gateway: StartGateway) -> None:
+    server = await start_gateway("[server]\nbody_timeout_s = 0.3\n")
+    request = f"{CHAT}Authorization: Bearer {server.key}\r\nContent-Length: 500\r\n\r\n{{"
+    status, _, body = parts(await answered(server, request))
+    assert (status, body["error"]["code"]) == (408, "request_timeout")
+
+
+async def test_bytes_that_are_no_text_are_a_wrong_key_like_any_other(start_gateway: StartGateway) -> None:
+    server = await start_gateway()
+    head = b"GET /v1/models HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer \xff\xfe\xe9\r\n\r\n"
+    status, _, body = parts(await spoken(server, head))
+    assert (status, body["error"]["code"]) == (401, "invalid_api_key")

@@ -1,0 +1,216 @@
+"""`POST /v1/responses` over a chat upstream, read by the official client: objects, events, tools, state."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import aiohttp
+import openai
+import orjson
+import pytest
+
+from tests import upstream as up
+from tests.asking import ask
+from tests.running import Running
+from tests.upstream import Upstream
+
+TOOL = {"type": "function", "name": "add", "description": "adds", "parameters": {"type": "object", "properties": {}}}
+LIMIT_S = 10
+
+
+@pytest.fixture
+async def client(server: Running) -> AsyncIterator[openai.AsyncOpenAI]:
+    async with openai.AsyncOpenAI(base_url=server.url + "/v1", api_key=server.key, max_retries=0) as made:
+        yield made
+
+
+def call_chunks(number: int = 0, call_id: str = "c1", name: str = "add") -> list[bytes]:
+    first = {"index": number, "id": call_id, "type": "function", "function": {"name": name, "arguments": ""}}
+    parts = [{"index": number, "function": {"arguments": piece}} for piece in ('{"a"', ":1}")]
+    return [up.chunk({"tool_calls": [each]}) for each in (first, *parts)]
+
+
+async def streamed(client: openai.AsyncOpenAI, **body: Any) -> tuple[list[Any], Any]:
+    """All events through the client's own state machine, and its final response."""
+    async with asyncio.timeout(LIMIT_S), client.responses.stream(model="SvcLLM", **body) as stream:
+        events = [event async for event in stream]
+        return events, await stream.get_final_response()
+
+
+async def raw_events(client: openai.AsyncOpenAI, **body: Any) -> list[Any]:
+    async with asyncio.timeout(LIMIT_S):
+        stream = await client.responses.create(model="SvcLLM", stream=True, **body)
+        return [event async for event in stream]
+
+
+async def test_a_text_is_a_whole_response_object(client: openai.AsyncOpenAI, upstream: Upstream) -> None:
+    upstream.will(up.answer())
+    response = await client.responses.create(model="SvcLLM", input="hello", instructions="be brief", user="u1")
+    assert response.output_text == "Hello there" and response.status == "completed" and response.model == "SvcLLM"
+    assert response.usage is not None and response.usage.total_tokens == 5
+    extra = response.model_extra or {}
+    assert extra["created"] == response.created_at
+    assert extra["provider_specific_fields"]["finish_reason"] == "stop"
+    sent = upstream.last.body
+    assert [m["role"] for m in sent["messages"]] == ["system", "user"] and sent["user"].startswith("user_")
+
+
+async def test_a_streamed_text_has_the_exact_sequence(client: openai.AsyncOpenAI, upstream: Upstream) -> None:
+    upstream.will(up.stream(*up.text_stream(["Hel", "lo"])))
+    events = await raw_events(client, input="hello")
+    assert [event.type for event in events] == [
+        "response.created", "response.in_progress", "response.output_item.added", "response.content_part.added",
+        "response.output_text.delta", "response.output_text.delta", "response.output_text.done",
+        "response.content_part.done", "response.output_item.done", "response.completed",
+    ]  # fmt: skip
+    assert [event.sequence_number for event in events] == list(range(10))
+    assert len({e.item_id for e in events if hasattr(e, "item_id")} | {events[2].item.id, events[-2].item.id}) == 1
+    assert events[0].response.output == [] and events[0].response.status == "in_progress"
+    final = events[-1].response
+    assert final.output_text == "Hello" and final.usage.total_tokens == 5 and final.id == events[0].response.id
+
+
+async def test_the_clients_own_accumulator_follows_text_then_parallel_calls(
+    client: openai.AsyncOpenAI, upstream: Upstream
+) -> None:
+    pieces = [up.chunk({"content": "I add"}), *call_chunks(), *call_chunks(1, "c2"), up.chunk({}, "tool_calls")]
+    upstream.will(up.stream(*pieces, up.usage_chunk(), up.DONE))
+    events, final = await streamed(client, input="add", tools=[TOOL])
+    assert [item.type for item in final.output] == ["message", "function_call", "function_call"]
+    assert [item.call_id for item in final.output[1:]] == ["c1", "c2"]
+    assert all(orjson.loads(item.arguments) == {"a": 1} for item in final.output[1:])
+    done = [event.item.id for event in events if event.type == "response.output_item.done"]
+    assert sorted(done) == sorted(item.id for item in final.output) and len(set(done)) == 3
+
+
+async def test_a_pure_call_opens_no_message(client: openai.AsyncOpenAI, upstream: Upstream) -> None:
+    upstream.will(up.stream(*call_chunks(), up.chunk({}, "stop"), up.DONE))
+    _, final = await streamed(client, input="add", tools=[TOOL])
+    assert [item.type for item in final.output] == ["function_call"]
+
+
+async def test_text_after_a_call_is_an_item_of_its_own(client: openai.AsyncOpenAI, upstream: Upstream) -> None:
+    pieces = [up.chunk({"content": "a"}), *call_chunks(), up.chunk({"content": "b"}), up.chunk({}, "tool_calls")]
+    upstream.will(up.stream(*pieces, up.DONE))
+    _, final = await streamed(client, input="add", tools=[TOOL])
+    assert [item.type for item in final.output] == ["message", "function_call", "message"]
+    assert len({item.id for item in final.output}) == 3
+
+
+@pytest.mark.parametrize(("finish", "reason"), [("length", "max_output_tokens"), ("content_filter", "content_filter")])
+async def test_a_cut_answer_is_incomplete_with_its_reason(
+    client: openai.AsyncOpenAI, upstream: Upstream, finish: str, reason: str
+) -> None:
+    upstream.will(up.answer(up.completion("Hel", finish)), up.stream(*up.text_stream(["Hel"], finish)))
+    whole = await client.responses.create(model="SvcLLM", input="hello")
+    events = await raw_events(client, input="hello")
+    assert events[-1].type == "response.incomplete"
+    assert events[-2].item.status == "incomplete"
+    for response in (whole, events[-1].response):
+        assert response.status == "incomplete" and response.incomplete_details.reason == reason
+        assert response.output[-1].status == "incomplete" and response.usage.output_tokens == 2
+
+
+async def test_no_text_at_all_is_one_empty_message(client: openai.AsyncOpenAI, upstream: Upstream) -> None:
+    upstream.will(up.stream(up.chunk({"role": "assistant", "content": ""}), up.chunk({}, "stop"), up.DONE))
+    _, final = await streamed(client, input="hello")
+    assert [item.type for item in final.output] == ["message"] and final.output_text == ""
+
+
+async def test_a_late_failure_is_an_error_then_failed(server: Running, upstream: Upstream) -> None:
+    upstream.will(up.stream(up.chunk({"content": "Hel"}), end=False))
+    body = {"model": "SvcLLM", "input": "x", "stream": True}
+    async with (
+        aiohttp.ClientSession(headers=server.headers) as session,
+        session.post(server.url + "/v1/responses", json=body) as answer,
+    ):
+        raw = (await answer.read()).decode()
+    events = [orjson.loads(line[6:]) for line in raw.splitlines() if line.startswith("data: {")]
+    assert [event["type"] for event in events[-2:]] == ["error", "response.failed"]
+    assert [event["sequence_number"] for event in events] == list(range(len(events)))
+    error = events[-2]["error"]
+    assert isinstance(error["message"], str) and isinstance(error["code"], str) and events[-2]["code"] == error["code"]
+    failed = events[-1]["response"]
+    assert failed["status"] == "failed" and failed["error"]["message"] and failed["id"] == events[0]["response"]["id"]
+    assert "[DONE]" not in raw
+
+
+async def test_an_early_failure_is_a_true_status(server: Running, upstream: Upstream) -> None:
+    upstream.will(up.answer(status=500))
+    for streamed_too in (False, True):
+        status, data, _ = await ask(server, "/v1/responses", input="x", stream=streamed_too)
+        assert status == 502 and data["error"]["code"]
+
+
+async def test_tools_go_both_ways_and_calls_are_merged(client: openai.AsyncOpenAI, upstream: Upstream) -> None:
+    call = {"id": "c9", "type": "function", "function": {"name": "add", "arguments": '{"a":1}'}}
+    upstream.will(up.answer(up.completion(None, "tool_calls", tool_calls=[call])))
+    items: list[Any] = [
+        {"role": "user", "content": "add"},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Yes."}]},
+        {"type": "reasoning", "id": "rs_1", "summary": []},
+        {"type": "function_call", "call_id": "a", "name": "add", "arguments": "{}"},
+        {"type": "tool_call", "call_id": "b", "name": "add", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "a", "output": "1"},
+        {"type": "tool_call_output", "call_id": "b", "output": [{"type": "input_text", "text": "2"}]},
+    ]
+    tools: list[Any] = [TOOL, {"type": "web_search"}]
+    made = await client.responses.with_raw_response.create(
+        model="SvcLLM", input=items, tools=tools, tool_choice={"type": "function", "name": "add"}
+    )
+    response = made.parse()
+    assert "web_search" in made.headers["x-gateway-warning"]
+    assert response.output[0].type == "function_call" and response.output[0].call_id == "c9"
+    sent = upstream.last.body
+    assert [m["role"] for m in sent["messages"]] == ["user", "assistant", "tool", "tool"]
+    assert [c["id"] for c in sent["messages"][1]["tool_calls"]] == ["a", "b"]
+    assert sent["messages"][1]["content"] == "Yes." and sent["messages"][3]["content"] == "2"
+    assert sent["tool_choice"] == {"type": "function", "function": {"name": "add"}} and len(sent["tools"]) == 1
+
+
+async def test_stored_responses_are_found_again_by_their_own_key_alone(
+    server: Running, client: openai.AsyncOpenAI, upstream: Upstream
+) -> None:
+    stranger = server.make_key("responses")
+    upstream.will(up.answer(up.completion("One")), up.answer(up.completion("Two")))
+    first = await client.responses.create(model="SvcLLM", input="first")
+    second = await client.responses.create(model="SvcLLM", input="second", previous_response_id=first.id)
+    texts = [m["content"] for m in upstream.last.body["messages"]]
+    assert texts == ["first", "One", "second"] and second.previous_response_id == first.id
+    assert (await client.responses.retrieve(first.id)).output_text == "One"
+    listed = await client.responses.input_items.list(second.id, order="asc")
+    assert [item.role for item in listed.data] == ["user", "assistant", "user"]  # type: ignore[union-attr]
+    upstream.will(up.answer())
+    referred: list[Any] = [{"type": "item_reference", "id": first.output[0].id}, {"role": "user", "content": "go on"}]
+    await client.responses.create(model="SvcLLM", input=referred)
+    assert [m["content"] for m in upstream.last.body["messages"]] == ["One", "go on"]
+    async with openai.AsyncOpenAI(base_url=server.url + "/v1", api_key=stranger, max_retries=0) as other:
+        with pytest.raises(openai.NotFoundError):
+            await other.responses.retrieve(first.id)
+        with pytest.raises(openai.BadRequestError) as refused:
+            await other.responses.create(model="SvcLLM", input="x", previous_response_id=first.id)
+        assert refused.value.code == "previous_response_not_found"
+    await client.responses.delete(first.id)
+    with pytest.raises(openai.NotFoundError):
+        await client.responses.retrieve(first.id)
+    kept_not = await client.responses.create(model="SvcLLM", input="x", store=False)
+    with pytest.raises(openai.NotFoundError):
+        await client.responses.retrieve(kept_not.id)
+
+
+@pytest.mark.parametrize(
+    ("change", "param"),
+    [
+        ({"input": 5}, "input"),
+        ({"input": []}, "input"),
+        ({"input": [{"role": "robot", "content": "x"}]}, "input[0].role"),
+        ({"input": [{"type": "function_call_output", "call_id": "zz", "output": "x"}]}, "input[0].call_id"),
+        ({"input": [{"role": "user", "content": [{"type": "input_file", "file_id": "f"}]}]}, "input[0].content[0]"),
+        ({"input": "x", "tool_choice": {"type": "function", "name": "nope"}, "tools": [TOOL]}, "tool_choice"),
+        ({"input": "x", "max_output_tokens": 0}, "max_output_tokens"),
+        ({"input": "x", "background": True}, "background"),
+    ],
+)
+async def test_a_wrong_field_is_named(server: Running, change: dict[str, Any], param: str) -> None:
+    status, data, _ = await ask(server, "/v1/responses", **change)
+    assert status == 400 and data["error"]["param"] == param, data

@@ -1,0 +1,146 @@
+"""Upstreams that speak /responses themselves: passed through and mended, whole and streamed."""
+
+import asyncio
+from typing import Any
+
+import aiohttp
+import openai
+import orjson
+import pytest
+
+from tests import upstream as up
+from tests.asking import ask, toml
+from tests.running import Running, StartGateway
+from tests.upstream import Upstream
+
+TEXT = {"type": "output_text", "text": "Hello", "annotations": [], "logprobs": []}
+MESSAGE = {"type": "message", "id": "msg_up", "status": "completed", "role": "assistant", "content": [TEXT]}
+USAGE = {"input_tokens": 3, "output_tokens": 2, "total_tokens": 5}
+DONE = {"id": "resp_up", "object": "response", "created_at": 17, "status": "completed", "model": "up-model",
+        "output": [MESSAGE], "usage": USAGE}  # fmt: skip
+
+
+@pytest.fixture
+async def native(start_gateway: StartGateway, upstream: Upstream) -> Running:
+    return await start_gateway(toml(upstream, responses="'native'"))
+
+
+def event(kind: str, **fields: Any) -> bytes:
+    return f"event: {kind}\n".encode() + up.frame({"type": kind, **fields})
+
+
+def good_stream() -> list[bytes]:
+    at = {"output_index": 0, "item_id": "msg_up", "content_index": 0}
+    opened = {**MESSAGE, "status": "in_progress", "content": []}
+    return [
+        event("response.created", sequence_number=0, response={**DONE, "status": "in_progress", "output": []}),
+        event("response.in_progress", sequence_number=1, response={**DONE, "status": "in_progress", "output": []}),
+        event("response.output_item.added", sequence_number=2, output_index=0, item=opened),
+        event("response.content_part.added", sequence_number=3, **at, part={**TEXT, "text": ""}),
+        event("response.output_text.delta", sequence_number=4, **at, delta="Hel"),
+        event("response.output_text.delta", sequence_number=5, **at, delta="lo"),
+        event("response.output_text.done", sequence_number=6, **at, text="Hello"),
+        event("response.content_part.done", sequence_number=7, **at, part=TEXT),
+        event("response.output_item.done", sequence_number=8, output_index=0, item=MESSAGE),
+        event("response.completed", sequence_number=9, response=DONE),
+    ]
+
+
+def bare_stream() -> list[bytes]:
+    """As llama.cpp sends it: no numbers, no indexes, another id in each event, a minimal start, no end of items."""
+    opened = {"type": "message", "id": "a", "role": "assistant", "content": [], "status": "in_progress"}
+    return [
+        event("response.created", response={"id": "resp_up", "object": "response", "status": "in_progress"}),
+        event("response.output_item.added", item=opened),
+        event("response.content_part.added", item_id="b", part={"type": "output_text", "text": ""}),
+        event("response.output_text.delta", item_id="c", delta="Hel"),
+        event("response.output_text.delta", item_id="d", delta="lo"),
+        event("response.completed", response={**DONE, "output": [{**MESSAGE, "id": "e"}]}),
+        up.DONE,
+    ]
+
+
+async def read(server: Running, **body: Any) -> list[Any]:
+    async with (
+        asyncio.timeout(8),
+        aiohttp.ClientSession(headers=server.headers) as session,
+        session.post(server.url + "/v1/responses", json={"model": "SvcLLM", "stream": True, **body}) as answer,
+    ):
+        raw = (await answer.read()).decode()
+        assert answer.status == 200, raw
+    return [orjson.loads(line[6:]) for line in raw.splitlines() if line.startswith("data: {")]
+
+
+async def test_a_whole_answer_is_mended_and_stored_here(native: Running, upstream: Upstream) -> None:
+    upstream.will(up.answer(DONE))
+    body = {"input": "hi", "user": "me", "response_format": {"type": "json_object"}, "api_key": "no"}
+    status, data, _ = await ask(native, "/v1/responses", **body)
+    assert status == 200 and data["model"] == "SvcLLM" and data["created"] == data["created_at"] == 17
+    assert data["usage"]["output_tokens_details"] == {"reasoning_tokens": 0}
+    assert data["provider_specific_fields"]["model"] == "up-model" and data["store"] is True
+    seen = upstream.last
+    assert seen.path == "/v1/responses" and seen.body["text"] == {"format": {"type": "json_object"}}
+    assert seen.body["store"] is False and seen.body["user"].startswith("user_") and "api_key" not in seen.body
+    upstream.will(up.answer({**DONE, "id": "resp_two"}))
+    await ask(native, "/v1/responses", input="and?", previous_response_id="resp_up")
+    texts = [part["text"] for item in upstream.last.body["input"] for part in item["content"]]
+    assert texts == ["hi", "Hello", "and?"] and "previous_response_id" not in upstream.last.body
+
+
+@pytest.mark.parametrize("field", [{"stop": ["x"]}, {"presence_penalty": 1}])
+async def test_fields_that_responses_lacks_go_through_chat(
+    native: Running, upstream: Upstream, field: dict[str, Any]
+) -> None:
+    upstream.will(up.answer())
+    status, data, _ = await ask(native, "/v1/responses", input="hi", **field)
+    assert status == 200 and upstream.last.path == "/v1/chat/completions"
+    assert data["output"][0]["content"][0]["text"] == "Hello there"
+
+
+@pytest.mark.parametrize("pieces", [good_stream(), bare_stream()], ids=["well behaved", "bare"])
+async def test_a_stream_has_one_id_an_item_and_numbers_without_gaps(
+    native: Running, upstream: Upstream, pieces: list[bytes]
+) -> None:
+    upstream.will(up.stream(*pieces))
+    events = await read(native, input="hi")
+    assert [e["sequence_number"] for e in events] == list(range(len(events)))
+    assert [e["type"] for e in events[:2]] == ["response.created", "response.in_progress"]
+    ids = {e["item_id"] for e in events if "item_id" in e} | {e["item"]["id"] for e in events if "item" in e}
+    assert len(ids) == 1 and {e["output_index"] for e in events if "output_index" in e} == {0}
+    assert [e["type"] for e in events].count("response.output_item.done") == 1
+    final = events[-1]["response"]
+    assert events[-1]["type"] == "response.completed" and final["model"] == "SvcLLM"
+    assert {item["id"] for item in final["output"]} == ids and {e["response"]["id"] for e in events if "response" in e}
+    upstream.will(up.stream(*pieces))
+    async with (
+        openai.AsyncOpenAI(base_url=native.url + "/v1", api_key=native.key, max_retries=0) as client,
+        client.responses.stream(model="SvcLLM", input="hi") as stream,
+    ):
+        async for _ in stream:
+            pass
+        assert (await stream.get_final_response()).output_text == "Hello"
+
+
+@pytest.mark.parametrize(
+    "tail",
+    [
+        [],
+        [event("error", error={"message": "boom", "code": 500})],
+        [event("response.failed", response={**DONE, "status": "failed", "error": {"message": "boom"}})],
+        [b"data: {nonsense\n\n"],
+    ],
+    ids=["cut", "error", "failed", "nonsense"],
+)
+async def test_a_late_failure_is_an_error_then_failed(native: Running, upstream: Upstream, tail: list[bytes]) -> None:
+    upstream.will(up.stream(*good_stream()[:5], *tail))
+    events = await read(native, input="hi")
+    assert [e["type"] for e in events[-2:]] == ["error", "response.failed"]
+    assert [e["sequence_number"] for e in events] == list(range(len(events)))
+    assert events[-1]["response"]["status"] == "failed" and events[-1]["response"]["error"]["message"]
+
+
+async def test_an_early_failure_is_a_true_status(native: Running, upstream: Upstream) -> None:
+    upstream.will(up.answer({"error": {"message": "no"}}, status=500), up.answer({"output": "x"}), up.answer(b"{"))
+    for streamed in (False, False, False):
+        status, data, _ = await ask(native, "/v1/responses", input="x", stream=streamed)
+        assert status == 502 and data["error"]["code"]

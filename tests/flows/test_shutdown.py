@@ -1,0 +1,280 @@
+"""The life of `gateway serve`: ports, signals, drains, reloads, systemd. Through the real process."""
+
+import asyncio
+import signal
+import socket
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from gateway.local.process import free_port
+from tests.served import Served, served, upstream_toml
+from tests.upstream import DONE, Exchange, Upstream, answer, scripted_upstream
+
+CHUNK = (
+    b'data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"scripted",'
+    b'"choices":[{"index":0,"delta":{"content":"%s"},"finish_reason":null}]}\n\n'
+)
+LAST = (
+    b'data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"scripted",'
+    b'"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n'
+)
+
+
+@pytest.fixture
+async def upstream() -> AsyncIterator[Upstream]:
+    async with scripted_upstream() as one:
+        yield one
+
+
+class Paused:
+    """A stream whose second half waits for the test."""
+
+    def __init__(self) -> None:
+        self.half = asyncio.Event()
+        self.go_on = asyncio.Event()
+
+    async def __call__(self, exchange: Exchange) -> None:
+        await exchange.stream_head()
+        await exchange.piece(CHUNK % b"first")
+        self.half.set()
+        await self.go_on.wait()
+        await exchange.piece(CHUNK % b"second" + LAST + DONE)
+        await exchange.finish()
+
+
+async def running_stream(gateway: Served, upstream: Upstream) -> tuple[Paused, asyncio.Task[tuple[int, str]]]:
+    script = Paused()
+    upstream.will(script)
+    task = asyncio.create_task(gateway.chat(stream=True))
+    async with asyncio.timeout(20):
+        await script.half.wait()
+    return script, task
+
+
+async def refuses_connections(port: int) -> None:
+    async with asyncio.timeout(10):
+        while True:
+            try:
+                _, writer = await asyncio.open_connection("127.0.0.1", port)
+            except ConnectionRefusedError:
+                return
+            writer.close()
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+async def test_a_stream_that_runs_is_finished_before_the_end(tmp_path: Path, upstream: Upstream, workers: int) -> None:
+    async with served(tmp_path, f"workers = {workers}\n" + upstream_toml(upstream.url)) as gateway:
+        script, task = await running_stream(gateway, upstream)
+        gateway.send(signal.SIGTERM)
+        await refuses_connections(gateway.port)
+        status, text = await gateway.get("/readyz", ops=True)
+        assert (status, "draining" in text) == (503, True)
+        script.go_on.set()
+        status, text = await task
+        assert status == 200
+        assert "second" in text
+        assert text.rstrip().endswith("data: [DONE]")
+        assert await gateway.ended() == 0
+        assert gateway.named("stopped")
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+async def test_a_stream_that_outlasts_the_drain_ends_with_an_error(
+    tmp_path: Path, upstream: Upstream, workers: int
+) -> None:
+    async with served(tmp_path, f"workers = {workers}\ndrain_s = 0.3\n" + upstream_toml(upstream.url)) as gateway:
+        _, task = await running_stream(gateway, upstream)
+        gateway.send(signal.SIGTERM)
+        _, text = await task
+        assert "first" in text
+        assert "shutting_down" in text
+        assert "[DONE]" not in text
+        assert await gateway.ended() == 0
+        assert gateway.named("requests_ended")[0]["count"] == 1
+
+
+async def test_interrupt_ends_it_like_terminate(tmp_path: Path) -> None:
+    async with served(tmp_path) as gateway:
+        gateway.send(signal.SIGINT)
+        assert await gateway.ended() == 0
+
+
+async def test_a_terminate_in_the_middle_of_starting_ends_it_too(tmp_path: Path) -> None:
+    gateway = Served(tmp_path, free_port())
+    gateway.write_config("workers = 2\n")
+    await gateway.start({})
+    try:
+        await answers(gateway.port)
+        gateway.send(signal.SIGTERM)
+        assert await gateway.ended() == 0
+    finally:
+        await gateway.close()
+
+
+async def answers(port: int) -> None:
+    async with asyncio.timeout(20):
+        while True:
+            try:
+                _, writer = await asyncio.open_connection("127.0.0.1", port)
+            except ConnectionRefusedError:
+                await asyncio.sleep(0.01)
+            else:
+                writer.close()
+                return
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+async def test_a_bad_file_at_reload_changes_nothing_and_a_good_one_takes_over(
+    tmp_path: Path, upstream: Upstream, workers: int
+) -> None:
+    toml = f"workers = {workers}\n"
+    async with served(tmp_path, toml + upstream_toml(upstream.url)) as gateway:
+        script, task = await running_stream(gateway, upstream)
+        gateway.write_config("max_in_flight = -1\n")
+        gateway.send(signal.SIGHUP)
+        refused = await gateway.logged("reload_refused")
+        assert "server.max_in_flight" in refused["error"]
+        upstream.will(answer())
+        assert (await gateway.chat())[0] == 200
+        gateway.write_config(toml + upstream_toml(upstream.url).replace("SvcLLM", "Renamed"))
+        gateway.send(signal.SIGHUP)
+        await gateway.logged("reloaded")
+        await only_models(gateway, {"Renamed"})
+        assert (await gateway.get("/readyz", ops=True))[0] == 200
+        script.go_on.set()  # begun under the old configuration, and finished under it
+        _, text = await task
+        assert text.rstrip().endswith("data: [DONE]")
+        gateway.send(signal.SIGTERM)
+        assert await gateway.ended() == 0
+
+
+async def only_models(gateway: Served, names: set[str]) -> None:
+    """Until ten connections in a row all see these models: the old workers let go of the port as they drain."""
+    alike = 0
+    async with asyncio.timeout(20):
+        while alike < 10:
+            try:
+                status, text = await gateway.get("/v1/models")
+            except aiohttp.ClientError:
+                raise AssertionError("a connection was refused or cut during a reload") from None
+            assert status == 200
+            alike = alike + 1 if all(f'"{name}"' in text for name in names) else 0
+
+
+async def test_no_request_is_lost_in_a_row_of_reloads(tmp_path: Path, upstream: Upstream) -> None:
+    upstream.will(answer())
+    async with served(tmp_path, upstream_toml(upstream.url)) as gateway:
+        results: list[int] = []
+        done = asyncio.Event()
+
+        async def ask() -> None:
+            while not done.is_set():
+                results.append((await gateway.chat())[0])
+
+        clients = [asyncio.create_task(ask()) for _ in range(4)]
+        for count in range(1, 6):
+            gateway.send(signal.SIGHUP)
+            await gateway.logged("reloaded", count)
+        done.set()
+        await asyncio.gather(*clients)
+        assert set(results) == {200}
+
+
+async def test_a_reload_says_what_only_a_restart_can_change(tmp_path: Path) -> None:
+    async with served(tmp_path) as gateway:
+        gateway.write_config("workers = 2\n[log]\nlevel = 'debug'\n")
+        gateway.send(signal.SIGHUP)
+        assert (await gateway.logged("reloaded"))["needs_restart"] == ["log", "server.workers"]
+
+
+async def test_a_taken_port_is_exit_one_and_names_the_key(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        gateway = Served(tmp_path, taken.getsockname()[1])
+        gateway.write_config("")
+        await gateway.start({})
+        try:
+            assert await gateway.ended() == 1
+        finally:
+            await gateway.close()
+    assert "server.port" in gateway.plain
+    assert str(gateway.port) in gateway.plain
+    assert "Traceback" not in gateway.plain
+
+
+async def test_a_second_instance_does_not_disturb_the_first(tmp_path: Path) -> None:
+    (tmp_path / "second").mkdir()
+    async with served(tmp_path) as gateway:
+        second = Served(tmp_path / "second", gateway.port)
+        second.write_config("")
+        await second.start({})
+        try:
+            assert await second.ended() == 1
+        finally:
+            await second.close()
+        assert (await gateway.get("/v1/models"))[0] == 200
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+async def test_systemd_hears_of_readiness_life_and_the_end(tmp_path: Path, workers: int) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
+        sock.bind(str(tmp_path / "notify"))
+        sock.setblocking(False)
+        systemd = Systemd(sock)
+        told = {"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "600000"}
+        async with served(tmp_path, f"workers = {workers}\n", **told) as gateway:
+            ready = await systemd.hears("READY=1")
+            assert f"STATUS=serving on {gateway.url}" in ready
+            for _ in range(3):
+                await systemd.hears("WATCHDOG=1")
+            gateway.send(signal.SIGTERM)
+            await systemd.hears("STOPPING=1")
+            assert await gateway.ended() == 0
+        systemd.reading.cancel()
+
+
+class Systemd:
+    """Reads all the time, as systemd does."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self._heard: asyncio.Queue[str] = asyncio.Queue()
+        self.reading = asyncio.create_task(self._read())
+
+    async def _read(self) -> None:
+        while True:
+            data = await asyncio.get_running_loop().sock_recv(self._sock, 4096)
+            self._heard.put_nowait(data.decode())
+
+    async def hears(self, word: str) -> str:
+        """The next datagram that has the word in it."""
+        async with asyncio.timeout(20):
+            while word not in (text := await self._heard.get()):
+                pass
+            return text
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+async def test_a_socket_handed_over_by_systemd_is_served_and_outlives_the_process(tmp_path: Path, workers: int) -> None:
+    with socket.socket() as kept:
+        kept.bind(("127.0.0.1", 0))
+        kept.listen()
+        gateway = Served(tmp_path, kept.getsockname()[1])
+        gateway.write_config(f"workers = {workers}\n")
+        for _ in range(2):  # the second time after a restart
+            gateway.events.clear()
+            await gateway.start({}, inherit=kept)
+            try:
+                await gateway.logged("ready")
+                assert (await gateway.get("/v1/models"))[0] == 200
+                gateway.send(signal.SIGTERM)
+                assert await gateway.ended() == 0
+            finally:
+                await gateway.close()
+        _, writer = await asyncio.open_connection("127.0.0.1", gateway.port)  # waits in the queue, not refused
+        writer.close()
