@@ -69,7 +69,7 @@ class Generation:
         try:
             for app, sock, tls in ((self._app, sockets.product, server.tls), (self._ops_app, sockets.ops, None)):
                 if sock is not None:
-                    listener = Listener(app, server.header_timeout_s)
+                    listener = Listener(app, server.header_timeout_s, server.keep_alive_s)
                     self._listeners.append(listener)
                     await listener.start([sock.dup()], tls)
         except BaseException:
