@@ -15,7 +15,11 @@ _SECRETS = re.compile(r"(?i)\b(bearer\s+\S+|(?:sk|gw|pk|tvly|key|hf)[-_][A-Za-z0
 
 
 def error_object(error: GatewayError) -> Json:
-    return {"message": error.message, "type": error.type, "param": error.param, "code": error.code}
+    """`type` follows the status where an upstream's refusal is passed on: clients act on it."""
+    kind = error.type
+    if isinstance(error, UpstreamRefused):
+        kind = "rate_limit_error" if error.status == 429 else "invalid_request_error"
+    return {"message": error.message, "type": kind, "param": error.param, "code": error.code}
 
 
 def scrubbed(text: Any) -> str:
@@ -57,6 +61,8 @@ def _refused(status: int, message: str, told: Json) -> UpstreamError:
         told.get("type") == "exceed_context_size_error"
     ):
         code, param = "context_length_exceeded", "messages"
+    if param is None and (named := re.search(r"^Field '([a-z_]{1,40})'", message)):
+        param = named[1]  # llama.cpp
     return UpstreamRefused(
         message or "the upstream refused the request",
         status=413 if status == 413 else 400,

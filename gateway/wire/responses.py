@@ -11,6 +11,7 @@ from gateway.errors import GatewayError
 from gateway.model import Event, Json, TextSlot, TextUnit
 from gateway.wire import responses_object as objects
 from gateway.wire import sse
+from gateway.wire.openai_error import error_object
 
 
 class ResponsesDialect:
@@ -72,8 +73,7 @@ class ResponsesDialect:
         return self.error_events(error)
 
     def error_body(self, error: GatewayError, body: Any) -> Json:
-        told = {"message": error.message, "type": error.type, "param": error.param, "code": error.code}
-        return {"error": told}
+        return {"error": error_object(error)}
 
     def error_events(self, error: GatewayError) -> list[Event]:
         data = {"type": "error", "sequence_number": 0, **self.error_body(error, None)}

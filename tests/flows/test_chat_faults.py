@@ -53,7 +53,7 @@ async def test_a_fault_before_the_first_byte_is_a_true_status(
     assert not any(word in orjson.dumps(data).decode() for word in ("secret", "sk-abc", "html", "CUDA"))
     assert ("Retry-After" in headers) == (status in (429, 503))
     if status in (400, 413):
-        assert len(upstream.seen) == 1
+        assert len(upstream.seen) == 1 and error["type"] == "invalid_request_error"
 
 
 async def test_a_context_too_long_is_the_callers_400(server: Running, upstream: Upstream) -> None:
