@@ -1,0 +1,89 @@
+"""The sanitizer on the model routes: whole and streamed, masked and refused, in each route's own form."""
+
+from typing import Any
+
+import aiohttp
+import orjson
+import pytest
+
+from tests import upstream as up
+from tests.asking import ask, ask_stream, said, toml
+from tests.running import Running, StartGateway
+from tests.upstream import Upstream
+
+CARD = "4111 1111 1111 1111"
+PIECES = ["My card is 4111 ", "1111 11", "11 1111", " you see"]
+MASKED = "My card is [REDACTED:CREDIT_CARD] you see"
+ROUTES = '[guardrail]\nenabled = "off"\n[sanitize]\nroutes = ["chat", "responses"]\n'
+
+
+@pytest.fixture
+async def cleaning(start_gateway: StartGateway, upstream: Upstream) -> Running:
+    return await start_gateway(toml(upstream) + ROUTES)
+
+
+@pytest.fixture
+async def blocking(start_gateway: StartGateway, upstream: Upstream) -> Running:
+    return await start_gateway(toml(upstream) + ROUTES + '[sanitize.actions.responses]\nCREDIT_CARD = "block"\n')
+
+
+async def responses_stream(server: Running) -> list[Any]:
+    body = {"model": "SvcLLM", "input": "x", "stream": True}
+    async with (
+        aiohttp.ClientSession(headers=server.headers) as session,
+        session.post(server.url + "/v1/responses", json=body) as answer,
+    ):
+        raw = (await answer.read()).decode()
+    return [orjson.loads(line[6:]) for line in raw.splitlines() if line.startswith("data: {")]
+
+
+async def test_what_is_asked_is_masked_before_it_leaves(cleaning: Running, upstream: Upstream) -> None:
+    upstream.will(up.answer())
+    await ask(cleaning, messages=[{"role": "user", "content": f"pay {CARD}"}])
+    assert upstream.last.body["messages"][0]["content"] == "pay [REDACTED:CREDIT_CARD]"
+    await ask(cleaning, "/v1/responses", input=f"pay {CARD}")
+    assert upstream.last.body["messages"][0]["content"] == "pay [REDACTED:CREDIT_CARD]"
+
+
+async def test_a_value_split_over_chunks_is_masked(cleaning: Running, upstream: Upstream) -> None:
+    upstream.will(up.stream(*up.text_stream(PIECES)))
+    _, events = await ask_stream(cleaning)
+    assert said(events) == MASKED and events[-1] is None
+    assert events[-2]["choices"][0]["finish_reason"] == "stop"
+
+
+async def test_a_value_split_over_response_events_is_masked_in_all_of_them(
+    cleaning: Running, upstream: Upstream
+) -> None:
+    upstream.will(up.stream(*up.text_stream(PIECES)))
+    events = await responses_stream(cleaning)
+    deltas = "".join(e["delta"] for e in events if e["type"] == "response.output_text.delta")
+    done = next(e["text"] for e in events if e["type"] == "response.output_text.done")
+    final = events[-1]["response"]["output"][0]["content"][0]["text"]
+    assert deltas == done == final == MASKED
+    assert [e["sequence_number"] for e in events] == list(range(len(events)))
+
+
+async def test_a_blocked_chat_stream_ends_with_content_filter(blocking: Running, upstream: Upstream) -> None:
+    upstream.will(up.stream(*up.text_stream(PIECES)))
+    _, events = await ask_stream(blocking)
+    assert said(events).strip() == "My card is" and events[-1] is None
+    assert events[-2]["choices"][0]["finish_reason"] == "content_filter" and events[-2]["id"]
+
+
+async def test_a_blocked_responses_stream_ends_incomplete(blocking: Running, upstream: Upstream) -> None:
+    upstream.will(up.stream(*up.text_stream(PIECES)))
+    events = await responses_stream(blocking)
+    assert events[-1]["type"] == "response.incomplete"
+    assert events[-1]["response"]["incomplete_details"] == {"reason": "content_filter"}
+    assert [e["sequence_number"] for e in events] == list(range(len(events)))
+    assert "1111" not in orjson.dumps(events).decode()
+
+
+async def test_a_blocked_whole_answer_is_a_200_that_says_so(blocking: Running, upstream: Upstream) -> None:
+    upstream.will(up.answer(up.completion("".join(PIECES))))
+    status, data, _ = await ask(blocking)
+    assert status == 200 and data["choices"][0]["finish_reason"] == "content_filter"
+    status, answer, _ = await ask(blocking, "/v1/responses", input="x")
+    assert status == 200 and answer["incomplete_details"] == {"reason": "content_filter"}
+    assert "1111" not in orjson.dumps([data, answer]).decode()
