@@ -146,12 +146,17 @@ def _ssl_context(tls: Tls) -> ssl.SSLContext:
     return context
 
 
-def bind(host: str, port: int) -> socket.socket:
-    """A listening socket whose connections have bounded send buffers: a slow reader holds kilobytes. Raises OSError."""
+def bind(host: str, port: int, shared: bool = False) -> socket.socket:
+    """A listening socket whose connections have bounded send buffers: a slow reader holds kilobytes. Raises OSError.
+
+    `shared`: the kernel deals the connections out to all such sockets on the port (SO_REUSEPORT), by their addresses.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shared:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
         sock.bind((host, port))
         sock.listen(1024)
