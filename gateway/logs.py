@@ -19,6 +19,7 @@ _MAX_FIELD_CHARS = 1024
 _MAX_CHARS = 8192
 _SECRETS = re.compile(r"(?i)(bearer\s+|gw_|sk-|tvly-)[A-Za-z0-9._~+/=-]{6,}")
 _SHORTEST_SECRET = 8
+_SHORTEST_SECRET = 9
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
 log = logging.getLogger("gateway")
@@ -26,10 +27,13 @@ log = logging.getLogger("gateway")
 
 def event(name: str, fields: Mapping[str, Any] | None = None, *, level: int = logging.INFO, **more: Any) -> None:
     """Write one line `{"ts", "level", "event": name, **fields, **more}` if the level is on. Fields are JSON values."""
-    if log.isEnabledFor(level):
-        for handler in log.handlers:
-            if isinstance(handler, EventHandler):
-                handler.write_event(name, {**(fields or {}), **more}, level)
+    if not log.isEnabledFor(level):
+        return
+    for handler in log.handlers:
+        if isinstance(handler, EventHandler):
+            handler.write_event(name, {**(fields or {}), **more}, level)
+    if log.propagate:  # nobody called set_up: a library's way
+        log.log(level, name, extra={"fields": {**(fields or {}), **more}})
 
 
 def set_up(level: str, form: str, stream: TextIO | None = None) -> None:

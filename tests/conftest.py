@@ -1,15 +1,28 @@
 """Fixtures shared by all tests."""
 
-from collections.abc import AsyncIterator
+import logging
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 
+from gateway import logs
 from gateway.local.embedded import Embedded
 from tests.asking import toml
 from tests.running import Running, StartGateway, running_gateway
 from tests.upstream import Upstream, scripted_upstream
+
+
+@pytest.fixture(autouse=True)
+def own_logging() -> Iterator[None]:
+    """Whatever a test sets up of logging ends with it."""
+    root = logging.getLogger()
+    before = [(each, each.handlers[:], each.level, each.propagate) for each in (root, logs.log)]
+    yield
+    for each, handlers, level, propagate in before:
+        each.handlers[:], each.propagate = handlers, propagate
+        each.setLevel(level)
 
 
 @pytest.fixture
