@@ -61,14 +61,15 @@ class Scanner:
         digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16, key=self._digest_key).digest()
         if digest in self._clean:
             return []
-        found = self._scan(text)
+        found = self.look(text)
         if not found:
             if len(self._clean) >= _REMEMBERED:
                 self._clean.clear()
             self._clean.add(digest)
         return found
 
-    def _scan(self, text: str) -> list[Finding]:
+    def look(self, text: str) -> list[Finding]:
+        """`scan` without its memory: for the pieces of a stream, which never come again."""
         view = View(text)
         found = [Finding(*view.origin(each.start, each.end), each.entity) for each in self._find(view, 0)]
         for entity, pattern in self._custom:
