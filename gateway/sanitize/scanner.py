@@ -120,8 +120,10 @@ class Scanner:
             cards = list(find_cards(run, card_words))
             yield from cards
             for rest in run.without(cards) if cards else (run,):
-                yield from find_ssns(rest, ssn_words)
-                phone = phones.find(rest)
+                numbers = list(find_ssns(rest, ssn_words))
+                yield from numbers
+                whole = len(numbers) == 1 and numbers[0].end - numbers[0].start == rest.end - rest.start
+                phone = None if whole else phones.find(rest)
                 if phone is not None:
                     yield phone
 
