@@ -96,7 +96,7 @@ def _hang(app: web.Application, config: Config, sanitizer: Sanitizer, closers: l
     app[IN_FLIGHT] = InFlight(config.server.max_in_flight, metrics.in_flight)
     app[KEYS] = KeyStore(config.state_dir / config.access.keys_file)
     app[BAD_KEYS] = BadKeyLimiter(config.access.bad_keys_per_minute)
-    app[LIMITER] = local = LocalLimiter(config.limits)
+    app[LIMITER] = local = LocalLimiter(config.limits, parts=config.server.workers)
     if config.shared.redis_url is not None:
         app[LIMITER] = shared = RedisLimiter(config.shared.redis_url.reveal(), config.limits, local)
         closers.append(shared.close)

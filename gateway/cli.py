@@ -194,7 +194,7 @@ def _ocr_server(arguments: argparse.Namespace, environment: Environment) -> int:
 
 def _key_file(arguments: argparse.Namespace, environment: Environment) -> KeyFile:
     if arguments.keys_file is not None:
-        return KeyFile(arguments.keys_file)
+        return KeyFile((arguments.state_dir or environment.state_dir) / arguments.keys_file)
     if arguments.config is None:
         return KeyFile((arguments.state_dir or environment.state_dir) / Access().keys_file)
     config = _config(arguments, environment)

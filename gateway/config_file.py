@@ -8,7 +8,7 @@ file: `{ credential = "NAME" }` is read from `$CREDENTIALS_DIRECTORY/NAME` (syst
 import ipaddress
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from types import UnionType
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 import re2
 
 from gateway import schemas
-from gateway.config import Config, Environment, Secret
+from gateway.config import Config, Environment, Secret, Tls
 
 Section = TypeVar("Section")
 
@@ -38,6 +38,8 @@ def load_config(path: Path | None, state_dir: Path | None, environment: Environm
         raise ConfigError(source, problem.path, problem.message)
     loader = _Loader(source, environment)
     config = loader.section(Config, {**document, "state_dir": state_dir or environment.state_dir}, "")
+    if config.server.tls is not None:
+        config = replace(config, server=replace(config.server, tls=_under(config.state_dir, config.server.tls)))
     for where, message in _contradictions(config):
         raise ConfigError(source, where, message)
     return config
@@ -52,6 +54,11 @@ def _read(path: Path) -> dict[str, Any]:
         raise ConfigError(str(path), "", "is not UTF-8 text") from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(str(path), "", f"is not valid TOML: {error}") from None
+
+
+def _under(folder: Path, tls: Tls) -> Tls:
+    """Relative paths stand under the state directory."""
+    return Tls(str(folder / tls.cert), str(folder / tls.key))
 
 
 def _apply_overrides(document: dict[str, Any], environment: Environment) -> None:

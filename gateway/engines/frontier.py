@@ -21,6 +21,7 @@ MAX_PATTERNS = 20
 MAX_PATTERN_CHARS = 500
 MAX_PATH_DEPTH = 16
 MAX_SAME_SHAPE = 300
+_DATED = re.compile(r"/(?:19|20)\d\d(?:[/-]\d{1,2}){1,2}(?:/|$)|calendar", re.IGNORECASE)
 _DIGITS = re.compile(r"\d+")
 
 
@@ -89,8 +90,8 @@ class Scope:
         shape = parts.netloc + _DIGITS.sub("0", parts.path)
         if parts.query:
             shape += "?" + "&".join(sorted(pair.split("=")[0] for pair in parts.query.split("&")))
-        if shape == parts.netloc + parts.path:
-            return False  # nothing in it varies
+        if not parts.query and not _DATED.search(parts.path):
+            return False  # numbered pages are a site's own; its number of pages bounds them
         self._shapes[shape] += 1
         if self._shapes[shape] > MAX_SAME_SHAPE:
             self.trapped += 1

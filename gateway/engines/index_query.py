@@ -17,9 +17,10 @@ WEIGHTS = "4.0, 2.0, 1.0, 2.0, 1.0, 0.0"
 _CANDIDATES = 100
 _RRF_K = 20
 _FEEDBACK_PAGES = 5
-_FEEDBACK_TERMS = 15
+_FEEDBACK_TERMS = 12
 _FEEDBACK_MAX_PAGES = 20_000
 _MAX_TERMS = 32
+_ROW_BUDGET = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +73,16 @@ def run(connection: sqlite3.Connection, query: IndexQuery) -> list[IndexHit]:
     words, pairs = query_words(query.text)
     if not words and not pairs and not query.phrases:
         return []
-    first = _ranked(connection, query, words, pairs)
+    small = _small(connection)
+    recent_from = 0
+    if words and not query.phrases and not small:
+        words, recent_from = _affordable(connection, words)
+    first = _ranked(connection, query, (words, pairs), recent_from)
     ranking = first
-    if query.feedback and words and first and not query.phrases and _small(connection):
+    if query.feedback and words and first and not query.phrases and small:
         more = _expansion(connection, [rowid for rowid, _ in first[:_FEEDBACK_PAGES]], words)
         if more:
-            ranking = _fused(first, _ranked(connection, query, words + more, pairs))
+            ranking = _fused(first, _ranked(connection, query, (words + more, pairs), 0))
     return _hits(connection, ranking, query.count)
 
 
@@ -87,12 +92,39 @@ def _small(connection: sqlite3.Connection) -> bool:
     return bool(top <= _FEEDBACK_MAX_PAGES)
 
 
+def _affordable(connection: sqlite3.Connection, words: list[str]) -> tuple[list[str], int]:
+    """In a large index: the words that tell pages apart, rarest first, as far as ranking them all stays cheap.
+
+    Words that nearly every page has add little to a ranking and cost the most. When all are such, the newest pages
+    that have them must do: the second value is the row to begin at.
+    """
+    sql = "SELECT count(*) FROM (SELECT 1 FROM search WHERE search MATCH ? LIMIT ?)"
+    counts = {word: int(connection.execute(sql, [_quoted(word), _ROW_BUDGET + 1]).fetchone()[0]) for word in words}
+    kept: list[str] = []
+    total = 0
+    for word in sorted(words, key=lambda word: counts[word]):
+        total += counts[word]
+        if kept and total > _ROW_BUDGET:
+            break
+        kept.append(word)
+    if counts[kept[0]] <= _ROW_BUDGET:
+        return kept, 0
+    top = connection.execute("SELECT max(id) FROM pages").fetchone()[0] or 0
+    return words, max(0, top - _ROW_BUDGET)
+
+
 def _ranked(
-    connection: sqlite3.Connection, query: IndexQuery, words: list[str], pairs: list[str]
+    connection: sqlite3.Connection, query: IndexQuery, terms: tuple[list[str], list[str]], recent_from: int
 ) -> list[tuple[int, float]]:
-    """(rowid, positive score) of the candidates, best first."""
+    """(rowid, positive score) of the candidates, best first. `terms` are words and CJK pairs."""
+    words, pairs = terms
     conditions, values = _conditions(query)
-    source = "search JOIN pages ON pages.id = search.rowid" if conditions else "search"
+    if recent_from:
+        conditions += " AND search.rowid > ?"
+        values.append(recent_from)
+    source = (
+        "search JOIN pages ON pages.id = search.rowid" if "host" in conditions or "coalesce" in conditions else "search"
+    )
     sql = (
         f"SELECT search.rowid, -bm25(search, {WEIGHTS}) AS s FROM {source}"  # noqa: S608 - constants only
         f" WHERE search MATCH ?{conditions} ORDER BY s DESC LIMIT {_CANDIDATES}"
@@ -158,7 +190,7 @@ def _expansion(connection: sqlite3.Connection, rowids: list[int], words: list[st
         for word, count in bag.items():
             if len(word) > 2 and word not in STOP_WORDS and not word.isdecimal():
                 counts[word] += count * 1000 // size
-    candidates = [word for word, _ in counts.most_common(60) if word not in words]
+    candidates = [word for word, _ in counts.most_common(30) if word not in words]
     scored = []
     for word in candidates:
         seen = _documents(connection, word)

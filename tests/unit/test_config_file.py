@@ -97,3 +97,12 @@ def test_a_wrong_file_is_refused_naming_the_key_and_what_is_allowed(
     assert refusal.value.path == path
     assert says in str(refusal.value)
     assert str(refusal.value).startswith(str(tmp_path / "gateway.toml"))
+
+
+def test_relative_tls_files_stand_under_the_state_directory(tmp_path: Path) -> None:
+    for name in ("chain.pem", "key.pem"):
+        (tmp_path / name).write_text("x")
+    config = load(tmp_path, '[server]\ntls = { cert = "chain.pem", key = "key.pem" }')
+    assert config.server.tls is not None and config.server.tls.cert == str(tmp_path / "chain.pem")
+    with pytest.raises(ConfigError, match=r"server\.tls\.cert: no such file"):
+        load(tmp_path, '[server]\ntls = { cert = "none.pem", key = "key.pem" }')
