@@ -39,6 +39,7 @@ class Server:
     workers: int = 1
     max_body_bytes: int = 33_554_432
     header_timeout_s: float = 10
+    keep_alive_s: float = 75
     body_timeout_s: float = 30
     drain_s: float = 30
     max_in_flight: int = 1024

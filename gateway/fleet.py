@@ -1,4 +1,4 @@
-"""Several worker processes on the same listening sockets: started, watched, replaced, drained.
+"""Several worker processes on one port: started, watched, replaced, drained.
 
 The kernel hands each connection to one worker; a worker that dies takes only its own requests with it and is replaced
 at once, with growing pauses when it keeps dying. A worker whose event loop is silent is killed. A new configuration is
@@ -24,10 +24,11 @@ from prometheus_client import multiprocess
 from gateway import logs
 from gateway.config import Config, Environment, worker_environment
 from gateway.errors import GatewayError
-from gateway.serving import Sockets
-from gateway.worker import Assignment
+from gateway.places import Places
+from gateway.worker import REPLACED, Assignment
 
 _DEATHS = 5
+_EARLY_DEATHS = 2
 _DEATH_WINDOW_S = 60.0
 _PAUSES_S = (0.0, 0.5, 1, 2, 5, 10, 30)
 _AFTER_DRAIN_S = 12.0
@@ -50,7 +51,8 @@ class Vigilance:
 class Post:
     """What every worker is started with. `ports` are the embedded servers'; `waiting` names those not ready yet."""
 
-    sockets: Sockets
+    places: Places
+    ops: socket.socket | None
     environment: Environment
     metrics_folder: Path
     ports: dict[str, int]
@@ -84,7 +86,8 @@ class Fleet:
         except BaseException:
             await fresh.stop()
             raise
-        self._leaving.add(task := asyncio.create_task(self._crew.stop()))
+        self._post.places.keep(config.server.workers)
+        self._leaving.add(task := asyncio.create_task(self._crew.stop(replaced=True)))
         task.add_done_callback(self._leaving.discard)
         self._crew = fresh
 
@@ -94,7 +97,7 @@ class Fleet:
 
     async def finish(self) -> None:
         """Accept nothing more, let what runs end, and wait until every worker is gone."""
-        self._post.sockets.product.close()
+        self._post.places.close()
         await asyncio.gather(self._crew.stop(), *self._leaving)
         shutil.rmtree(self._post.metrics_folder, ignore_errors=True)
 
@@ -105,7 +108,7 @@ class Crew:
     def __init__(self, config: Config, post: Post, vigilance: Vigilance) -> None:
         self._config = config
         self._vigilance = vigilance
-        self.keepers = [Keeper(config, post, vigilance) for _ in range(config.server.workers)]
+        self.keepers = [Keeper(index, config, post, vigilance) for index in range(config.server.workers)]
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
@@ -119,10 +122,10 @@ class Crew:
         except TimeoutError:
             raise WorkersFailed("the workers are not ready in time") from None
 
-    async def stop(self) -> None:
+    async def stop(self, replaced: bool = False) -> None:
         """Let every worker drain; kill those that take longer than they may."""
         for keeper in self.keepers:
-            keeper.stop()
+            keeper.stop(replaced)
         if self._tasks:
             _, late = await asyncio.wait(self._tasks, timeout=self._config.server.drain_s + _AFTER_DRAIN_S)
             for keeper in self.keepers if late else ():
@@ -131,11 +134,13 @@ class Crew:
 
 
 class Keeper:
-    """Keeps one worker running."""
+    """Keeps one worker running, at its place."""
 
-    def __init__(self, config: Config, post: Post, vigilance: Vigilance) -> None:
+    def __init__(self, index: int, config: Config, post: Post, vigilance: Vigilance) -> None:
+        self._index = index
         self._config, self._post, self._vigilance = config, post, vigilance
         self._process: asyncio.subprocess.Process | None = None
+        self._channel: asyncio.StreamWriter | None = None
         self._stopping = asyncio.Event()
         self._settled = asyncio.Event()
         self._is_ready = False
@@ -154,7 +159,7 @@ class Keeper:
     async def wait_ready(self) -> None:
         """Until the first worker is ready. Raises WorkersFailed when it keeps dying before that."""
         await self._settled.wait()
-        if not self._is_ready and len(self._deaths) >= _DEATHS:
+        if not self._is_ready and len(self._deaths) >= _EARLY_DEATHS:
             raise WorkersFailed("the workers end before they are ready; the log says why")
 
     async def keep(self) -> None:
@@ -167,9 +172,12 @@ class Keeper:
             if not self._stopping.is_set():
                 await self._pause(ended)
 
-    def stop(self) -> None:
+    def stop(self, replaced: bool) -> None:
         self._stopping.set()
-        self._signal(signal.SIGTERM)
+        if replaced and self._is_ready and self._channel is not None:
+            self._channel.write(REPLACED)
+        else:
+            self._signal(signal.SIGTERM)
 
     def kill(self) -> None:
         self._signal(signal.SIGKILL)
@@ -183,10 +191,12 @@ class Keeper:
         now = time.monotonic()
         self._deaths.append(now)
         lately = sum(1 for at in self._deaths if at > now - _DEATH_WINDOW_S)
-        if len(self._deaths) >= _DEATHS:
+        if len(self._deaths) >= _EARLY_DEATHS:
             self._settled.set()
         pause_s = _PAUSES_S[max(0, min(lately - _DEATHS + 1, len(_PAUSES_S) - 1))]
         logs.event("worker_ended", level=logging.WARNING, exit=ended, pause_s=pause_s)
+        if pause_s > 1:
+            self._post.places.leave(self._index)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(pause_s):
                 await self._stopping.wait()
@@ -195,6 +205,7 @@ class Keeper:
         """One worker, from start to end; its exit code."""
         ours, theirs = socket.socketpair()
         reader, writer = await asyncio.open_connection(sock=ours)
+        self._channel = writer
         try:
             with theirs:
                 process = await self._spawn(theirs.fileno())
@@ -214,8 +225,8 @@ class Keeper:
 
     async def _spawn(self, channel: int) -> asyncio.subprocess.Process:
         """A process in a session of its own: a terminal's Ctrl-C is the parent's to pass on."""
-        sockets = self._post.sockets
-        product, ops = sockets.product.fileno(), sockets.ops.fileno() if sockets.ops is not None else None
+        product = self._post.places.at(self._index).fileno()
+        ops = self._post.ops.fileno() if self._post.ops is not None else None
         folder = self._post.metrics_folder
         assignment = Assignment(self._config, product, ops, channel, self._post.ports, str(folder))
         process = await asyncio.create_subprocess_exec(
@@ -246,7 +257,7 @@ class Keeper:
         told, silent = None, 0
         while not ended.done() and silent < 2:
             waiting = self._post.waiting()
-            if waiting != told:
+            if waiting != told and not self._stopping.is_set():
                 writer.write(" ".join(waiting).encode() + b"\n")
                 told = waiting
             await asyncio.wait({ended}, timeout=self._vigilance.look_s)

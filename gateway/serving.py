@@ -5,6 +5,7 @@ systemd and no processes: the supervisor does.
 """
 
 import asyncio
+import gc
 import logging
 import socket
 from collections.abc import Callable
@@ -44,6 +45,15 @@ class Surroundings:
     metrics_folder: str = ""
 
 
+def settle_memory() -> None:
+    """Keep the collector off what lives as long as the process, and off the young: a request's objects die by their
+    counts. A tenth of the CPU of a small chat, measured."""
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
+
+
 class Generation:
     """One configuration in force, and what listens for it."""
 
@@ -59,12 +69,13 @@ class Generation:
         try:
             for app, sock, tls in ((self._app, sockets.product, server.tls), (self._ops_app, sockets.ops, None)):
                 if sock is not None:
-                    listener = Listener(app, server.header_timeout_s)
+                    listener = Listener(app, server.header_timeout_s, server.keep_alive_s)
                     self._listeners.append(listener)
                     await listener.start([sock.dup()], tls)
         except BaseException:
             await self._close()
             raise
+        settle_memory()
 
     async def finish(self, replaced: bool) -> None:
         """Drain, then close everything. When the process ends, the ops listener tells that it drains; when another

@@ -26,6 +26,7 @@ from gateway.errors import GatewayError, UpstreamUnavailable
 from gateway.fleet import Fleet, Post
 from gateway.local.embedded import EmbeddedServers, dev_key_path
 from gateway.local.notify import Notifier
+from gateway.places import Places, bind_first
 from gateway.serving import OwnProcess, Sockets, Surroundings
 from gateway.web.runner import bind
 
@@ -107,7 +108,7 @@ class Supervisor:
             product = socket.socket(fileno=inherited[0])
             product.setblocking(False)
         else:
-            product = bind(server.host, server.port)
+            product = (bind if self._config.server.workers == 1 else bind_first)(server.host, server.port)
         try:
             return Sockets(product, bind(ops.host, ops.port) if ops.port else None)
         except OSError:
@@ -117,8 +118,9 @@ class Supervisor:
     def _service(self, sockets: Sockets, servers: EmbeddedServers) -> Service:
         if self._config.server.workers == 1:
             return OwnProcess(self._config, sockets, Surroundings(servers.upstreams, servers.waiting))
-        folder = self._config.state_dir / "metrics"
-        return Fleet(self._config, Post(sockets, self._environment, folder, servers.ports, servers.waiting))
+        folder, places = self._config.state_dir / "metrics", Places(sockets.product)
+        post = Post(places, sockets.ops, self._environment, folder, servers.ports, servers.waiting)
+        return Fleet(self._config, post)
 
     async def _start(self, service: Service) -> bool:
         """Returns whether it serves; False when it was told to stop before."""

@@ -60,7 +60,10 @@ async def running_gateway(
     product, ops = bind("127.0.0.1", 0), bind("127.0.0.1", 0)
     port, ops_port = product.getsockname()[1], ops.getsockname()[1]
     app = build_app(config, embedded or Embedded(), f"127.0.0.1:{ops_port}")
-    listeners = [Listener(app, config.server.header_timeout_s), Listener(build_ops_app(app, list), 5)]
+    listeners = [
+        Listener(app, config.server.header_timeout_s, config.server.keep_alive_s),
+        Listener(build_ops_app(app, list), 5),
+    ]
     try:
         await listeners[0].start([product], config.server.tls)
         await listeners[1].start([ops])

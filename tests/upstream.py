@@ -134,7 +134,7 @@ async def scripted_upstream() -> AsyncIterator[Upstream]:
         finally:
             tasks.discard(task)
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0, limit=64 * 1024)
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, limit=64 * 1024, backlog=1024)
     port = server.sockets[0].getsockname()[1]
     upstream.url = f"http://127.0.0.1:{port}/v1"
     try:

@@ -26,6 +26,7 @@ _ID_ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
 _LOOK_AGAIN_S = 1.0
 _LOOK_AGAIN_AT_A_MISS_S = 0.02
 _LEEWAY_S = 60
+_LOCK_S = 10.0
 _MAX_KEY_CHARS = 256
 
 
@@ -131,8 +132,7 @@ class KeyFile:
     @contextmanager
     def _changing(self) -> Iterator[list[KeyRecord]]:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with (self.path.parent / f".{self.path.name}.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with _locked(self.path.parent / f".{self.path.name}.lock"):
             records = self.read()
             yield records
             document = {"version": 1, "keys": [_plain(record) for record in records]}
@@ -143,6 +143,33 @@ def _plain(record: KeyRecord) -> Json:
     return {name: value for name, value in asdict(record).items() if value is not None}
 
 
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold a lock file. Raises InvalidRequest when another command holds it for too long."""
+    # The folder may belong to a less trusted user than ours: a link planted there is not followed.
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        _own_like_folder(descriptor, path)
+        end = time.monotonic() + _LOCK_S
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > end:
+                    raise InvalidRequest(f"another command has held {path} for {_LOCK_S:g} s") from None
+                time.sleep(0.02)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _own_like_folder(descriptor: int, path: Path) -> None:
+    if os.geteuid() == 0:
+        owner = path.parent.stat()
+        os.fchown(descriptor, owner.st_uid, owner.st_gid)
+
+
 def write_private(path: Path, data: bytes) -> None:
     """Replace a file in one step, mode 0600, owned like its folder when root writes it."""
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -151,9 +178,7 @@ def write_private(path: Path, data: bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        if os.geteuid() == 0:
-            owner = path.parent.stat()
-            os.chown(name, owner.st_uid, owner.st_gid)
+            _own_like_folder(file.fileno(), path)
         Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)

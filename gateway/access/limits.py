@@ -28,10 +28,15 @@ class Limiter(Protocol):
 
 
 class LocalLimiter:
-    """A sliding window of one minute, and a count of what runs, by key."""
+    """A sliding window of one minute, and a count of what runs, by key.
 
-    def __init__(self, defaults: Limits, clock: Callable[[], float] = time.monotonic) -> None:
+    `parts`: as many processes serve, and each keeps its even part of a limit (rounded up): a key whose connections fall
+    unevenly is refused early rather than let through.
+    """
+
+    def __init__(self, defaults: Limits, clock: Callable[[], float] = time.monotonic, parts: int = 1) -> None:
         self._defaults = defaults
+        self._parts = parts
         self._clock = clock
         self.running: dict[str, int] = {}
         self._calls = _Windows(_WINDOW_S, most_keys=100_000)
@@ -40,7 +45,7 @@ class LocalLimiter:
     async def slot(self, caller: Caller) -> AsyncIterator[None]:
         most = self._defaults.concurrent if caller.concurrent is None else caller.concurrent
         running = self.running.get(caller.key_id, 0)
-        if most and running >= most:
+        if most and running >= self._part(most):
             raise RateLimited(f"this key may have {most} requests at once", retry_after_s=1)
         self.running[caller.key_id] = running + 1
         try:
@@ -56,9 +61,12 @@ class LocalLimiter:
         most = self._defaults.per_minute if caller.per_minute is None else caller.per_minute
         if not most:
             return
-        wait_s = self._calls.take(caller.key_id, most, self._clock())
+        wait_s = self._calls.take(caller.key_id, self._part(most), self._clock())
         if wait_s:
             raise RateLimited(f"this key may make {most} calls a minute", retry_after_s=wait_s)
+
+    def _part(self, most: int) -> int:
+        return -(-most // self._parts)
 
 
 class BadKeyLimiter:

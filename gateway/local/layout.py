@@ -13,6 +13,7 @@ from gateway.local.ocr_types import Rect, hull
 MAX_CROSSING_SHARE = 0.12
 MIN_COLUMN_LINES = 4
 MIN_COLUMN_WIDTH_SHARE = 0.2
+MIN_COLUMN_HEIGHTS = 7
 MAX_DEPTH = 8
 
 Row = list[int]
@@ -110,6 +111,8 @@ def _gutter(rects: Sequence[Rect], members: list[int]) -> float | None:
 
 
 def _is_column(rects: list[Rect], extent: Rect) -> bool:
-    return (
-        len(rects) >= MIN_COLUMN_LINES and median(rect.width for rect in rects) >= MIN_COLUMN_WIDTH_SHARE * extent.width
-    )
+    """Enough lines, and lines that are long for the area and for their own height: labels of a form are not."""
+    if len(rects) < MIN_COLUMN_LINES:
+        return False
+    width = median(rect.width for rect in rects)
+    return width >= max(MIN_COLUMN_WIDTH_SHARE * extent.width, MIN_COLUMN_HEIGHTS * median(r.height for r in rects))

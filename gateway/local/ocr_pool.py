@@ -7,11 +7,12 @@ fails alone: the next one gets a new worker.
 import asyncio
 import contextlib
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 
 import orjson
 
-from gateway.errors import EngineMissing, GatewayError, InternalError, InvalidRequest, Overloaded, RateLimited
+from gateway.errors import EngineMissing, GatewayError, InvalidRequest, RateLimited
 from gateway.model import Json
 
 MAX_WAITING = 8
@@ -24,11 +25,18 @@ IDLE_S = 900.0
 LINE_LIMIT_BYTES = 8_000_000
 
 
-class OcrWorker:
-    """`read` streams one image's answer. `close` ends the worker process."""
+def worker_command(threads: int) -> tuple[str, ...]:
+    """How the process that reads images is started."""
+    return sys.executable, "-m", "gateway.local.ocr_worker", str(threads)
 
-    def __init__(self, threads: int, *, idle_s: float = IDLE_S, piece_timeout_s: float = PIECE_TIMEOUT_S) -> None:
-        self._threads = threads
+
+class OcrWorker:
+    """`read` streams one image's answer. `command` starts the process; `close` ends it."""
+
+    def __init__(
+        self, command: Sequence[str], *, idle_s: float = IDLE_S, piece_timeout_s: float = PIECE_TIMEOUT_S
+    ) -> None:
+        self._command = tuple(command)
         self._idle_s = idle_s
         self._piece_timeout_s = piece_timeout_s
         self._turn = asyncio.Lock()
@@ -47,8 +55,8 @@ class OcrWorker:
     def pid(self) -> int | None:
         return self._process.pid if self._process is not None and self.is_loaded else None
 
-    async def read(self, data: bytes, prompt: str) -> AsyncIterator[str]:
-        """Pieces of the answer. Raises RateLimited when too many wait, InvalidRequest, EngineMissing, InternalError."""
+    async def read(self, data: bytes, prompt: str) -> AsyncGenerator[str, None]:
+        """Pieces of the answer. Raises RateLimited when too many wait, InvalidRequest, EngineMissing, ImageFailed."""
         if self._pending > MAX_WAITING:
             raise RateLimited(
                 f"{MAX_WAITING} images are waiting for the OCR engine already: try again shortly.",
@@ -57,8 +65,8 @@ class OcrWorker:
             )
         self._pending += 1
         try:
-            async with self._turn:
-                async for piece in self._run(data, prompt):
+            async with self._turn, aclosing(self._run_again(data, prompt)) as pieces:
+                async for piece in pieces:
                     yield piece
         finally:
             self._pending -= 1
@@ -73,7 +81,22 @@ class OcrWorker:
 
     # --- one job --------------------------------------------------------------------------------------------------
 
-    async def _run(self, data: bytes, prompt: str) -> AsyncIterator[str]:
+    async def _run_again(self, data: bytes, prompt: str) -> AsyncGenerator[str, None]:
+        """A job whose worker dies before it has said anything gets a second one: it may not have been its fault."""
+        for attempt in (1, 2):
+            has_begun = False
+            try:
+                async with aclosing(self._run(data, prompt)) as pieces:
+                    async for piece in pieces:
+                        has_begun = True
+                        yield piece
+            except WorkerDied:
+                if has_begun or attempt == 2:
+                    raise
+            else:
+                return
+
+    async def _run(self, data: bytes, prompt: str) -> AsyncGenerator[str, None]:
         process = await self._started()
         self._next_id += 1
         job_id = self._next_id
@@ -130,10 +153,7 @@ class OcrWorker:
         if self._process is not None and self._process.returncode is None:
             return self._process
         process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "gateway.local.ocr_worker",
-            str(self._threads),
+            *self._command,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             limit=LINE_LIMIT_BYTES,
@@ -177,14 +197,26 @@ class OcrWorker:
             task.add_done_callback(self._stopping.discard)
 
 
+class ImageFailed(GatewayError):
+    """The engine failed on an image: the image's fault, not the server's, so that others go on asking it."""
+
+    status = 422
+    type = "invalid_request_error"
+    code = "ocr_failed"
+
+
+class WorkerDied(ImageFailed):
+    pass
+
+
 def _too_long() -> GatewayError:
-    return InternalError("The OCR engine took too long over this image.", code="ocr_timeout")
+    return ImageFailed("The OCR engine took too long over this image.", code="ocr_timeout")
 
 
 def _died() -> GatewayError:
-    return InternalError("The OCR engine failed on this image and was restarted.", code="ocr_failed")
+    return WorkerDied("The OCR engine failed on this image and was restarted.")
 
 
 def _error(fields: Json) -> GatewayError:
-    kinds: dict[int, type[GatewayError]] = {400: InvalidRequest, 503: EngineMissing, 429: Overloaded}
-    return kinds.get(fields["status"], InternalError)(fields["message"], code=fields["code"])
+    kinds: dict[int, type[GatewayError]] = {400: InvalidRequest, 503: EngineMissing}
+    return kinds.get(fields["status"], ImageFailed)(fields["message"], code=fields["code"])

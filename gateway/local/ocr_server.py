@@ -25,7 +25,7 @@ from aiohttp import web
 from gateway.errors import GatewayError, InvalidRequest, PayloadTooLarge
 from gateway.local.lifetime import die_with_parent
 from gateway.local.ocr_output import IMAGE_TOKENS, OutputLimit, count_tokens
-from gateway.local.ocr_pool import OcrWorker
+from gateway.local.ocr_pool import OcrWorker, worker_command
 from gateway.model import Json
 
 HOST = "127.0.0.1"
@@ -55,7 +55,7 @@ def serve(port: int, threads: int = 0) -> None:
 
 
 async def _serve(port: int, threads: int) -> None:
-    runner = web.AppRunner(build_app(OcrWorker(threads or os.cpu_count() or 1)), access_log=None)
+    runner = web.AppRunner(build_app(OcrWorker(worker_command(threads or os.cpu_count() or 1))), access_log=None)
     await runner.setup()
     site = web.TCPSite(runner, HOST, port)
     stopped = asyncio.Event()
@@ -123,7 +123,7 @@ async def chat(request: web.Request) -> web.StreamResponse:
         text = "".join([shown async for shown in _limited(pieces, limit)])
         return web.json_response(_completion(job, limit, text, worker.fingerprint))
     finally:
-        await pieces.aclose()  # type: ignore[attr-defined]
+        await pieces.aclose()
 
 
 async def _limited(pieces: AsyncIterator[str], limit: OutputLimit) -> AsyncIterator[str]:

@@ -122,21 +122,27 @@ def _row_cells(number: int, row: list[Word], gutters: list[float]) -> list[Cell]
 
 
 def _joined_rows(rows: list[list[Word]], gutters: list[float]) -> list[list[Word]]:
-    """Rows, with a cell's second line joined to its first: a close row that leaves the first column empty."""
+    """Rows, with a cell's second line joined to its first: a row set closer than others that fills fewer columns."""
     tops = [min(word.rect.y1 for word in row) for row in rows]
     bottoms = [max(word.rect.y2 for word in row) for row in rows]
-    gaps = [tops[i + 1] - bottoms[i] for i in range(len(rows) - 1)]
-    usual = median(gaps) if gaps else 0.0
+    gaps = [below - above for above, below in zip(bottoms, tops[1:], strict=False)]
     height = median(bottom - top for top, bottom in zip(tops, bottoms, strict=True))
+    # Where gaps come in two kinds, the narrow ones are inside rows.
+    narrow = (min(gaps) + max(gaps)) / 2 if gaps and max(gaps) - min(gaps) > 0.4 * height else float("-inf")
     joined: list[list[Word]] = [list(rows[0])]
-    for index in range(1, len(rows)):
-        columns = {_column_of(word.rect.center_x, gutters) for word in rows[index]}
-        close = gaps[index - 1] < usual - 0.35 * height
-        if close and 0 not in columns and len(columns) < max(2, (len(gutters) + 1) / 2):
-            joined[-1].extend(rows[index])
+    filled = _columns_of(rows[0], gutters)
+    for gap, row in zip(gaps, rows[1:], strict=True):
+        columns = _columns_of(row, gutters)
+        if gap < narrow and len(columns) < len(filled) and columns <= filled:
+            joined[-1].extend(row)
         else:
-            joined.append(list(rows[index]))
+            joined.append(list(row))
+            filled = columns
     return joined
+
+
+def _columns_of(row: list[Word], gutters: list[float]) -> set[int]:
+    return {_column_of(word.rect.center_x, gutters) for word in row}
 
 
 def _without_empty(table: Table) -> Table | None:

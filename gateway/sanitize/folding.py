@@ -23,7 +23,8 @@ _CONFUSABLE = (
     "аa еe оo рp сc уy хx ѕs іi јj һh ԁd ԛq ԝw ɡg ӏl ѵv кk тt мm нh вb пn гr зz бb иu "
     "АA ВB ЕE КK МM НH ОO РP СC ТT УY ХX ЅS ІI ЈJ ԌG Ԛq ԜW ӀI ѴV "
     "αa βb γy εe ηn ιi κk νv οo ρp τt υu χx ωw ΑA ΒB ΕE ΖZ ΗH ΙI ΚK ΜM ΝN ΟO ΡP ΤT ΥY ΧX "
-    "օo ոn սu հh աw ցg ѡw ıi ȷj ſs ⅼl ⅰi ⅴv ⅹx ⅽc ⅾd ⅿm ⅠI ⅤV ⅩX ⅬL ⅭC ⅮD ⅯM ℓl ℮e"
+    "օo ոn սu հh աw ցg ѡw ıi ȷj ſs ⅼl ⅰi ⅴv ⅹx ⅽc ⅾd ⅿm ⅠI ⅤV ⅩX ⅬL ⅭC ⅮD ⅯM ℓl ℮e "
+    "øo ØO łl ŁL đd ĐD æa ÆA œo ŒO ßs ðd ÐD þt ÞT"
 )
 _PUNCTUATION = {
     "\u2024": ".", "\u3002": ".", "\uff61": ".", "\u06d4": ".", "\u00b7": ".", "\u2022": ".", "\u2027": ".",

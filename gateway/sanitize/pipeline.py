@@ -21,7 +21,7 @@ from gateway.sanitize.scanner import Scanner
 from gateway.sanitize.slots import SlotMasker
 from gateway.sanitize.stream import StreamMask
 
-_IN_THREAD_CHARS = 100_000
+_IN_THREAD_CHARS = 40_000
 _CUES = re.compile(
     r"(?i)\b(?:born|birth|salary|diagnos|patient|medical|disease|pregnan|address|street|lives? (?:at|in)|password"
     r"|confidential|private|debt|married|divorc|religion|union|criminal"
@@ -52,7 +52,7 @@ class Sanitizer:
     def __init__(self, config: Sanitize, guardrail: Guardrail | None = None) -> None:
         self.requests = config.requests
         self.responses = config.responses
-        self.routes = frozenset(config.routes)
+        self.routes = frozenset(config.routes if config.requests or config.responses else ())
         self.guardrail = guardrail
         self._strict = config.profile == "strict"
         self._scanner = Scanner(config.patterns, config.allow_list)

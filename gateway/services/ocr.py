@@ -15,6 +15,7 @@ from gateway.wire import sse
 SEPARATOR = "\n\n"
 FINISH_ORDER = ("content_filter", "length")
 """Of several images' finish reasons the first of these that occurs is the answer's; else the last one's."""
+IMAGE_CODES = ("invalid_image_format", "image_too_large", "invalid_image_url", "ocr_failed", "ocr_timeout")
 SUMMED_FIELDS = ("latency_ms", "attempts")
 
 
@@ -71,7 +72,7 @@ def _call(body: Json, prompt: str, image: Image) -> Json:
 
 def _naming(error: UpstreamRefused, image: Image) -> GatewayError:
     """The engine's refusal of an image, as a refusal of the part it came in."""
-    if error.status == 400 and error.code in ("invalid_image_format", "image_too_large", "invalid_image_url"):
+    if error.code in IMAGE_CODES:
         return InvalidRequest(error.message, param=image.where, code=error.code)
     return error
 

@@ -2,8 +2,8 @@
 
 What aiohttp 3.14 does by default and this does not (read and measured 2026-11-21): a malformed request is answered
 with its own raw bytes, and logged with them (a fixed JSON answer here); a client that leaves does not stop its handler
-(`handler_cancellation`); idle and slow-header connections live for an hour (`header_timeout_s`); request bodies are
-inflated; send buffers grow to megabytes a stream.
+(`handler_cancellation`); idle and slow-header connections live for an hour (`keep_alive_s`, `header_timeout_s`);
+request bodies are inflated; send buffers grow to megabytes a stream.
 """
 
 import asyncio
@@ -11,6 +11,7 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from typing import Any
 
 import orjson
 from aiohttp import web
@@ -24,7 +25,40 @@ _STOP_S = 5.0
 
 
 class _Connection(RequestHandler):
-    """Answers what cannot be parsed, and what failed outside every middleware, with fixed words."""
+    """Answers what cannot be parsed, and what failed outside every middleware, with fixed words. A request's header
+    has a time of its own, from the connection or its first byte on: idle connections may live longer."""
+
+    __slots__ = ("_header_limit_s", "_header_timer")
+
+    def __init__(self, manager: web.Server, header_limit_s: float, **settings: Any) -> None:
+        super().__init__(manager, **settings)
+        self._header_limit_s = header_limit_s
+        self._header_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self._header_timer = self._loop.call_later(self._header_limit_s, self._header_is_late)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._messages:
+            self._end_timer()
+        elif self._header_timer is None and self._waiter is not None:  # a header has begun, and is not whole
+            self._header_timer = self._loop.call_later(self._header_limit_s, self._header_is_late)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self._end_timer()
+        super().connection_lost(exc)
+
+    def _end_timer(self) -> None:
+        if self._header_timer is not None:
+            self._header_timer.cancel()
+            self._header_timer = None
+
+    def _header_is_late(self) -> None:
+        self._header_timer = None
+        if self._waiter is not None:  # nothing runs: aiohttp waits for a request
+            self.force_close()
 
     def handle_error(
         self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
@@ -41,14 +75,23 @@ class _Connection(RequestHandler):
 
 
 class _Server(web.Server):
+    def __init__(self, header_limit_s: float, *parts: Any, **settings: Any) -> None:
+        super().__init__(*parts, **settings)
+        self._header_limit_s = header_limit_s
+
     def __call__(self) -> RequestHandler:
-        return _Connection(self, loop=self._loop, **self._kwargs)
+        return _Connection(self, self._header_limit_s, loop=self._loop, **self._kwargs)
 
 
 class _Runner(web.AppRunner):
+    def __init__(self, app: web.Application, header_limit_s: float, **settings: Any) -> None:
+        super().__init__(app, **settings)
+        self._header_limit_s = header_limit_s
+
     async def _make_server(self) -> web.Server:
         made = await super()._make_server()
         return _Server(
+            self._header_limit_s,
             made.request_handler,
             request_factory=made.request_factory,
             handler_cancellation=made.handler_cancellation,
@@ -60,12 +103,13 @@ class _Runner(web.AppRunner):
 class Listener:
     """One application on its sockets."""
 
-    def __init__(self, app: web.Application, header_timeout_s: float) -> None:
+    def __init__(self, app: web.Application, header_timeout_s: float, keep_alive_s: float = 75) -> None:
         self._app = app
         self._runner = _Runner(
             app,
+            header_timeout_s,
             handler_cancellation=True,
-            keepalive_timeout=header_timeout_s,
+            keepalive_timeout=keep_alive_s,
             access_log=None,
             auto_decompress=False,
             shutdown_timeout=_STOP_S,
@@ -102,12 +146,17 @@ def _ssl_context(tls: Tls) -> ssl.SSLContext:
     return context
 
 
-def bind(host: str, port: int) -> socket.socket:
-    """A listening socket whose connections have bounded send buffers: a slow reader holds kilobytes. Raises OSError."""
+def bind(host: str, port: int, shared: bool = False) -> socket.socket:
+    """A listening socket whose connections have bounded send buffers: a slow reader holds kilobytes. Raises OSError.
+
+    `shared`: the kernel deals the connections out to all such sockets on the port (SO_REUSEPORT), by their addresses.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shared:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
         sock.bind((host, port))
         sock.listen(1024)

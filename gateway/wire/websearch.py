@@ -196,7 +196,8 @@ class WebSearchDialect:
             if call.error is None:
                 call.slots = list(_slots(call.arguments, ""))
                 call.originals = [slot.text for slot in call.slots]
-                yield TextUnit(call.slots, owner=call)
+                if call.slots:
+                    yield TextUnit(call.slots, owner=call)
 
     def refuse_request(self, body: Any, unit: TextUnit, error: GatewayError) -> None:
         """The call is answered as a failure; other members of a batch go on."""

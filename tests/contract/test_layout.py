@@ -22,7 +22,7 @@ LEVELS = [
     {"rpc"},
     {"web"},
     {"app"},
-    {"serving"},
+    {"serving", "places"},
     {"worker"},
     {"fleet"},
     {"supervisor", "commands", "call"},

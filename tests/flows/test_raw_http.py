@@ -116,6 +116,29 @@ async def test_silent_and_half_spoken_connections_are_closed_in_time(start_gatew
     assert await spoken(server, b"GET /v1/models HTTP/1.1\r\nHost: x\r\nX: ") == b""
 
 
+async def test_an_idle_connection_outlives_the_headers_time_and_a_late_second_header_does_not(
+    start_gateway: StartGateway,
+) -> None:
+    server = await start_gateway("[server]\nheader_timeout_s = 0.4\nkeep_alive_s = 30\n")
+    request = f"GET /v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {server.key}\r\n\r\n".encode()
+    async with asyncio.timeout(10):
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        closed = asyncio.create_task(reader.read())
+        for answers in (1, 2):
+            writer.write(request)
+            done, _ = await asyncio.wait({closed}, timeout=0.9)  # idle for more than twice the header's time
+            assert not done, f"closed after {answers} requests"
+        writer.write(request[:30])
+        assert (await closed).count(b"HTTP/1.1 200") == 2
+        writer.transport.abort()
+
+
+async def test_an_idle_connection_is_closed_at_its_time(start_gateway: StartGateway) -> None:
+    server = await start_gateway("[server]\nkeep_alive_s = 0.3\n")
+    request = f"GET /v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {server.key}\r\n\r\n"
+    assert (await spoken(server, request)).startswith(b"HTTP/1.1 200")
+
+
 async def test_a_slow_body_is_a_408(start_gateway: StartGateway) -> None:
     server = await start_gateway("[server]\nbody_timeout_s = 0.3\n")
     request = f"{CHAT}Authorization: Bearer {server.key}\r\nContent-Length: 500\r\n\r\n{{"

@@ -1,6 +1,7 @@
 """API keys: what the file keeps, what the server accepts, and when it sees a change."""
 
 import multiprocessing
+import os
 import resource
 import stat
 from pathlib import Path
@@ -148,3 +149,23 @@ def test_a_file_that_could_not_be_read_is_read_again_though_it_did_not_change(pa
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
     clock[0] += 2
     store.lookup(key)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+def test_files_that_root_writes_belong_to_the_folders_owner(tmp_path: Path) -> None:
+    folder = tmp_path / "state"
+    folder.mkdir()
+    os.chown(folder, 12345, 12346)
+    KeyFile(folder / "keys.json").create(WISH)
+    for file in folder.iterdir():
+        assert (file.stat().st_uid, file.stat().st_gid) == (12345, 12346), file
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
+
+
+def test_a_link_planted_for_the_lock_is_not_followed(path: Path, tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.write_text("untouched")
+    (path.parent / f".{path.name}.lock").symlink_to(precious)
+    with pytest.raises(OSError, match="symbolic links"):
+        KeyFile(path).create(WISH)
+    assert precious.read_text() == "untouched"

@@ -78,3 +78,15 @@ def test_addresses_are_forgotten_so_that_memory_stays_bounded() -> None:
     for number in range(20_000):
         limiter.record(f"10.0.{number >> 8}.{number & 255}")
     assert len(limiter) <= 10_000
+
+
+async def test_one_of_several_processes_keeps_its_part_of_a_limit() -> None:
+    limiter = LocalLimiter(Limits(), Clock(), parts=2)
+    for _ in range(3):
+        await limiter.charge(caller(per_minute=5))
+    with pytest.raises(RateLimited, match="5 calls a minute"):
+        await limiter.charge(caller(per_minute=5))
+    async with limiter.slot(caller(concurrent=2)):
+        with pytest.raises(RateLimited, match="2 requests at once"):
+            async with limiter.slot(caller(concurrent=2)):
+                raise AssertionError("a second slot was given")

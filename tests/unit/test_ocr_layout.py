@@ -52,6 +52,11 @@ def test_a_column_of_prices_is_no_column_of_text() -> None:
     assert order(rects) == list(range(16))
 
 
+def test_labels_of_a_form_stay_beside_their_values() -> None:
+    rects = [r for i in range(6) for r in (Rect(0, 40 * i, 80, 20 + 40 * i), Rect(200, 40 * i, 320, 20 + 40 * i))]
+    assert order(rects) == list(range(12))
+
+
 def test_every_line_comes_once_whatever_the_page() -> None:
     rng = numpy.random.default_rng(5)
     for _ in range(30):
@@ -120,6 +125,18 @@ def test_columns_are_told_by_the_gaps_between_words() -> None:
         None,
     )
     assert texts(table) == [["Item", "Qty", "Price"], ["Blue pen", "2", "18.50"], ["Binder", "6", "3.15"]]
+
+
+def test_a_wrapped_cell_without_rules_is_one_cell() -> None:
+    made = [
+        Word(text, Rect(x, y, x + 10 * len(text), y + 20))
+        for x, y, text in [
+            (0, 0, "Task"), (300, 0, "Due"),
+            (0, 50, "Prepare"), (300, 50, "May"), (0, 74, "accounts"),
+            (0, 130, "Repair"), (300, 130, "June"),
+        ]
+    ]  # fmt: skip
+    assert texts(column_table(made, None)) == [["Task", "Due"], ["Prepare accounts", "May"], ["Repair", "June"]]
 
 
 def test_running_text_is_no_table() -> None:

@@ -2,9 +2,7 @@
 
 import asyncio
 import json
-import os
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -132,53 +130,6 @@ async def test_bad_requests_are_400_in_the_openai_form(
 
 
 # --- robustness -------------------------------------------------------------------------------------------------------
-
-
-def worker_of(server: str) -> int:
-    """The process id of the server's worker."""
-    port = int(server.rsplit(":", 1)[1])
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = path.read_bytes().split(b"\0")
-            parent = int(path.with_name("stat").read_text().rsplit(") ", 1)[1].split()[1])
-        except (OSError, ValueError):
-            continue
-        if b"gateway.local.ocr_worker" in words and listens(parent, port):
-            return int(path.parent.name)
-    raise AssertionError("no worker")
-
-
-def listens(pid: int, port: int) -> bool:
-    inodes = {
-        line.split()[9]
-        for line in Path("/proc/net/tcp").read_text().splitlines()[1:]
-        if line.split()[1].endswith(f":{port:04X}") and line.split()[3] == "0A"
-    }
-    links = (os.readlink(path) for path in Path(f"/proc/{pid}/fd").iterdir())
-    return any(link == f"socket:[{inode}]" for link in links for inode in inodes)
-
-
-async def test_a_worker_that_dies_costs_one_request_only(session: aiohttp.ClientSession, server: str) -> None:
-    data = png(small("still here").image)
-    assert await text_of(session, server, data, "Free OCR.") == "still here"
-    os.kill(worker_of(server), signal.SIGSTOP)
-    doomed = asyncio.create_task(session.post(f"{server}/v1/chat/completions", json=request_of(data, "Free OCR.")))
-    queued = asyncio.create_task(text_of(session, server, data, "Free OCR."))
-    await asyncio.sleep(0)
-    async with session.get(f"{server}/health") as response:
-        assert response.status == 200
-    os.kill(worker_of(server), signal.SIGKILL)
-    response = await asyncio.wait_for(doomed, 30)
-    outcomes = {response.status}
-    if response.status == 500:
-        assert (await response.json())["error"]["code"] == "ocr_failed"
-    try:
-        assert await asyncio.wait_for(queued, 60) == "still here"
-        outcomes.add(200)
-    except AssertionError:
-        outcomes.add(500)
-    assert outcomes == {200, 500}
-    assert await text_of(session, server, data, "Free OCR.") == "still here"
 
 
 async def test_more_images_than_may_wait_are_429_and_the_others_are_read(

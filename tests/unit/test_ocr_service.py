@@ -103,9 +103,16 @@ async def test_data_urls_are_read_as_browsers_write_them(form: str) -> None:
     assert await decode_data_url(url) == data
 
 
-async def test_long_base64_comes_out_whole() -> None:
+async def test_long_base64_comes_out_whole_with_and_without_line_breaks() -> None:
     data = bytes(range(256)) * 9000
     assert await decode_data_url(data_url(data)) == data
+    assert await decode_data_url("data:image/png;base64," + base64.encodebytes(data).decode()) == data
+
+
+@pytest.mark.parametrize("text", ["QUJD" * 300_000 + "QQ", "QQ==" + "QUJD" * 300_000, "QUJ", "Q=JD", "ÄÖÜß"])
+async def test_broken_base64_is_refused(text: str) -> None:
+    with pytest.raises(InvalidRequest):
+        await decode_data_url("data:image/png;base64," + text)
 
 
 async def test_the_upstream_gets_the_image_first_inlined_and_labelled_by_its_bytes() -> None:

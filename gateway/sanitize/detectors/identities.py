@@ -78,7 +78,7 @@ COUNTRIES: tuple[tuple[str, str], ...] = (
     ("is_.kennitala", "kennitala,kt"),
     ("it.codicefiscale", "codice fiscale,cf,cod. fiscale"),
     ("it.iva", "partita iva,p.iva"),
-    ("jp.in_", "my number,individual number,kojin bango,マイナンバー,個人番号"),
+    ("jp.in_", "my number,in number,individual number,kojin bango,マイナンバー,個人番号"),
     ("ke.pin", "pin,kra pin"),
     ("kr.rrn", "rrn,resident registration number,resident registration,주민등록번호"),
     ("li.peid", "peid"),
@@ -123,6 +123,19 @@ COUNTRIES: tuple[tuple[str, str], ...] = (
     ("vn.mst", "mst,ma so thue"),
     ("za.idnr", "id number,identity number,identity document,rsa id"),
     ("za.tin", "tin,tax reference"),
+    ("us.tin", "tin"),
+    ("us.ein", "ein"),
+    ("lu.tva", "tva"),
+    ("mc.tva", "tva"),
+    ("mt.vat", "vat"),
+    ("cy.vat", "vat,φ.π.α,φπα"),
+    ("md.idno", "idno"),
+    ("me.pib", "pib"),
+    ("sn.ninea", "ninea"),
+    ("tn.mf", "mf,matricule fiscal"),
+    ("lt.pvm", "pvm"),
+    ("tw.ubn", "ubn"),
+    ("ma.ice", "ice"),
 )  # fmt: skip
 """python-stdnum module, and the words (any case, accents folded) that must stand before its number."""
 
@@ -145,9 +158,11 @@ class Identities:
         self._checks: dict[str, Callable[[str], bool]] = {}
         for module, words in COUNTRIES:
             for word in words.split(","):
-                self._by_word.setdefault(View(word).folded.lower(), []).append(module)
+                for spelling in {View(word).lower, View(word.upper()).lower}:  # look-alikes differ by case
+                    self._by_word.setdefault(spelling, []).append(module)
         words_ = sorted(self._by_word, key=len, reverse=True)
-        pattern = b"(?:^|[^a-z0-9])(?:" + b"|".join(re2.escape(word) for word in words_) + b")(?:\\b|_)"
+        ends = (re2.escape(word) + (b"" if word.endswith(b"\x02") else b"(?:\\b|_)") for word in words_)
+        pattern = b"(?:^|[^a-z0-9])(?:" + b"|".join(ends) + b")"
         self._words = re2.compile(pattern)
 
     def _check_of(self, module: str) -> Callable[[str], bool]:
@@ -164,10 +179,10 @@ class Identities:
             window = view.folded[end : end + _REACH + 24]
             if len(window.translate(None, _NOT_DIGITS)) < 4:
                 continue
-            word = match.group().rstrip(b"_")
-            lenient = tries > _MAX_TRIES
-            modules = [] if lenient else self._by_word.get(word) or self._by_word[word[1:]]
-            checks = [self._check_of(module) for module in modules]
+            lenient, checks = tries > _MAX_TRIES, []
+            if not lenient:
+                word = match.group().rstrip(b"_")
+                checks = [self._check_of(module) for module in self._by_word.get(word) or self._by_word[word[1:]]]
             finding, used = self._number_after(view.folded, max(end, reached), checks, lenient)
             tries += used
             if finding is not None:
@@ -221,15 +236,19 @@ def find_ssns(run: Run, words: Words) -> Iterator[Finding]:
         if (
             run.is_bounded
             and _is_ssn(run.digits)
-            and (_dashed(run.text[run.start : run.end]) or words.before(run.start, _REACH))
+            and (_dashed(run.text[run.start : run.end]) or _named(words, run.start, run.end))
         ):
             yield Finding(run.start, run.end, "US_SSN")
         return
     if run.is_grouped:
         for match in _SSN.finditer(run.text, run.start, run.end):
             start, end = match.span()
-            if _is_ssn(run.digits_between(start, end)) and (_dashed(match.group()) or words.before(start, _REACH)):
+            if _is_ssn(run.digits_between(start, end)) and (_dashed(match.group()) or _named(words, start, end)):
                 yield Finding(start, end, "US_SSN")
+
+
+def _named(words: Words, start: int, end: int) -> bool:
+    return words.before(start, _REACH) or words.after(end, 2)
 
 
 def _dashed(raw: bytes) -> bool:

@@ -96,6 +96,8 @@ class Phones:
         strong = self._strong.before(start, _REACH) or _AFTER.match(self._lower, end) is not None
         if not strong and (count < 7 or not grouped or not self._weak.before(start, _REACH)):
             return None
+        if not strong and raw.endswith(b"000") and raw[:1] != b"0":
+            return None  # a round amount
         if _DATE.match(raw) or (b"." in raw and not _is_dotted(raw)) or not _grouped_like_a_phone(run):
             return None
         return start, end

@@ -57,6 +57,8 @@ VENDORS: tuple[tuple[str, str], ...] = (
     ("crates.io", r"cio[A-Za-z0-9]{32}"),
     ("NuGet", r"oy2[a-z0-9]{43}"),
     ("Docker Hub", r"dckr_(?:pat|oat|jwt)_[A-Za-z0-9_-]{27,64}"),
+    ("Docker Swarm", r"SWMTKN-1-[a-z0-9]{50}-[a-z0-9]{25}"),
+    ("NATS", r"S[ACNOPUX][A-Z2-7]{56}"),
     ("JFrog", r"AKCp[A-Za-z0-9]{50,80}|cmVmd[A-Za-z0-9]{59}"),
     ("SonarQube", r"sq[apu]_[a-f0-9]{40}"),
     ("Snyk", r"snyk_(?:uat|sat)\.[A-Za-z0-9._-]{30,200}"),

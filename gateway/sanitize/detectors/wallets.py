@@ -37,7 +37,7 @@ def find_wallets(view: View) -> Iterator[Finding]:
 
 def _entity_of(value: bytes) -> str:
     if value.startswith(b"0x"):
-        return "CRYPTO_WALLET"
+        return "CRYPTO_WALLET" if len(set(value[2:])) > 4 else ""  # the null address and its like
     if value.startswith((b"bc1", b"tb1", b"ltc1", b"addr1", b"cosmos1")):
         return "CRYPTO_WALLET" if _bech32_valid(value) else ""
     return _base58_entity(value)

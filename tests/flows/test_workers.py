@@ -1,0 +1,221 @@
+"""Several workers: they share the port and the metrics, die alone, and are replaced. Through real processes."""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import aiohttp
+import pytest
+from yarl import URL
+
+from gateway.access.keys import KeyFile, KeyWish
+from gateway.config import Environment, read_environment
+from gateway.config_file import load_config
+from gateway.fleet import Fleet, Post, Vigilance, WorkersFailed
+from gateway.places import Places, bind_first
+from gateway.serving import Sockets
+from gateway.web.runner import bind
+from tests.logged import collect_events
+from tests.served import Served, served, upstream_toml
+from tests.upstream import Exchange, Upstream, answer, completion, scripted_upstream
+
+
+@pytest.fixture
+async def upstream() -> AsyncIterator[Upstream]:
+    async with scripted_upstream() as one:
+        yield one
+
+
+async def until(condition: Callable[[], bool], limit_s: float) -> None:
+    async with asyncio.timeout(limit_s):
+        while not condition():  # noqa: ASYNC110 - another process changes it
+            await asyncio.sleep(0.01)
+
+
+class Held:
+    """Answers everything at once, but only when the test says so."""
+
+    def __init__(self) -> None:
+        self.waiting = 0
+        self.go_on = asyncio.Event()
+
+    async def __call__(self, exchange: Exchange) -> None:
+        self.waiting += 1
+        await self.go_on.wait()
+        await answer(completion())(exchange)
+
+
+async def test_both_workers_answer_and_every_worker_shows_the_metrics_of_all(
+    tmp_path: Path, upstream: Upstream
+) -> None:
+    script = Held()
+    upstream.will(script)
+    async with served(tmp_path, "workers = 2\n" + upstream_toml(upstream.url)) as gateway:
+        assert len(gateway.workers()) == 2
+        calls = [asyncio.create_task(gateway.chat()) for _ in range(20)]
+        await until(lambda: script.waiting == 20, 20)
+        assert all(connections_of(pid, upstream.url) for pid in gateway.workers()), "one worker took everything"
+        for _ in range(6):  # whichever worker is asked
+            assert "\ngateway_in_flight 20.0\n" in (await gateway.get("/metrics", ops=True))[1]
+        script.go_on.set()
+        assert {status for status, _ in await asyncio.gather(*calls)} == {200}
+        line = 'gateway_requests_total{endpoint="chat",status="2xx"} 20.0'
+        for _ in range(6):
+            assert line in (await gateway.get("/metrics", ops=True))[1]
+
+
+def connections_of(pid: int, url: str) -> int:
+    """How many connections a process has to the host and port of `url`."""
+    port = f"{URL(url).port:04X}"
+    inodes = set()
+    for fd in Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            inodes.add(os.readlink(fd))
+        except FileNotFoundError:
+            continue
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return sum(1 for row in rows if row[2].endswith(f":{port}") and f"socket:[{row[9]}]" in inodes)
+
+
+async def test_a_killed_worker_takes_only_its_own_requests_with_it_and_is_replaced_within_a_second(
+    tmp_path: Path, upstream: Upstream
+) -> None:
+    script = Held()
+    upstream.will(script)
+    async with served(tmp_path, "workers = 2\n" + upstream_toml(upstream.url)) as gateway:
+        calls = [asyncio.create_task(gateway.chat()) for _ in range(20)]
+        await until(lambda: script.waiting == 20, 20)
+        victim, other = gateway.workers()
+        lost = connections_of(victim, upstream.url)
+        os.kill(victim, signal.SIGKILL)
+        started = time.monotonic()
+        await until(lambda: victim not in gateway.workers() and len(gateway.workers()) == 2, 5)
+        assert time.monotonic() - started < 1
+        assert other in gateway.workers()
+        script.go_on.set()
+        results = await asyncio.gather(*calls, return_exceptions=True)
+        assert sum(isinstance(result, aiohttp.ClientError) for result in results) == lost
+        assert sum(result[0] == 200 for result in results if isinstance(result, tuple)) == 20 - lost
+        assert (await gateway.logged("worker_ended"))["exit"] == "-9"
+        upstream.will(answer())
+        for _ in range(10):
+            assert (await gateway.chat())[0] == 200
+        metrics = (await gateway.get("/metrics", ops=True))[1]
+        assert "\ngateway_in_flight 0.0\n" in metrics, "the dead worker's requests still count as running"
+
+
+async def test_a_killed_parent_leaves_no_worker_behind(tmp_path: Path) -> None:
+    async with served(tmp_path, "workers = 2\n") as gateway:
+        pids = gateway.workers()
+        gateway.send(signal.SIGKILL)
+        await gateway.process.wait()
+        await until(lambda: not any(Path(f"/proc/{pid}/cmdline").exists() for pid in pids), 15)
+
+
+async def test_the_limits_of_a_key_hold_for_all_workers_together(tmp_path: Path, upstream: Upstream) -> None:
+    upstream.will(answer())
+    async with served(tmp_path, "workers = 2\n[limits]\nper_minute = 10\n" + upstream_toml(upstream.url)) as gateway:
+        results = [(await gateway.chat())[0] for _ in range(30)]
+        assert results.count(200) <= 10
+        assert set(results) == {200, 429}
+
+
+class Ground:
+    """A fleet in this process, for what takes too long with the limits of production."""
+
+    def __init__(self, folder: Path, toml: str = "") -> None:
+        self.folder = folder
+        self.file = folder / "gateway.toml"
+        self.sockets = Sockets(bind_first("127.0.0.1", 0), bind("127.0.0.1", 0))
+        self.key = KeyFile(folder / "keys.json").create(KeyWish("test", ("chat",)))[0]
+        self.environment = read_environment()
+
+    def config(self, toml: str = ""):  # type: ignore[no-untyped-def]
+        off = "[local_llm]\nenabled = false\n[local_ocr]\nenabled = false\n"
+        self.file.write_text("[server]\nworkers = 2\n" + toml + off)
+        return load_config(self.file, self.folder, Environment({}))
+
+    def fleet(self, vigilance: Vigilance, toml: str = "") -> Fleet:
+        post = Post(Places(self.sockets.product), self.sockets.ops, self.environment, self.folder / "metrics", {}, list)
+        return Fleet(self.config(toml), post, vigilance)
+
+    async def ask(self) -> int:
+        url = "http://{}:{}/v1/models".format(*self.sockets.product.getsockname())
+        headers = {"Authorization": f"Bearer {self.key}"}
+        timeout = aiohttp.ClientTimeout(total=20)
+        async with aiohttp.ClientSession(headers=headers, timeout=timeout) as session, session.get(url) as reply:
+            return reply.status
+
+
+@pytest.fixture
+async def ground(tmp_path: Path) -> AsyncIterator[Ground]:
+    one = Ground(tmp_path)
+    yield one
+    one.sockets.close()
+
+
+async def test_a_worker_whose_loop_is_stuck_is_killed_and_replaced(ground: Ground) -> None:
+    fleet = ground.fleet(Vigilance(silent_s=3, start_s=30, look_s=0.1))
+    await fleet.start()
+    try:
+        victim, other = sorted(fleet.pids())
+        os.kill(victim, signal.SIGSTOP)
+        await until(lambda: victim not in fleet.pids() and len(fleet.pids()) == 2, 15)
+        assert other in fleet.pids()
+        assert await ground.ask() == 200
+        assert fleet.is_fresh()
+    finally:
+        await fleet.finish()
+    assert fleet.pids() == []
+
+
+async def test_a_worker_that_keeps_dying_is_started_with_growing_pauses(
+    ground: Ground,
+) -> None:
+    logged = collect_events()
+    fleet = ground.fleet(Vigilance())
+    await fleet.start()
+    try:
+        keeper = fleet._crew.keepers[0]
+        for count in range(1, 6):
+            await until(lambda: keeper.pid is not None, 10)
+            keeper.kill()
+            await until(lambda count=count: len(logged("worker_ended")) == count, 10)  # type: ignore[misc]
+        pauses = [each["pause_s"] for each in logged("worker_ended")]
+        assert pauses == [0.0, 0.0, 0.0, 0.0, 0.5]
+    finally:
+        await fleet.finish()
+
+
+async def test_workers_that_cannot_serve_are_an_error_and_a_running_crew_survives_it(ground: Ground) -> None:
+    (ground.folder / "cert.pem").write_text("no certificate")
+    tls = f'tls = {{ cert = "{ground.folder}/cert.pem", key = "{ground.folder}/cert.pem" }}\n'
+    fleet = ground.fleet(Vigilance(start_s=30))
+    await fleet.start()
+    try:
+        pids = fleet.pids()
+        with pytest.raises(WorkersFailed):
+            await fleet.replace(ground.config(tls))
+        assert fleet.pids() == pids
+        assert await ground.ask() == 200
+    finally:
+        await fleet.finish()
+
+
+async def test_the_whole_gateway_says_why_it_cannot_start(tmp_path: Path) -> None:
+    (tmp_path / "cert.pem").write_text("no certificate")
+    for workers in (1, 2):
+        gateway = Served(tmp_path, 0)
+        gateway.port = 0
+        gateway.write_config(
+            f'workers = {workers}\ntls = {{ cert = "{tmp_path}/cert.pem", key = "{tmp_path}/cert.pem" }}\n'
+        )
+        await gateway.start({})
+        try:
+            assert await gateway.ended() == 1
+        finally:
+            await gateway.close()
+        assert "gateway: " in gateway.plain
