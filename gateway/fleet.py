@@ -25,7 +25,7 @@ from gateway import logs
 from gateway.config import Config, Environment, worker_environment
 from gateway.errors import GatewayError
 from gateway.places import Places
-from gateway.worker import Assignment
+from gateway.worker import REPLACED, Assignment
 
 _DEATHS = 5
 _EARLY_DEATHS = 2
@@ -87,7 +87,7 @@ class Fleet:
             await fresh.stop()
             raise
         self._post.places.keep(config.server.workers)
-        self._leaving.add(task := asyncio.create_task(self._crew.stop()))
+        self._leaving.add(task := asyncio.create_task(self._crew.stop(replaced=True)))
         task.add_done_callback(self._leaving.discard)
         self._crew = fresh
 
@@ -122,10 +122,10 @@ class Crew:
         except TimeoutError:
             raise WorkersFailed("the workers are not ready in time") from None
 
-    async def stop(self) -> None:
+    async def stop(self, replaced: bool = False) -> None:
         """Let every worker drain; kill those that take longer than they may."""
         for keeper in self.keepers:
-            keeper.stop()
+            keeper.stop(replaced)
         if self._tasks:
             _, late = await asyncio.wait(self._tasks, timeout=self._config.server.drain_s + _AFTER_DRAIN_S)
             for keeper in self.keepers if late else ():
@@ -140,6 +140,7 @@ class Keeper:
         self._index = index
         self._config, self._post, self._vigilance = config, post, vigilance
         self._process: asyncio.subprocess.Process | None = None
+        self._channel: asyncio.StreamWriter | None = None
         self._stopping = asyncio.Event()
         self._settled = asyncio.Event()
         self._is_ready = False
@@ -171,9 +172,12 @@ class Keeper:
             if not self._stopping.is_set():
                 await self._pause(ended)
 
-    def stop(self) -> None:
+    def stop(self, replaced: bool) -> None:
         self._stopping.set()
-        self._signal(signal.SIGTERM)
+        if replaced and self._is_ready and self._channel is not None:
+            self._channel.write(REPLACED)
+        else:
+            self._signal(signal.SIGTERM)
 
     def kill(self) -> None:
         self._signal(signal.SIGKILL)
@@ -201,6 +205,7 @@ class Keeper:
         """One worker, from start to end; its exit code."""
         ours, theirs = socket.socketpair()
         reader, writer = await asyncio.open_connection(sock=ours)
+        self._channel = writer
         try:
             with theirs:
                 process = await self._spawn(theirs.fileno())
@@ -252,7 +257,7 @@ class Keeper:
         told, silent = None, 0
         while not ended.done() and silent < 2:
             waiting = self._post.waiting()
-            if waiting != told:
+            if waiting != told and not self._stopping.is_set():
                 writer.write(" ".join(waiting).encode() + b"\n")
                 told = waiting
             await asyncio.wait({ended}, timeout=self._vigilance.look_s)

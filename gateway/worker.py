@@ -1,8 +1,9 @@
 """One of several worker processes: serves on sockets it was handed, until it is told to stop or its parent is gone.
 
 It is started by `fleet`, which writes its `Assignment` to standard input and keeps the other end of a channel: lines
-`ready` and `beat` go up, sent from the event loop; a line with the names of the embedded servers that are not ready
-yet comes down. Knows no configuration file and no systemd.
+`ready` and `beat` go up, sent from the event loop; down come a line with the names of the embedded servers that are
+not ready yet, whenever they change, and `REPLACED` when other workers have taken over. Knows no configuration file and
+no systemd.
 """
 
 import asyncio
@@ -21,6 +22,7 @@ from gateway.local.embedded import EmbeddedServers
 from gateway.serving import Generation, Sockets, Surroundings
 
 BEAT_S = 1.0
+REPLACED = b"-replaced\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ async def _work(assignment: Assignment) -> None:
     tasks = [asyncio.create_task(channel.listen(stop)), asyncio.create_task(channel.beat())]
     await stop.wait()
     sockets.product.close()
-    await generation.finish(replaced=False)
+    await generation.finish(channel.is_replaced)
     sockets.close()
     for task in tasks:
         task.cancel()
@@ -73,6 +75,7 @@ class _Channel:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
         self.waiting: list[str] = []
+        self.is_replaced = False
 
     async def beat(self) -> None:
         self._writer.write(b"ready\n")
@@ -81,9 +84,12 @@ class _Channel:
             await asyncio.sleep(BEAT_S)
 
     async def listen(self, stop: asyncio.Event) -> None:
-        """Until the parent is gone, which is an order to stop."""
+        """Until there are replacements, or the parent is gone: both are orders to stop."""
         with contextlib.suppress(ConnectionError):
             while line := await self._reader.readline():
+                if line == REPLACED:
+                    self.is_replaced = True
+                    break
                 self.waiting = line.decode().split()
         stop.set()
 

@@ -18,6 +18,7 @@ from gateway.fleet import Fleet, Post, Vigilance, WorkersFailed
 from gateway.places import Places, bind_first
 from gateway.serving import Sockets
 from gateway.web.runner import bind
+from tests.logged import collect_events
 from tests.served import Served, served, upstream_toml
 from tests.upstream import Exchange, Upstream, answer, completion, scripted_upstream
 
@@ -172,8 +173,9 @@ async def test_a_worker_whose_loop_is_stuck_is_killed_and_replaced(ground: Groun
 
 
 async def test_a_worker_that_keeps_dying_is_started_with_growing_pauses(
-    ground: Ground, caplog: pytest.LogCaptureFixture
+    ground: Ground,
 ) -> None:
+    logged = collect_events()
     fleet = ground.fleet(Vigilance())
     await fleet.start()
     try:
@@ -181,8 +183,8 @@ async def test_a_worker_that_keeps_dying_is_started_with_growing_pauses(
         for count in range(1, 6):
             await until(lambda: keeper.pid is not None, 10)
             keeper.kill()
-            await until(lambda count=count: caplog.messages.count("worker_ended") == count, 10)  # type: ignore[misc]
-        pauses = [record.fields["pause_s"] for record in caplog.records if record.message == "worker_ended"]  # type: ignore[attr-defined]
+            await until(lambda count=count: len(logged("worker_ended")) == count, 10)  # type: ignore[misc]
+        pauses = [each["pause_s"] for each in logged("worker_ended")]
         assert pauses == [0.0, 0.0, 0.0, 0.0, 0.5]
     finally:
         await fleet.finish()

@@ -1,23 +1,20 @@
 """Embedded servers as child processes: readiness, death, silence, a stop that leaves nothing behind."""
 
 import asyncio
-import io
-import json
-import logging
 import os
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import aiohttp
 import pytest
 
-from gateway import logs
 from gateway.errors import UpstreamUnavailable
 from gateway.local.llm_server import is_installed
 from gateway.local.process import ChildCommand, ChildServer, Watch, free_port, gateway_command
+from tests.logged import Logged, collect_events
 
 QUICK = Watch(probe_s=0.02, watch_s=0.05, timeout_s=0.2, silent_probes=3)
 
@@ -73,19 +70,8 @@ def program(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def events() -> Iterator[Callable[[str], list[dict[str, object]]]]:
-    """What was logged under a name."""
-    stream = io.StringIO()
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    logs.set_up("info", "json", stream)
-
-    def named(name: str) -> list[dict[str, object]]:
-        return [line for line in map(json.loads, stream.getvalue().splitlines()) if line["event"] == name]
-
-    yield named
-    root.handlers[:] = handlers
-    root.setLevel(level)
+def events() -> Logged:
+    return collect_events()
 
 
 Made = Callable[..., ChildServer]
@@ -129,9 +115,7 @@ async def test_a_killed_child_is_replaced_and_ready_again_within_two_seconds(mak
     assert child.pid not in (None, pid)
 
 
-async def test_a_child_that_hangs_is_killed_and_replaced(
-    make: Made, program: Path, events: Callable[[str], list[dict[str, object]]]
-) -> None:
+async def test_a_child_that_hangs_is_killed_and_replaced(make: Made, program: Path, events: Logged) -> None:
     child, pid = await running(make, program)
     os.kill(pid, signal.SIGSTOP)
     await until(lambda: not is_alive(pid), 3)
@@ -178,9 +162,7 @@ async def test_what_a_killed_child_had_started_ends_with_it(make: Made, program:
     await until(lambda: not is_alive(grandchild), 2)
 
 
-async def test_a_child_that_cannot_start_is_tried_with_growing_pauses(
-    make: Made, events: Callable[[str], list[dict[str, object]]]
-) -> None:
+async def test_a_child_that_cannot_start_is_tried_with_growing_pauses(make: Made, events: Logged) -> None:
     child = make("-c", "raise SystemExit(3)", port=free_port(), start_s=0.3)
     with pytest.raises(UpstreamUnavailable, match="not ready"):
         await child.ensure_ready()
@@ -192,7 +174,7 @@ async def test_a_child_that_cannot_start_is_tried_with_growing_pauses(
 
 
 async def test_a_program_that_does_not_exist_is_tried_again_too(
-    events: Callable[[str], list[dict[str, object]]],
+    events: Logged,
 ) -> None:
     child = ChildServer(ChildCommand("absent", ("/nonexistent/program",), free_port(), 0.2), QUICK)
     with pytest.raises(UpstreamUnavailable):
@@ -202,9 +184,7 @@ async def test_a_program_that_does_not_exist_is_tried_again_too(
     assert events("child_ended")[0]["exit"] == "No such file or directory"
 
 
-async def test_of_what_a_child_says_only_our_own_lines_reach_the_log(
-    make: Made, events: Callable[[str], list[dict[str, object]]]
-) -> None:
+async def test_of_what_a_child_says_only_our_own_lines_reach_the_log(make: Made, events: Logged) -> None:
     talk = (
         "import sys\n"
         "sys.stderr.write('x' * 1_000_000 + '\\nprompt: my secret diary\\n')\n"

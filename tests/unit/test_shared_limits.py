@@ -19,6 +19,7 @@ from gateway.config import Limits
 from gateway.errors import InvalidRequest, RateLimited
 from gateway.local.process import free_port
 from gateway.model import Caller
+from tests.logged import collect_events
 
 # Longer than in production where a test is not about time: a busy machine must not look like a dead Redis.
 CALM = Patience(command_s=2, leave_alone_s=0.2, lease_s=30)
@@ -174,12 +175,12 @@ async def test_the_slots_of_a_dead_machine_come_free_and_those_of_a_live_one_do_
 
 
 async def test_while_redis_is_away_limits_are_kept_locally_and_sharing_resumes_by_itself(
-    machines: Machines, server: Server, caplog: pytest.LogCaptureFixture
+    machines: Machines, server: Server
 ) -> None:
     limiter = machines.new()
     await limiter.charge(caller(per_minute=2))
     await server.stop()
-    caplog.set_level("INFO", "gateway")
+    logged = collect_events()
     await limiter.charge(caller(per_minute=2))
     assert not limiter.is_shared
     await limiter.charge(caller(per_minute=2))
@@ -191,10 +192,10 @@ async def test_while_redis_is_away_limits_are_kept_locally_and_sharing_resumes_b
                 pass
     await asyncio.sleep(0.3)  # past `leave_alone_s`: a second try fails, and is not logged
     await limiter.charge(caller(per_minute=0))
-    assert caplog.messages.count("shared_limits_away") == 1
+    assert len(logged("shared_limits_away")) == 1
     await server.start()
     await until_shared(limiter)
-    assert caplog.messages.count("shared_limits_back") == 1
+    assert len(logged("shared_limits_back")) == 1
 
 
 async def test_a_redis_that_hangs_costs_one_request_the_command_limit_and_the_next_nothing(
