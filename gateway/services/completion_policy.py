@@ -54,10 +54,13 @@ class Breaker:
         self._probing_until_s = 0.0
 
     def succeeded(self) -> None:
+        """Closes it when this was the probe; an answer to an earlier call proves nothing."""
         self._in_a_row = 0
         if self._open_until_s is not None:
+            if not self._probing_until_s:
+                return
             self._recent.clear()
-        self._open_until_s, self._rest_s, self._probing_until_s = None, _FIRST_REST_S, 0.0
+            self._open_until_s, self._rest_s, self._probing_until_s = None, _FIRST_REST_S, 0.0
         self._recent.append((self._clock(), True))
 
     def failed(self) -> None:

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from tests import upstream as up
-from tests.asking import ask, ask_stream, said, toml
+from tests.asking import ASK, ask, ask_stream, said, toml
 from tests.running import Running, StartGateway
 from tests.upstream import Upstream
 
@@ -130,3 +130,13 @@ async def test_a_compression_bomb_is_refused(server: Running, upstream: Upstream
     upstream.will(up.answer(gzip.compress(b"[" + b" " * 40_000_000), Content_Encoding="gzip"))
     status, _, _ = await ask(server)
     assert status == 502
+
+
+async def test_a_text_model_needs_the_chat_scope_though_ocr_opens_the_route(server: Running) -> None:
+    key = server.make_key("ocr")
+    url = server.url + "/v1/chat/completions"
+    async with (
+        aiohttp.ClientSession(headers={"Authorization": f"Bearer {key}"}) as session,
+        session.post(url, json=ASK) as answer,
+    ):
+        assert answer.status == 403 and "'chat'" in (await answer.json())["error"]["message"]
