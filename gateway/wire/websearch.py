@@ -6,6 +6,7 @@ and no revision: `rpc` decides, this module puts into form.
 Source: modelcontextprotocol.io, revisions 2024-11-05 to 2026-07-28, and jsonrpc.org/specification, read 2026-11-21.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeAlias
@@ -25,6 +26,7 @@ INTERNAL_ERROR = -32603
 
 # Strings of an answer that are ours, not the web's: ids and names that a detector might take for something else.
 _OWN_WORDS = frozenset({"provider", "request_id", "published_date", "ignored_parameters", "note", "sanitization"})
+_URL = re.compile(r"(?i)https?://\S+")
 
 
 class RpcFault(InvalidRequest):
@@ -194,7 +196,7 @@ class WebSearchDialect:
         """One unit a tool call that is still to be made: every string of its arguments, at any depth."""
         for call in body.calls:
             if call.error is None:
-                call.slots = list(_slots(call.arguments, ""))
+                call.slots = _slots(call.arguments)
                 call.originals = [slot.text for slot in call.slots]
                 if call.slots:
                     yield TextUnit(call.slots, owner=call)
@@ -207,7 +209,7 @@ class WebSearchDialect:
         """One unit a successful tool call: every string that came from the web. Our own errors are not looked at."""
         for item in data if isinstance(data, list) else (data,):
             if isinstance(item, ToolOutcome) and item.from_web:
-                yield TextUnit(list(_slots(item["data"], "", skip=_OWN_WORDS)), owner=item)
+                yield TextUnit(_slots(item["data"], _OWN_WORDS), owner=item)
 
     def refuse_reply(self, data: Any, unit: TextUnit, error: GatewayError) -> None:
         unit.owner.update(failed(error))
@@ -241,24 +243,32 @@ def _only_id(exchange: Exchange) -> RequestId:
     return exchange.messages[0].call_id if exchange.messages and not exchange.is_batch else None
 
 
-def _slots(value: Any, where: str, skip: frozenset[str] = frozenset()) -> Iterator[TextSlot]:
-    """The places of all strings in `value`, at any depth. Recursion is bounded by the JSON depth limit."""
-    if isinstance(value, dict):
-        for name, item in value.items():
-            if name not in skip:
-                yield from _slot(value, name, item, f"{where}.{name}" if where else name)
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _slot(value, index, item, f"{where}[{index}]")
+def _slots(value: Any, skip: frozenset[str] = frozenset()) -> list[TextSlot]:
+    """The places of all strings in `value`, at any depth."""
+    found: list[TextSlot] = []
+    _collect(value, "", skip, found)
+    return found
 
 
-def _slot(holder: Any, key: Any, item: Any, where: str) -> Iterator[TextSlot]:
-    if isinstance(item, str):
-        if item:
-            yield TextSlot(holder, key, where, "url" if _is_url(item) else "text")
-    elif isinstance(item, dict | list):
-        yield from _slots(item, where)
+def _collect(value: Any, where: str, skip: frozenset[str], found: list[TextSlot]) -> None:
+    """Recursion is bounded by the JSON depth limit."""
+    named = type(value) is dict
+    for key, item in value.items() if named else enumerate(value):
+        if named and key in skip:
+            continue
+        kind = type(item)
+        if kind is str:
+            if item:
+                found.append(TextSlot(value, key, _path(where, key, named), "url" if _is_url(item) else "text"))
+        elif kind is dict or kind is list:
+            _collect(item, _path(where, key, named), skip, found)
+
+
+def _path(where: str, key: Any, named: bool) -> str:
+    if not named:
+        return f"{where}[{key}]"
+    return f"{where}.{key}" if where else str(key)
 
 
 def _is_url(text: str) -> bool:
-    return text[:8].lower().startswith(("http://", "https://")) and not any(char.isspace() for char in text)
+    return text[:4].lower() == "http" and _URL.fullmatch(text) is not None
