@@ -133,7 +133,7 @@ class Served:
 
     async def chat(self, *, stream: bool = False) -> tuple[int, str]:
         """Status and body; a cut connection is ClientError."""
-        body = {"model": "SvcLLM", "stream": stream, "messages": [{"role": "user", "content": "hi"}]}
+        body = {"model": "SvcLLM", "stream": stream, "messages": [{"role": "user", "content": "hi"}], "max_tokens": 5}
         async with aiohttp.ClientSession(headers=self.headers) as session:
             timeout = aiohttp.ClientTimeout(total=LIMIT_S)
             async with session.post(f"{self.url}/v1/chat/completions", json=body, timeout=timeout) as answer:
