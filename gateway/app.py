@@ -4,6 +4,7 @@ Nothing but the entry points and tests imports it. What is opened here is closed
 """
 
 import secrets
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -138,7 +139,8 @@ def _completions(config: Config, embedded: Embedded, images: Fetcher, closers: l
         if upstream is not None and name not in named:
             own = next((model for model in config.models if model.name == name), Model(name))
             free = tuple(alias for alias in (*aliases, *own.aliases) if alias not in named)
-            rows.append(ModelEntry(name, kind, (_embedded_target(kind, upstream, closers),), free, own.fallback))
+            target = _embedded_target(kind, upstream, closers)
+            rows.append(ModelEntry(name, kind, (target,), free, own.fallback, int(time.time())))
     return CompletionService(rows, images=images, user_key=_user_key(config.state_dir / "user-hash-key"))
 
 
@@ -158,7 +160,7 @@ def _model(model: Model, closers: list[Close]) -> ModelEntry:
                 first_event_wait_s=settings.first_event_wait_s,
             )
         )
-    return ModelEntry(model.name, model.kind, tuple(targets), model.aliases, model.fallback)
+    return ModelEntry(model.name, model.kind, tuple(targets), model.aliases, model.fallback, int(time.time()))
 
 
 def _embedded_target(kind: str, embedded: EmbeddedUpstream, closers: list[Close]) -> Target:

@@ -37,6 +37,8 @@ def main(argv: list[str] | None = None) -> int:
         return _complain(error.message, EX_UNAVAILABLE)
     except GatewayError as error:
         return _complain(error.message, EX_FAILED)
+    except OSError as error:  # a file that may not be written, a full disk: the operator's to mend
+        return _complain(f"{error.filename or 'failed'}: {error.strerror or type(error).__name__}", EX_FAILED)
     except KeyboardInterrupt:
         return 130
 

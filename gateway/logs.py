@@ -19,7 +19,6 @@ _MAX_FIELD_CHARS = 1024
 _MAX_CHARS = 8192
 _SECRETS = re.compile(r"(?i)(bearer\s+|gw_|sk-|tvly-)[A-Za-z0-9._~+/=-]{6,}")
 _SHORTEST_SECRET = 8
-_SHORTEST_SECRET = 9
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
 log = logging.getLogger("gateway")

@@ -24,7 +24,8 @@ class SearchProvider(Protocol):
     async def search(self, request: SearchRequest, call: WebCall) -> Json:
         """`{"results": [{title, url, content, score, …}], "images": [...]}`, best first. Raises UpstreamError.
 
-        `"ignored": [names]` tells parameters it could not honour this time though it has the capability.
+        `"ignored": [names]` tells parameters it could not honour this time though it has the capability,
+        `"note"` is a sentence for the caller.
         """
         ...
 

@@ -19,6 +19,7 @@ from gateway.model import CrawlRequest, Progress
 
 MAX_WORKERS = 12
 MAX_FAILURES_TOLD = 50
+MAX_HELD_CHARS = 60_000_000
 _FUTILE_EXTRA = 50
 _ROBOTS = "the site's robots.txt does not allow this page to be crawled"
 _ROBOTS_UNKNOWN = "the site's robots.txt could not be read, so it must not be crawled for now"
@@ -35,6 +36,7 @@ class CrawlOutcome:
     pages_read: int = 0
     timed_out: bool = False
     limited: bool = False
+    too_much: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ class Crawler:
         self._simhashes: list[int] = []
         self._running: set[asyncio.Task[None]] = set()
         self._attempts = 0
-        self._reserved = 0
+        self._held_chars = 0
         self.outcome = CrawlOutcome()
 
     async def run(self) -> CrawlOutcome:
@@ -108,6 +110,9 @@ class Crawler:
             full = len(self.outcome.pages) + len(self._running) >= limit
         if full and len(self._frontier):
             self.outcome.limited = True
+        if self._held_chars > MAX_HELD_CHARS:
+            self.outcome.too_much = True
+            return False
         return not full and self._attempts < 2 * limit + _FUTILE_EXTRA
 
     async def _visit(self, visit: Visit) -> None:
@@ -157,6 +162,7 @@ class Crawler:
         elif reason is not None:
             self._fail(visit, FetchFailed(reason, "scripted" if page.data.get("scripted") else "empty"))
         else:
+            self._held_chars += len(page.data["content"])
             self.outcome.pages.append((visit, page))
 
     def _is_repeat(self, visit: Visit, page: Page) -> bool:

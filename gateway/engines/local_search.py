@@ -14,6 +14,10 @@ from gateway.model import Json, SearchRequest, WebCall
 
 _DAYS = {"day": 1, "week": 7, "month": 31, "year": 366}
 _QUOTED = re.compile(r'"([^"]{1,200})"')
+_NOTHING = (
+    "Nothing was found among the pages this gateway has read for you: the local index knows only pages that "
+    "websearch-extract or websearch-crawl fetched before, or that the operator added with `gateway index add`."
+)
 _CHUNKS = {"advanced": 3, "basic": 3, "fast": 2, "ultra-fast": 1}
 CAPABILITIES = frozenset(
     {
@@ -51,7 +55,8 @@ class LocalSearch:
         except (sqlite3.Error, OSError) as error:
             raise UpstreamUnavailable("the local search index cannot be read; see the gateway's status") from error
         results = await asyncio.to_thread(lambda: [_result(hit, request) for hit in hits])
-        return {"results": results, "images": []}
+        answer: Json = {"results": results, "images": []}
+        return answer if results else {**answer, "note": _NOTHING}
 
     async def probe(self) -> str | None:
         """None when the index can be read."""

@@ -111,7 +111,7 @@ class LocalWebEngine:
         note = explain(outcome, request, bool(kept))
         if note:
             data["note"] = note
-        if outcome.timed_out:
+        if outcome.timed_out or outcome.too_much:
             data["truncated"] = True
         await self._store([page for _, page in outcome.pages], call, data)
         return {**data, "response_time": round(time.monotonic() - started, 3)}
@@ -230,19 +230,21 @@ def explain(outcome: CrawlOutcome, request: CrawlRequest, any_result: bool) -> s
     parts: list[str] = []
     if outcome.timed_out:
         parts.append("The time budget ended before the crawl did; what was read is here.")
+    if outcome.too_much:
+        parts.append("The crawl was ended early because its pages are too large together; crawl a part of the site.")
     if not any_result:
         parts.append(_why_nothing(outcome, request))
     return " ".join(parts)
 
 
 def _why_nothing(outcome: CrawlOutcome, request: CrawlRequest) -> str:
+    if outcome.pages and request.instructions:
+        return "No page read matches the instructions; use other words, or leave them out."
     if outcome.failures:
         url, reason = outcome.failures[0]
         return f"Nothing could be read: {url}: {reason}."
     if outcome.reasons["filtered"]:
         return "Pages were found, but select_paths, select_domains or allow_external left none of them."
-    if outcome.pages and request.instructions:
-        return "No page read matches the instructions; use other words, or leave them out."
     return "The site has no page to read there."
 
 

@@ -52,7 +52,7 @@ class Sanitizer:
     def __init__(self, config: Sanitize, guardrail: Guardrail | None = None) -> None:
         self.requests = config.requests
         self.responses = config.responses
-        self.routes = frozenset(config.routes)
+        self.routes = frozenset(config.routes if config.requests or config.responses else ())
         self.guardrail = guardrail
         self._strict = config.profile == "strict"
         self._scanner = Scanner(config.patterns, config.allow_list)

@@ -61,14 +61,15 @@ class Scanner:
         digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16, key=self._digest_key).digest()
         if digest in self._clean:
             return []
-        found = self._scan(text)
+        found = self.look(text)
         if not found:
             if len(self._clean) >= _REMEMBERED:
                 self._clean.clear()
             self._clean.add(digest)
         return found
 
-    def _scan(self, text: str) -> list[Finding]:
+    def look(self, text: str) -> list[Finding]:
+        """`scan` without its memory: for the pieces of a stream, which never come again."""
         view = View(text)
         found = [Finding(*view.origin(each.start, each.end), each.entity) for each in self._find(view, 0)]
         for entity, pattern in self._custom:
@@ -119,8 +120,10 @@ class Scanner:
             cards = list(find_cards(run, card_words))
             yield from cards
             for rest in run.without(cards) if cards else (run,):
-                yield from find_ssns(rest, ssn_words)
-                phone = phones.find(rest)
+                numbers = list(find_ssns(rest, ssn_words))
+                yield from numbers
+                whole = len(numbers) == 1 and numbers[0].end - numbers[0].start == rest.end - rest.start
+                phone = None if whole else phones.find(rest)
                 if phone is not None:
                     yield phone
 

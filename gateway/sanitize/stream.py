@@ -169,7 +169,7 @@ class StreamMask:
         start, length = channel.final - channel.base, len(channel.buffer)
         spans: list[Finding] = []
         if not self._scanner.is_quiet(channel.buffer[max(0, start - _NEAR) : cut + _NEAR]):
-            spans = [each for each in self._scanner.scan(channel.buffer) if each.end > start and self._acts_on(each)]
+            spans = [each for each in self._scanner.look(channel.buffer) if each.end > start and self._acts_on(each)]
         for span in spans:
             if span.start < cut < span.end:
                 cut = max(span.start, start)

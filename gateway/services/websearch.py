@@ -74,7 +74,7 @@ class WebSearchService:
         ignored = [*filters.ignored(request, provider.capabilities), *answer.get("ignored", [])]
         if ignored:
             data["ignored_parameters"] = ignored
-        self._cut(data, note)
+        self._cut(data, " ".join(text for text in (note, answer.get("note")) if text))
         data["response_time"] = round(time.monotonic() - started, 3)
         return data
 
@@ -82,14 +82,14 @@ class WebSearchService:
         """`{results, failed_results, response_time, truncated?, note?}`."""
         data = await self._parts.engine.extract(request, call)
         self._titled(data)
-        self._cut(data, None)
+        self._cut(data, "")
         return data
 
     async def crawl(self, request: CrawlRequest, call: WebCall) -> Json:
         """The same and `base_url`; each result has its `depth`."""
         data = await self._parts.engine.crawl(request, call)
         self._titled(data)
-        self._cut(data, None)
+        self._cut(data, "")
         return data
 
     async def map(self, request: CrawlRequest, call: WebCall) -> Json:
@@ -171,7 +171,7 @@ class WebSearchService:
             if wants_icon:
                 result["favicon"] = result.get("favicon") or page.get("favicon")
 
-    def _cut(self, data: Json, note: str | None) -> None:
+    def _cut(self, data: Json, note: str) -> None:
         shortened = fit(data["results"], self._settings.result_budget_chars)
         if shortened is not None:
             data["truncated"] = True

@@ -3,12 +3,14 @@
 Source: OpenAI API reference, read 2026-11-21. Knows no HTTP.
 """
 
+import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from gateway.errors import GatewayError
 from gateway.model import Event, Json, TextSlot, TextUnit
 from gateway.wire import sse
+from gateway.wire.chat_answer import new_id
 from gateway.wire.openai_error import error_object
 
 
@@ -55,17 +57,20 @@ class ChatDialect:
                 yield from _endings(index)
 
     def refused_events(self, error: GatewayError) -> list[Event]:
-        ending = {"index": 0, "delta": {}, "logprobs": None, "finish_reason": "content_filter"}
-        return [
-            Event({"object": "chat.completion.chunk", "choices": [ending]}),
-            Event(raw=sse.DONE),
-        ]
+        return refusal("", "")
 
     def error_body(self, error: GatewayError, body: Any) -> Json:
         return {"error": error_object(error)}
 
     def error_events(self, error: GatewayError) -> list[Event]:
         return [Event({"error": error_object(error)})]
+
+
+def refusal(stream_id: str, model: str) -> list[Event]:
+    """The end of a stream whose text must not go on."""
+    ending = {"index": 0, "delta": {}, "logprobs": None, "finish_reason": "content_filter"}
+    chunk = {"id": stream_id or new_id("chatcmpl-"), "object": "chat.completion.chunk", "created": int(time.time())}
+    return [Event({**chunk, "model": model, "choices": [ending]}), Event(raw=sse.DONE)]
 
 
 def message_slots(message: Json, where: str) -> Iterator[TextSlot]:

@@ -92,6 +92,13 @@ def test_keys_are_kept_private_and_told_once(tmp_path: Path) -> None:
     assert file.read_text() == "{", "what cannot be read is not overwritten"
 
 
+def test_a_place_that_cannot_be_written_is_named_without_a_traceback() -> None:
+    done = gateway("keys", "create", "--name", "x", "--scope", "chat", "--keys-file", "/proc/nowhere/keys.json")
+    assert done.returncode == 1
+    assert "/proc/nowhere" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

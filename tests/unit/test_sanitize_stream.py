@@ -210,7 +210,7 @@ async def test_a_blocked_value_ends_the_stream_at_the_finding_and_closes_the_ups
 
 async def test_a_detector_that_fails_ends_the_stream_and_lets_nothing_held_out() -> None:
     class Failing(Scanner):
-        def scan(self, text: str) -> list[Finding]:
+        def look(self, text: str) -> list[Finding]:
             raise ValueError("broken")
 
     with pytest.raises(SanitizerFailed):

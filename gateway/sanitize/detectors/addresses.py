@@ -26,7 +26,9 @@ _V4 = re.compile(rb"d(?<![ad:]d)(?<!d\.d)d{0,2}\.d{1,3}\.d{1,3}\.d{1,3}(?![ad]|[
 _V6 = re2.compile(rb"[23][0-9A-Fa-f]{3}:(?:[0-9A-Fa-f]{0,4}:){1,6}[0-9A-Fa-f]{0,4}")
 _MOST_PARSED = 500
 """Past that many, what is written like an IPv6 address counts as a public one."""
-_VERSION = re.compile(rb"(?:version|ver\.?|release|build|firmware|driver|section|chapter|rfc|oid|v)[\s:=\"']{0,3}\Z")
+_VERSION = re.compile(
+    rb"(?:^|[^a-z])(?:version|ver\.?|release|build|firmware|driver|section|chapter|rfc|oid|v)[\s:=\"']{0,3}\Z"
+)
 _RESOLVERS = frozenset((
     "8.8.8.8", "8.8.4.4", "1.1.1.1", "1.0.0.1", "1.1.1.2", "1.1.1.3", "9.9.9.9", "149.112.112.112", "208.67.222.222",
     "208.67.220.220", "94.140.14.14", "4.2.2.2", "8.26.56.26", "2001:4860:4860::8888", "2001:4860:4860::8844",

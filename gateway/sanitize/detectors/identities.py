@@ -179,10 +179,10 @@ class Identities:
             window = view.folded[end : end + _REACH + 24]
             if len(window.translate(None, _NOT_DIGITS)) < 4:
                 continue
-            word = match.group().rstrip(b"_")
-            lenient = tries > _MAX_TRIES
-            modules = [] if lenient else self._by_word.get(word) or self._by_word[word[1:]]
-            checks = [self._check_of(module) for module in modules]
+            lenient, checks = tries > _MAX_TRIES, []
+            if not lenient:
+                word = match.group().rstrip(b"_")
+                checks = [self._check_of(module) for module in self._by_word.get(word) or self._by_word[word[1:]]]
             finding, used = self._number_after(view.folded, max(end, reached), checks, lenient)
             tries += used
             if finding is not None:

@@ -1,6 +1,6 @@
 """Runs of digits with their separators: found once, read by every detector of numbers.
 
-A run is digits with at most two separators between neighbours, at most MOST digits. Its groups are what stands between
+A run is digits with at most two separators between neighbours, however many. Its groups are what stands between
 separators. Words that must stand near a number are found once a text, so a thousand numbers cost a thousand look-ups.
 """
 
@@ -16,8 +16,8 @@ SEPARATORS = b" .-/_()\t"
 _CLASS = bytes(
     ord("d") if 0x30 <= code <= 0x39 else ord("s") if code in SEPARATORS else ord("x") for code in range(256)
 )
-_RUN = re.compile(rb"d(?:s{0,2}d){5,63}")
-_LONG_RUN = re.compile(rb"d(?:s{0,2}d){8,63}")
+_RUN = re.compile(rb"d(?:s{0,2}d){5,}")
+_LONG_RUN = re.compile(rb"d(?:s{0,2}d){8,}")
 _NOT_DIGITS = bytes(code for code in range(256) if not 0x30 <= code <= 0x39)
 _GROUP = re.compile(rb"\d+")
 
@@ -61,11 +61,11 @@ class Run:
         for start, end, _ in sorted(spans):
             edges += (start, end)
         edges.append(self.end)
-        rest = []
+        rest, groups = [], self.groups
         for start, end in zip(edges[::2], edges[1::2], strict=True):
-            groups = [group for group in self.groups if start <= group[0] and group[1] <= end]
-            if groups and groups[-1][1] - groups[0][0] >= 6:
-                rest.append(Run(self.text, groups[0][0], groups[-1][1]))
+            first, last = bisect_left(groups, (start, 0)), bisect_right(groups, (end, 0)) - 1
+            if first <= last and groups[last][1] - groups[first][0] >= 6:
+                rest.append(Run(self.text, groups[first][0], groups[last][1]))
         return rest
 
     def digits_between(self, start: int, end: int) -> bytes:
