@@ -131,6 +131,12 @@ class Served:
         ):
             return answer.status, await answer.text()
 
+    async def says_it_is_ready(self) -> None:
+        """Workers are told within a moment what they wait for."""
+        async with asyncio.timeout(LIMIT_S):
+            while (await self.get("/readyz", ops=True))[0] != 200:  # noqa: ASYNC110 - another process changes it
+                await asyncio.sleep(0.02)
+
     async def chat(self, *, stream: bool = False) -> tuple[int, str]:
         """Status and body; a cut connection is ClientError."""
         body = {"model": "SvcLLM", "stream": stream, "messages": [{"role": "user", "content": "hi"}], "max_tokens": 5}

@@ -137,9 +137,7 @@ async def test_a_bad_file_at_reload_changes_nothing_and_a_good_one_takes_over(
         gateway.send(signal.SIGHUP)
         await gateway.logged("reloaded")
         await only_models(gateway, {"Renamed"})
-        async with asyncio.timeout(5):  # new workers are told within a look what they wait for: nothing
-            while (await gateway.get("/readyz", ops=True))[0] != 200:
-                await asyncio.sleep(0.02)
+        await gateway.says_it_is_ready()
         script.go_on.set()  # begun under the old configuration, and finished under it
         _, text = await task
         assert text.rstrip().endswith("data: [DONE]")

@@ -228,9 +228,7 @@ async def test_the_workers_share_one_embedded_model_that_their_parent_keeps(tmp_
     await gateway.start({})
     try:
         await gateway.logged("ready")
-        async with asyncio.timeout(5):  # the workers are told within a look
-            while (await gateway.get("/readyz", ops=True))[0] != 200:
-                await asyncio.sleep(0.02)
+        await gateway.says_it_is_ready()
         for _ in range(4):
             status, text = await gateway.chat()
             assert status == 200, text
