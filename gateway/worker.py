@@ -74,7 +74,7 @@ async def _work(assignment: Assignment) -> None:
 class _Channel:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
-        self.waiting: list[str] = []
+        self.waiting = ["supervisor"]  # until it has said what is missing
         self.is_replaced = False
 
     async def beat(self) -> None:

@@ -131,9 +131,15 @@ class Served:
         ):
             return answer.status, await answer.text()
 
+    async def says_it_is_ready(self) -> None:
+        """Workers are told within a moment what they wait for."""
+        async with asyncio.timeout(LIMIT_S):
+            while (await self.get("/readyz", ops=True))[0] != 200:  # noqa: ASYNC110 - another process changes it
+                await asyncio.sleep(0.02)
+
     async def chat(self, *, stream: bool = False) -> tuple[int, str]:
         """Status and body; a cut connection is ClientError."""
-        body = {"model": "SvcLLM", "stream": stream, "messages": [{"role": "user", "content": "hi"}]}
+        body = {"model": "SvcLLM", "stream": stream, "messages": [{"role": "user", "content": "hi"}], "max_tokens": 5}
         async with aiohttp.ClientSession(headers=self.headers) as session:
             timeout = aiohttp.ClientTimeout(total=LIMIT_S)
             async with session.post(f"{self.url}/v1/chat/completions", json=body, timeout=timeout) as answer:

@@ -3,7 +3,6 @@
 import asyncio
 import signal
 import socket
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import aiohttp
@@ -11,7 +10,7 @@ import pytest
 
 from gateway.local.process import free_port
 from tests.served import Served, served, upstream_toml
-from tests.upstream import DONE, Exchange, Upstream, answer, scripted_upstream
+from tests.upstream import DONE, Exchange, Upstream, answer
 
 CHUNK = (
     b'data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"scripted",'
@@ -21,12 +20,6 @@ LAST = (
     b'data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"scripted",'
     b'"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n'
 )
-
-
-@pytest.fixture
-async def upstream() -> AsyncIterator[Upstream]:
-    async with scripted_upstream() as one:
-        yield one
 
 
 class Paused:
@@ -144,7 +137,7 @@ async def test_a_bad_file_at_reload_changes_nothing_and_a_good_one_takes_over(
         gateway.send(signal.SIGHUP)
         await gateway.logged("reloaded")
         await only_models(gateway, {"Renamed"})
-        assert (await gateway.get("/readyz", ops=True))[0] == 200
+        await gateway.says_it_is_ready()
         script.go_on.set()  # begun under the old configuration, and finished under it
         _, text = await task
         assert text.rstrip().endswith("data: [DONE]")

@@ -15,18 +15,14 @@ from gateway.access.keys import KeyFile, KeyWish
 from gateway.config import Environment, read_environment
 from gateway.config_file import load_config
 from gateway.fleet import Fleet, Post, Vigilance, WorkersFailed
+from gateway.local.llm_server import is_installed
+from gateway.local.process import free_port
 from gateway.places import Places, bind_first
 from gateway.serving import Sockets
 from gateway.web.runner import bind
 from tests.logged import collect_events
 from tests.served import Served, served, upstream_toml
-from tests.upstream import Exchange, Upstream, answer, completion, scripted_upstream
-
-
-@pytest.fixture
-async def upstream() -> AsyncIterator[Upstream]:
-    async with scripted_upstream() as one:
-        yield one
+from tests.upstream import Exchange, Upstream, answer, completion
 
 
 async def until(condition: Callable[[], bool], limit_s: float) -> None:
@@ -219,3 +215,25 @@ async def test_the_whole_gateway_says_why_it_cannot_start(tmp_path: Path) -> Non
         finally:
             await gateway.close()
         assert "gateway: " in gateway.plain
+
+
+@pytest.mark.slow
+async def test_the_workers_share_one_embedded_model_that_their_parent_keeps(tmp_path: Path) -> None:
+    if not is_installed():
+        pytest.skip("the [llm] extra is not installed")
+    gateway = Served(tmp_path, free_port())
+    gateway.write_config("workers = 2\n")
+    text = gateway.config.read_text().replace("[local_llm]\nenabled = false", "[local_llm]\nthreads = 1")
+    gateway.config.write_text(text)
+    await gateway.start({})
+    try:
+        await gateway.logged("ready")
+        await gateway.says_it_is_ready()
+        for _ in range(4):
+            status, text = await gateway.chat()
+            assert status == 200, text
+        assert len(gateway.named("child_ready")) == 1
+        gateway.send(signal.SIGTERM)
+        assert await gateway.ended() == 0
+    finally:
+        await gateway.close()
