@@ -28,11 +28,9 @@ _HEADING = re.compile(r"^h[1-6]$")
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The pruned region, the page's type, and text that stood only in embedded data."""
+    """The pruned region."""
 
     region: Any
-    page_type: str = "article"
-    extra: str = ""
 
 
 def measured(root: Any, markup: str, head: Head, depth: str) -> tuple[list[Block], list[list[float]], Any]:

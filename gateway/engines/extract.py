@@ -15,6 +15,7 @@ from gateway.engines.metadata import Head, images_of, links_of, read_head, title
 from gateway.model import Json
 
 MAX_TEXT_CHARS = 2_000_000
+_THIN_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +57,9 @@ def _html(markup: str, options: ExtractOptions) -> Json:
         page["images"] = images_of(content.region, head)
     if options.links:
         page["links"] = _main_first(links, content.region, head)
-    page["type"] = content.page_type
     text = Writer(WriterOptions(head.base, options.format == "text")).write(content.region)
-    if content.extra:
-        text = f"{text}\n\n{content.extra}".strip()
+    if len(text) < _THIN_CHARS and len(head.described) > 2 * _THIN_CHARS:
+        text = f"{text}\n\n{head.described}".strip()  # drawn by scripts, but told to search engines
     page["scripted"] = scripted and len(text) < 300
     return _page(text, options, page)
 

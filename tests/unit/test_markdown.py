@@ -117,3 +117,10 @@ def test_boilerplate_around_an_article_is_left_out_and_its_structure_kept() -> N
         assert text.count("committee published") == 25 and "## What follows" in text and "```\nx = 1\n```" in text
         for noise in ("Section", "Read this also", "Tweet", "Imprint"):
             assert noise not in text
+
+
+def test_a_page_drawn_by_scripts_gives_the_text_it_tells_search_engines() -> None:
+    body = "A long article body that only the structured data holds. " * 12
+    html = f"""<html><head><title>T</title><script type="application/ld+json">
+    {{"@type": "NewsArticle", "articleBody": "{body}"}}</script></head><body><div id="root"></div></body></html>"""
+    assert "structured data holds" in extract(html.encode(), ExtractOptions("http://a.test/"))["content"]
