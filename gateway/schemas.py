@@ -17,7 +17,11 @@ import orjson
 
 from gateway.model import Json
 
+MAX_DEPTH = 100
+"""Levels of nesting in a request body."""
+
 _SHOWN_NAMES = 40
+_COUNTED_BYTES = 16_384
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,3 +164,19 @@ def _names(names: Iterable[Any]) -> str:
     listed = [str(name) for name in names]
     shown = ", ".join(listed[:_SHOWN_NAMES])
     return shown if len(listed) <= _SHOWN_NAMES else f"{shown}, …"
+
+
+def is_too_deep(raw: bytes, value: Any) -> bool:
+    """Whether a decoded body is nested deeper than MAX_DEPTH. `raw` is the body it came from."""
+    if len(raw) <= _COUNTED_BYTES and raw.count(b"[") + raw.count(b"{") <= MAX_DEPTH:
+        return False  # too few brackets; counting those of a long body would cost more than walking it
+    layer = _containers([value])
+    for _ in range(MAX_DEPTH):
+        layer = _containers(child for item in layer for child in (item.values() if type(item) is dict else item))
+        if not layer:
+            return False
+    return True
+
+
+def _containers(values: Iterable[Any]) -> list[Any]:
+    return [value for value in values if type(value) is dict or type(value) is list]

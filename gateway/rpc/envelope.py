@@ -5,7 +5,6 @@ Source: jsonrpc.org/specification and the MCP revisions' "Overview: Messages", r
 last counts. Numbers outside 64 bits reach us as floats, so such ids are refused, not changed.
 """
 
-from collections.abc import Iterable
 from typing import Any
 
 import orjson
@@ -13,7 +12,6 @@ import orjson
 from gateway import schemas
 from gateway.wire.websearch import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, Message, RequestId, RpcFault
 
-MAX_DEPTH = 100
 MAX_MEMBERS = 50
 
 
@@ -73,23 +71,11 @@ def decode(raw: bytes) -> Any:
     except orjson.JSONDecodeError as error:
         place = f" (line {error.lineno}, column {error.colno})" if raw else ""
         raise RpcFault(PARSE_ERROR, f"The body is not valid JSON in UTF-8: {error.msg}{place}") from None
-    if raw.count(b"{") + raw.count(b"[") > MAX_DEPTH and _is_deeper(value, MAX_DEPTH):
-        raise RpcFault(PARSE_ERROR, f"The body is nested more than {MAX_DEPTH} levels deep")
+    if schemas.is_too_deep(raw, value):
+        raise RpcFault(PARSE_ERROR, f"The body is nested more than {schemas.MAX_DEPTH} levels deep")
     return value
 
 
 def _readable_id(value: dict[str, Any]) -> RequestId:
     found = value.get("id")
     return found if type(found) is str or type(found) is int else None
-
-
-def _is_deeper(value: Any, levels: int) -> bool:
-    layer = _children([value])
-    while layer and levels:
-        levels -= 1
-        layer = _children(child for item in layer for child in (item.values() if type(item) is dict else item))
-    return bool(layer)
-
-
-def _children(values: Iterable[Any]) -> list[Any]:
-    return [value for value in values if type(value) is dict or type(value) is list]
