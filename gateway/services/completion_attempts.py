@@ -102,7 +102,8 @@ class Plan:
             target.breaker.release()
             raise
         else:
-            target.breaker.succeeded()
+            if not attempt.begun:
+                target.breaker.succeeded()
 
     def _take(self) -> Attempt:
         if not self._waiting:
