@@ -94,7 +94,7 @@ def locate(engine: OcrEngine) -> None:
         counts = Counter(re.sub(r"\W", "", word).lower() for word, _ in sheet.truth.words)
         once = [(w, b) for w, b in sheet.truth.words if counts[re.sub(r"\W", "", w).lower()] == 1 and len(w) > 2]
         data = png(sheet.image)
-        for word, box in once[:: max(1, len(once) // 8)]:
+        for word, box in once[:: max(1, len(once) // 4)]:
             answer = parse_blocks(ask(engine, data, build_prompt(LOCATE, text=word)))
             best = max((iou(pixels_of(b, sheet), box) for block in answer for b in block.boxes), default=0.0)
             found.append(best >= 0.5)
