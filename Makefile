@@ -43,7 +43,7 @@ bench: $(VENV)/.installed-dev  ## side-by-side measurements; prints ratios
 	$(BIN)/python -m bench
 
 clean:  ## remove what make made
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) .venv-* .node-clients build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
 
 lock: $(BIN)/python  ## maintainers: resolve the lock files anew
 	@PIP="$(PIP)" BIN="$(BIN)" sh .ci/lock

@@ -3,10 +3,12 @@
 Nothing but the entry points and tests imports it. What is opened here is closed with the application.
 """
 
+import asyncio
 import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from aiohttp import web
@@ -27,6 +29,7 @@ from gateway.engines.politeness import HostSlots
 from gateway.engines.robots import RobotsCache
 from gateway.engines.web_engine import EngineParts, LocalWebEngine
 from gateway.local.embedded import OCR_MODEL, TEXT_MODEL, Embedded, EmbeddedUpstream
+from gateway.local.ocr_prepare import PixelNormaliser
 from gateway.metrics import Metrics
 from gateway.ports import SearchProvider, WebEngine
 from gateway.providers.brave import Brave
@@ -77,7 +80,7 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     sanitizer = Sanitizer(config.sanitize, guardrail)
     websearch = _websearch(config, fetcher, sanitizer, guardrail, closers)
     mcp = WebSearchHandler(Dispatcher(websearch, RunningCalls()))
-    chat = ChatHandler(completions, OcrService(completions, ImageLoader(fetcher)))
+    chat = ChatHandler(completions, OcrService(completions, _image_loader(config, fetcher, closers)))
     responses = ResponsesHandler(completions, ResponseStore())
     app = application(_table(config, mcp, chat, responses, ModelsHandler(completions)), config.server.max_body_bytes)
     _hang(app, config, sanitizer, closers)
@@ -144,6 +147,15 @@ def _completions(config: Config, embedded: Embedded, images: Fetcher, closers: l
     return CompletionService(rows, images=images, user_key=_user_key(config.state_dir / "user-hash-key"))
 
 
+def _image_loader(config: Config, fetcher: Fetcher, closers: list[Close]) -> ImageLoader:
+    """Images for OCR models: made upright here for a remote upstream; the embedded engine does it itself."""
+    if not any(model.kind == "ocr" and model.upstreams for model in config.models):
+        return ImageLoader(fetcher)
+    pixels = PixelNormaliser()
+    closers.append(lambda: asyncio.to_thread(pixels.close))
+    return ImageLoader(fetcher, pixels)
+
+
 def _model(model: Model, closers: list[Close]) -> ModelEntry:
     targets = []
     for settings in model.upstreams:
@@ -164,7 +176,10 @@ def _model(model: Model, closers: list[Close]) -> ModelEntry:
 
 
 def _embedded_target(kind: str, embedded: EmbeddedUpstream, closers: list[Close]) -> Target:
+    """An embedded engine as an upstream. Reading an image may wait behind eight others on a busy machine."""
     settings = Upstream(embedded.base_url, embedded.model)
+    if kind == "ocr":
+        settings = replace(settings, first_byte_timeout_s=300, idle_timeout_s=120)
     upstream = EmbeddedCompletions(
         OpenAICompatUpstream(f"embedded-{kind}", settings), embedded.wake, embedded.fingerprint
     )
