@@ -222,7 +222,8 @@ def _websearch(
     engine_parts, _ = _engine_parts(config, fetcher, closers)
     index = engine_parts.index
     local = LocalWebEngine(engine_parts, config.web)
-    providers = [_provider(config, name, index, closers) for name in _provider_names(config)]
+    names = dict.fromkeys([config.search.provider, *config.search.fallback])
+    providers = [_provider(config, name, index, closers) for name in names]
     engine: WebEngine = local
     if config.web.engine == "provider" and isinstance(providers[0], Tavily):
         engine = providers[0]
@@ -269,10 +270,6 @@ async def open_fetcher(config: Config) -> AsyncIterator[Fetcher]:
         yield fetcher
     finally:
         await fetcher.close()
-
-
-def _provider_names(config: Config) -> list[str]:
-    return list(dict.fromkeys([config.search.provider, *config.search.fallback]))
 
 
 def _provider(config: Config, name: str, index: PageIndex, closers: list[Close]) -> SearchProvider:
