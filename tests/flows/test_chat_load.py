@@ -1,6 +1,8 @@
 """Many streams at once, and readers that stop reading."""
 
 import asyncio
+import os
+from pathlib import Path
 
 import aiohttp
 import orjson
@@ -11,19 +13,26 @@ from tests.running import Running, StartGateway
 from tests.upstream import Upstream
 
 STREAMS = 200
+MOST_BYTES_A_STREAM = 512 * 1024
 MOST_BYTES = 24 * 1024 * 1024
+
+
+def resident_bytes() -> int:
+    """Memory of this process."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 async def test_two_hundred_streams_run_together_and_a_neighbour_is_answered(
     start_gateway: StartGateway, upstream: Upstream
 ) -> None:
-    """The upstream holds all streams half-way until every one has begun."""
+    """The upstream holds all streams half-way until every one has begun; both ends and the gateway share a process."""
+    before_bytes, held_bytes = resident_bytes(), 0
     server = await start_gateway(toml(upstream, idle_timeout_s=20, first_byte_timeout_s=20, connect_timeout_s=10))
     begun, go_on = 0, asyncio.Event()
     texts = [f"w{n} " for n in range(12)]
 
     async def halting(exchange: up.Exchange) -> None:
-        nonlocal begun
+        nonlocal begun, held_bytes
         if not exchange.seen.body.get("stream"):
             await up.answer()(exchange)
             return
@@ -33,6 +42,7 @@ async def test_two_hundred_streams_run_together_and_a_neighbour_is_answered(
             await exchange.piece(piece)
         begun += 1
         if begun == STREAMS:
+            held_bytes = resident_bytes() - before_bytes
             go_on.set()
         async with asyncio.timeout(20):
             await go_on.wait()
@@ -52,6 +62,7 @@ async def test_two_hundred_streams_run_together_and_a_neighbour_is_answered(
         assert status == 200 and events[-1] is None and said(events) == "".join(texts)
     await server.in_flight.wait_empty(2)
     assert len(server.in_flight) == 0
+    assert held_bytes < STREAMS * MOST_BYTES_A_STREAM
 
 
 async def test_a_reader_that_stops_stops_the_upstream_and_is_let_go(server: Running, upstream: Upstream) -> None:
