@@ -31,6 +31,9 @@ from gateway.web.sanitize import SANITIZER
 from gateway.wire.websearch import WebSearchDialect
 
 
+STREAM_END = b"\r\n0\r\n\r\n"
+
+
 class PlainDialect(WebSearchDialect):
     """Errors as one line each, so that a test can read them."""
 
@@ -45,8 +48,8 @@ class Site:
     def __init__(self, port: int, key: str, listener: Listener, in_flight: InFlight) -> None:
         self.port, self.key, self.listener, self.in_flight = port, key, listener, in_flight
 
-    async def ask(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+    async def ask(self, limit: int = 1 << 16) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port, limit=limit)
         writer.write(f"POST /run HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {self.key}\r\n\r\n".encode())
         return reader, writer
 
@@ -120,7 +123,7 @@ async def test_a_stream_that_fails_later_ends_with_an_error_event(start: Start) 
         raise UpstreamError("dead")
 
     reader, writer = await (await start(streaming(events))).ask()
-    answer = await within(reader.readuntil(b"0\r\n\r\n"))
+    answer = await within(reader.readuntil(STREAM_END))
     assert answer.startswith(b"HTTP/1.1 200 ") and b"text/event-stream" in answer
     assert answer.index(b'{"n":1}') < answer.index(b'{"n":2}') < answer.index(b'{"error":"upstream_error"}')
     assert b"[DONE]" not in answer
@@ -139,7 +142,7 @@ async def test_a_slow_first_event_commits_the_stream_and_its_failure_is_an_event
     head = await within(reader.readuntil(b"\r\n\r\n"))
     assert b" 200 " in head
     gate.set()
-    assert b'{"error":"upstream_error"}' in await within(reader.readuntil(b"0\r\n\r\n"))
+    assert b'{"error":"upstream_error"}' in await within(reader.readuntil(STREAM_END))
     await gone(writer)
 
 
@@ -198,7 +201,7 @@ async def test_the_end_of_a_drain_is_told_in_a_stream_and_in_a_plain_answer(star
     reader, writer = await site.ask()
     await asyncio.wait_for(begun.wait(), 5)
     assert await site.listener.drain(0.05) == 1
-    assert b'{"error":"shutting_down"}' in await within(reader.readuntil(b"0\r\n\r\n"))
+    assert b'{"error":"shutting_down"}' in await within(reader.readuntil(STREAM_END))
     await gone(writer)
     begun.clear()
     site = await start(silent)
@@ -237,14 +240,13 @@ async def test_a_burst_does_not_stall_the_neighbours(start: Start) -> None:
             yield [Event({"n": number})]
 
     site = await start(streaming(burst))
-    reader, writer = await site.ask()
+    reader, writer = await site.ask(limit=1 << 24)
     late_s, loop = 0.0, asyncio.get_running_loop()
 
     async def drink() -> None:
-        while b"0\r\n\r\n" not in await reader.read(1 << 20):
-            pass
+        await reader.readuntil(STREAM_END)
 
-    task = asyncio.create_task(drink())
+    task = asyncio.create_task(asyncio.wait_for(drink(), 20))
     while not task.done():
         before = loop.time()
         await asyncio.sleep(0.001)
