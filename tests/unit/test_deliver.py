@@ -30,7 +30,6 @@ from gateway.web.runner import Listener, bind
 from gateway.web.sanitize import SANITIZER
 from gateway.wire.websearch import WebSearchDialect
 
-
 STREAM_END = b"\r\n0\r\n\r\n"
 
 
