@@ -38,7 +38,8 @@ def arguments_from(pairs: list[str]) -> Json:
 
 async def call_tool(url: str, key: str, tool: str, arguments: Json, watch: TextIO | None) -> Json:
     """The tool's result object. Raises CallFailed."""
-    name = tool if tool.startswith("websearch-") else f"websearch-{tool.replace('-', '_')}"
+    word = "search_status" if tool == "status" else tool.replace("-", "_")
+    name = tool if tool.startswith("websearch-") else f"websearch-{word}"
     params: Json = {"name": name, "arguments": arguments}
     if watch is not None:
         params["_meta"] = {"progressToken": 1}
