@@ -51,7 +51,7 @@ async def test_the_operators_actions_stand_over_the_profile() -> None:
     assert verdict.refusal is not None
     assert "CREDIT_CARD" in verdict.refusal.message
     assert verdict.refusal.param == "arguments.query"
-    assert "4111 1111" not in verdict.refusal.message
+    assert "4111" not in verdict.refusal.message
 
 
 async def test_a_json_text_stays_json_and_its_leaves_keys_and_numbers_are_masked() -> None:
@@ -78,7 +78,7 @@ async def test_a_clean_json_text_is_not_written_anew() -> None:
 
 @pytest.mark.parametrize("text", ['{"a": "4111111111111111"', "[" * 500 + '"4111111111111111"' + "]" * 500])
 async def test_what_is_called_json_and_is_not_is_masked_as_text(text: str) -> None:
-    assert "4111 1111" not in (await clean(Sanitize(), text, form="json"))[0]
+    assert "4111" not in (await clean(Sanitize(), text, form="json"))[0]
 
 
 async def test_a_url_stays_but_for_its_credentials() -> None:
@@ -131,7 +131,7 @@ async def test_a_long_text_gives_the_same_findings_in_pieces_as_in_one_go() -> N
     cleaned, verdict = await clean(Sanitize(), text)
     whole: list[Finding] = Scanner().scan(text)
     assert sum(verdict.counts.values()) == len(whole)
-    assert "4111 1111" not in cleaned
+    assert "4111" not in cleaned
     assert "Tr0ub" not in cleaned
 
 
