@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -97,7 +98,7 @@ async def test_the_upstream_never_sees_what_was_masked(start_gateway: StartGatew
     assert arguments == {"card": "[REDACTED:CREDIT_CARD]", "n": 1}
     assert sent[2]["content"] == "paid by [REDACTED:EMAIL]"
     assert answer["choices"][0]["message"]["content"] == "your key [REDACTED:SECRET]"
-    assert "4111 1111" not in server.log_text() and MAIL not in server.log_text()
+    assert not re.search(r"\b4111\b", server.log_text()) and MAIL not in server.log_text()
     assert '"CREDIT_CARD"' in server.log_text()
 
 
@@ -145,7 +146,7 @@ async def test_a_blocked_answer_ends_at_the_finding(start_gateway: StartGateway,
     status, answer = await post(server, ask("x"))
     choice = answer["choices"][0]
     assert (status, choice["finish_reason"]) == (200, "content_filter")
-    assert "4111 1111" not in str(answer)
+    assert not re.search(r"\b4111\b", str(answer))
     _, events = await post(server, ask("x", stream=True))
     choices = [choice for event in events for choice in event.get("choices", [])]
     assert "".join(choice["delta"].get("content") or "" for choice in choices) == "here: "
@@ -197,7 +198,7 @@ async def test_the_guardrail_judges_what_the_detectors_left_and_is_told_in_the_s
     status, _ = await post(server, ask(f"patient Ada Private pays with {CARD}"))
     assert status == 200
     judged, sent = (seen.body for seen in upstream.seen[:2])
-    assert "[REDACTED:CREDIT_CARD]" in judged["messages"][1]["content"] and "4111 1111" not in str(judged)
+    assert "[REDACTED:CREDIT_CARD]" in judged["messages"][1]["content"] and not re.search(r"\b4111\b", str(judged))
     assert sent["messages"][0]["content"] == "patient [REDACTED:PERSON] pays with [REDACTED:CREDIT_CARD]"
     call = tool_call("search_status")
     status, answer = await post(server, call, "/tools/websearch/mcp")
