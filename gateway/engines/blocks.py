@@ -71,6 +71,7 @@ class _Collector:
     def __init__(self) -> None:
         self.blocks: list[Block] = []
         self._masks: dict[str, int] = {}
+        self._names: dict[str, int] = {}
 
     def collect(self, root: Any) -> list[Block]:
         top = Block(root, 0, 0, 0, 0)
@@ -112,10 +113,14 @@ class _Collector:
     def _mask(self, element: Any) -> int:
         if element is None or element.tag in ("body", "html"):
             return 0
-        key = f"{element.get('class') or ''} {element.get('id') or ''}".lower()
+        key = f"{element.get('class') or ''} {element.get('id') or ''}"
         mask = self._masks.get(key)
         if mask is None:
-            mask = sum([bit for bit, pattern in MASKS if pattern.search(key)]) if len(key) > 1 else 0
+            mask = 0
+            for name in key.lower().split():  # no pattern spans two names, and names come again more often than keys
+                if name not in self._names:
+                    self._names[name] = sum([bit for bit, pattern in MASKS if pattern.search(name)])
+                mask |= self._names[name]
             self._masks[key] = mask
         return mask
 

@@ -51,13 +51,13 @@ class Measures:
     """The measures of all blocks of one page."""
 
     def __init__(self, blocks: list[Block], region: Any, head: Head, url: str) -> None:
-        self._blocks = blocks
+        self.blocks = blocks
         self._region = set(region.iter()) if region is not None else set()
         self._head = head
         self._sizes = [len(block.words) for block in blocks]
         self._total = max(sum(self._sizes), 1)
         self._boxes = self._container_sizes()
-        self._signatures = [_signature(block.element) for block in blocks]
+        self.signatures = [_signature(block.element) for block in blocks]
         self._groups = self._group_sizes()
         self._title = set(WORD.findall(head.title.lower()))
         self._description = set(WORD.findall(head.description.lower()))
@@ -72,7 +72,7 @@ class Measures:
         seen: set[str] = set()
         before = since = 0
         level, furniture = 0, 0.0
-        for at, block in enumerate(self._blocks):
+        for at, block in enumerate(self.blocks):
             tag = block.element.tag
             if len(tag) == 2 and tag[0] == "h" and tag[1].isdecimal():
                 level, since = int(tag[1]), 0
@@ -103,7 +103,7 @@ class Measures:
             float(bool(_PRICE.search(block.text))),
             block.depth,
             heading,
-            at / len(self._blocks),
+            at / len(self.blocks),
             before,
             float(at < self._h1),
             at - self._h1 if self._h1 >= 0 else -1,
@@ -133,7 +133,7 @@ class Measures:
         return flags
 
     def _around(self, at: int) -> list[float]:
-        blocks, sizes = self._blocks, self._sizes
+        blocks, sizes = self.blocks, self._sizes
         last = len(blocks) - 1
         window = range(max(0, at - 3), min(last, at + 3) + 1)
         total = sum(sizes[each] for each in window)
@@ -148,7 +148,7 @@ class Measures:
         ]
 
     def _kin(self, at: int) -> list[float]:
-        count, words, links = self._groups[self._signatures[at]]
+        count, words, links = self._groups[self.signatures[at]]
         return [count, words / count, links / words, words / self._total]
 
     def _containers(self, block: Block) -> list[float]:
@@ -165,7 +165,7 @@ class Measures:
 
     def _container_sizes(self) -> dict[Any, tuple[int, int]]:
         boxes: dict[Any, tuple[int, int]] = {}
-        for block, size in zip(self._blocks, self._sizes, strict=True):
+        for block, size in zip(self.blocks, self._sizes, strict=True):
             box = block.element
             while box is not None:
                 words, links = boxes.get(box, (0, 0))
@@ -175,13 +175,13 @@ class Measures:
 
     def _group_sizes(self) -> dict[str, tuple[int, int, int]]:
         groups: dict[str, tuple[int, int, int]] = {}
-        for block, size, signature in zip(self._blocks, self._sizes, self._signatures, strict=True):
+        for block, size, signature in zip(self.blocks, self._sizes, self.signatures, strict=True):
             count, words, links = groups.get(signature, (0, 0, 0))
             groups[signature] = (count + 1, words + size, links + block.link_words)
         return groups
 
     def _page_measures(self, url: str) -> list[float]:
-        blocks, meta = self._blocks, self._head.meta
+        blocks, meta = self.blocks, self._head.meta
         kinds = self._head.kinds
         inside = sum(size for block, size in zip(blocks, self._sizes, strict=True) if block.element in self._region)
         tags = [block.element.tag for block in blocks]
