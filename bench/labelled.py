@@ -72,7 +72,7 @@ def _labels(blocks: Sequence[Block], text: str) -> list[float]:
     joined = f" {' '.join(tokens)} "
     out = []
     for block in blocks:
-        own = [word.lower() for word in block.words]
+        own = block.words
         if len(own) < 4:
             out.append(float(f" {' '.join(own)} " in joined))
         else:

@@ -72,8 +72,8 @@ def _in_named(element: Any, known: dict[Any, bool]) -> bool:
             named = known[box]
             break
         line.append(box)
-        label = f"{box.get('class') or ''} {box.get('id') or ''}"
-        if _NAMED.search(label) and not _OPINIONS.search(label):
+        label = f"{box.get('class') or ''} {box.get('id') or ''}".lower()
+        if ("comment" in label or "disqus" in label) and _NAMED.search(label) and not _OPINIONS.search(label):
             named = True
             break
         box = box.getparent()

@@ -72,10 +72,10 @@ def measured(root: Any, markup: str, head: Head, depth: str) -> Measured:
 
 def _signals(measures: Measures, comments: list[bool], own_words: int, head: Head) -> list[float]:
     """The page's signals; where it has a text of its own, what its readers wrote below does not count."""
-    pairs = list(zip(measures.blocks, measures.signatures, strict=True))
+    marked = list(zip(measures.blocks, measures.signatures, measures.prices, strict=True))
     if own_words >= _OWN_TEXT_WORDS:
-        pairs = [pair for pair, comment in zip(pairs, comments, strict=True) if not comment]
-    return signals([block for block, _ in pairs], [signature for _, signature in pairs], head, head.base)
+        marked = [each for each, comment in zip(marked, comments, strict=True) if not comment]
+    return signals(marked, head, head.base)
 
 
 def oracle(markup: str) -> set[tuple[str, str]] | None:
@@ -98,7 +98,7 @@ def _agreement(block: Block, opinion: set[tuple[str, str]] | None) -> list[float
     """Share of the block that the second opinion keeps; -1 without one."""
     if opinion is None:
         return [-1.0]
-    words = [word.lower() for word in block.words]
+    words = block.words
     if len(words) < 2:
         return [-1.0]
     return [sum(pair in opinion for pair in itertools.pairwise(words)) / (len(words) - 1)]
@@ -132,9 +132,14 @@ def prune(body: Any, kept: Sequence[Block]) -> None:
         while box is not None and box not in alive:
             alive.add(box)
             box = box.getparent()
-    doomed = [element for element in body.iter(*BLOCKS) if element not in alive and not _is_figure(element, alive)]
-    for element in doomed:
-        remove(element)
+    pictured = {box for image in body.iter("img") for box in image.iterancestors()}
+    doomed: set[Any] = set()
+    for element in list(body.iter(*BLOCKS)):
+        if element in alive or (element in pictured and _is_figure(element, alive)):
+            continue
+        doomed.add(element)
+        if element.getparent() not in doomed:  # else it is gone already
+            remove(element)
     for element in alive:
         if element not in texts and element.tag in BLOCKS:
             _strip_loose(element, alive)
@@ -142,7 +147,7 @@ def prune(body: Any, kept: Sequence[Block]) -> None:
 
 def _is_figure(element: Any, alive: set[Any]) -> bool:
     """True for a picture's box next to kept content, without text that was judged."""
-    if next(element.iter("img"), None) is None or WORD.search("".join(element.itertext())):
+    if WORD.search("".join(element.itertext())):
         return False
     return any(near is not None and near in alive for near in (element.getprevious(), element.getnext()))
 

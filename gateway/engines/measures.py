@@ -19,7 +19,7 @@ _FURNITURE_HEADING = re.compile(
     r"popular|recent|latest|categor|archive|tags|navigation|menu|search|connect|similar|customers|footer|login|cart",
     re.IGNORECASE,
 )
-_PUNCTUATION = re.compile(r"[.,;:!?]")
+_PUNCTUATION = ".,;:!?"
 _DIGITS = re.compile(r"\b\d")
 _CAPITALS = re.compile(r"\b[A-Z]")
 _PRICE = re.compile(r"[$€£¥]\s?\d|\d\s?(?:€|USD|EUR|GBP)")
@@ -59,6 +59,7 @@ class Measures:
         self._boxes = self._container_sizes()
         self.signatures = [_signature(block.element) for block in blocks]
         self._groups = self._group_sizes()
+        self.prices = [float(bool(_PRICE.search(block.text))) for block in blocks]
         self._title = set(WORD.findall(head.title.lower()))
         self._description = set(WORD.findall(head.description.lower()))
         self._json_ld = _pairs(WORD.findall(head.described.lower()))
@@ -87,20 +88,20 @@ class Measures:
     def _row(self, at: int, block: Block, context: tuple[float, float, float, float, float]) -> list[float]:
         before, since, level, furniture, repeated = context
         size = self._sizes[at]
-        lowered = [word.lower() for word in block.words]
+        text, words = block.text, block.words
         tag = block.element.tag
         heading = int(tag[1]) if len(tag) == 2 and tag[0] == "h" and tag[1].isdecimal() else 0
         row = [
             size,
             block.link_words / size,
             block.link_words,
-            len(_PUNCTUATION.findall(block.text)) / size,
-            float(block.text[-1] in ".!?…:"),
-            len([word for word in lowered if word in STOP_WORDS]) / size,
-            len(_DIGITS.findall(block.text)) / size,
-            len(_CAPITALS.findall(block.text)) / size,
-            len(block.text) / size,
-            float(bool(_PRICE.search(block.text))),
+            sum([text.count(mark) for mark in _PUNCTUATION]) / size,
+            float(text[-1] in ".!?…:"),
+            len([word for word in words if word in STOP_WORDS]) / size,
+            len(_DIGITS.findall(text)) / size,
+            len(_CAPITALS.findall(text)) / size,
+            len(text) / size,
+            self.prices[at],
             block.depth,
             heading,
             at / len(self.blocks),
@@ -112,10 +113,10 @@ class Measures:
         row += self._kin(at)
         row += self._containers(block)
         row += [since, level, furniture, repeated]
-        row.append(len([word for word in lowered if word in self._title]) / size)
-        row.append(len([word for word in lowered if word in self._description]) / size)
+        row.append(len([word for word in words if word in self._title]) / size)
+        row.append(len([word for word in words if word in self._description]) / size)
         row.append(float(block.element in self._region))
-        row.append(_share(lowered, self._json_ld))
+        row.append(_share(words, self._json_ld))
         row += [float(bool(block.tags & HIDDEN)), float(bool(block.tags & ROLE))]
         row += self._flags((tag, block.tags, block.near, block.far))
         return row + self._page
@@ -201,7 +202,7 @@ class Measures:
             float("FAQPage" in kinds),
             urlsplit(url).path.strip("/").count("/") + float(len(urlsplit(url).path) > 1),
             tags.count("pre"),
-            sum(bool(_PRICE.search(block.text)) for block in blocks),
+            sum(self.prices),
             max((words for _, words, _ in self._groups.values()), default=0) / self._total,
             self._total / max(len(blocks), 1),
         ]

@@ -6,8 +6,7 @@ type they speak for is learnt (bench/train_blocks.py) and judged by gateway.engi
 
 import math
 import re
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from gateway.engines.blocks import CATEGORIES, MASKS, Block
@@ -39,20 +38,24 @@ _ADDRESS: dict[str, frozenset[str]] = {
     }.items()
 }
 _ADDRESS_DATE = re.compile(r"/(?:19|20)?\d\d/\d\d?/")
-_WORDING: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("cart", re.compile(r"add to (?:cart|bag|basket)|buy now|checkout|in stock|out of stock|quantity", re.I)),
-    ("price", re.compile(r"[$€£¥]\s?\d|\d\s?(?:€|USD|EUR|GBP)")),
-    ("reply", re.compile(r"\b(?:reply|replies|quote|joined|posts?:|permalink|upvote|reputation)\b", re.I)),
-    ("more", re.compile(r"^(?:read|learn|view|see|show|shop)\b.{0,25}$", re.I)),
-    ("date", re.compile(r"\bago\b|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.? \d", re.I)),
-    ("sort", re.compile(r"^(?:sort|filter|refine|clear|apply|\d+ (?:results|items|products)|showing)\b", re.I)),
-    (
-        "offer",
-        re.compile(r"get started|free trial|demo\b|contact us|get a quote|book (?:a|now)|schedule|consult", re.I),
-    ),
-    ("byline", re.compile(r"^by\b|written by|min(?:ute)?s? read|\bauthor\b", re.I)),
-    ("ship", re.compile(r"shipping|delivery|returns?\b|warranty", re.I)),
-)
+_WORDING = {
+    name: frozenset(words.split())
+    for name, words in {
+        "cart": "cart bag basket checkout stock quantity wishlist",
+        "reply": "reply replies quote joined posts permalink upvote reputation",
+        "more": "more view shop learn read see",
+        "date": "ago jan feb mar apr may jun jul aug sep oct nov dec january february march april june july august "
+        "september october november december",
+        "sort": "sort filter filters refine showing results",
+        "offer": "started trial demo contact quote book schedule consultation",
+        "byline": "by author written min minutes",
+        "ship": "shipping delivery returns warranty",
+    }.items()
+}
+_WORDING_BITS = {
+    word: sum(1 << at for at, words in enumerate(_WORDING.values()) if word in words)
+    for word in frozenset().union(*_WORDING.values())
+}
 _TITLES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("docs", re.compile(r"\b(?:documentation|docs|reference|manual|guide|tutorial|api|getting started)\b", re.I)),
     ("forum", re.compile(r"\b(?:forums?|thread|discussion|community|page \d+)\b", re.I)),
@@ -67,26 +70,43 @@ SIGNALS = (
     *(f"address_{name}" for name in _ADDRESS),
     "address_date", "address_root", "address_depth", "address_slug", "address_number", "address_query",
     *(f"title_{name}" for name, _ in _TITLES),
-    *(f"wording_{name}" for name, _ in _WORDING),
+    *(f"wording_{name}" for name in _WORDING), "wording_price",
     *(f"share_{name}" for name in _SHARE_BITS),
     "words", "long_share", "paragraphs", "longest", "link_share", "block_words", "code", "headings", "linked_headings",
     "cards", "card_share", "card_links", "card_words", "priced_cards", "first_person", "second_person", "before_long",
 )  # fmt: skip
 _LONG_WORDS = 20
+_FIRST_PERSON = frozenset({"i", "my", "me"})
+_SECOND_PERSON = frozenset({"you", "your"})
 
 
-def signals(blocks: Sequence[Block], signatures: Sequence[str], head: Head, url: str) -> list[float]:
-    """One number per name in SIGNALS, each about 0 to 1."""
+def signals(marked: Sequence[tuple[Block, str, float]], head: Head, url: str) -> list[float]:
+    """One number per name in SIGNALS, each about 0 to 1. `marked`: blocks, their signatures, 1 where a price stands."""
+    blocks = [block for block, _, _ in marked]
+    prices = [price for _, _, price in marked]
     total = max(sum(len(block.words) for block in blocks), 1)
     row = [float(bool(head.kinds & names)) for _, names in _SCHEMAS]
     row += _told(head)
     row += _address(url)
     row += [float(bool(pattern.search(head.title))) for _, pattern in _TITLES]
-    short = [block.text for block in blocks if len(block.words) <= _LONG_WORDS]
-    row += [_log(sum(1 for text in short if pattern.search(text))) for _, pattern in _WORDING]
+    row += _wording(blocks, prices)
     for bit in _SHARE_BITS.values():
         row.append(sum(len(block.words) for block in blocks if block.far & bit) / total)
-    return row + _text(blocks, total) + _cards(blocks, signatures, total) + _voice(blocks, total)
+    return row + _text(blocks, total) + _cards(marked, total) + _voice(blocks, total)
+
+
+def _wording(blocks: Sequence[Block], prices: Sequence[float]) -> list[float]:
+    """How many short blocks hold words of each kind, how many a price."""
+    counts = [0] * len(_WORDING)
+    known = _WORDING_BITS.get
+    for block in blocks:
+        if len(block.words) <= _LONG_WORDS:
+            found = 0
+            for word in block.words:
+                found |= known(word, 0)
+            if found:
+                counts = [count + (found >> at & 1) for at, count in enumerate(counts)]
+    return [_log(count) for count in [*counts, sum(prices)]]
 
 
 def _log(count: float) -> float:
@@ -138,18 +158,17 @@ def _text(blocks: Sequence[Block], total: int) -> list[float]:
     ]
 
 
-def _cards(blocks: Sequence[Block], signatures: Sequence[str], total: int) -> list[float]:
+def _cards(marked: Sequence[tuple[Block, str, float]], total: int) -> list[float]:
     """The greatest group of equal blocks: how many, their share of the text, how much of it is links, their length."""
     groups: dict[str, list[int]] = {}
     priced: dict[str, int] = {}
-    price: Callable[[str], Any] = dict(_WORDING)["price"].search
-    for block, signature in zip(blocks, signatures, strict=True):
+    for block, signature, price in marked:
         group = groups.setdefault(signature, [0, 0, 0])
         size = len(block.words)
         group[0] += 1
         group[1] += size
         group[2] += block.link_words
-        if size < _LONG_WORDS and price(block.text):
+        if price and size < _LONG_WORDS:
             priced[signature] = priced.get(signature, 0) + 1
     count, words, links = max(groups.values(), key=lambda group: group[1], default=[0, 0, 0])
     return [
@@ -167,8 +186,6 @@ def _voice(blocks: Sequence[Block], total: int) -> list[float]:
     for block in blocks:
         seen_long = seen_long or len(block.words) > 2 * _LONG_WORDS
         before += 0 if seen_long else len(block.words)
-        for word in block.words:
-            lowered = word.lower() if len(word) < 5 else ""
-            first += lowered in ("i", "my", "me")
-            second += lowered in ("you", "your")
+        first += sum(1 for word in block.words if word in _FIRST_PERSON)
+        second += sum(1 for word in block.words if word in _SECOND_PERSON)
     return [min(first * 30 / total, 1.0), min(second * 30 / total, 1.0), before / total]
