@@ -1,7 +1,8 @@
 """Decides which blocks of a page are its content, from the block model's chances and the page's type.
 
 Runs in the parsing processes. Tables and lists are judged as wholes and code is never cut; comments below a text go,
-unless the page is a forum; documentation keeps its structure and loses only what is marked as furniture or judged so.
+unless the page is a forum; documentation keeps its structure and loses only what is marked as furniture or judged so;
+elsewhere a text that stands on the page twice is kept once.
 """
 
 import re
@@ -20,6 +21,7 @@ _OWN_TEXT_WORDS = 150
 _SURE_FORUM = 0.8
 _LIKELY = 0.5
 _STRUCTURE_FLOOR = 0.04
+_COPY_WORDS = 3
 _BITS = {name: bit for (name, _), (bit, _) in zip(CATEGORIES, MASKS, strict=True)}
 _FURNITURE_TAGS = TAG_BITS["nav"] | TAG_BITS["footer"] | TAG_BITS["aside"] | TAG_BITS["form"] | HIDDEN | ROLE
 _FURNITURE_NAMES = _BITS["foot"] | _BITS["side"] | _BITS["modal"] | _BITS["share"] | _BITS["advert"]
@@ -42,6 +44,8 @@ def decide(page: Judged, chances: list[float]) -> list[bool]:
     if _drops_comments(page):
         chances = [0.0 if comment else chance for chance, comment in zip(chances, page.comments, strict=True)]
     sizes = [len(block.words) for block in found]
+    if page.types["service"] < _LIKELY:
+        chances = _doubted_before_title(found, sizes, chances)
     shared = list(chances)
     for members in _grouped(found).values():
         weight = sum(sizes[at] for at in members)
@@ -57,7 +61,26 @@ def decide(page: Judged, chances: list[float]) -> list[bool]:
             keep[at] = chances[at] >= _CODE_FLOOR and any(keep[max(0, at - 3) : at + 4])
         elif not keep[at] and _HEADING.match(tag):
             keep[at] = chances[at] >= _HEADING_FLOOR and _leads(found, keep, at)
+    if page.types["documentation"] < _LIKELY and page.types["service"] < _LIKELY:
+        _drop_copies(found, keep)
     return keep
+
+
+def _doubted_before_title(found: Sequence[Block], sizes: list[int], chances: list[float]) -> list[float]:
+    """Half the chance for what stands before the page's title, unless that is most of the page."""
+    title = next((at for at, block in enumerate(found) if block.element.tag == "h1"), 0)
+    if 2 * sum(sizes[:title]) > sum(sizes):
+        return chances
+    return [chance / 2 if at < title else chance for at, chance in enumerate(chances)]
+
+
+def _drop_copies(found: Sequence[Block], keep: list[bool]) -> None:
+    """Pages often hold a text twice, for wide and for narrow screens: of copies in different boxes the first stays."""
+    first: dict[str, Any] = {}
+    for at, block in enumerate(found):
+        if keep[at] and len(block.words) >= _COPY_WORDS and block.element.tag not in ("td", "th", "pre"):
+            box = block.element.getparent()
+            keep[at] = first.setdefault(block.text, box) is box
 
 
 def _drops_comments(page: Judged) -> bool:
