@@ -97,9 +97,8 @@ async def test_text_after_a_call_is_an_item_of_its_own(client: openai.AsyncOpenA
     assert len({item.id for item in final.output}) == 3
 
 
-REASONED = {"id": "c", "object": "chat.completion", "created": 1, "choices": [
-    {"index": 0, "message": {"role": "assistant", "reasoning_content": "2 and 2", "content": "4"}, "finish_reason": "stop"}
-]}  # fmt: skip
+THOUGHT = {"role": "assistant", "reasoning_content": "2 and 2", "content": "4"}
+REASONED = {**up.completion(), "choices": [{"index": 0, "message": THOUGHT, "finish_reason": "stop"}]}
 
 
 async def test_what_a_model_thinks_is_an_item_before_its_answer(client: openai.AsyncOpenAI, upstream: Upstream) -> None:
