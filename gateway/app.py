@@ -97,7 +97,7 @@ def _hang(app: web.Application, config: Config, sanitizer: Sanitizer, closers: l
     """What the middlewares need."""
     metrics = Metrics()
     app[METRICS] = metrics
-    app[IN_FLIGHT] = InFlight(config.server.max_in_flight, metrics.in_flight)
+    app[IN_FLIGHT] = InFlight(config.server.max_in_flight)
     app[KEYS] = KeyStore(config.state_dir / config.access.keys_file)
     app[BAD_KEYS] = BadKeyLimiter(config.access.bad_keys_per_minute)
     app[LIMITER] = local = LocalLimiter(config.limits, parts=config.server.workers)

@@ -40,6 +40,7 @@ class Running:
         return KeyFile(self.config.state_dir / self.config.access.keys_file).create(wish)[0]
 
     def log_text(self) -> str:
+        logs.flush()
         return self.log.getvalue()
 
 

@@ -70,7 +70,7 @@ async def web_tools_site(
     app = application(EndpointTable(rows, ""), MOST_BODY_BYTES)
     app[KEYS], app[BAD_KEYS] = KeyStore(keys.path), BadKeyLimiter(0)
     app[LIMITER], app[ALLOWED_ORIGINS] = LocalLimiter(limits or Limits()), origins
-    app[METRICS], app[IN_FLIGHT] = metrics, InFlight(100, metrics.in_flight)
+    app[METRICS], app[IN_FLIGHT] = metrics, InFlight(100)
     app[BODY_TIMEOUT_S], app[SANITIZER] = 5.0, Sanitizer(sanitize or Sanitize())
     listener, sock = Listener(app, header_timeout_s=5), bind("127.0.0.1", 0)
     await listener.start([sock])

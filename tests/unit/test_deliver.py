@@ -61,7 +61,7 @@ async def serving(tmp_path: Path, handler: Handler) -> AsyncIterator[Site]:
     app = application(EndpointTable([Endpoint("chat", "POST", "/run", handler, PlainDialect())], ""), 1000)
     app[KEYS], app[BAD_KEYS] = KeyStore(keys.path), BadKeyLimiter(0)
     app[LIMITER], app[ALLOWED_ORIGINS] = LocalLimiter(Limits()), frozenset()
-    app[METRICS], app[IN_FLIGHT] = metrics, InFlight(10, metrics.in_flight)
+    app[METRICS], app[IN_FLIGHT] = metrics, InFlight(10)
     app[BODY_TIMEOUT_S], app[SANITIZER] = 5.0, Sanitizer(Sanitize(routes=()))
     listener, sock = Listener(app, header_timeout_s=5), bind("127.0.0.1", 0)
     await listener.start([sock])
