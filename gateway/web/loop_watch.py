@@ -11,16 +11,18 @@ from aiohttp import web
 
 from gateway.web.in_flight import IN_FLIGHT
 from gateway.web.observe import METRICS
+from gateway.web.recorder import RECORDER
 
 _PAUSE_S = 0.25
 
 
 async def loop_watch(app: web.Application) -> AsyncIterator[None]:
-    """For `Application.cleanup_ctx`: watches while the application serves."""
+    """For `Application.cleanup_ctx`: watches while the application serves; at its end nothing is left unwritten."""
     task = asyncio.create_task(_watch(app))
     yield
     task.cancel()
     await asyncio.wait({task})
+    app[RECORDER].flush()
 
 
 async def _watch(app: web.Application) -> None:

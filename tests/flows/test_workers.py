@@ -55,6 +55,7 @@ async def test_both_workers_answer_and_every_worker_shows_the_metrics_of_all(
         script.go_on.set()
         assert {status for status, _ in await asyncio.gather(*calls)} == {200}
         line = 'gateway_requests_total{endpoint="chat",status="2xx"} 20.0'
+        await until_told(gateway, line)
         for _ in range(6):
             assert line in (await gateway.get("/metrics", ops=True))[1]
 
