@@ -26,6 +26,7 @@ INTERNAL_ERROR = -32603
 
 # Strings of an answer that are ours, not the web's: ids and names that a detector might take for something else.
 _OWN_WORDS = frozenset({"provider", "request_id", "published_date", "ignored_parameters", "note", "sanitization"})
+_NO_OTHERS_WORDS = _OWN_WORDS | {"response_time"}
 _URL = re.compile(r"(?i)https?://\S+")
 
 
@@ -158,15 +159,19 @@ def render(data: Json) -> Json:
     if not isinstance(data, ToolOutcome):
         return data
     try:
-        text = orjson.dumps(data).decode()
+        packed = orjson.dumps(data)
     except TypeError:  # half a surrogate pair from a web page, or a number JSON has no room for
         mended = _mended(data)
         data.clear()
         data.update(mended)
-        text = orjson.dumps(data).decode()
-    result: Json = {"content": [{"type": "text", "text": text}], "isError": not data["success"], **data.extra}
+        packed = orjson.dumps(data)
+    result: Json = {
+        "content": [{"type": "text", "text": packed.decode()}],
+        "isError": not data["success"],
+        **data.extra,
+    }
     if data.structured:
-        result["structuredContent"] = dict(data)
+        result["structuredContent"] = orjson.Fragment(packed)  # the same object, made once
     return response(data.call_id, result)
 
 
@@ -209,7 +214,7 @@ class WebSearchDialect:
         """One unit a successful tool call: every string that came from the web. Our own errors are not looked at."""
         for item in data if isinstance(data, list) else (data,):
             if isinstance(item, ToolOutcome) and item.from_web:
-                yield TextUnit(_slots(item["data"], _OWN_WORDS), owner=item)
+                yield _answer_unit(item)
 
     def refuse_reply(self, data: Any, unit: TextUnit, error: GatewayError) -> None:
         unit.owner.update(failed(error))
@@ -241,6 +246,15 @@ def failure_events(exchange: Exchange, error: GatewayError) -> list[Event]:
 
 def _only_id(exchange: Exchange) -> RequestId:
     return exchange.messages[0].call_id if exchange.messages and not exchange.is_batch else None
+
+
+def _answer_unit(outcome: ToolOutcome) -> TextUnit:
+    data = outcome["data"]
+    try:
+        likeness = orjson.dumps({name: value for name, value in data.items() if name not in _NO_OTHERS_WORDS})
+    except TypeError:  # half a surrogate pair
+        likeness = b""
+    return TextUnit(lambda: _slots(data, _OWN_WORDS), owner=outcome, likeness=likeness)
 
 
 def _slots(value: Any, skip: frozenset[str] = frozenset()) -> list[TextSlot]:
