@@ -8,7 +8,7 @@ refuses; what a failing guardrail does is the policy's matter. Values found are 
 import asyncio
 import os
 import re
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -39,12 +39,12 @@ class Verdict:
     `degraded`: the guardrail failed, and the policy lets the text go on without it.
     """
 
-    counts: Counter[str] = field(default_factory=Counter)
+    counts: dict[str, int] = field(default_factory=dict)
     refusal: ContentBlocked | None = None
     degraded: bool = False
 
     def note(self, entity: str, action: Action, where: str) -> None:
-        self.counts[entity] += 1
+        self.counts[entity] = self.counts.get(entity, 0) + 1
         if action == "block" and self.refusal is None:
             self.refusal = ContentBlocked(f"{where} holds {entity}, which must not pass; remove it", param=where)
 

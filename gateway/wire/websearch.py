@@ -45,7 +45,10 @@ class RpcFault(InvalidRequest):
 
 @dataclass(slots=True)
 class ToolCall:
-    """A `tools/call` on its way. `error`, once set, is its outcome; `originals` are its texts before sanitizing."""
+    """A `tools/call` on its way. `error`, once set, is its outcome.
+
+    `slots` and `originals`: its texts and what they were before sanitizing, if they had to be looked at.
+    """
 
     tool: str
     arguments: Json
@@ -53,6 +56,12 @@ class ToolCall:
     error: GatewayError | None = None
     slots: list[TextSlot] = field(default_factory=list)
     originals: list[str] = field(default_factory=list)
+
+    def texts(self) -> list[TextSlot]:
+        """Every string of the arguments, at any depth."""
+        self.slots = _slots(self.arguments)
+        self.originals = [slot.text for slot in self.slots]
+        return self.slots
 
     def masked(self) -> list[str]:
         """The arguments that the sanitizer changed."""
@@ -198,13 +207,10 @@ class WebSearchDialect:
     name: ClassVar[str] = "websearch"
 
     def request_units(self, body: Any) -> Iterable[TextUnit]:
-        """One unit a tool call that is still to be made: every string of its arguments, at any depth."""
+        """One unit a tool call that is still to be made."""
         for call in body.calls:
-            if call.error is None:
-                call.slots = _slots(call.arguments)
-                call.originals = [slot.text for slot in call.slots]
-                if call.slots:
-                    yield TextUnit(call.slots, owner=call)
+            if call.error is None and call.arguments:
+                yield TextUnit(call.texts, owner=call, likeness=_packed(call.arguments))
 
     def refuse_request(self, body: Any, unit: TextUnit, error: GatewayError) -> None:
         """The call is answered as a failure; other members of a batch go on."""
@@ -250,11 +256,15 @@ def _only_id(exchange: Exchange) -> RequestId:
 
 def _answer_unit(outcome: ToolOutcome) -> TextUnit:
     data = outcome["data"]
-    try:
-        likeness = orjson.dumps({name: value for name, value in data.items() if name not in _NO_OTHERS_WORDS})
-    except TypeError:  # half a surrogate pair
-        likeness = b""
+    likeness = _packed({name: value for name, value in data.items() if name not in _NO_OTHERS_WORDS})
     return TextUnit(lambda: _slots(data, _OWN_WORDS), owner=outcome, likeness=likeness)
+
+
+def _packed(data: Json) -> bytes:
+    try:
+        return orjson.dumps(data)
+    except TypeError:  # half a surrogate pair
+        return b""
 
 
 def _slots(value: Any, skip: frozenset[str] = frozenset()) -> list[TextSlot]:
