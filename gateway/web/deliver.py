@@ -54,6 +54,8 @@ async def _stream(request: web.Request, reply: EventReply) -> None:
             await asyncio.wait({first}, timeout=reply.first_event_wait_s)
             if first.done():
                 first.result()  # an early failure is raised here, before any header: a true status
+            if request.app[IN_FLIGHT].draining:
+                reply.force_close()
             await _written(reply.prepare(request))
             waited_s = time.perf_counter() - request[ACCOUNT].started_s
             request.app[METRICS].first_event.labels(request[ENDPOINT].name).observe(waited_s)

@@ -39,6 +39,8 @@ async def observe(request: web.Request, handler: Handler) -> web.StreamResponse:
     task = in_flight.enter()
     try:
         reply = await handler(request)
+        if in_flight.draining and not reply.prepared:
+            reply.force_close()
         status = CLIENT_GONE if account.outcome == "client_gone" else reply.status
         return reply
     except asyncio.CancelledError:
