@@ -161,9 +161,11 @@ async def only_models(gateway: Served, names: set[str]) -> None:
             alike = alike + 1 if all(f'"{name}"' in text for name in names) else 0
 
 
-async def test_no_request_is_lost_in_a_row_of_reloads(tmp_path: Path, upstream: Upstream) -> None:
+@pytest.mark.parametrize("workers", [1, 2])
+async def test_no_request_is_lost_in_a_row_of_reloads(tmp_path: Path, upstream: Upstream, workers: int) -> None:
+    """Two clients with a connection for each request, two that keep theirs alive."""
     upstream.will(answer())
-    async with served(tmp_path, upstream_toml(upstream.url)) as gateway:
+    async with served(tmp_path, f"workers = {workers}\n" + upstream_toml(upstream.url)) as gateway:
         results: list[int] = []
         done = asyncio.Event()
 
@@ -171,7 +173,15 @@ async def test_no_request_is_lost_in_a_row_of_reloads(tmp_path: Path, upstream: 
             while not done.is_set():
                 results.append((await gateway.chat())[0])
 
-        clients = [asyncio.create_task(ask()) for _ in range(4)]
+        async def ask_on_and_on() -> None:
+            body = {"model": "SvcLLM", "messages": [{"role": "user", "content": "hi"}]}
+            async with aiohttp.ClientSession(headers=gateway.headers) as session:
+                while not done.is_set():
+                    async with session.post(gateway.url + "/v1/chat/completions", json=body) as reply:
+                        results.append(reply.status)
+                        await reply.read()
+
+        clients = [asyncio.create_task(each()) for each in (ask, ask, ask_on_and_on, ask_on_and_on)]
         for count in range(1, 6):
             gateway.send(signal.SIGHUP)
             await gateway.logged("reloaded", count)
