@@ -1,6 +1,6 @@
 """Looks for texts that the detectors are slow on: `python -m bench.pii_fuzz [--seconds N] [--seed N]`.
 
-A text of 100,000 characters is built by repeating a short seed; its digits and letters may change at every repetition,
+A text of 100,000 characters is built by repeating a short seed; its digits may change at every repetition,
 so that nothing can be remembered from one to the next. Seeds grow by mutation from the pieces that detectors look for;
 the slowest survive. CPU times are of one thread; the worst ones are measured again at the end, the best of five runs.
 """
@@ -15,21 +15,22 @@ from gateway.sanitize.scanner import Scanner
 SIZE = 100_000
 _TRIED_AT = 20_000
 PIECES = (
-    "1", "12", "123", "1234", "123456", "123456789", "4111111111111111", "123-45-6789", "0", "00", "+", "+44 ", "+1 ",
-    " ", "  ", "\n", "\t", ".", "-", "/", ":", ",", ";", "=", "@", "%", "&", "\\", "?", "#", "_", "(", ")", "[", "]", "{",
-    "}", "<", ">", '"', "'", "`", "|", "*", "$", "!", "~", "a", "b1", "abc", "Ab1", "xyz ", "word ", "tel ", "call ",
-    "phone", "fax", "number is ", "card ", "visa ", "ssn ", "dni ", "id number ", "nif ", "cedula ", "pin ", "tin ", "cc ",
-    "password", "password=", "key: ", "token ", "secret=", "api_key=", "bearer ", "is ", "Authorization: ", " -u ", "basic ",
-    "http://", "https://x.y/", "://", "a:b@", "www.", ".com", "jane@x.org", " at ", " dot ", "[at]", "[dot]", " @ ", "(at)",
-    "%41", "%2e", "&#65;", "&amp;", "\\u0041", "\\x41", "=41", "QUJD", "YWJjZGVmZ2hpamtsbW5vcA==", "6162636465666768",
-    "4 1 1 1 ", "a b c ", "a.b.", "GB82", "GB82 WEST ", "DE89", "AKIA", "ghp_", "sk-", "eyJ", "SG.", "-----BEGIN ",
-    "PRIVATE KEY-----", "-----END ", "1.2.3.4 ", "2a01:4f8::1", "bc1q", "0x", "3J98t1WpEZ73CNmQviecrnyiWrnqRhWNLy",
-    "v1.", "\u200b", "\uff14", "\u0430", "\u00e9", "한", "\u0301", "[REDACTED:PHONE]",
+    "1", "12", "123", "1234", "123456", "123456789", "4111111111111111", "123-45-6789", "0", "00", "+", "+44 ",
+    "+1 ", " ", "  ", "\n", "\t", ".", "-", "/", ":", ",", ";", "=", "@", "%", "&", "\\", "?", "#", "_", "(", ")",
+    "[", "]", "{", "}", "<", ">", '"', "'", "`", "|", "*", "$", "!", "~", "a", "b1", "abc", "Ab1", "xyz ", "word ",
+    "tel ", "call ", "phone", "fax", "number is ", "card ", "visa ", "ssn ", "dni ", "id number ", "nif ",
+    "cedula ", "pin ", "tin ", "cc ", "password", "password=", "key: ", "token ", "secret=", "api_key=", "bearer ",
+    "is ", "Authorization: ", " -u ", "basic ", "http://", "https://x.y/", "://", "a:b@", "www.", ".com",
+    "jane@x.org", " at ", " dot ", "[at]", "[dot]", " @ ", "(at)", "%41", "%2e", "&#65;", "&amp;", "\\u0041",
+    "\\x41", "=41", "QUJD", "YWJjZGVmZ2hpamtsbW5vcA==", "6162636465666768", "4 1 1 1 ", "a b c ", "a.b.", "GB82",
+    "GB82 WEST ", "DE89", "AKIA", "ghp_", "sk-", "eyJ", "SG.", "-----BEGIN ", "PRIVATE KEY-----", "-----END ",
+    "1.2.3.4 ", "2a01:4f8::1", "bc1q", "0x", "3J98t1WpEZ73CNmQviecrnyiWrnqRhWNLy", "v1.", "\u200b", "\uff14",
+    "\u0430", "é", "한", "\u0301", "[REDACTED:PHONE]",
 )  # fmt: skip
 
 
 def text_of(seed: str, varied: bool, size: int = SIZE) -> str:
-    """The seed repeated; `varied`: its digits and lower-case letters are drawn anew at every repetition."""
+    """The seed repeated; `varied`: its digits are drawn anew at every repetition."""
     if not varied:
         return (seed * (size // len(seed) + 1))[:size]
     source, parts, length = random.Random(seed), [], 0
