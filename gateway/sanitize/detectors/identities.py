@@ -6,7 +6,8 @@ Adding a country is a line in COUNTRIES. US social security numbers have their o
 
 import importlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import re2
 
@@ -140,12 +141,14 @@ COUNTRIES: tuple[tuple[str, str], ...] = (
 """python-stdnum module, and the words (any case, accents folded) that must stand before its number."""
 
 _REACH = 64
+_WINDOW = _REACH + 24
+_MOST_WORDS = 4000
 _MAX_TRIES = 800
 """Past that many look-ups in one text, what stands behind a word like an id counts as one."""
 _TOKEN = re.compile(rb"[A-Za-z0-9]+")
 _PLAIN_NUMBER = re.compile(rb"[A-Za-z]?\d(?:[ ./-]?\d){5,17}")
 _NOT_DIGITS = bytes(code for code in range(256) if not 0x30 <= code <= 0x39)
-_JOINTS = frozenset(b" -./_")
+_CHAIN = re.compile(rb"[A-Za-z0-9]+(?:[ ./_-]{1,2}[A-Za-z0-9]+)*")
 _SSN = re.compile(rb"(?<!\d)\d{3}[ ./_()\t-]{1,2}\d{2}[ ./_()\t-]{1,2}\d{4}(?!\d)")
 SSN_WORDS = re2.compile(rb"\bssn\b|social.security|\bss#")
 
@@ -173,59 +176,107 @@ class Identities:
         return check
 
     def find(self, view: View) -> Iterator[Finding]:
-        tries, reached = 0, 0
+        """Every token is looked at once, with all the words that stand before it; a word names one number."""
+        text = view.folded
+        words = self._named(view)
+        tries, reached, first = 0, 0, 0
+        for region in _regions(words):
+            waiting: list[_Named] = []
+            for start, ends in _candidates(text, region):
+                while first < len(words) and words[first].end <= start:
+                    waiting.append(words[first])
+                    first += 1
+                waiting = [word for word in waiting if start - word.end <= _REACH]
+                if start < reached or not waiting:
+                    continue
+                if tries > _MAX_TRIES:
+                    plain = _PLAIN_NUMBER.match(text, start)
+                    found, heard = (plain.end() if plain else 0), waiting
+                else:
+                    checks = {module: self._check_of(module) for word in waiting for module in word.modules}
+                    tries += len(checks) * len(ends)
+                    found, valid = _valid(text, start, ends, checks)
+                    heard = [word for word in waiting if valid in word.modules]
+                if found:
+                    yield Finding(start, found, "NATIONAL_ID")
+                    reached = found
+                    waiting = [word for word in waiting if word not in heard]
+
+    def _named(self, view: View) -> "list[_Named]":
+        """The words with enough digits behind them."""
+        text, words = view.folded, []
         for match in self._words.finditer(view.lower):
             end = match.end()
-            window = view.folded[end : end + _REACH + 24]
-            if len(window.translate(None, _NOT_DIGITS)) < 4:
-                continue
-            lenient, checks = tries > _MAX_TRIES, []
-            if not lenient:
+            if len(text[end : end + _WINDOW].translate(None, _NOT_DIGITS)) >= 4:
                 word = match.group().rstrip(b"_")
-                checks = [self._check_of(module) for module in self._by_word.get(word) or self._by_word[word[1:]]]
-            finding, used = self._number_after(view.folded, max(end, reached), checks, lenient)
-            tries += used
-            if finding is not None:
-                yield finding
-                reached = finding.end
-
-    def _number_after(
-        self, text: bytes, start: int, checks: list[Callable[[str], bool]], lenient: bool
-    ) -> tuple[Finding | None, int]:
-        """The first number behind a word, and how many validator calls it took. `lenient`: its form is enough."""
-        stop = start + _REACH
-        if lenient:
-            plain = _PLAIN_NUMBER.search(text, start, stop)
-            return (Finding(plain.start(), plain.end(), "NATIONAL_ID") if plain else None), 0
-        tokens = [match.span() for match in _TOKEN.finditer(text, start, min(stop + 24, len(text)))]
-        tries = 0
-        for index, (first, _) in enumerate(tokens[:12]):
-            if first > stop:
-                break
-            for last in _ends(text, tokens, index):
-                value = text[first:last].decode()
-                tries += len(checks)
-                if any(check(value) for check in checks):
-                    return Finding(first, last, "NATIONAL_ID"), tries
-        return None, tries
+                words.append(_Named(end, tuple(self._by_word.get(word) or self._by_word[word[1:]])))
+                if len(words) > _MOST_WORDS:
+                    break
+        return words
 
 
-def _ends(text: bytes, tokens: list[tuple[int, int]], index: int) -> Iterator[int]:
-    """Where a number that begins with the token `index` may end, longest first; its parts are joined closely."""
-    ends, length = [], 0
-    first = tokens[index][0]
+class _Named(NamedTuple):
+    """A word that ends at `end` and the countries it speaks of."""
+
+    end: int
+    modules: tuple[str, ...]
+
+
+def _regions(words: Sequence[_Named]) -> Iterator[tuple[int, int]]:
+    """What the words reach to, as stretches of the text."""
+    start = stop = -1
+    for word in words:
+        if word.end > stop:
+            if stop >= 0:
+                yield start, stop
+            start = word.end
+        stop = word.end + _WINDOW
+    if stop >= 0:
+        yield start, stop
+
+
+def _valid(
+    text: bytes, start: int, ends: Iterable[int], checks: Mapping[str, Callable[[str], bool]]
+) -> tuple[int, str]:
+    """(the end of the number at `start`, the country whose check it passes); the end is 0 when there is none."""
+    for end in ends:
+        value = text[start:end].decode()
+        for module, check in checks.items():
+            if check(value):
+                return end, module
+    return 0, ""
+
+
+def _candidates(text: bytes, region: tuple[int, int]) -> Iterator[tuple[int, list[int]]]:
+    """(start, ends, the longest first) of what may be a number: at most 7 closely joined tokens, 4 digits or more."""
+    for chain in _CHAIN.finditer(text, *region):
+        low, high = chain.span()
+        if len(chain.group().translate(None, _NOT_DIGITS)) < 4:
+            continue
+        tokens = [match.span() for match in _TOKEN.finditer(text, low, high)]
+        sums = [0]
+        for start, end in tokens:
+            sums.append(sums[-1] + len(text[start:end].translate(None, _NOT_DIGITS)))
+        for index, (start, _) in enumerate(tokens):
+            if sums[min(index + 7, len(tokens))] - sums[index] >= 4:
+                ends = _ends(tokens, sums, index)
+                if ends:
+                    yield start, ends
+
+
+def _ends(tokens: Sequence[tuple[int, int]], sums: Sequence[int], index: int) -> list[int]:
+    """Where a number that begins with the token `index` may end, longest first."""
+    ends: list[int] = []
+    length = 0
     for place in range(index, min(index + 7, len(tokens))):
         start, end = tokens[place]
-        if place > index and (
-            start - tokens[place - 1][1] > 2 or not _JOINTS.issuperset(text[tokens[place - 1][1] : start])
-        ):
-            break
         length += end - start
         if length > 22:
             break
-        if length >= 6 and sum(0x30 <= code <= 0x39 for code in text[first:end]) >= 4:
+        if length >= 6 and sums[place + 1] - sums[index] >= 4:
             ends.append(end)
-    return reversed(ends)
+    ends.reverse()
+    return ends
 
 
 def find_ssns(run: Run, words: Words) -> Iterator[Finding]:
