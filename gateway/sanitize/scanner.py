@@ -170,7 +170,8 @@ class Scanner:
                     continue  # drawings are full of what reads like one
                 yield Finding(word.start, word.end, finding.entity)
             else:
-                last = word.places[end - shift]
+                places = word.places()
+                last = places[end - shift]
                 while last > word.start and view.folded[last - 1] in b" ":
                     last -= 1
-                yield Finding(word.places[start - shift], last, finding.entity)
+                yield Finding(places[start - shift], last, finding.entity)

@@ -25,7 +25,7 @@ _MOST_TRIED = 3000
 """Past that many places in one text, what begins like a key counts as one."""
 _LONGEST = 4096
 _BEFORE_MARK, _BEHIND_MARK = 128, 384
-_LENIENT = re.compile(rb"[A-Za-z0-9_.=+/-]{16,4096}")
+_LENIENT = re.compile(rb"([A-Za-z0-9_.=+/-]{16,4096})")
 
 
 def _open_ended(repeat: re.Match[str]) -> str:
@@ -100,6 +100,11 @@ def _compiled(form: str) -> re.Pattern[bytes]:
     return re.compile(f"(?<![A-Za-z0-9])(?:{form})(?![A-Za-z0-9])".encode())
 
 
+@lru_cache(64)
+def _linear(form: str) -> re2._Regexp:
+    return re2.compile(f"(?:^|[^A-Za-z0-9])({form})(?:[^A-Za-z0-9]|$)".encode())
+
+
 def _find_afloat(text: bytes) -> Iterator[tuple[int, int]]:
     """Forms that begin with anything and have their mark further on."""
     behind, tried = 0, 0
@@ -115,10 +120,10 @@ def _find_afloat(text: bytes) -> Iterator[tuple[int, int]]:
             if tried > _MOST_TRIED:
                 found = _LENIENT.search(text, low, place + _BEHIND_MARK)
             else:
-                found = _compiled(form).search(text, low, place + _BEHIND_MARK)
-            if found is not None and found.end() > place:
-                yield found.span()
-                behind = found.end()
+                found = _linear(form).search(text, low, place + _BEHIND_MARK)
+            if found is not None and found.end(1) > place:
+                yield found.span(1)
+                behind = found.end(1)
                 break
 
 

@@ -8,8 +8,9 @@ import base64
 import binascii
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import re2
 
@@ -40,15 +41,16 @@ _MAX_WORD = 8192
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """`text` is what [start, end) of the folded text spells; `places[i]` is where its i-th character begins.
+    """`text` is what [start, end) of the folded text spells.
 
-    `places` is one longer than the text, or None where a finding takes the whole word.
+    `places` gives, when asked, where each character of the text begins and, last, where the word ends; without it a
+    finding takes the whole word.
     """
 
     start: int
     end: int
     text: str
-    places: list[int] | None = None
+    places: Callable[[], Sequence[int]] | None = None
 
 
 def spellings(text: bytes) -> Iterator[Spelling]:
@@ -62,48 +64,56 @@ def spellings(text: bytes) -> Iterator[Spelling]:
         else:
             kept = [place for place in range(start, match.end(1)) if text[place] not in b" *|,/"]
         joined = bytes(text[place] for place in kept)
-        yield Spelling(start, match.end(1), joined.decode(), [*kept, match.end(1)])
+        yield Spelling(start, match.end(1), joined.decode(), partial(list, (*kept, match.end(1))))
 
 
 def _unescaped(text: bytes) -> Iterator[Spelling]:
+    """Words without their escapes, but where they hide nothing except the usual punctuation of addresses."""
     for word in _ESCAPED_WORD.finditer(text):
         start, end = word.span()
         if end - start <= _MAX_WORD:
             raw = word.group()
-            plain = _decode_escapes(raw, start)
-            if plain is not None:
-                yield Spelling(start, end, *plain)
+            plain, hides = _decode_escapes(raw)
+            if hides:
+                yield Spelling(start, end, plain, partial(_places_of, raw, start))
 
 
-def _decode_escapes(raw: bytes, start: int) -> tuple[str, list[int]] | None:
-    """The word without its escapes; None when they hide nothing but the usual punctuation of addresses."""
+def _decode_escapes(raw: bytes) -> tuple[str, bool]:
+    """The word without its escapes, and whether they hid anything."""
     parts: list[str] = []
-    places: list[int] = []
     at, hides = 0, False
     for escape in _ESCAPE.finditer(raw):
-        parts.append(raw[at : escape.start()].decode())
-        places += range(start + at, start + escape.start())
-        piece, step = _decode_one(escape)
-        hides = hides or piece.isalnum() or piece in "@._- " or len(piece) > 1
-        parts.append(piece)
-        places += [start + escape.start() + step * index for index in range(len(piece))]
-        at = escape.end()
-    if not hides:
-        return None
+        begin, end = escape.span()
+        piece = _decode_one(escape)
+        hides = hides or len(piece) > 1 or piece.isalnum() or piece in "@._- "
+        parts += (raw[at:begin].decode(), piece)
+        at = end
     parts.append(raw[at:].decode())
-    places += range(start + at, start + len(raw) + 1)
-    return "".join(parts), places
+    return "".join(parts), hides
 
 
-def _decode_one(escape: re.Match[bytes]) -> tuple[str, int]:
-    """What one escape, or a row of percent escapes, stands for, and its length a character."""
-    if escape.group(1):
-        octets = bytes.fromhex(escape.group(1).replace(b"%", b"").decode())
-        return (octets.decode(), 3) if octets.isascii() else (octets.decode("latin-1"), 3)
-    if escape.group(2):
-        return html.unescape(escape.group(2).decode())[:1] or " ", 1
-    code = int(escape.group(3) or escape.group(4), 16)
-    return chr(code) if not 0xD800 <= code < 0xE000 else "?", 1
+def _places_of(raw: bytes, start: int) -> list[int]:
+    places: list[int] = []
+    at = start
+    for escape in _ESCAPE.finditer(raw):
+        begin = start + escape.start()
+        places += range(at, begin)
+        step = 3 if escape.group(1) else 1
+        places += range(begin, begin + step * len(_decode_one(escape)), step)
+        at = start + escape.end()
+    places += range(at, start + len(raw) + 1)
+    return places
+
+
+def _decode_one(escape: re.Match[bytes]) -> str:
+    """What one escape, or a row of percent escapes of three characters each, stands for."""
+    row, entity, code, octet = escape.groups()
+    if row:
+        return bytes.fromhex(row.replace(b"%", b"").decode()).decode("latin-1")
+    if entity:
+        return html.unescape(entity.decode())[:1] or " "
+    number = int(code or octet, 16)
+    return chr(number) if not 0xD800 <= number < 0xE000 else "?"
 
 
 def decoded_words(text: bytes) -> Iterator[Spelling]:
