@@ -9,6 +9,7 @@ import os
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 
 import re2
 
@@ -149,29 +150,31 @@ class Scanner:
             yield finding
 
     def _find_spelt(self, view: View, depth: int) -> Iterator[Finding]:
-        """Look at all other spellings at once, as lines of one text."""
-        words: list[Spelling] = [*spellings(view.folded), *decoded_words(view.folded)]
-        if not words:
+        """Look at all other spellings at once, as lines of one text; what is said twice is one line."""
+        said: dict[str, list[Spelling]] = {}
+        for word in (*spellings(view.folded), *decoded_words(view.folded)):
+            said.setdefault(word.text, []).append(word)
+        if not said:
             return
-        lines = "\n\n".join(word.text for word in words)
-        starts, place = [], 0
-        for word in words:
-            starts.append(place)
-            place += len(word.text) + 2
-        inner = View(lines)
+        lines = list(said)
+        starts = [0, *accumulate(len(line) + 2 for line in lines)]
+        inner = View("\n\n".join(lines))
         for finding in self._find(inner, depth + 1):
             start, end = inner.origin(finding.start, finding.end)
             index = bisect_right(starts, start) - 1
-            word, shift = words[index], starts[index]
-            if end - shift > len(word.text):
-                continue
-            if word.places is None:
-                if finding.entity == "IP":
-                    continue  # drawings are full of what reads like one
-                yield Finding(word.start, word.end, finding.entity)
-            else:
-                places = word.places()
-                last = places[end - shift]
-                while last > word.start and view.folded[last - 1] in b" ":
-                    last -= 1
-                yield Finding(places[start - shift], last, finding.entity)
+            line, shift = lines[index], starts[index]
+            if end - shift <= len(line):
+                for word in said[line]:
+                    yield from _in_outer_text(word, Finding(start - shift, end - shift, finding.entity), view.folded)
+
+
+def _in_outer_text(word: Spelling, finding: Finding, text: bytes) -> Iterator[Finding]:
+    """A finding in a word's spelling, as a finding in the text that holds the word."""
+    if word.places is not None:
+        places = word.places()
+        last = places[finding.end]
+        while last > word.start and text[last - 1] in b" ":
+            last -= 1
+        yield Finding(places[finding.start], last, finding.entity)
+    elif finding.entity != "IP":  # drawings are full of what reads like one
+        yield Finding(word.start, word.end, finding.entity)

@@ -35,7 +35,8 @@ _HEX = re.compile(rb"(?:[0-9A-Fa-f]{2}){8,}")
 _LETTERED = re2.compile(
     rb"(?:^|[\s:=\"'(])((?:[A-Za-z0-9@.+_-](?: |[._*/|,-]| [-.*|] )){9,160}[A-Za-z0-9@])(?:[\s,;:.!?)\"']|$)"
 )
-_PRINTABLE = frozenset(range(0x20, 0x7F)) | {0x09, 0x0A, 0x0D}
+_PRINTABLE = bytes(range(0x20, 0x7F)) + b"\t\n\r"
+_FIRST_LOOK = 64
 _MAX_WORD = 8192
 
 
@@ -58,22 +59,23 @@ def spellings(text: bytes) -> Iterator[Spelling]:
     if b"%" in text or b"&" in text or b"\\" in text or b"=" in text:
         yield from _unescaped(text)
     for match in _LETTERED.finditer(text):
-        start, raw = match.start(1), match.group(1)
-        if len(set(raw[1::2])) == 1:
-            kept = list(range(start, match.end(1), 2))
+        start, end = match.span(1)
+        if len(set(text[start + 1 : end : 2])) == 1:
+            kept = list(range(start, end, 2))
         else:
-            kept = [place for place in range(start, match.end(1)) if text[place] not in b" *|,/"]
+            kept = [place for place in range(start, end) if text[place] not in b" *|,/"]
         joined = bytes(text[place] for place in kept)
-        yield Spelling(start, match.end(1), joined.decode(), partial(list, (*kept, match.end(1))))
+        yield Spelling(start, end, joined.decode(), partial(list, (*kept, end)))
 
 
 def _unescaped(text: bytes) -> Iterator[Spelling]:
     """Words without their escapes, but where they hide nothing except the usual punctuation of addresses."""
+    known: dict[bytes, tuple[str, bool]] = {}
     for word in _ESCAPED_WORD.finditer(text):
         start, end = word.span()
         if end - start <= _MAX_WORD:
-            raw = word.group()
-            plain, hides = _decode_escapes(raw)
+            raw = text[start:end]
+            plain, hides = known[raw] if raw in known else known.setdefault(raw, _decode_escapes(raw))
             if hides:
                 yield Spelling(start, end, plain, partial(_places_of, raw, start))
 
@@ -118,22 +120,37 @@ def _decode_one(escape: re.Match[bytes]) -> str:
 
 def decoded_words(text: bytes) -> Iterator[Spelling]:
     """Words that are base64 or hex of plain text."""
+    known: dict[bytes, list[str]] = {}
     for match in _ENCODED.finditer(text.translate(_CLASS)):
         start, end = match.span()
         word = text[start:end]
-        if len(word) > _MAX_WORD:
-            continue
-        for plain in _decodings(word):
-            if plain and _PRINTABLE.issuperset(plain):
-                yield Spelling(start, end, plain.decode())
+        plains = known.get(word)
+        if plains is None:
+            plains = known[word] = [*_decodings(word)] if end - start <= _MAX_WORD else []
+        for plain in plains:
+            yield Spelling(start, end, plain)
 
 
-def _decodings(word: bytes) -> Iterator[bytes]:
-    if _HEX.fullmatch(word):
-        yield bytes.fromhex(word.decode())
+def _decodings(word: bytes) -> Iterator[str]:
+    """What a word says as hex or as base64, where that is plain text."""
+    if not word.isalpha() and _HEX.fullmatch(word):
+        yield from _printable(bytes.fromhex(word.decode()))
     body = word.rstrip(b"=")
     if len(body) % 4 != 1:
-        try:
-            yield base64.b64decode(body + b"=" * (-len(body) % 4), b"-_" if b"-" in body or b"_" in body else None)
-        except binascii.Error:
+        start = body[:_FIRST_LOOK]
+        if len(body) > _FIRST_LOOK and not [*_printable(_from_base64(start))]:
             return
+        yield from _printable(_from_base64(body))
+
+
+def _from_base64(body: bytes) -> bytes:
+    try:
+        altchars = b"-_" if b"-" in body or b"_" in body else None
+        return base64.b64decode(body + b"=" * (-len(body) % 4), altchars)
+    except binascii.Error:
+        return b""
+
+
+def _printable(plain: bytes) -> Iterator[str]:
+    if plain and not plain.translate(None, _PRINTABLE):
+        yield plain.decode()
