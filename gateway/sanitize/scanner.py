@@ -20,7 +20,7 @@ from gateway.sanitize.detectors.email import find_emails
 from gateway.sanitize.detectors.iban import find_ibans
 from gateway.sanitize.detectors.identities import SSN_WORDS, Identities, find_ssns
 from gateway.sanitize.detectors.keyed import find_keyed
-from gateway.sanitize.detectors.numbers import Words, digit_runs, has_digits
+from gateway.sanitize.detectors.numbers import Run, Words, digit_runs, has_digits
 from gateway.sanitize.detectors.phones import Phones
 from gateway.sanitize.detectors.secrets import find_secrets
 from gateway.sanitize.detectors.spelt import Spelling, decoded_words, spellings
@@ -38,6 +38,33 @@ _QUIET = re.compile(r"(?:[A-Za-z ,.'!?;\n-]|(?<![A-Za-z0-9])[0-9]{1,3}(?![A-Za-z
 _DIGIT = re.compile(r"[0-9]")
 _CUSTOM_LEAST_HELD = 160
 _REMEMBERED = 20_000
+_LONG_RUN = 64
+_SEEN = 80
+
+
+class _Numbers:
+    """What rows of digits are, in one text. A verdict depends on the run and `_SEEN` characters beside it."""
+
+    def __init__(self, lower: bytes) -> None:
+        self._phones = Phones(lower)
+        self._card_words, self._ssn_words = Words(CARD_WORDS, lower), Words(SSN_WORDS, lower)
+        self.may_be_short = self._phones.may_be_short
+
+    @property
+    def plain_from(self) -> int:
+        """The least number of digits without separators that can be anything in this text."""
+        return 0 if self.may_be_short or self._ssn_words.any else 12
+
+    def find(self, run: Run) -> Iterator[Finding]:
+        cards = list(find_cards(run, self._card_words))
+        yield from cards
+        for rest in run.without(cards) if cards else (run,):
+            numbers = list(find_ssns(rest, self._ssn_words))
+            yield from numbers
+            whole = len(numbers) == 1 and numbers[0].end - numbers[0].start == rest.end - rest.start
+            phone = None if whole else self._phones.find(rest)
+            if phone is not None:
+                yield phone
 
 
 class Scanner:
@@ -114,19 +141,22 @@ class Scanner:
     def _find_numbers(self, view: View) -> Iterator[Finding]:
         if not has_digits(view):
             return
-        phones = Phones(view.lower)
-        runs = digit_runs(view, phones.may_be_short)
-        card_words, ssn_words = Words(CARD_WORDS, view.lower), Words(SSN_WORDS, view.lower)
-        for run in runs:
-            cards = list(find_cards(run, card_words))
-            yield from cards
-            for rest in run.without(cards) if cards else (run,):
-                numbers = list(find_ssns(rest, ssn_words))
-                yield from numbers
-                whole = len(numbers) == 1 and numbers[0].end - numbers[0].start == rest.end - rest.start
-                phone = None if whole else phones.find(rest)
-                if phone is not None:
-                    yield phone
+        text = view.folded
+        numbers = _Numbers(view.lower)
+        known: dict[tuple[bytes, int, int], list[Finding]] = {}
+        for run in digit_runs(view, numbers.may_be_short, numbers.plain_from):
+            start, end = run.start, run.end
+            if end - start > _LONG_RUN:
+                yield from numbers.find(run)
+                continue
+            low = max(0, start - _SEEN)
+            key = text[low : end + _SEEN], start - low, end - start
+            found = known.get(key)
+            if found is None:
+                found = [Finding(first - start, last - start, entity) for first, last, entity in numbers.find(run)]
+                known[key] = found
+            for first, last, entity in found:
+                yield Finding(start + first, start + last, entity)
 
     def _outside_urls(self, view: View, found: Iterable[Finding]) -> Iterator[Finding]:
         """Numbers inside a web address name a page, not a person; values sent along in its query still count."""

@@ -7,6 +7,7 @@ Adding a country is a line in COUNTRIES. US social security numbers have their o
 import importlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 import re2
@@ -142,7 +143,6 @@ COUNTRIES: tuple[tuple[str, str], ...] = (
 
 _REACH = 64
 _WINDOW = _REACH + 24
-_MOST_WORDS = 4000
 _MAX_TRIES = 800
 """Past that many look-ups in one text, what stands behind a word like an id counts as one."""
 _TOKEN = re.compile(rb"[A-Za-z0-9]+")
@@ -157,12 +157,13 @@ class Identities:
     """The table, compiled. `find` is what the scanner calls."""
 
     def __init__(self) -> None:
-        self._by_word: dict[bytes, list[str]] = {}
+        by_word: dict[bytes, list[str]] = {}
         self._checks: dict[str, Callable[[str], bool]] = {}
         for module, words in COUNTRIES:
             for word in words.split(","):
                 for spelling in {View(word).lower, View(word.upper()).lower}:  # look-alikes differ by case
-                    self._by_word.setdefault(spelling, []).append(module)
+                    by_word.setdefault(spelling, []).append(module)
+        self._by_word = {word: tuple(modules) for word, modules in by_word.items()}
         words_ = sorted(self._by_word, key=len, reverse=True)
         ends = (re2.escape(word) + (b"" if word.endswith(b"\x02") else b"(?:\\b|_)") for word in words_)
         pattern = b"(?:^|[^a-z0-9])(?:" + b"|".join(ends) + b")"
@@ -179,39 +180,42 @@ class Identities:
         """Every token is looked at once, with all the words that stand before it; a word names one number."""
         text = view.folded
         words = self._named(view)
+        known: dict[tuple[bytes, tuple[tuple[str, ...], ...]], tuple[int, str]] = {}
         tries, reached, first = 0, 0, 0
-        for region in _regions(words):
-            waiting: list[_Named] = []
-            for start, ends in _candidates(text, region):
-                while first < len(words) and words[first].end <= start:
-                    waiting.append(words[first])
-                    first += 1
-                waiting = [word for word in waiting if start - word.end <= _REACH]
-                if start < reached or not waiting:
-                    continue
-                if tries > _MAX_TRIES:
-                    plain = _PLAIN_NUMBER.match(text, start)
-                    found, heard = (plain.end() if plain else 0), waiting
-                else:
-                    checks = {module: self._check_of(module) for word in waiting for module in word.modules}
-                    tries += len(checks) * len(ends)
-                    found, valid = _valid(text, start, ends, checks)
-                    heard = [word for word in waiting if valid in word.modules]
-                if found:
-                    yield Finding(start, found, "NATIONAL_ID")
-                    reached = found
-                    waiting = [word for word in waiting if word not in heard]
+        waiting: list[_Named] = []
+        for chain, index in _beginnings(text, words):
+            start = chain.tokens[index][0]
+            while first < len(words) and words[first].end <= start:
+                waiting.append(words[first])
+                first += 1
+            while waiting and start - waiting[0].end > _REACH:
+                del waiting[0]
+            if start < reached or not waiting:
+                continue
+            key = text[start : chain.reach(index)], tuple([word.modules for word in waiting])
+            verdict = known.get(key)
+            if verdict is None and tries > _MAX_TRIES:
+                plain = _PLAIN_NUMBER.match(key[0])
+                verdict = (plain.end() if plain else 0), ""
+            elif verdict is None:
+                checks = {module: self._check_of(module) for word in waiting for module in word.modules}
+                sizes = [end - start for end in chain.ends(index)]
+                tries += len(checks) * len(sizes)
+                verdict = known[key] = _valid(key[0], sizes, checks)
+            size, valid = verdict
+            if size:
+                reached = start + size
+                yield Finding(start, reached, "NATIONAL_ID")
+                waiting = [word for word in waiting if valid not in word.modules] if valid else []
 
     def _named(self, view: View) -> "list[_Named]":
         """The words with enough digits behind them."""
-        text, words = view.folded, []
-        for match in self._words.finditer(view.lower):
-            end = match.end()
+        text, lower, words = view.folded, view.lower, []
+        for match in self._words.finditer(lower):
+            start, end = match.span()
             if len(text[end : end + _WINDOW].translate(None, _NOT_DIGITS)) >= 4:
-                word = match.group().rstrip(b"_")
-                words.append(_Named(end, tuple(self._by_word.get(word) or self._by_word[word[1:]])))
-                if len(words) > _MOST_WORDS:
-                    break
+                word = lower[start:end].rstrip(b"_")
+                words.append(_Named(end, self._by_word.get(word) or self._by_word[word[1:]]))
         return words
 
 
@@ -235,48 +239,60 @@ def _regions(words: Sequence[_Named]) -> Iterator[tuple[int, int]]:
         yield start, stop
 
 
-def _valid(
-    text: bytes, start: int, ends: Iterable[int], checks: Mapping[str, Callable[[str], bool]]
-) -> tuple[int, str]:
-    """(the end of the number at `start`, the country whose check it passes); the end is 0 when there is none."""
-    for end in ends:
-        value = text[start:end].decode()
+def _valid(number: bytes, sizes: Iterable[int], checks: Mapping[str, Callable[[str], bool]]) -> tuple[int, str]:
+    """(size of the number that `number` begins with, the country whose check it passes); (0, "") for none."""
+    for size in sizes:
+        value = number[:size].decode()
         for module, check in checks.items():
             if check(value):
-                return end, module
+                return size, module
     return 0, ""
 
 
-def _candidates(text: bytes, region: tuple[int, int]) -> Iterator[tuple[int, list[int]]]:
-    """(start, ends, the longest first) of what may be a number: at most 7 closely joined tokens, 4 digits or more."""
-    for chain in _CHAIN.finditer(text, *region):
-        low, high = chain.span()
-        if len(chain.group().translate(None, _NOT_DIGITS)) < 4:
-            continue
-        tokens = [match.span() for match in _TOKEN.finditer(text, low, high)]
-        sums = [0]
-        for start, end in tokens:
-            sums.append(sums[-1] + len(text[start:end].translate(None, _NOT_DIGITS)))
-        for index, (start, _) in enumerate(tokens):
-            if sums[min(index + 7, len(tokens))] - sums[index] >= 4:
-                ends = _ends(tokens, sums, index)
-                if ends:
-                    yield start, ends
+class _Chain:
+    """Tokens with at most two joints between neighbours. A number takes at most 7 of them, 4 digits or more."""
+
+    __slots__ = ("_sums", "tokens")
+
+    def __init__(self, text: bytes, low: int, high: int) -> None:
+        self.tokens = [match.span() for match in _TOKEN.finditer(text, low, high)]
+        counts = [len(text[start:end].translate(None, _NOT_DIGITS)) for start, end in self.tokens]
+        self._sums = [0, *accumulate(counts), *[sum(counts)] * 7]
+
+    def may_begin(self, index: int) -> bool:
+        return self._sums[index + 7] - self._sums[index] >= 4
+
+    def reach(self, index: int) -> int:
+        """Where the last token ends that a number from the token `index` on may take in."""
+        return self.tokens[min(index + 6, len(self.tokens) - 1)][1]
+
+    def ends(self, index: int) -> list[int]:
+        """Where a number that begins with the token `index` may end, longest first."""
+        ends: list[int] = []
+        length, wanted = 0, self._sums[index] + 4
+        for place, (start, end) in enumerate(self.tokens[index : index + 7], index + 1):
+            length += end - start
+            if length > 22:
+                break
+            if length >= 6 and self._sums[place] >= wanted:
+                ends.append(end)
+        ends.reverse()
+        return ends
 
 
-def _ends(tokens: Sequence[tuple[int, int]], sums: Sequence[int], index: int) -> list[int]:
-    """Where a number that begins with the token `index` may end, longest first."""
-    ends: list[int] = []
-    length = 0
-    for place in range(index, min(index + 7, len(tokens))):
-        start, end = tokens[place]
-        length += end - start
-        if length > 22:
-            break
-        if length >= 6 and sums[place + 1] - sums[index] >= 4:
-            ends.append(end)
-    ends.reverse()
-    return ends
+def _beginnings(text: bytes, words: Sequence[_Named]) -> Iterator[tuple[_Chain, int]]:
+    """Every token that a number behind the words may begin with. A plain word is none."""
+    for region in _regions(words):
+        for match in _CHAIN.finditer(text, *region):
+            low, high = match.span()
+            if len(text[low:high].translate(None, _NOT_DIGITS)) < 4:
+                continue
+            chain = _Chain(text, low, high)
+            for index, (start, end) in enumerate(chain.tokens):
+                if chain.may_begin(index):
+                    token = text[start:end]
+                    if not token.isalpha() or len(token) == 1 or (len(token) <= 4 and token.isupper()):
+                        yield chain, index
 
 
 def find_ssns(run: Run, words: Words) -> Iterator[Finding]:
