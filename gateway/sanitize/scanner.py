@@ -143,18 +143,18 @@ class Scanner:
             return
         text = view.folded
         numbers = _Numbers(view.lower)
-        known: dict[tuple[bytes, int, int], list[Finding]] = {}
-        for run in digit_runs(view, numbers.may_be_short, numbers.plain_from):
-            start, end = run.start, run.end
+        known: dict[tuple[bytes, int, int], list[tuple[int, int, str]]] = {}
+        for start, end in digit_runs(view, numbers.may_be_short, numbers.plain_from):
             if end - start > _LONG_RUN:
-                yield from numbers.find(run)
+                yield from numbers.find(Run(text, start, end))
                 continue
-            low = max(0, start - _SEEN)
+            low = start - _SEEN if start > _SEEN else 0
             key = text[low : end + _SEEN], start - low, end - start
             found = known.get(key)
             if found is None:
-                found = [Finding(first - start, last - start, entity) for first, last, entity in numbers.find(run)]
-                known[key] = found
+                found = known[key] = [
+                    (first - start, last - start, entity) for first, last, entity in numbers.find(Run(text, start, end))
+                ]
             for first, last, entity in found:
                 yield Finding(start + first, start + last, entity)
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.config import SanitizePattern
-from gateway.sanitize.detectors.identities import COUNTRIES
+from gateway.sanitize.detectors.countries import COUNTRIES
 from gateway.sanitize.detectors.vendors import VENDORS
 from gateway.sanitize.findings import masked
 from gateway.sanitize.scanner import Scanner

@@ -1,7 +1,7 @@
 """National identity, social security and personal tax numbers: a word that names the number, then one that checks out.
 
 The checks are python-stdnum's; numbers alone are never reported, as some country accepts almost any row of digits.
-Adding a country is a line in COUNTRIES. US social security numbers have their own form and entity.
+Adding a country is a line in `countries`. US social security numbers have their own form and entity.
 """
 
 import importlib
@@ -12,139 +12,17 @@ from typing import NamedTuple
 
 import re2
 
+from gateway.sanitize.detectors.countries import COUNTRIES
 from gateway.sanitize.detectors.numbers import Run, Words
 from gateway.sanitize.findings import Finding
 from gateway.sanitize.folding import View
-
-COUNTRIES: tuple[tuple[str, str], ...] = (
-    ("ad.nrt", "nrt,registre tributari"),
-    ("al.nipt", "nipt,nuis"),
-    ("ar.cuit", "cuit,cuil,identificacion tributaria"),
-    ("ar.dni", "dni,documento nacional,documento"),
-    ("at.tin", "abgabenkontonummer,steuernummer"),
-    ("at.vnr", "vnr,svnr,vsnr,sv-nummer,svnummer,versicherungsnummer,sozialversicherungsnummer"),
-    ("au.tfn", "tfn,tax file number,tax file"),
-    ("az.voen", "voen"),
-    ("be.bis", "bis,bis number"),
-    ("be.eid", "eid,eid number,identiteitskaart,carte d'identite"),
-    ("be.nn", "nn,niss,insz,rrn,rijksregisternummer,registre national,national number"),
-    ("be.ssn", "ssn,insz,niss,social security number,social security"),
-    ("bg.egn", "egn,егн"),
-    ("bg.pnf", "pnf,лнч"),
-    ("br.cpf", "cpf,cadastro de pessoas fisicas"),
-    ("by.unp", "unp,унп"),
-    ("ca.bc_phn", "phn,personal health number,health number"),
-    ("ca.sin", "sin,social insurance number,social insurance,numero d'assurance sociale"),
-    ("ch.ssn", "ahv,avs,avs-nummer,ahv-nummer,social security number,sozialversicherungsnummer,swiss social security"),
-    ("cl.rut", "rut,run,rol unico"),
-    ("cn.ric", "ric,ric no,resident identity,id card,身份证,identity card"),
-    ("co.nit", "nit,cedula,numero de identificacion"),
-    ("cr.cpf", "cpf,cedula,cedula de persona fisica"),
-    ("cr.cr", "cr,cedula de residencia,dimex"),
-    ("cu.ni", "ni,carne de identidad,numero de identidad"),
-    ("cz.rc", "rc,rodne cislo,birth number"),
-    ("cz.dic", "dic,danove identifikacni cislo"),
-    ("de.idnr", "idnr,steuer-id,steuerid,identifikationsnummer,steueridentifikationsnummer,tax id"),
-    ("de.stnr", "st.-nr,stnr,steuernummer,st-nr"),
-    ("dk.cpr", "cpr,cpr-nr,cpr-nummer,personnummer"),
-    ("do.cedula", "cedula"),
-    ("do.rnc", "rnc"),
-    ("dz.nif", "nif,n.i.f"),
-    ("ec.ci", "ci,cedula,cedula de identidad"),
-    ("ec.ruc", "ruc"),
-    ("ee.ik", "isikukood,personal id,personal code"),
-    ("eg.tn", "tax registration number,tax registration"),
-    ("es.dni", "dni,nif,documento nacional"),
-    ("es.nie", "nie,numero de identidad de extranjero"),
-    ("es.nif", "nif,numero de identificacion fiscal"),
-    ("fi.hetu", "hetu,henkilotunnus,personal identity code"),
-    ("fi.veronumero", "veronumero"),
-    ("fr.nif", "nif,spi,numero fiscal,immatriculation fiscale"),
-    ("fr.nir", "nir,insee,securite sociale,numero de secu,carte vitale,numero de securite sociale"),
-    ("gb.nhs", "nhs,nhs number,nhs no"),
-    ("gb.utr", "utr,unique taxpayer reference,taxpayer reference"),
-    ("gb.upn", "upn,unique pupil number"),
-    ("gh.tin", "tin,taxpayer identification number,taxpayer identification"),
-    ("gr.amka", "amka,αμκα"),
-    ("gt.nit", "nit"),
-    ("hr.oib", "oib,osobni identifikacijski broj"),
-    ("hu.anum", "anum,adoszam"),
-    ("id.nik", "nik,ktp,nomor induk"),
-    ("id.npwp", "npwp"),
-    ("ie.pps", "pps,ppsn,pps no,personal public service"),
-    ("il.idnr", "identity number,teudat zehut,mispar zehut,id number,מספר זהות"),
-    ("in_.aadhaar", "aadhaar,aadhar,uidai"),
-    ("in_.epic", "epic,voter id"),
-    ("in_.pan", "pan,permanent account number,pan card"),
-    ("in_.vid", "vid,virtual id"),
-    ("is_.kennitala", "kennitala,kt"),
-    ("it.codicefiscale", "codice fiscale,cf,cod. fiscale"),
-    ("it.iva", "partita iva,p.iva"),
-    ("jp.in_", "my number,in number,individual number,kojin bango,マイナンバー,個人番号"),
-    ("ke.pin", "pin,kra pin"),
-    ("kr.rrn", "rrn,resident registration number,resident registration,주민등록번호"),
-    ("li.peid", "peid"),
-    ("lt.asmens", "asmens kodas,asmens kodo,personal code"),
-    ("lv.pvn", "pvn,personas kods,personas kodu"),
-    ("mk.edb", "edb,едб"),
-    ("mu.nid", "nid,id number,national identity"),
-    ("mx.curp", "curp"),
-    ("mx.rfc", "rfc,registro federal de contribuyentes"),
-    ("my.nric", "nric,nric no,mykad,ic number"),
-    ("mz.nuit", "nuit"),
-    ("nl.bsn", "bsn,burgerservicenummer,sofinummer,sofi"),
-    ("nl.identiteitskaartnummer", "identiteitskaartnummer,paspoortnummer"),
-    ("nl.onderwijsnummer", "onderwijsnummer"),
-    ("no.fodselsnummer", "fodselsnummer,personnummer,birth number"),
-    ("nz.ird", "ird,ird number,inland revenue"),
-    ("pe.cui", "cui,dni"),
-    ("pe.ruc", "ruc"),
-    ("pk.cnic", "cnic,nic"),
-    ("pl.pesel", "pesel"),
-    ("pt.cc", "cc,cartao de cidadao,citizen card"),
-    ("pt.nif", "nif,contribuinte"),
-    ("py.ruc", "ruc"),
-    ("ro.cnp", "cnp,cod numeric personal"),
-    ("ro.cui", "cui,cif"),
-    ("rs.pib", "pib"),
-    ("ru.inn", "inn,инн"),
-    ("se.personnummer", "personnummer,samordningsnummer,personal number"),
-    ("si.emso", "emso,enotna maticna stevilka,maticna stevilka,obcana"),
-    ("sk.rc", "rc,rodne cislo"),
-    ("sv.nit", "nit"),
-    ("th.pin", "pin,thai id,personal identification number"),
-    ("th.tin", "tin"),
-    ("tr.tckimlik", "t.c. kimlik,tc kimlik,kimlik no,kimlik,tckn"),
-    ("tr.vkn", "vkn,vergi kimlik"),
-    ("ua.rntrc", "rntrc,рнокпп,ipn"),
-    ("us.itin", "itin"),
-    ("us.atin", "atin"),
-    ("us.ptin", "ptin"),
-    ("uy.rut", "rut"),
-    ("ve.rif", "rif"),
-    ("vn.mst", "mst,ma so thue"),
-    ("za.idnr", "id number,identity number,identity document,rsa id"),
-    ("za.tin", "tin,tax reference"),
-    ("us.tin", "tin"),
-    ("us.ein", "ein"),
-    ("lu.tva", "tva"),
-    ("mc.tva", "tva"),
-    ("mt.vat", "vat"),
-    ("cy.vat", "vat,φ.π.α,φπα"),
-    ("md.idno", "idno"),
-    ("me.pib", "pib"),
-    ("sn.ninea", "ninea"),
-    ("tn.mf", "mf,matricule fiscal"),
-    ("lt.pvm", "pvm"),
-    ("tw.ubn", "ubn"),
-    ("ma.ice", "ice"),
-)  # fmt: skip
-"""python-stdnum module, and the words (any case, accents folded) that must stand before its number."""
 
 _REACH = 64
 _WINDOW = _REACH + 24
 _MAX_TRIES = 800
 """Past that many look-ups in one text, what stands behind a word like an id counts as one."""
+_MOST_WORDS = 3000
+"""Past that many names of numbers in one text, every number is taken for an id."""
 _TOKEN = re.compile(rb"[A-Za-z0-9]+")
 _PLAIN_NUMBER = re.compile(rb"[A-Za-z]?\d(?:[ ./-]?\d){5,17}")
 _NOT_DIGITS = bytes(code for code in range(256) if not 0x30 <= code <= 0x39)
@@ -207,6 +85,9 @@ class Identities:
                 reached = start + size
                 yield Finding(start, reached, "NATIONAL_ID")
                 waiting = [word for word in waiting if valid not in word.modules] if valid else []
+        if len(words) == _MOST_WORDS:
+            for plain in _PLAIN_NUMBER.finditer(text, max(reached, words[-1].end)):
+                yield Finding(plain.start(), plain.end(), "NATIONAL_ID")
 
     def _named(self, view: View) -> "list[_Named]":
         """The words with enough digits behind them."""
@@ -216,6 +97,8 @@ class Identities:
             if len(text[end : end + _WINDOW].translate(None, _NOT_DIGITS)) >= 4:
                 word = lower[start:end].rstrip(b"_")
                 words.append(_Named(end, self._by_word.get(word) or self._by_word[word[1:]]))
+                if len(words) == _MOST_WORDS:
+                    break
         return words
 
 

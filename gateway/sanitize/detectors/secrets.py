@@ -21,7 +21,7 @@ _WORD_CHARS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01
 _CLASS = bytes(0x74 if code in _WORD_CHARS else 0x20 for code in range(256))
 _NUMBERED = re.compile(rb"[0-9_]")
 _LEAST_HEAD = 2
-_MOST_TRIED = 3000
+_MOST_TRIED = 2000
 """Past that many places in one text, what begins like a key counts as one."""
 _LONGEST = 4096
 _BEFORE_MARK, _BEHIND_MARK = 128, 384
@@ -29,13 +29,15 @@ _LENIENT = re.compile(rb"([A-Za-z0-9_.=+/-]{16,4096})")
 
 
 def _open_ended(repeat: re.Match[str]) -> str:
-    """A wide upper bound says little; the word's end bounds it as well."""
+    """The upper bound of a form's end says little: makers lengthen their keys, and the word's end bounds it as well."""
     least, most = int(repeat[1]), int(repeat[2])
     return f"{{{least},}}" if most - least >= 12 else repeat[0]
 
 
 _FORMS = tuple(
-    (name, re.sub(r"\{(\d+),(\d+)\}", _open_ended, form)) for name, forms in VENDORS for form in alternatives(forms)
+    (name, re.sub(r"\{(\d+),(\d+)\}(?=$|\)|=\{)", _open_ended, form))
+    for name, forms in VENDORS
+    for form in alternatives(forms)
 )
 _HEADED = tuple((head, form) for _, form in _FORMS if min(map(len, heads(form))) >= _LEAST_HEAD for head in heads(form))
 _HEAD = re2.compile(
