@@ -40,6 +40,8 @@ _CUSTOM_LEAST_HELD = 160
 _REMEMBERED = 20_000
 _LONG_RUN = 64
 _SEEN = 80
+_MOST_RESPELT = 16_384
+"""Characters that are looked at for what is disguised twice."""
 
 
 class _Numbers:
@@ -188,7 +190,7 @@ class Scanner:
             return
         lines = list(said)
         starts = [0, *accumulate(len(line) + 2 for line in lines)]
-        inner = View("\n\n".join(lines))
+        inner = View("\n\n".join(lines)[: _MOST_RESPELT if depth else None])
         for finding in self._find(inner, depth + 1):
             start, end = inner.origin(finding.start, finding.end)
             index = bisect_right(starts, start) - 1

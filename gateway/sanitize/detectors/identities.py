@@ -25,6 +25,7 @@ _MOST_WORDS = 3000
 """Past that many names of numbers in one text, every number is taken for an id."""
 _TOKEN = re.compile(rb"[A-Za-z0-9]+")
 _PLAIN_NUMBER = re.compile(rb"[A-Za-z]?\d(?:[ ./-]?\d){5,17}")
+_UNSPELT = b"\x02"
 _NOT_DIGITS = bytes(code for code in range(256) if not 0x30 <= code <= 0x39)
 _CHAIN = re.compile(rb"[A-Za-z0-9]+(?:[ ./_-]{1,2}[A-Za-z0-9]+)*")
 _SSN = re.compile(rb"(?<!\d)\d{3}[ ./_()\t-]{1,2}\d{2}[ ./_()\t-]{1,2}\d{4}(?!\d)")
@@ -41,6 +42,9 @@ class Identities:
             for word in words.split(","):
                 for spelling in {View(word).lower, View(word.upper()).lower}:  # look-alikes differ by case
                     by_word.setdefault(spelling, []).append(module)
+        self._unspelt = tuple(
+            word for _, words in COUNTRIES for word in words.split(",") if View(word).lower.endswith(_UNSPELT)
+        )
         self._by_word = {word: tuple(modules) for word, modules in by_word.items()}
         words_ = sorted(self._by_word, key=len, reverse=True)
         ends = (re2.escape(word) + (b"" if word.endswith(b"\x02") else b"(?:\\b|_)") for word in words_)
@@ -96,10 +100,18 @@ class Identities:
             start, end = match.span()
             if len(text[end : end + _WINDOW].translate(None, _NOT_DIGITS)) >= 4:
                 word = lower[start:end].rstrip(b"_")
-                words.append(_Named(end, self._by_word.get(word) or self._by_word[word[1:]]))
+                modules = self._by_word.get(word) or self._by_word[word[1:]]
+                if word.endswith(_UNSPELT) and not self._is_written(view, start, end):
+                    continue
+                words.append(_Named(end, modules))
                 if len(words) == _MOST_WORDS:
                     break
         return words
+
+    def _is_written(self, view: View, start: int, end: int) -> bool:
+        """Whether one of the words of another script stands there: folded, all such words of a length look alike."""
+        first, last = view.origin(start, end)
+        return view.text[first:last].strip(" _").lower().endswith(self._unspelt)
 
 
 class _Named(NamedTuple):
