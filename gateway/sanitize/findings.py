@@ -18,8 +18,9 @@ def disjoint(findings: Iterable[Finding], rank: dict[str, int]) -> list[Finding]
     for finding in sorted(findings):
         if joined and finding.start < joined[-1].end:
             last = joined[-1]
-            entity = min(last.entity, finding.entity, key=lambda name: rank.get(name, len(rank)))
-            joined[-1] = Finding(last.start, max(last.end, finding.end), entity)
+            if finding.entity != last.entity or finding.end > last.end:
+                entity = min(last.entity, finding.entity, key=lambda name: rank.get(name, len(rank)))
+                joined[-1] = Finding(last.start, max(last.end, finding.end), entity)
         else:
             joined.append(finding)
     return joined

@@ -101,7 +101,9 @@ class Scanner:
     def look(self, text: str) -> list[Finding]:
         """`scan` without its memory: for the pieces of a stream, which never come again."""
         view = View(text)
-        found = [Finding(*view.origin(each.start, each.end), each.entity) for each in self._find(view, 0)]
+        found = list(self._find(view, 0))
+        if view.is_shifted:
+            found = [Finding(*view.origin(start, end), entity) for start, end, entity in found]
         for entity, pattern in self._custom:
             found += [Finding(match.start(), match.end(), entity) for match in pattern.finditer(text) if match.group()]
         if not found:

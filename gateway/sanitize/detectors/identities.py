@@ -21,11 +21,12 @@ _REACH = 64
 _WINDOW = _REACH + 24
 _MAX_TRIES = 800
 """Past that many look-ups in one text, what stands behind a word like an id counts as one."""
-_MOST_WORDS = 3000
+_MOST_WORDS = 2000
 """Past that many names of numbers in one text, every number is taken for an id."""
 _TOKEN = re.compile(rb"[A-Za-z0-9]+")
 _PLAIN_NUMBER = re.compile(rb"[A-Za-z]?\d(?:[ ./-]?\d){5,17}")
 _UNSPELT = b"\x02"
+_FOUR_DIGITS = re.compile(rb"\d(?:[^0-9]*\d){3}")
 _NOT_DIGITS = bytes(code for code in range(256) if not 0x30 <= code <= 0x39)
 _CHAIN = re.compile(rb"[A-Za-z0-9]+(?:[ ./_-]{1,2}[A-Za-z0-9]+)*")
 _SSN = re.compile(rb"(?<!\d)\d{3}[ ./_()\t-]{1,2}\d{2}[ ./_()\t-]{1,2}\d{4}(?!\d)")
@@ -47,6 +48,7 @@ class Identities:
         )
         self._by_word = {word: tuple(modules) for word, modules in by_word.items()}
         words_ = sorted(self._by_word, key=len, reverse=True)
+        self._longest = len(words_[0]) + 2
         ends = (re2.escape(word) + (b"" if word.endswith(b"\x02") else b"(?:\\b|_)") for word in words_)
         pattern = b"(?:^|[^a-z0-9])(?:" + b"|".join(ends) + b")"
         self._words = re2.compile(pattern)
@@ -95,17 +97,21 @@ class Identities:
 
     def _named(self, view: View) -> "list[_Named]":
         """The words with enough digits behind them."""
-        text, lower, words = view.folded, view.lower, []
-        for match in self._words.finditer(lower):
+        text, lower, at = view.folded, view.lower, 0
+        words: list[_Named] = []
+        while len(words) < _MOST_WORDS and (match := self._words.search(lower, at)) is not None:
             start, end = match.span()
-            if len(text[end : end + _WINDOW].translate(None, _NOT_DIGITS)) >= 4:
-                word = lower[start:end].rstrip(b"_")
-                modules = self._by_word.get(word) or self._by_word[word[1:]]
-                if word.endswith(_UNSPELT) and not self._is_written(view, start, end):
-                    continue
-                words.append(_Named(end, modules))
-                if len(words) == _MOST_WORDS:
+            if len(text[end : end + _WINDOW].translate(None, _NOT_DIGITS)) < 4:
+                digits = _FOUR_DIGITS.search(text, end)
+                if digits is None:
                     break
+                at = max(end, digits.end() - _WINDOW - self._longest)
+                continue
+            at = end
+            word = lower[start:end].rstrip(b"_")
+            modules = self._by_word.get(word) or self._by_word[word[1:]]
+            if not word.endswith(_UNSPELT) or self._is_written(view, start, end):
+                words.append(_Named(end, modules))
         return words
 
     def _is_written(self, view: View, start: int, end: int) -> bool:
