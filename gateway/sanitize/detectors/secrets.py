@@ -21,7 +21,7 @@ _WORD_CHARS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01
 _CLASS = bytes(0x74 if code in _WORD_CHARS else 0x20 for code in range(256))
 _NUMBERED = re.compile(rb"[0-9_]")
 _LEAST_HEAD = 2
-_MOST_TRIED = 2000
+_MOST_TRIED = 1500
 """Past that many places in one text, what begins like a key counts as one."""
 _LONGEST = 4096
 _BEFORE_MARK, _BEHIND_MARK = 128, 384
@@ -74,15 +74,12 @@ def _find_headed(text: bytes) -> Iterator[tuple[int, int]]:
     """Forms with a fixed beginning."""
     at, tried = 0, 0
     while match := _HEAD.search(text, at):
-        head = match.group()
-        start, at = match.end() - len(head), match.end()
-        if not head[:1].isalnum():
-            start, head = start + 1, head[1:]
-        at -= 1  # the last character may be the next beginning's neighbour
-        if start and text[start - 1 : start].isalnum():
-            continue
+        start, end = match.span()
+        if not text[start : start + 1].isalnum():
+            start += 1
+        at = end - 1  # the last character may be the next beginning's neighbour
         tried += 1
-        form = _LENIENT if tried > _MOST_TRIED else _forms_of(head)
+        form = _LENIENT if tried > _MOST_TRIED else _forms_of(text[start:end])
         found = form.match(text, start, start + _LONGEST)
         if found is not None:
             yield found.span()
