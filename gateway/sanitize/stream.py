@@ -21,7 +21,7 @@ from gateway.sanitize.slots import SlotMasker
 from gateway.wire import sse
 
 IDLE_EVENTS = 64
-_NEAR = 96
+_NEAR = 40
 
 
 class _Blocked(Exception):
@@ -75,7 +75,7 @@ class StreamMask:
         touched: dict[int, Channel] = {}
         for event in batch:
             self._events += 1
-            held = Held(event, self._events)
+            held = Held(event, self._events, event.raw)
             self._queue.append(held)
             data = sse.decode(event)
             if data is None:
@@ -84,6 +84,7 @@ class StreamMask:
                 continue
             for slot in self._slots_of(data):
                 if slot.channel is None:
+                    held.frame = None
                     self._clean_whole(slot)
                 else:
                     channel = self._append(slot, held)
@@ -108,7 +109,10 @@ class StreamMask:
     def _released(self) -> EventBatch:
         ready = []
         while self._queue and not self._queue[0].open_pieces:
-            ready.append(self._queue.popleft().event)
+            held = self._queue.popleft()
+            if held.frame is not None:
+                held.event.raw = held.frame  # as it came: need not be made again
+            ready.append(held.event)
         return ready
 
     def _append(self, slot: TextSlot, held: Held) -> Channel:

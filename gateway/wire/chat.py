@@ -49,6 +49,9 @@ class ChatDialect:
         for choice in data.get("choices") or ():
             delta, index = choice.get("delta") or {}, choice["index"]
             last = choice.get("finish_reason") is not None
+            if len(delta) == 1 and not last and isinstance(delta.get("content"), str):
+                yield TextSlot(delta, "content", f"choices[{index}].delta.content", channel=(index, "content"))
+                continue
             for name in ("content", "refusal", "reasoning_content"):
                 if isinstance(delta.get(name), str):
                     yield TextSlot(delta, name, f"choices[{index}].delta.{name}", channel=(index, name), last=last)
