@@ -114,7 +114,7 @@ class Scanner:
 
     def is_quiet(self, text: str) -> bool:
         """True only when nothing can be found in the text; cheap, for the small pieces of a stream."""
-        if self._custom or _LOUD.search(text) is not None or "dot" in text or "--" in text:
+        if self._custom or _LOUD.search(text) is not None or "dot" in text or "--" in text or "SG." in text:
             return False
         digits = len(_DIGIT.findall(text))
         return not digits or (digits < 6 and _QUIET.fullmatch(text) is not None)

@@ -72,7 +72,7 @@ class StreamMask:
 
     def push(self, batch: EventBatch) -> EventBatch:
         """Take in events; give back those whose text is final, in order."""
-        touched: dict[int, Channel] = {}
+        touched: list[Channel] = []
         for event in batch:
             self._events += 1
             held = Held(event, self._events, event.raw)
@@ -88,8 +88,9 @@ class StreamMask:
                     self._clean_whole(slot)
                 else:
                     channel = self._append(slot, held)
-                    touched[id(channel)] = channel
-        for channel in touched.values():
+                    if not touched or touched[-1] is not channel:
+                        touched.append(channel)
+        for channel in touched:
             self._advance(channel)
         if self._queue and self._events - self._queue[0].number > IDLE_EVENTS:
             self._close_idle()
