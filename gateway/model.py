@@ -202,3 +202,5 @@ class Account:
     outcome: str = ""
     user_hash: str = ""
     findings: dict[str, int] = field(default_factory=dict)
+    unguarded: int = 0
+    """Texts that went on though the guardrail failed, as the policy has it."""

@@ -24,6 +24,10 @@ IDLE_EVENTS = 64
 _NEAR = 40
 
 
+Refusal = Callable[[GatewayError, Json | None], list[Event]]
+"""Ends a stream, given why and the data of the last event that came."""
+
+
 class _Blocked(Exception):
     def __init__(self, entity: str, where: str) -> None:
         super().__init__(entity)
@@ -47,9 +51,10 @@ class StreamMask:
         self._masker = SlotMasker(scanner, actions, self._note)
         self._queue: deque[Held] = deque()
         self._events = 0
+        self._last: Json | None = None
         self._channels: dict[Hashable, Channel] = {}
 
-    async def run(self, events: EventStream, refused_events: Callable[[GatewayError], list[Event]]) -> EventStream:
+    async def run(self, events: EventStream, refused_events: Refusal) -> EventStream:
         """The same events, masked. A blocked stream ends with `refused_events`; a broken one yields what was whole.
 
         Raises SanitizerFailed when a detector fails, and whatever `events` raises.
@@ -66,7 +71,7 @@ class StreamMask:
                     return
         except _Blocked as blocked:
             error = ContentBlocked(f"the answer holds {blocked.entity}", param=blocked.where)
-            yield [*self._released(), *refused_events(error)]
+            yield [*self._released(), *refused_events(error, self._last)]
         finally:
             await events.aclose()
 
@@ -82,6 +87,7 @@ class StreamMask:
                 if event.raw == sse.DONE:
                     self._close_all()
                 continue
+            self._last = data
             for slot in self._slots_of(data):
                 if slot.channel is None:
                     held.frame = None

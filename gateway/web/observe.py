@@ -64,6 +64,8 @@ def _record(
         metrics.attempts.labels(account.model).inc(account.attempts)
     for entity, count in account.findings.items():
         metrics.findings.labels(entity).inc(count)
+    if account.unguarded:
+        metrics.unguarded.labels(endpoint).inc(account.unguarded)
     caller = request.get(CALLER)
     logs.event(
         "request",
@@ -91,6 +93,7 @@ def _told(account: Account) -> dict[str, object]:
         "output_tokens": account.output_tokens,
         "user": account.user_hash,
         "findings": account.findings,
+        "unguarded": account.unguarded,
     }
     return {name: value for name, value in fields.items() if value}
 
