@@ -67,13 +67,14 @@ def running(command: list[str], port: int, **options: object) -> Iterator[int]:
 
 
 @contextlib.contextmanager
-def gateway(folder: Path, upstream_url: str) -> Iterator[tuple[int, int, str]]:
-    """`(pid, port, key)` of a gateway in its default configuration before one upstream."""
+def gateway(folder: Path, upstream_url: str, more_config: str = "") -> Iterator[tuple[int, int, str]]:
+    """`(pid, port, key)` of a gateway in its default configuration, and `more_config`, before one upstream."""
     port = free_port()
     config = folder / "gateway.toml"
     config.write_text(
         f'[server]\nport = {port}\n[ops]\nport = 0\n[local_ocr]\nenabled = false\n[guardrail]\nenabled = "off"\n'
         f'[[models]]\nname = "SvcLLM"\n[[models.upstreams]]\nbase_url = "{upstream_url}"\nmodel = "upstream-model"\n'
+        + more_config
     )
     state = folder / "state"
     command = [sys.executable, "-m", "gateway", "keys", "create", "--name", "bench", "--scope", "chat",
