@@ -15,6 +15,7 @@ from typing import Any
 
 from gateway.errors import EngineMissing
 from gateway.local.ocr_extra import MISSING, rapidocr, vision
+from gateway.local.ocr_network import Network
 from gateway.local.ocr_types import Line, Rect, Word
 
 DETECTOR = "PP-OCRv6_det_small.onnx"
@@ -72,8 +73,10 @@ class LineReader:
         width = "EngineConfig.onnxruntime.intra_op_num_threads"
         # One network over a whole page gains from threads inside; many small crops gain from running side by side.
         self._detector = engine(
-            params={**shared, width: threads, "Det.model_path": str(detector), "Det.limit_side_len": PAD}
+            params={**shared, width: 1, "Det.model_path": str(detector), "Det.limit_side_len": PAD}
         )._load_det_model()
+        # RapidOCR passes on no session settings but the number of threads.
+        self._detector.session = Network(detector, threads)
         self._recogniser = engine(
             params={**shared, width: 1, "Rec.model_path": str(recogniser), "Rec.rec_img_shape": [3, 48, MIN_CROP_WIDTH]}
         )
