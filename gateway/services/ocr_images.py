@@ -65,10 +65,12 @@ class ImageLoader:
                 data = await self._bytes_of(url)
                 info = read_header(data)
                 check_size(info, MAX_PIXELS)
-                mime = info.mime
+                sent, mime = data, info.mime
                 if self._pixel_work is not None:
-                    data, mime = await self._pixel_work.normalise(data, info)
-                return Image(f"data:{mime};base64,{await encode_base64(data)}", info, where)
+                    sent, mime = await self._pixel_work.normalise(data, info)
+                # An image that came as the data URL it would be sent as is not encoded again.
+                is_same = sent is data and url.startswith(f"data:{mime};base64,") and _is_unbroken(url, mime, data)
+                return Image(url if is_same else f"data:{mime};base64,{await encode_base64(sent)}", info, where)
         except InvalidRequest as error:
             error.param = where
             raise
@@ -86,6 +88,11 @@ class ImageLoader:
         if len(data) > MAX_IMAGE_BYTES:
             raise _too_large()
         return data
+
+
+def _is_unbroken(url: str, mime: str, data: bytes) -> bool:
+    """Whether the base64 that `data` was decoded from has no white space in it."""
+    return len(url) - len(f"data:{mime};base64,") == -(-len(data) // 3) * 4
 
 
 def _first(errors: BaseExceptionGroup[GatewayError]) -> GatewayError:
