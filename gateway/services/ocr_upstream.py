@@ -14,7 +14,7 @@ import orjson
 from gateway.model import Account, Json
 from gateway.ports import CompletionUpstream
 from gateway.wire import ocr as wire
-from gateway.wire.large_json import fragment
+from gateway.wire.large_json import LongText
 from gateway.wire.repetition import LoopGuard, cut_loop
 
 CONTEXT_TOKENS = 8192
@@ -83,11 +83,11 @@ class OcrUpstream:
 
 
 def _part(part: Json, rewrite: Callable[[str], str]) -> Json:
-    """The text rewritten; the image's megabytes set in JSON once, not at every attempt to send them."""
+    """The text rewritten; the image's megabytes marked, so that they are sent in pieces."""
     if part.get("type") == "text":
         return {**part, "text": rewrite(part["text"])}
     if part.get("type") == "image_url":
-        return {**part, "image_url": {**part["image_url"], "url": fragment(part["image_url"]["url"])}}
+        return {**part, "image_url": {**part["image_url"], "url": LongText.of(part["image_url"]["url"])}}
     return part
 
 

@@ -1,11 +1,13 @@
-"""JSON whose bulk is a few data URLs, decoded without the JSON parser looking through them.
+"""JSON whose bulk is a few data URLs, decoded and encoded without the JSON library looking through them.
 
 A request with an image of 20 MB is 26 MB of base64 in one string. A JSON parser takes 23 ms over it, while nobody else
-on the event loop is served; cutting it out and copying it takes 4. Deliberately lenient in one point: control
-characters inside such a string, which JSON forbids, are let pass; whoever decodes the base64 judges them.
+on the event loop is served; cutting it out and copying it takes 4. Encoding takes 13, and writing it all to a socket
+30; in pieces nobody waits for it. Deliberately lenient in one point: control characters inside such a string, which
+JSON forbids, are let pass; whoever decodes the base64 judges them.
 """
 
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
@@ -13,7 +15,61 @@ import orjson
 LARGE_BYTES = 1 << 20
 LONG_STRING_BYTES = 1 << 18
 MAX_STRINGS = 64
+PIECE_CHARS = 1 << 18
 OPENING = b'"data:'
+
+
+class LongText:
+    """Stands for a string of many megabytes in a body for `encode`: ASCII that JSON writes as it is, as data URLs are.
+
+    `of` gives the string itself when it is short, or holds what JSON escapes. No dataclass: orjson would write it as
+    an object.
+    """
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    @staticmethod
+    def of(text: str) -> "LongText | str":
+        is_plain = text.isascii() and '"' not in text and "\\" not in text
+        return LongText(text) if len(text) >= LONG_STRING_BYTES and is_plain and text.startswith("data:") else text
+
+
+class Pieces:
+    """A JSON document in pieces, `size` bytes in all. Can be gone through more than once."""
+
+    def __init__(self, parts: list[bytes | str]) -> None:
+        self._parts = parts
+        self.size = sum(len(part) for part in parts)
+
+    def __iter__(self) -> Iterator[bytes]:
+        for part in self._parts:
+            for start in range(0, len(part), PIECE_CHARS):
+                piece = part[start : start + PIECE_CHARS]
+                yield piece if isinstance(piece, bytes) else piece.encode("ascii")
+
+
+def encode(value: Any) -> bytes | Pieces:
+    """The document; in pieces when there is a LongText in it."""
+    texts: list[str] = []
+    secret = os.urandom(16).hex()
+
+    def name(found: Any) -> str:
+        if not isinstance(found, LongText):
+            raise TypeError(type(found).__name__)
+        texts.append(found.text)
+        return secret
+
+    document = orjson.dumps(value, default=name)
+    if not texts:
+        return document
+    around = document.split(secret.encode())
+    parts: list[bytes | str] = [around[0]]
+    for text, after in zip(texts, around[1:], strict=True):
+        parts += (text, after)
+    return Pieces(parts)
 
 
 def decode(raw: bytes) -> Any:
@@ -28,13 +84,6 @@ def decode(raw: bytes) -> Any:
         return _decode_around(raw, spans)
     except ValueError:  # not JSON, or not what it seemed: the error must tell of the body as it came
         return orjson.loads(raw)
-
-
-def fragment(data_url: str) -> Any:
-    """A data URL as it stands in JSON, for `orjson.dumps`; the string itself when it holds what JSON escapes."""
-    if not data_url.isascii() or '"' in data_url or "\\" in data_url or not data_url.startswith("data:"):
-        return data_url
-    return orjson.Fragment(b'"%b"' % data_url.encode("ascii"))
 
 
 def _long_data_urls(raw: bytes) -> list[tuple[int, int]]:

@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 import pytest
 
-from gateway.wire.large_json import LARGE_BYTES, decode, fragment
+from gateway.wire.large_json import LARGE_BYTES, LongText, Pieces, decode, encode
 
 URL = "data:image/png;base64," + "QUJD" * (LARGE_BYTES // 3)
 ESCAPED = "A\\/" * LARGE_BYTES
@@ -65,6 +65,18 @@ def test_an_image_is_decoded_in_less_than_half_of_the_parsers_time() -> None:
     assert fastest_s(decode, body) < 0.5 * fastest_s(orjson.loads, body)
 
 
-@pytest.mark.parametrize("url", [URL, "http://host/a.png", 'data:x,"', "data:x,\\", "data:ä"])
-def test_a_fragment_is_sent_as_the_string_it_is(url: str) -> None:
-    assert orjson.loads(orjson.dumps({"url": fragment(url)})) == {"url": url}
+@pytest.mark.parametrize("url", [URL, "http://host/a.png", 'data:x,"', 'data:x,"' + URL, "data:ä" + URL])
+def test_a_body_sent_in_pieces_is_the_body(url: str) -> None:
+    sent = encode({"a": LongText.of(url), "b": ["c", LongText.of(url)], "d": 1})
+    whole = sent if isinstance(sent, bytes) else b"".join(sent)
+    assert orjson.loads(whole) == {"a": url, "b": ["c", url], "d": 1}
+    if isinstance(sent, Pieces):
+        assert sent.size == len(whole)
+        assert max(len(piece) for piece in sent) <= 1 << 18
+
+
+def test_only_long_data_urls_are_sent_in_pieces() -> None:
+    assert isinstance(encode([LongText.of(URL)]), Pieces)
+    assert encode([LongText.of("data:,short")]) == b'["data:,short"]'
+    with pytest.raises(TypeError):
+        encode([object()])
