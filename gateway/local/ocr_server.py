@@ -200,7 +200,8 @@ def _completion(job: Job, limit: OutputLimit, text: str, fingerprint: str) -> Js
 def _usage(job: Job, limit: OutputLimit) -> Json:
     prompt = IMAGE_TOKENS + count_tokens(job.prompt)
     completion = -(-limit.text_chars // 4)
-    return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+    counts = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+    return {**counts, "estimated": True}
 
 
 def _new_id() -> str:
