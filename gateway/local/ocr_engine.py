@@ -17,7 +17,7 @@ from gateway.local.layout_model import LayoutModel
 from gateway.local.ocr_blocks import build_blocks
 from gateway.local.ocr_extra import vision
 from gateway.local.ocr_frame import Frame, level, mostly_tall, skew_of
-from gateway.local.ocr_ink import measure, part_words, tighten
+from gateway.local.ocr_ink import measure, part_words, parts_of, tighten
 from gateway.local.ocr_pixels import Page, decode_page
 from gateway.local.ocr_reader import LineReader
 from gateway.local.ocr_regions import complete
@@ -114,7 +114,8 @@ class OcrEngine:
             pixels, lines = level(pixels, lines, skew)
         gray = cv2.cvtColor(pixels, cv2.COLOR_BGR2GRAY)
         frame = Frame(page.width, page.height, turns, skew)
-        return Reading(page, pixels, gray, frame, [measure(gray, line) for line in lines])
+        measured = [measure(gray, line) for line in lines]
+        return Reading(page, pixels, gray, frame, [part for line in measured for part in parts_of(gray, line)])
 
     def _lines(self, pixels: Any) -> list[Line]:
         assert self._reader is not None
