@@ -1,6 +1,6 @@
-"""Crawl throughput and memory on a local site: pages per second, event-loop delay, searches in a large index.
+"""Crawl throughput and memory on a local site: pages per second, event-loop delay.
 
-`python -m bench.crawl [--pages N] [--index N]`. The site is made here and served by a process of its own.
+`python -m bench.crawl [--pages N]`. The site is made here and served by a process of its own.
 """
 
 import argparse
@@ -16,8 +16,7 @@ from typing import Any
 from gateway.config import Web
 from gateway.engines.addresses import AddressPolicy
 from gateway.engines.fetch import Fetcher
-from gateway.engines.index import IndexedPage, PageIndex
-from gateway.engines.index_query import IndexQuery
+from gateway.engines.index import PageIndex
 from gateway.engines.load import PageLoader
 from gateway.engines.parse_pool import ParsePool
 from gateway.engines.politeness import HostSlots
@@ -98,34 +97,9 @@ async def crawl(port: int, pages: int) -> None:
         await index.close()
 
 
-async def searches(pages: int) -> None:
-    with tempfile.TemporaryDirectory() as state:
-        index = PageIndex(Path(state) / "index.db")
-        started = time.perf_counter()
-        for at in range(0, pages, 500):
-            batch = [
-                IndexedPage(f"https://s{n % 50}.test/{n}", f"Page {n}", _words(n, 150), f"key{n % 3}")
-                for n in range(at, min(at + 500, pages))
-            ]
-            await index.add(batch)
-        print(f"index: {pages} pages, {pages / (time.perf_counter() - started):.0f} pages/s written")
-        for name, shape in (("common words", 1.2), ("rare words", 0.4)):
-            took = []
-            for number in range(60):
-                source = random.Random(number)
-                text = " ".join(f"w{int(source.paretovariate(shape)) % 40_000}" for _ in range(5))
-                before = time.perf_counter()
-                await index.search(IndexQuery(text, ("key1", ""), 10))
-                took.append(time.perf_counter() - before)
-            took.sort()
-            print(f"search, {name}: median {took[30] * 1000:.1f} ms, p95 {took[56] * 1000:.1f} ms")
-        await index.close()
-
-
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pages", type=int, default=500)
-    parser.add_argument("--index", type=int, default=0)
     options = parser.parse_args(argv)
     if options.pages:
         ours, theirs = multiprocessing.Pipe()
@@ -133,8 +107,6 @@ def main(argv: list[str] | None = None) -> int:
         server.start()
         asyncio.run(crawl(ours.recv(), options.pages))
         server.terminate()
-    if options.index:
-        asyncio.run(searches(options.index))
     return 0
 
 
