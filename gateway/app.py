@@ -28,7 +28,7 @@ from gateway.engines.parse_pool import ParsePool
 from gateway.engines.politeness import HostSlots
 from gateway.engines.robots import RobotsCache
 from gateway.engines.web_engine import EngineParts, LocalWebEngine
-from gateway.local.embedded import OCR_MODEL, TEXT_MODEL, Embedded, EmbeddedUpstream
+from gateway.local.embedded import MAX_CALLS, OCR_MODEL, TEXT_MODEL, Embedded, EmbeddedUpstream
 from gateway.local.ocr_prepare import PixelNormaliser
 from gateway.metrics import Metrics
 from gateway.ports import SearchProvider, WebEngine
@@ -180,9 +180,8 @@ def _embedded_target(kind: str, embedded: EmbeddedUpstream, closers: list[Close]
     settings = Upstream(embedded.base_url, embedded.model)
     if kind == "ocr":
         settings = replace(settings, first_byte_timeout_s=300, idle_timeout_s=120)
-    upstream = EmbeddedCompletions(
-        OpenAICompatUpstream(f"embedded-{kind}", settings), embedded.wake, embedded.fingerprint
-    )
+    reached = OpenAICompatUpstream(f"embedded-{kind}", settings)
+    upstream = EmbeddedCompletions(reached, embedded.wake, embedded.fingerprint, MAX_CALLS)
     closers.append(upstream.close)
     return Target(OcrUpstream(upstream, context_tokens=0) if kind == "ocr" else upstream, Terms(embedded.model))
 
