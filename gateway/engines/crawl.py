@@ -13,12 +13,14 @@ from gateway.engines.extract import ExtractOptions
 from gateway.engines.failures import FetchFailed
 from gateway.engines.frontier import Frontier, Scope, Visit
 from gateway.engines.load import Page, PageLoader, empty_reason
+from gateway.engines.relevance import Interest
 from gateway.engines.robots import ALLOW_ALL, Robots, RobotsCache
 from gateway.engines.urls import canonical
 from gateway.model import CrawlRequest, Progress
 
 MAX_WORKERS = 12
 MAX_FAILURES_TOLD = 50
+BEGINNING_CHARS = 2_000
 MAX_HELD_CHARS = 60_000_000
 _FUTILE_EXTRA = 50
 _ROBOTS = "the site's robots.txt does not allow this page to be crawled"
@@ -27,11 +29,15 @@ _ROBOTS_UNKNOWN = "the site's robots.txt could not be read, so it must not be cr
 
 @dataclass(slots=True)
 class CrawlOutcome:
-    """What a crawl found: (depth, page) in breadth-first order, (url, reason) of failures, found URLs for a map."""
+    """What a crawl found: (depth, page) in breadth-first order, (url, reason) of failures.
+
+    For a map: the URLs found, and by URL (title, first words) of the pages that were read on the way.
+    """
 
     pages: list[tuple[Visit, Page]] = field(default_factory=list)
     failures: list[tuple[str, str]] = field(default_factory=list)
     found: list[Visit] = field(default_factory=list)
+    beginnings: dict[str, tuple[str, str]] = field(default_factory=dict)
     reasons: Counter[str] = field(default_factory=Counter)
     pages_read: int = 0
     timed_out: bool = False
@@ -58,8 +64,13 @@ class Crawler:
         self._plan = plan
         self._progress = progress
         self._scope = Scope(plan.request, plan.root)
+        self._interest = Interest(plan.request.instructions)
         self._frontier = Frontier(
-            plan.root, self._scope, max_depth=plan.request.max_depth, breadth=plan.request.max_breadth
+            plan.root,
+            self._scope,
+            self._interest,
+            max_depth=plan.request.max_depth,
+            breadth=plan.request.max_breadth,
         )
         self._hashes: set[str] = set()
         self._simhashes: list[int] = []
@@ -122,7 +133,7 @@ class Crawler:
         except FetchFailed as failure:
             self._fail(visit, failure)
             return
-        self._take(visit, page)
+        await self._take(visit, page)
         found = len(self.outcome.found) if self._plan.map_only else len(self.outcome.pages)
         total = min(self._plan.request.limit, found + len(self._frontier) + len(self._running))
         self._progress.step(found, max(total, found), page.url)
@@ -144,17 +155,20 @@ class Crawler:
         if len(self.outcome.failures) < MAX_FAILURES_TOLD:
             self.outcome.failures.append((visit.url, failure.message))
 
-    def _take(self, visit: Visit, page: Page) -> None:
+    async def _take(self, visit: Visit, page: Page) -> None:
         """Counts the page in unless it is another one under a second name; offers its links."""
         if self._is_repeat(visit, page):
             self.outcome.reasons["duplicate"] += 1
             return
         self.outcome.pages_read += 1
         links = [link for link in page.data.pop("links", []) if link[0] != visit.url]
-        taken = self._frontier.offer(visit, links)
+        title, content = page.data.get("title", ""), page.data.get("content", "")
+        worth = self._interest.of_page(title, content) if self._interest else 0.0
+        taken = await self._frontier.offer(visit, links, worth)
         wanted = visit.depth > 0 or self._scope.selects(page.url)
         if self._plan.map_only:
             self.outcome.found += ([replace(visit, url=page.address)] if visit.depth == 0 and wanted else []) + taken
+            self.outcome.beginnings[page.address] = (title, content[:BEGINNING_CHARS])
             return
         reason = empty_reason(page)
         if not wanted:

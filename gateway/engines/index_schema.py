@@ -51,7 +51,7 @@ def open_database(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=NORMAL")
         connection.execute("PRAGMA journal_size_limit=16777216")
-        connection.execute("PRAGMA cache_size=-16000")
+        connection.execute("PRAGMA cache_size=-8000")
         connection.execute("PRAGMA mmap_size=0")
         upgrade(connection)
     except DamagedIndex:
