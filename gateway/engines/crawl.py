@@ -40,6 +40,7 @@ class CrawlOutcome:
     beginnings: dict[str, tuple[str, str]] = field(default_factory=dict)
     reasons: Counter[str] = field(default_factory=Counter)
     pages_read: int = 0
+    failed: int = 0
     timed_out: bool = False
     limited: bool = False
     too_much: bool = False
@@ -130,6 +131,7 @@ class Crawler:
         try:
             robots = await self._rules(visit.url)
             page = await self._loader.load(self._options(visit.url), robots.delay_s)
+            await self._judge_end(visit, page)
         except FetchFailed as failure:
             self._fail(visit, failure)
             return
@@ -150,8 +152,19 @@ class Crawler:
             raise FetchFailed(_ROBOTS if robots.known else _ROBOTS_UNKNOWN, "robots")
         return robots
 
+    async def _judge_end(self, visit: Visit, page: Page) -> None:
+        """Where a redirect ended is held to the same rules as a link. Raises FetchFailed."""
+        if page.url == visit.url:
+            return
+        if visit.depth == 0:
+            self._scope.adopt(page.url)
+        elif not self._scope.holds(page.url):
+            raise FetchFailed("the page redirects to a site that was not asked for", "redirects")
+        await self._rules(page.url)
+
     def _fail(self, visit: Visit, failure: FetchFailed) -> None:
         self.outcome.reasons[failure.code] += 1
+        self.outcome.failed += 1
         if len(self.outcome.failures) < MAX_FAILURES_TOLD:
             self.outcome.failures.append((visit.url, failure.message))
 

@@ -73,20 +73,28 @@ class Scope:
         self._paths = compile_patterns(request.select_paths, "select_paths")
         self._domains = compile_patterns(request.select_domains, "select_domains")
         self._external = request.allow_external
-        self._site = site_key(root)
+        self._sites = [site_key(root)]
         self._shapes: Counter[str] = Counter()
         self.trapped = 0
+
+    def adopt(self, url: str) -> None:
+        """Takes the site that the root redirects to for the crawl's own, too."""
+        self._sites.append(site_key(url))
+
+    def holds(self, url: str) -> bool:
+        """True when the page's host is one the caller wants; said of where a redirect ends, too."""
+        if not self._external and not any(same_site(url, site) for site in self._sites):
+            return False
+        host = urlsplit(url).hostname or ""
+        return not self._domains or any(pattern.search(host) for pattern in self._domains)
 
     def selects(self, url: str) -> bool:
         """True when the caller wants this page."""
         parts = urlsplit(url)
-        if not self._external and not same_site(url, self._site):
-            return False
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         if self._paths and not any(pattern.search(path) for pattern in self._paths):
             return False
-        host = parts.hostname or ""
-        return not self._domains or any(pattern.search(host) for pattern in self._domains)
+        return self.holds(url)
 
     def is_trap(self, url: str) -> bool:
         """Endless spaces: very deep or repeating paths, and too many pages that differ in numbers only."""
