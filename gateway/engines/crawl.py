@@ -6,6 +6,7 @@ under the limit.
 
 import asyncio
 from collections import Counter
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
 from gateway.engines import fingerprint
@@ -48,12 +49,13 @@ class CrawlOutcome:
 
 @dataclass(frozen=True, slots=True)
 class CrawlPlan:
-    """A request made ready. `keep` says which pages are wanted as results; `map_only` fetches no leaf pages."""
+    """A request made ready. `map_only` fetches no leaf pages; `take` gets each page, which is then not held."""
 
     request: CrawlRequest
     root: str
     budget_s: float
     map_only: bool = False
+    take: Callable[[Page], Awaitable[None]] | None = None
 
 
 class Crawler:
@@ -189,8 +191,12 @@ class Crawler:
         elif reason is not None:
             self._fail(visit, FetchFailed(reason, "scripted" if page.data.get("scripted") else "empty"))
         else:
-            self._held_chars += len(page.data["content"])
             self.outcome.pages.append((visit, page))
+            if self._plan.take is None:
+                self._held_chars += len(page.data["content"])
+            else:
+                await self._plan.take(replace(page, data=dict(page.data)))
+                page.data.clear()
 
     def _is_repeat(self, visit: Visit, page: Page) -> bool:
         for url in {canonical(page.url) or page.url, page.address} - {visit.url}:

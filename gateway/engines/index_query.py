@@ -84,7 +84,7 @@ def run(connection: sqlite3.Connection, query: IndexQuery) -> list[IndexHit]:
         more = _expansion(connection, [rowid for rowid, _ in ranking[:_FEEDBACK_PAGES]], words, total)
         if more:
             ranking = _fed_back(ranking, _ranked(connection, query, (more, []), 0))
-    return _hits(connection, ranking, query.count)
+    return _hits(connection, ranking, query)
 
 
 def _bounded_count(connection: sqlite3.Connection, rows: str, values: tuple[str, ...], limit: int) -> int:
@@ -148,10 +148,32 @@ def _match(query: IndexQuery, words: list[str], pairs: list[str]) -> str:
     if pairs:
         either.append("cjk : (" + " OR ".join(map(_quoted, pairs)) + ")")
     if query.phrases:
-        parts += [f"{{title headings body}} : {_quoted(phrase)}" for phrase in query.phrases]
+        parts += [_phrase(phrase) for phrase in query.phrases]
     elif either:
         parts.append("(" + " OR ".join(either) + ")")
     return " AND ".join(parts)
+
+
+def _phrase(phrase: str) -> str:
+    """Pages that may hold the phrase: the words stemmed, CJK as its pairs; `_hits` looks closer."""
+    pairs = bigrams(fold(phrase))
+    if not pairs:
+        return f"{{title headings body}} : {_quoted(phrase)}"
+    rest = [word for word in WORD.findall(fold(phrase)) if not CJK.search(word)]
+    return " AND ".join([f"cjk : ({' AND '.join(map(_quoted, pairs))})", *map(_quoted, rest)])
+
+
+def _plain(text: str) -> str:
+    return " ".join(WORD.findall(fold(text)))
+
+
+def _holds(plain: str, phrases: list[str]) -> bool:
+    """True when every phrase stands there in whole words; CJK needs no blank around it."""
+    padded = f" {plain} "
+    return all(
+        ("" if CJK.match(phrase[:1]) else " ") + phrase + ("" if CJK.match(phrase[-1:]) else " ") in padded
+        for phrase in phrases
+    )
 
 
 def _quoted(word: str) -> str:
@@ -218,7 +240,8 @@ def _fused(one: list[tuple[int, float]], other: list[tuple[int, float]]) -> list
     return sorted(scores.items(), key=lambda item: -item[1])
 
 
-def _hits(connection: sqlite3.Connection, ranking: list[tuple[int, float]], count: int) -> list[IndexHit]:
+def _hits(connection: sqlite3.Connection, ranking: list[tuple[int, float]], query: IndexQuery) -> list[IndexHit]:
+    phrases = [_plain(phrase) for phrase in query.phrases]
     hits: list[IndexHit] = []
     seen: set[str] = set()
     top = ranking[0][1] if ranking else 1.0
@@ -228,13 +251,15 @@ def _hits(connection: sqlite3.Connection, ranking: list[tuple[int, float]], coun
         ).fetchone()
         if row is None or row[0] in seen:
             continue
-        seen.add(row[0])
         try:
             text = zlib.decompress(row[2]).decode()
         except (zlib.error, UnicodeDecodeError):
             continue  # one damaged page hides no other
+        if phrases and not _holds(_plain(f"{row[1]} {text}"), phrases):
+            continue
+        seen.add(row[0])
         share = score / top if top > 0 else 1.0
         hits.append(IndexHit(row[0], row[1], text, round(max(share, 0.0), 4), row[3], row[4]))
-        if len(hits) == count:
+        if len(hits) == query.count:
             break
     return hits

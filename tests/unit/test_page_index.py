@@ -76,6 +76,24 @@ async def test_chinese_japanese_and_korean_are_found_by_their_words(tmp_path: Pa
     await index.close()
 
 
+async def test_an_exact_phrase_is_exact_whatever_the_script(tmp_path: Path) -> None:
+    index = PageIndex(tmp_path / "i.db")
+    await index.add(
+        [
+            stored("a.test/exact", "The **running** dogs of [Paris](https://p.test/) sleep."),
+            stored("a.test/stem", "To run a dog of Paris sleeping."),
+            stored("a.test/zh", "网关保护语言模型的安全"),
+            stored("a.test/zh2", "模型的语言: 语言与模型"),
+        ]
+    )
+    assert await found(index, "x", phrases=("Running dogs",)) == ["a.test/exact"]
+    assert await found(index, "x", phrases=("paris sleep",)) == []
+    assert await found(index, "x", phrases=("语言模型",)) == ["a.test/zh"]
+    assert await found(index, "x", phrases=("running dogs", "语言模型")) == []
+    assert await found(index, "x", phrases=('odd " quote',)) == []
+    await index.close()
+
+
 async def test_a_page_fetched_again_replaces_its_older_self(tmp_path: Path) -> None:
     index = PageIndex(tmp_path / "i.db")
     await index.add([stored("a.test/1", "old words", hash="1")])

@@ -84,6 +84,8 @@ async def test_what_a_provider_cannot_filter_is_filtered_afterwards() -> None:
     assert [item["url"] for item in data["results"]] == ["https://www.a.test/1", "https://a.test/4"]
     exact = await made.search(SearchRequest('find "Exact Phrase"', exact_match=True), CALL)
     assert [item["url"] for item in exact["results"]] == ["https://a.test/4"]
+    nothing = await made.search(SearchRequest("q", include_domains=("elsewhere.test",)), CALL)
+    assert nothing["results"] == [] and "None of the 5 results found fits" in nothing["note"]
 
 
 async def test_what_nobody_can_do_is_told_never_dropped_in_silence() -> None:

@@ -192,6 +192,22 @@ async def test_an_endless_calendar_ends_by_itself(tmp_path: Path) -> None:
     assert len(data["results"]) <= 32
 
 
+@pytest.mark.parametrize("odd", ["http://[", "http://a:99999/", "http://a:b/", "//", "\\x00", "http://[::1%25lo]/"])
+async def test_malformed_addresses_in_pages_robots_and_sitemaps_harm_nothing(tmp_path: Path, odd: str) -> None:
+    head = f'<base href="{odd}"><link rel=canonical href="{odd}"><link rel=icon href="{odd}">'
+    site = Site(
+        {
+            "/": page("Home", TEXT, odd, "/a").replace("</head>", f"{head}</head>"),
+            "/a": page("Page A", f"Words of its own. {TEXT}"),
+            "/robots.txt": (200, {}, f"User-agent: *\nDisallow: {odd}\nSitemap: {odd}\nSitemap: /s.xml".encode()),
+            "/sitemap.xml": (200, {}, f"<sitemapindex><loc>{odd}</loc></sitemapindex>".encode()),
+        }
+    )
+    async with made_for(site, tmp_path) as made:
+        for tool in (made.service.crawl, made.service.map):
+            assert (await tool(CrawlRequest(site.url + "/"), made.call()))["results"]
+
+
 async def test_cyclic_canonicals_and_repeated_pages_are_kept_once(tmp_path: Path) -> None:
     def named(title: str, canonical: str, *links: str) -> str:
         return page(title, f"{title} has words of its own. {TEXT}", *links).replace(
