@@ -49,13 +49,17 @@ class CrawlOutcome:
 
 @dataclass(frozen=True, slots=True)
 class CrawlPlan:
-    """A request made ready. `map_only` fetches no leaf pages; `take` gets each page, which is then not held."""
+    """A request made ready. `map_only` fetches no leaf pages.
+
+    `take` gets each page as it comes, whole; `hold_chars` of its content are held for the outcome.
+    """
 
     request: CrawlRequest
     root: str
     budget_s: float
     map_only: bool = False
     take: Callable[[Page], Awaitable[None]] | None = None
+    hold_chars: int = 2_000_000
 
 
 class Crawler:
@@ -192,11 +196,10 @@ class Crawler:
             self._fail(visit, FetchFailed(reason, "scripted" if page.data.get("scripted") else "empty"))
         else:
             self.outcome.pages.append((visit, page))
-            if self._plan.take is None:
-                self._held_chars += len(page.data["content"])
-            else:
-                await self._plan.take(replace(page, data=dict(page.data)))
-                page.data.clear()
+            if self._plan.take is not None:
+                await self._plan.take(page)
+            page.data["content"] = page.data["content"][: self._plan.hold_chars]
+            self._held_chars += len(page.data["content"])
 
     def _is_repeat(self, visit: Visit, page: Page) -> bool:
         for url in {canonical(page.url) or page.url, page.address} - {visit.url}:

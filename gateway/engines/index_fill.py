@@ -11,6 +11,7 @@ from gateway.engines.crawl import Crawler, CrawlPlan
 from gateway.engines.extract import ExtractOptions
 from gateway.engines.failures import FetchFailed, SkippedUrl
 from gateway.engines.index import IndexedPage, PageIndex
+from gateway.engines.index_batch import IndexBatch
 from gateway.engines.index_schema import SHARED
 from gateway.engines.load import Page, PageLoader
 from gateway.engines.parse_pool import ParsePool
@@ -22,7 +23,6 @@ from gateway.model import CrawlRequest, Json, Progress
 
 MAX_FILE_BYTES = 10_485_760
 FILL_BUDGET_S = 6 * 3600.0
-_BATCH = 50
 _READ_AT_ONCE = 8
 _KINDS = {
     ".html": "text/html", ".htm": "text/html", ".xhtml": "application/xhtml+xml", ".md": "text/markdown",
@@ -66,25 +66,25 @@ class IndexFiller:
         except SkippedUrl as error:
             raise InvalidRequest(f"{source}: {error.message}; neither is it a folder", param="url") from error
         request = CrawlRequest(root or source, max_depth=16, max_breadth=500, limit=limit, allow_external=False)
-        batch = _Batch(self._index)
+        batch = IndexBatch(self._index)
 
         async def take(page: Page) -> None:
             if not page.data.get("noindex"):
                 await batch.take(indexed_page(page, SHARED))
 
-        plan = CrawlPlan(request, root or source, FILL_BUDGET_S, take=take)
+        plan = CrawlPlan(request, root or source, FILL_BUDGET_S, take=take, hold_chars=0)
         robots = self._robots if self._settings.respect_robots else None
         try:
             outcome = await Crawler(self._loader, robots, plan, progress).run()
         finally:  # what was read before an interrupt is kept
             await batch.store()
         failed = [{"url": url, "error": why} for url, why in outcome.failures]
-        return batch.answer(failed, explain(outcome, request, bool(batch.added)))
+        return _answer(batch, failed, explain(outcome, request, bool(batch.added)))
 
     async def _add_folder(self, folder: Path, limit: int, progress: Progress) -> Json:
         paths = await asyncio.to_thread(lambda: sorted(p for p in folder.rglob("*") if p.suffix.lower() in _KINDS))
         paths = paths[:limit]
-        batch = _Batch(self._index)
+        batch = IndexBatch(self._index)
         failed: list[Json] = []
         done = 0
 
@@ -102,7 +102,7 @@ class IndexFiller:
                 await asyncio.gather(*map(one, paths[at : at + _READ_AT_ONCE]))
         finally:
             await batch.store()
-        return batch.answer(failed, "" if paths else "The folder holds no file that can be read.")
+        return _answer(batch, failed, "" if paths else "The folder holds no file that can be read.")
 
     async def _read(self, path: Path) -> IndexedPage:
         uri, body = await asyncio.to_thread(_file, path)
@@ -112,32 +112,10 @@ class IndexFiller:
         return IndexedPage(uri, data["title"], data["content"], SHARED, data["hash"], data.get("published"))
 
 
-class _Batch:
-    """Pages on their way into the index, a few dozen at a time."""
-
-    def __init__(self, index: PageIndex) -> None:
-        self._index = index
-        self._held: list[IndexedPage] = []
-        self._problem: str | None = None
-        self.added = 0
-
-    async def take(self, page: IndexedPage) -> None:
-        self._held.append(page)
-        if len(self._held) >= _BATCH:
-            await self.store()
-
-    async def store(self) -> None:
-        pages, self._held = self._held, []
-        problem = await self._index.add(pages)
-        if problem is None:
-            self.added += len(pages)
-        else:
-            self._problem = problem
-
-    def answer(self, failed: list[Json], note: str) -> Json:
-        notes = " ".join(text for text in (note, self._problem) if text)
-        data: Json = {"added": self.added, "failed": failed}
-        return {**data, "note": notes} if notes else data
+def _answer(batch: IndexBatch, failed: list[Json], note: str) -> Json:
+    notes = " ".join(text for text in (note, batch.problem) if text)
+    data: Json = {"added": batch.added, "failed": failed}
+    return {**data, "note": notes} if notes else data
 
 
 def _file(path: Path) -> tuple[str, bytes]:

@@ -24,7 +24,7 @@ JUDGE_TIMEOUT_S = 10.0
 MAX_JUDGED = 40
 _CONTEXT_SHARE = 0.3
 _CONTEXT_CHARS = 4_000
-_TEXT_CHARS = 20_000
+MAX_JUDGED_CHARS = 20_000
 _SHOWN_CHARS = 200
 _KEEP = re.compile(r'"keep"\s*:\s*\[([\d,\s]*)\]')
 _THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL)
@@ -104,7 +104,7 @@ class Chooser:
 def _by_words(candidates: Sequence[Candidate], query: str) -> tuple[list[int], set[int]]:
     """(all places, best first; those near enough to the best)."""
     names = [f"{each.title} {each.url}" for each in candidates]
-    texts = [f"{name} {each.text[:_TEXT_CHARS]}" for name, each in zip(names, candidates, strict=True)]
+    texts = [f"{name} {each.text[:MAX_JUDGED_CHARS]}" for name, each in zip(names, candidates, strict=True)]
     scores = chunks.bm25(texts, query, names)
     floor = FLOOR * max(scores)
     order = sorted(range(len(scores)), key=lambda at: (-scores[at], at))

@@ -5,6 +5,7 @@ Implements gateway.ports.WebEngine. A page is in the index when the call that fe
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,9 +15,10 @@ from gateway.engines.extract import ExtractOptions
 from gateway.engines.failures import FetchFailed, SkippedUrl
 from gateway.engines.frontier import Scope
 from gateway.engines.index import IndexedPage, PageIndex
+from gateway.engines.index_batch import IndexBatch
 from gateway.engines.index_schema import SHARED
 from gateway.engines.load import Page, PageLoader, empty_reason
-from gateway.engines.relevance import Candidate, Chooser
+from gateway.engines.relevance import MAX_JUDGED_CHARS, Candidate, Chooser
 from gateway.engines.robots import ALLOW_ALL, Robots, RobotsCache
 from gateway.engines.sitemap import listed_urls
 from gateway.engines.urls import canonical, from_caller, parse_url
@@ -106,23 +108,29 @@ class LocalWebEngine:
     async def crawl(self, request: CrawlRequest, call: WebCall) -> Json:
         """`{base_url, results: [{url, title, raw_content, depth, favicon?}], failed_results, response_time, note?}`."""
         started = time.monotonic()
-        outcome = await self._explore(request, call, map_only=False)
+        batch = IndexBatch(self._index)
+
+        async def take(page: Page) -> None:
+            if self._settings.index_fetched and not page.data.get("noindex"):
+                await batch.take(self._indexed(page, call.owner))
+
+        outcome = await self._explore(request, call, take)
         data: Json = {"base_url": request.url}
         kept = await self._relevant(outcome, request)
         data["results"] = [_crawl_result(depth, page, request) for depth, page in kept]
         data["failed_results"] = [{"url": url, "error": reason} for url, reason in outcome.failures]
-        note = explain(outcome, request, bool(kept))
-        if note:
-            data["note"] = note
+        await batch.store()
+        notes = " ".join(text for text in (explain(outcome, request, bool(kept)), batch.problem) if text)
+        if notes:
+            data["note"] = notes
         if outcome.timed_out or outcome.too_much:
             data["truncated"] = True
-        await self._store([page for _, page in outcome.pages], call, data)
         return {**data, "response_time": round(time.monotonic() - started, 3)}
 
     async def map(self, request: CrawlRequest, call: WebCall) -> Json:
         """`{base_url, results: [url], response_time, note?}`."""
         started = time.monotonic()
-        outcome = await self._explore(request, call, map_only=True)
+        outcome = await self._explore(request, call)
         urls = list(dict.fromkeys(visit.url for visit in outcome.found))
         if len(urls) < request.limit and outcome.pages_read:
             urls = await self._with_sitemap(urls, request)
@@ -157,7 +165,10 @@ class LocalWebEngine:
         except TimeoutError:
             return urls
 
-    async def _explore(self, request: CrawlRequest, call: WebCall, *, map_only: bool) -> CrawlOutcome:
+    async def _explore(
+        self, request: CrawlRequest, call: WebCall, take: Callable[[Page], Awaitable[None]] | None = None
+    ) -> CrawlOutcome:
+        """A crawl whose pages go to `take`; a map without it. Raises InvalidRequest."""
         try:
             root = canonical(str(parse_url(from_caller(request.url))))
         except SkippedUrl as error:
@@ -167,7 +178,8 @@ class LocalWebEngine:
         budget_s = PATIENT_BUDGET_S if call.patient else self._settings.crawl_budget_s
         if request.instructions:
             budget_s = max(budget_s - self._chooser.extra_s, budget_s / 2)
-        plan = CrawlPlan(request, root, budget_s, map_only)
+        hold_chars = max(self._settings.result_budget_chars, MAX_JUDGED_CHARS) + 1
+        plan = CrawlPlan(request, root, budget_s, take is None, take, hold_chars)
         robots = self._robots if self._settings.respect_robots else None
         return await Crawler(self._loader, robots, plan, call.progress or Progress()).run()
 
