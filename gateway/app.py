@@ -59,6 +59,7 @@ from gateway.web.limits import LIMITER
 from gateway.web.models import ModelsHandler
 from gateway.web.observe import METRICS
 from gateway.web.ops import OpsPages
+from gateway.web.recorder import RECORDER, Recorder
 from gateway.web.responses import ResponsesHandler
 from gateway.web.sanitize import SANITIZER
 from gateway.web.websearch import WebSearchHandler
@@ -91,14 +92,14 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
 
 def build_ops_app(app: web.Application, waiting: Callable[[], list[str]], metrics_folder: str = "") -> web.Application:
     """Health, readiness, metrics and documentation for an application of `build_app`."""
-    return OpsPages(app[METRICS].registry, app[IN_FLIGHT], waiting, metrics_folder).app()
+    return OpsPages(app[METRICS].registry, app[IN_FLIGHT], waiting, metrics_folder, app[RECORDER].flush).app()
 
 
 def _hang(app: web.Application, config: Config, sanitizer: Sanitizer, closers: list[Close]) -> None:
     """What the middlewares need."""
-    metrics = Metrics()
-    app[METRICS] = metrics
-    app[IN_FLIGHT] = InFlight(config.server.max_in_flight, metrics.in_flight)
+    app[METRICS] = metrics = Metrics()
+    app[RECORDER] = Recorder(metrics)
+    app[IN_FLIGHT] = InFlight(config.server.max_in_flight)
     app[KEYS] = KeyStore(config.state_dir / config.access.keys_file)
     app[BAD_KEYS] = BadKeyLimiter(config.access.bad_keys_per_minute)
     app[LIMITER] = local = LocalLimiter(config.limits, parts=config.server.workers)

@@ -189,6 +189,8 @@ class Progress:
 class Account:
     """What one request cost and where it went; filled on the way, read by the log line and the metrics.
 
+    `started_s` is the request's beginning on the monotonic clock.
+
     Never holds a prompt, an answer, a key or a host name the caller chose.
     """
 
@@ -201,4 +203,5 @@ class Account:
     upstream_s: float = 0.0
     outcome: str = ""
     user_hash: str = ""
+    started_s: float = 0.0
     findings: dict[str, int] = field(default_factory=dict)

@@ -23,6 +23,7 @@ from gateway.web.endpoints import Endpoint, EndpointTable
 from gateway.web.in_flight import IN_FLIGHT, InFlight
 from gateway.web.limits import LIMITER
 from gateway.web.observe import METRICS
+from gateway.web.recorder import RECORDER, Recorder
 from gateway.web.runner import Listener, bind
 from gateway.web.sanitize import SANITIZER
 from gateway.web.websearch import WebSearchHandler
@@ -70,7 +71,8 @@ async def web_tools_site(
     app = application(EndpointTable(rows, ""), MOST_BODY_BYTES)
     app[KEYS], app[BAD_KEYS] = KeyStore(keys.path), BadKeyLimiter(0)
     app[LIMITER], app[ALLOWED_ORIGINS] = LocalLimiter(limits or Limits()), origins
-    app[METRICS], app[IN_FLIGHT] = metrics, InFlight(100, metrics.in_flight)
+    app[RECORDER] = Recorder(metrics)
+    app[METRICS], app[IN_FLIGHT] = metrics, InFlight(100)
     app[BODY_TIMEOUT_S], app[SANITIZER] = 5.0, Sanitizer(sanitize or Sanitize())
     listener, sock = Listener(app, header_timeout_s=5), bind("127.0.0.1", 0)
     await listener.start([sock])

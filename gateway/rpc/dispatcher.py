@@ -36,7 +36,7 @@ REQUEST_CANCELLED = -32800
 _SIDE_BY_SIDE = 8
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RpcCaller:
     """Who asks. `owner` is the key id; `client` tells apart the clients of one key as far as can be seen.
 

@@ -9,7 +9,10 @@ body      after auth; gives sanitize and handlers decoded, checked data
 sanitize  innermost: sees exactly what the handler will see, and what it answers
 """
 
-from aiohttp import web
+import random
+import secrets
+
+from aiohttp import hdrs, web
 
 from gateway.web.auth import auth, cross_origin
 from gateway.web.body import body
@@ -17,7 +20,8 @@ from gateway.web.deliver import deliver
 from gateway.web.endpoints import ENDPOINTS, EndpointTable
 from gateway.web.errors import errors
 from gateway.web.limits import limits
-from gateway.web.observe import observe, stamp
+from gateway.web.loop_watch import loop_watch
+from gateway.web.observe import ID_BITS, observe, stamp
 from gateway.web.sanitize import sanitize
 
 MIDDLEWARES = (observe, errors, auth, limits, deliver, body, sanitize)
@@ -28,6 +32,13 @@ def application(endpoints: EndpointTable, max_body_bytes: int) -> web.Applicatio
     app = web.Application(middlewares=MIDDLEWARES, client_max_size=max_body_bytes)
     app[ENDPOINTS] = endpoints
     endpoints.register(app)
-    app.on_response_prepare.append(stamp)
-    app.on_response_prepare.append(cross_origin)
+    app[ID_BITS] = random.Random(secrets.randbits(256)).getrandbits  # noqa: S311 - ids are not secret
+    app.on_response_prepare.append(_headers)
+    app.cleanup_ctx.append(loop_watch)
     return app
+
+
+async def _headers(request: web.Request, reply: web.StreamResponse) -> None:
+    stamp(request, reply)
+    if hdrs.ORIGIN in request.headers:
+        cross_origin(request, reply)

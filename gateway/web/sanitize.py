@@ -12,7 +12,7 @@ from aiohttp.typedefs import Handler
 
 from gateway.model import Account, EventStream
 from gateway.sanitize.pipeline import Sanitizer
-from gateway.web.endpoints import endpoint_of
+from gateway.web.endpoints import ENDPOINT
 from gateway.web.keys import ACCOUNT, BODY
 from gateway.web.replies import EventReply, JsonReply
 from gateway.wire.dialect import Dialect
@@ -23,7 +23,7 @@ SANITIZER: web.AppKey[Sanitizer] = web.AppKey("sanitizer", Sanitizer)
 @web.middleware
 async def sanitize(request: web.Request, handler: Handler) -> web.StreamResponse:
     sanitizer = request.app[SANITIZER]
-    endpoint = endpoint_of(request)
+    endpoint = request[ENDPOINT]
     if endpoint.name not in sanitizer.routes:
         return await handler(request)
     dialect, account = endpoint.dialect, request[ACCOUNT]
