@@ -20,6 +20,7 @@ from gateway.engines.urls import canonical
 from gateway.model import CrawlRequest, Progress
 
 MAX_WORKERS = 12
+MAX_AWAY = 6
 MAX_FAILURES_TOLD = 50
 BEGINNING_CHARS = 2_000
 MAX_HELD_CHARS = 60_000_000
@@ -83,6 +84,7 @@ class Crawler:
         self._simhashes: list[int] = []
         self._running: set[asyncio.Task[None]] = set()
         self._attempts = 0
+        self._away = 0
         self._held_chars = 0
         self.outcome = CrawlOutcome()
 
@@ -106,13 +108,15 @@ class Crawler:
     async def _drive(self) -> None:
         while True:
             while len(self._running) < MAX_WORKERS and self._may_start():
-                visit = self._frontier.pop()
+                visit = self._frontier.pop(home_only=self._away >= MAX_AWAY)
                 if visit is None:
                     break
                 if self._plan.map_only and visit.depth >= self._plan.request.max_depth:
                     continue
                 self._attempts += 1
-                self._running.add(asyncio.create_task(self._visit(visit)))
+                away = not self._scope.is_home(visit.url)
+                self._away += away
+                self._running.add(asyncio.create_task(self._visit(visit, away)))
             if not self._running:
                 return
             done, _ = await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
@@ -133,7 +137,13 @@ class Crawler:
             return False
         return not full and self._attempts < 2 * limit + _FUTILE_EXTRA
 
-    async def _visit(self, visit: Visit) -> None:
+    async def _visit(self, visit: Visit, away: bool) -> None:
+        try:
+            await self._read(visit)
+        finally:
+            self._away -= away
+
+    async def _read(self, visit: Visit) -> None:
         try:
             robots = await self._rules(visit.url)
             page = await self._loader.load(self._options(visit.url), robots.delay_s)

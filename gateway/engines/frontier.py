@@ -81,9 +81,13 @@ class Scope:
         """Takes the site that the root redirects to for the crawl's own, too."""
         self._sites.append(site_key(url))
 
+    def is_home(self, url: str) -> bool:
+        """True on the crawl's own site."""
+        return any(same_site(url, site) for site in self._sites)
+
     def holds(self, url: str) -> bool:
         """True when the page's host is one the caller wants; said of where a redirect ends, too."""
-        if not self._external and not any(same_site(url, site) for site in self._sites):
+        if not self._external and not self.is_home(url):
             return False
         host = urlsplit(url).hostname or ""
         return not self._domains or any(pattern.search(host) for pattern in self._domains)
@@ -138,13 +142,18 @@ class Frontier:
         self._max_depth = max_depth
         self._breadth = breadth
         self._seen = {root}
-        self._heap: list[tuple[float, Visit]] = [(0.0, Visit(0, (0, 0), root))]
+        self._home: list[tuple[float, Visit]] = [(0.0, Visit(0, (0, 0), root))]
+        self._away: list[tuple[float, Visit]] = []
         self._pages = 0
         self.filtered = 0
 
-    def pop(self) -> Visit | None:
-        """The next page, most promising first, then breadth first; None when there is none for now."""
-        return heapq.heappop(self._heap)[1] if self._heap else None
+    def pop(self, *, home_only: bool = False) -> Visit | None:
+        """The next page, most promising first, then breadth first; None when there is none for now.
+
+        `home_only`: of the crawl's own site, so that slow hosts elsewhere do not hold it up.
+        """
+        heaps = [heap for heap in (self._home, [] if home_only else self._away) if heap]
+        return heapq.heappop(min(heaps, key=lambda heap: heap[0]))[1] if heaps else None
 
     async def offer(self, visit: Visit, links: Sequence[Link], worth: float = 0.0) -> list[Visit]:
         """Takes the first `breadth` links that are new and selected, best first given instructions; returns them.
@@ -172,7 +181,7 @@ class Frontier:
             self._seen.add(url)
             found = Visit(visit.depth + 1, (page, len(taken)), url, anchor)
             taken.append(found)
-            heapq.heappush(self._heap, (cost, found))
+            heapq.heappush(self._home if self._scope.is_home(url) else self._away, (cost, found))
         return taken
 
     async def _in_order(self, links: Sequence[Link], worth: float) -> list[tuple[float, Link]]:
@@ -195,4 +204,4 @@ class Frontier:
         return True
 
     def __len__(self) -> int:
-        return len(self._heap)
+        return len(self._home) + len(self._away)

@@ -7,6 +7,7 @@ Lookups have threads of their own: names that a page invents and no server answe
 
 import asyncio
 import socket
+import time
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 
@@ -17,6 +18,7 @@ from gateway.engines.failures import SkippedUrl
 
 _LOOKUPS_AT_ONCE = 16
 _REMEMBERED = 10_000
+_UNKNOWN_S = 10.0
 
 
 class SystemLookup(AbstractResolver):
@@ -61,14 +63,18 @@ class GuardedResolver(AbstractResolver):
         self._policy = policy
         self._inner = inner
         self._exempt: OrderedDict[tuple[str, int], None] = OrderedDict()
+        self._unknown: OrderedDict[str, float] = OrderedDict()
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
         """Raises SkippedUrl when the name does not exist or any of its addresses may not be fetched."""
+        if self._unknown.get(_plain(host), 0.0) > time.monotonic():
+            raise SkippedUrl()
         try:
             found = await self._inner.resolve(host, port, family)
         except (OSError, UnicodeError) as error:
+            self._note_unknown(host)
             raise SkippedUrl() from error
         if not found or not all(self._policy.permits(host, answer["host"], port) for answer in found):
             raise SkippedUrl()
@@ -80,6 +86,13 @@ class GuardedResolver(AbstractResolver):
             if len(self._exempt) > _REMEMBERED:
                 self._exempt.popitem(last=False)
         return found
+
+    def _note_unknown(self, host: str) -> None:
+        """Not to be asked again for a moment: a page may link to one dead host a hundred times."""
+        self._unknown[_plain(host)] = time.monotonic() + _UNKNOWN_S
+        self._unknown.move_to_end(_plain(host))
+        if len(self._unknown) > _REMEMBERED:
+            self._unknown.popitem(last=False)
 
     def was_exempt(self, host: str, port: int) -> bool:
         """True when the name's connections lead to an address that only the operator's list permits."""

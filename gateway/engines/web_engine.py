@@ -263,6 +263,8 @@ def explain(outcome: CrawlOutcome, request: CrawlRequest, any_result: bool) -> s
         parts.append("The crawl was ended early because its pages are too large together; crawl a part of the site.")
     if outcome.failed > len(outcome.failures):
         parts.append(f"{outcome.failed - len(outcome.failures)} more pages could not be read.")
+    if outcome.reasons["trap"]:
+        parts.append(f"{outcome.reasons['trap']} links into what looks endless (calendars, loops) were left alone.")
     if not any_result:
         parts.append(_why_nothing(outcome, request))
     return " ".join(parts)

@@ -7,7 +7,11 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
+from aiohttp.abc import AbstractResolver, ResolveResult
 
+from gateway.engines.addresses import AddressPolicy
+from gateway.engines.failures import FetchFailed
+from gateway.engines.fetch import Fetcher
 from gateway.engines.politeness import HostSlots
 from gateway.engines.robots import parse
 from gateway.model import CrawlRequest, Progress, WebCall
@@ -146,6 +150,41 @@ async def test_progress_is_told_page_by_page_and_never_goes_back(tmp_path: Path)
         await made.service.crawl(CrawlRequest(site.url + "/"), WebCall("key1", "req_1", True, progress))
     assert [done for done, _ in seen] == list(range(1, 8))
     assert all(total is None or total >= done for done, total in seen)
+
+
+async def test_hosts_elsewhere_that_hang_do_not_hold_up_the_site(tmp_path: Path) -> None:
+    async def hang(request: web.Request) -> web.StreamResponse:
+        await asyncio.Event().wait()
+        return web.Response()
+
+    async with serving(Site()) as site, serving(Site({f"/{n}": hang for n in range(30)})) as other:
+        away = [f"{other.url}/{n}" for n in range(30)]
+        home = [f"/{n}" for n in range(15)]
+        site.pages |= {path: page(f"Page {path}", f"{WORDS} Number {path} of them. " * 3) for path in home}
+        site.pages["/"] = page("Home", WORDS * 12, *away, *home)
+        async with engine(tmp_path, (site.address, other.address), crawl_budget_s=2.0) as made:
+            data = await made.service.crawl(CrawlRequest(site.url + "/", max_breadth=100, limit=100), made.call())
+    assert len(data["results"]) == 16 and "time budget" in data["note"]
+
+
+async def test_a_name_nobody_knows_is_asked_for_once() -> None:
+    class Nobody(AbstractResolver):
+        asked = 0
+
+        async def resolve(self, host: str, port: int = 0, family: int = 0) -> list[ResolveResult]:
+            self.asked += 1
+            raise OSError
+
+        async def close(self) -> None:
+            pass
+
+    names = Nobody()
+    fetcher = Fetcher(AddressPolicy(), "test", resolver=names)
+    for path in range(5):
+        with pytest.raises(FetchFailed, match="does not exist"):
+            await fetcher.fetch(f"http://dead.test/{path}")
+    await fetcher.close()
+    assert names.asked == 1
 
 
 async def test_failures_beyond_those_told_are_counted(tmp_path: Path) -> None:

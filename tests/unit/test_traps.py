@@ -190,6 +190,22 @@ async def test_an_endless_calendar_ends_by_itself(tmp_path: Path) -> None:
     async with made_for(site, tmp_path) as made:
         data = await made.service.crawl(CrawlRequest(site.url + "/", max_depth=5, limit=500), made.call())
     assert len(data["results"]) <= 32
+    assert data["response_time"] < 20
+
+
+async def test_an_endless_space_is_named_in_the_note(tmp_path: Path) -> None:
+    async def deeper(request: web.Request) -> web.StreamResponse:
+        links = [f"{request.path}again/", *(f"/events/?day={n}" for n in range(400))]
+        return web.Response(text=page(request.path, f"{TEXT} At {request.path}.", *links), content_type="text/html")
+
+    site = Site({"/": deeper, **{"/" + "again/" * n: deeper for n in range(1, 9)}})
+    async with made_for(site, tmp_path) as made:
+        data = await made.service.map(
+            CrawlRequest(site.url + "/", max_depth=5, max_breadth=500, limit=500), made.call()
+        )
+    assert site.url + "/again/again/again/" in data["results"]
+    assert site.url + "/again/again/again/again/" not in data["results"]
+    assert "looks endless" in data["note"] and len(data["results"]) < 320
 
 
 @pytest.mark.parametrize("odd", ["http://[", "http://a:99999/", "http://a:b/", "//", "\\x00", "http://[::1%25lo]/"])
