@@ -49,7 +49,7 @@ from gateway.services.ocr_images import ImageLoader
 from gateway.services.ocr_upstream import OcrUpstream
 from gateway.services.response_store import ResponseStore
 from gateway.services.websearch import WebSearchParts, WebSearchService, WebSearchSettings
-from gateway.web.auth import ALLOWED_ORIGINS, BAD_KEYS, KEYS
+from gateway.web.auth import BAD_KEYS, KEYS
 from gateway.web.body import BODY_TIMEOUT_S
 from gateway.web.chain import application
 from gateway.web.chat import ChatHandler
@@ -59,6 +59,7 @@ from gateway.web.limits import LIMITER
 from gateway.web.models import ModelsHandler
 from gateway.web.observe import METRICS
 from gateway.web.ops import OpsPages
+from gateway.web.origins import ALLOWED_ORIGINS
 from gateway.web.recorder import RECORDER, Recorder
 from gateway.web.responses import ResponsesHandler
 from gateway.web.sanitize import SANITIZER
@@ -161,19 +162,14 @@ def _image_loader(config: Config, fetcher: Fetcher, closers: list[Close]) -> Ima
 def _model(model: Model, closers: list[Close]) -> ModelEntry:
     targets = []
     for settings in model.upstreams:
-        upstream = OpenAICompatUpstream(_upstream_name(settings.base_url), settings)
-        closers.append(upstream.close)
-        targets.append(
-            Target(
-                OcrUpstream(upstream, image_placeholder=settings.image_placeholder)
-                if model.kind == "ocr"
-                else upstream,
-                Terms(settings.model, settings.extra_body, settings.json_object),
-                weight=settings.weight,
-                native=settings.responses == "native",
-                first_event_wait_s=settings.first_event_wait_s,
-            )
+        reached = OpenAICompatUpstream(_upstream_name(settings.base_url), settings)
+        closers.append(reached.close)
+        upstream = (
+            OcrUpstream(reached, image_placeholder=settings.image_placeholder) if model.kind == "ocr" else reached
         )
+        terms = Terms(settings.model, settings.extra_body, settings.json_object)
+        native = settings.responses == "native"
+        targets.append(Target(upstream, terms, settings.weight, native, settings.first_event_wait_s))
     return ModelEntry(model.name, model.kind, tuple(targets), model.aliases, model.fallback, int(time.time()))
 
 

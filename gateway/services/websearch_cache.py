@@ -12,7 +12,7 @@ from gateway.model import Json
 
 
 class SearchCache:
-    """At most `max_entries` answers of `max_bytes` together, for `ttl_s` seconds; 0 keeps none.
+    """At most `max_entries` answers of `max_bytes` together, for `ttl_s` seconds, the oldest go first; 0 keeps none.
 
     Answers are copies, free to change.
     """
@@ -32,7 +32,6 @@ class SearchCache:
             return await ask()
         kept = self._kept.get(key)
         if kept is not None and kept[0] > time.monotonic():
-            self._kept.move_to_end(key)
             answer: Json = orjson.loads(kept[1])  # a tenth of what copying the objects costs
             return answer
         return copy.deepcopy(await self._shared(key, ask))

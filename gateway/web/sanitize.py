@@ -4,7 +4,6 @@ The request's decoded body is masked before the handler reads it; a whole answer
 bytes are made of them. The endpoint's dialect says where the text is and how to refuse; knows no interface itself.
 """
 
-from collections import Counter
 from contextlib import aclosing
 
 from aiohttp import web
@@ -27,7 +26,7 @@ async def sanitize(request: web.Request, handler: Handler) -> web.StreamResponse
     if endpoint.name not in sanitizer.routes:
         return await handler(request)
     dialect, account = endpoint.dialect, request[ACCOUNT]
-    asked: list[Counter[str]] = []
+    asked: list[dict[str, int]] = []
     if sanitizer.requests and BODY in request:
         asked = await _clean_request(sanitizer, dialect, request[BODY], account)
     reply = await handler(request)
@@ -41,7 +40,9 @@ async def sanitize(request: web.Request, handler: Handler) -> web.StreamResponse
     return reply
 
 
-async def _clean_request(sanitizer: Sanitizer, dialect: Dialect, body: object, account: Account) -> list[Counter[str]]:
+async def _clean_request(
+    sanitizer: Sanitizer, dialect: Dialect, body: object, account: Account
+) -> list[dict[str, int]]:
     """What was found, by unit of the request."""
     found = []
     for unit in dialect.request_units(body):
@@ -54,7 +55,7 @@ async def _clean_request(sanitizer: Sanitizer, dialect: Dialect, body: object, a
 
 
 async def _clean_answers(
-    sanitizer: Sanitizer, dialect: Dialect, events: EventStream, account: Account, asked: list[Counter[str]]
+    sanitizer: Sanitizer, dialect: Dialect, events: EventStream, account: Account, asked: list[dict[str, int]]
 ) -> EventStream:
     """A stream whose events are whole answers: each is treated as one."""
     async with aclosing(events):
@@ -66,22 +67,22 @@ async def _clean_answers(
 
 
 async def _clean_answer(
-    sanitizer: Sanitizer, dialect: Dialect, data: object, account: Account, asked: list[Counter[str]]
+    sanitizer: Sanitizer, dialect: Dialect, data: object, account: Account, asked: list[dict[str, int]]
 ) -> None:
     """What was found in the only unit of a request is told with the only unit of its answer."""
     units = list(dialect.reply_units(data))
     for unit in units:
-        counts: Counter[str] = Counter()
+        counts: dict[str, int] = {}
         if sanitizer.responses:
             verdict = await sanitizer.clean(unit, "responses")
             counts = verdict.counts
             _count(account, counts)
             if verdict.refusal is not None:
                 dialect.refuse_reply(data, unit, verdict.refusal)
-        if len(asked) == len(units) == 1:
-            counts = counts + asked[0]
+        if len(asked) == len(units) == 1 and asked[0]:
+            counts = {entity: counts.get(entity, 0) + asked[0].get(entity, 0) for entity in (*asked[0], *counts)}
         if counts:
-            dialect.note_findings(unit, dict(counts))
+            dialect.note_findings(unit, counts)
 
 
 def _count(account: Account, counts: dict[str, int]) -> None:

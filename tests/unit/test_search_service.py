@@ -150,9 +150,9 @@ async def test_what_is_remembered_is_bounded_in_number_and_size() -> None:
         return answer
 
     few = SearchCache(60, max_entries=2)
-    for key in ("a", "b", "a", "c", "a", "b"):  # b is forgotten when c comes
+    for key in ("a", "b", "a", "c", "b", "a"):  # a, the oldest, is forgotten when c comes
         await few.get(key, ask(key, 10))
-    assert asked == ["a", "b", "c", "b"]
+    assert asked == ["a", "b", "c", "a"]
     asked.clear()
     small = SearchCache(60, max_bytes=5_000)
     for key in ("a", "b", "c", "a", "huge", "huge"):
