@@ -168,6 +168,42 @@ async def test_other_kinds_of_text_are_read(tmp_path: Path, kind: str, body: byt
     assert (await text(site, tmp_path, "/x"))["raw_content"] == shown
 
 
+def pdf(text: str, title: str) -> bytes:
+    """A one-page PDF, written by hand."""
+    drawn = f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET".encode()
+    objects = [
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R/Resources<</Font<</F1 5 0 R>>>>>>",
+        b"<</Length %d>>stream\n%s\nendstream" % (len(drawn), drawn),
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+        b"<</Title(%s)>>" % title.encode(),
+    ]
+    out = bytearray(b"%PDF-1.4\n")
+    places = []
+    for number, held in enumerate(objects, 1):
+        places.append(len(out))
+        out += b"%d 0 obj" % number + held + b"endobj\n"
+    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    trailer = b"trailer<</Size 7/Root 1 0 R/Info 6 0 R>>\nstartxref\n%d\n%%%%EOF" % len(out)
+    return bytes(out) + b"xref\n0 7\n0000000000 65535 f \n" + table + trailer
+
+
+async def test_a_pdf_is_read_whatever_it_is_called_and_a_broken_one_says_so(tmp_path: Path) -> None:
+    body = pdf("Words that stand in a document.", "The report")
+    site = Site(
+        {
+            "/r.pdf": (200, {"Content-Type": "application/pdf"}, body),
+            "/download": (200, {"Content-Type": "application/octet-stream"}, body),
+            "/broken": (200, {"Content-Type": "application/pdf"}, b"%PDF-1.4 nothing of a document"),
+        }
+    )
+    for path in ("/r.pdf", "/download"):
+        found = await text(site, tmp_path, path)
+        assert found["title"] == "The report" and "Words that stand in a document." in found["raw_content"]
+    assert "PDF is damaged" in await why(site, tmp_path, "/broken")
+
+
 async def test_a_type_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     site = Site({"/": (200, {"Content-Type": "image/png"}, b"\x89PNG")})
     assert "image/png cannot be read" in await why(site, tmp_path)
