@@ -172,6 +172,7 @@ class LocalOcr:
     enabled: bool = True
     port: int = 0
     threads: int = 0
+    nice: int = 10
 
 
 @dataclass(frozen=True, slots=True)

@@ -220,3 +220,5 @@ class Account:
     user_hash: str = ""
     started_s: float = 0.0
     findings: dict[str, int] = field(default_factory=dict)
+    unguarded: int = 0
+    """Texts that went on though the guardrail failed, as the policy has it."""

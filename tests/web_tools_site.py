@@ -15,6 +15,7 @@ from gateway.config import Limits, Sanitize
 from gateway.metrics import Metrics
 from gateway.rpc.dispatcher import Dispatcher
 from gateway.rpc.running import RunningCalls
+from gateway.sanitize.guardrail import Guardrail
 from gateway.sanitize.pipeline import Sanitizer
 from gateway.web.auth import BAD_KEYS, KEYS
 from gateway.web.body import BODY_TIMEOUT_S
@@ -59,7 +60,11 @@ class WebToolsSite:
 
 @asynccontextmanager
 async def web_tools_site(
-    folder: Path, limits: Limits | None = None, sanitize: Sanitize | None = None, origins: frozenset[str] = frozenset()
+    folder: Path,
+    limits: Limits | None = None,
+    sanitize: Sanitize | None = None,
+    origins: frozenset[str] = frozenset(),
+    guardrail: Guardrail | None = None,
 ) -> AsyncIterator[WebToolsSite]:
     keys = KeyFile(folder / "keys.json")
     key, _ = keys.create(KeyWish("test", ("web-search",)))
@@ -74,7 +79,7 @@ async def web_tools_site(
     app[LIMITER], app[ALLOWED_ORIGINS] = LocalLimiter(limits or Limits()), origins
     app[RECORDER] = Recorder(metrics)
     app[METRICS], app[IN_FLIGHT] = metrics, InFlight(100)
-    app[BODY_TIMEOUT_S], app[SANITIZER] = 5.0, Sanitizer(sanitize or Sanitize())
+    app[BODY_TIMEOUT_S], app[SANITIZER] = 5.0, Sanitizer(sanitize or Sanitize(), guardrail)
     listener, sock = Listener(app, header_timeout_s=5), bind("127.0.0.1", 0)
     await listener.start([sock])
     port = sock.getsockname()[1]

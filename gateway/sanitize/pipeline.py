@@ -100,7 +100,7 @@ class Sanitizer:
             raise SanitizerFailed("the sanitizer failed on this text") from error
 
     def stream(self, slots_of: Callable[[Json], Iterable[TextSlot]], found: Callable[[str], None]) -> StreamMask:
-        """For one streamed answer. The guardrail does not look at streams: it would have to hold them back whole."""
+        """For one streamed answer. The guardrail does not look at it: it would have to hold back every paragraph."""
         return StreamMask(self._scanner, self._actions["responses"], slots_of, found)
 
     def _detect(self, unit: TextUnit, direction: Direction, verdict: Verdict) -> None:

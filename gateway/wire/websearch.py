@@ -225,16 +225,16 @@ class WebSearchDialect:
     def refuse_reply(self, data: Any, unit: TextUnit, error: GatewayError) -> None:
         unit.owner.update(failed(error))
 
-    def note_findings(self, unit: TextUnit, counts: dict[str, int]) -> None:
-        if counts:
-            unit.owner["data"]["sanitization"] = dict(counts)
+    def note_findings(self, unit: TextUnit, told: dict[str, int | str]) -> None:
+        if told:
+            unit.owner["data"]["sanitization"] = dict(told)
 
     def event_slots(self, data: Json) -> Iterable[TextSlot]:
         """Every event is a whole message: its texts have no channel."""
         for unit in self.reply_units(data):
             yield from unit.slots
 
-    def refused_events(self, error: GatewayError) -> list[Event]:
+    def refused_events(self, error: GatewayError, last: Json | None) -> list[Event]:
         return self.error_events(error)
 
     def error_body(self, error: GatewayError, body: Any) -> Json:
