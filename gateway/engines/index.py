@@ -14,7 +14,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -98,6 +98,7 @@ class PageIndex:
 
     async def search(self, query: IndexQuery) -> list[IndexHit]:
         """Best first; see IndexQuery. Raises sqlite3.Error when the file cannot be read."""
+        query = replace(query, not_before=max(query.not_before, time.time() - self._ttl_s))
         return await self._on(self._readers, lambda connection: run(connection, query))
 
     async def stats(self) -> Json:
