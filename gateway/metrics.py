@@ -39,7 +39,9 @@ class Metrics:
         )
         self.duration = histogram("gateway_request_duration_seconds", "Whole requests", "endpoint")
         self.overhead = histogram("gateway_overhead_seconds", "Time not spent waiting for an upstream", "endpoint")
-        self.first_event = histogram("gateway_first_event_seconds", "Until a stream's first event", "endpoint")
+        self.first_event = histogram(
+            "gateway_first_event_seconds", "Until a stream's headers, with its first event", "endpoint"
+        )
         self.loop_lag = histogram("gateway_loop_lag_seconds", "How late the event loop runs its timers")
         self.in_flight = Gauge(
             "gateway_in_flight", "Requests being served", registry=self.registry, multiprocess_mode="livesum"

@@ -18,6 +18,8 @@ from gateway.local import llm_server
 from gateway.local.process import ChildServer, free_port, gateway_command
 
 TEXT_MODEL, OCR_MODEL = "SvcLLM", "SvcOCR"
+MAX_CALLS = 16 * llm_server.SLOTS
+"""Callers of one embedded server at once, answered or waiting, in each gateway process."""
 
 
 @dataclass(frozen=True, slots=True)

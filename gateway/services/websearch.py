@@ -115,6 +115,8 @@ class WebSearchService:
             raise InvalidRequest(
                 "include_image_descriptions needs include_images to be true", param="include_image_descriptions"
             )
+        if not (request.country or request.include_domains or request.exclude_domains):
+            return request
         country = " ".join(request.country.lower().split()) if request.country else None
         if country and country not in self._countries:
             raise InvalidRequest(

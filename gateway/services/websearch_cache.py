@@ -12,7 +12,7 @@ from gateway.model import Json
 
 
 class SearchCache:
-    """At most `max_entries` answers for `ttl_s` seconds; 0 keeps none. Answers are copies, free to change."""
+    """At most `max_entries` answers for `ttl_s` seconds, the oldest go first; 0 keeps none. Answers are copies."""
 
     def __init__(self, ttl_s: float, max_entries: int = 500) -> None:
         self._ttl_s = ttl_s
@@ -27,7 +27,6 @@ class SearchCache:
             return await ask()
         kept = self._kept.get(key)
         if kept is not None and kept[0] > time.monotonic():
-            self._kept.move_to_end(key)
             answer: Json = orjson.loads(kept[1])  # a tenth of what copying the objects costs
             return answer
         return copy.deepcopy(await self._shared(key, ask))

@@ -9,7 +9,7 @@ from aiohttp import HttpVersion11, web
 from aiohttp.typedefs import Handler
 
 from gateway.errors import BodyTimeout, InvalidRequest, PayloadTooLarge, UnsupportedMediaType
-from gateway.web.endpoints import endpoint_of
+from gateway.web.endpoints import ENDPOINT
 from gateway.web.keys import BODY
 
 BODY_TIMEOUT_S = web.AppKey("body_timeout_s", float)
@@ -17,7 +17,7 @@ BODY_TIMEOUT_S = web.AppKey("body_timeout_s", float)
 
 @web.middleware
 async def body(request: web.Request, handler: Handler) -> web.StreamResponse:
-    check = endpoint_of(request).check
+    check = request[ENDPOINT].check
     if check is not None:
         if request.content_type.lower() != "application/json":
             raise UnsupportedMediaType("Content-Type must be application/json")

@@ -6,6 +6,7 @@ end. A client that leaves cancels this task, and closing the events lets the ups
 """
 
 import asyncio
+import time
 from collections.abc import Awaitable
 from contextlib import aclosing
 
@@ -15,10 +16,11 @@ from aiohttp.typedefs import Handler
 from gateway.errors import GatewayError, Unauthenticated, UpstreamError
 from gateway.model import EventBatch, EventStream
 from gateway.web.auth import KEYS
-from gateway.web.endpoints import endpoint_of
+from gateway.web.endpoints import ENDPOINT
 from gateway.web.errors import as_gateway_error
 from gateway.web.in_flight import IN_FLIGHT
 from gateway.web.keys import ACCOUNT, CALLER
+from gateway.web.observe import METRICS, stamp
 from gateway.web.replies import EventReply, JsonReply
 from gateway.wire import sse
 
@@ -52,7 +54,10 @@ async def _stream(request: web.Request, reply: EventReply) -> None:
             await asyncio.wait({first}, timeout=reply.first_event_wait_s)
             if first.done():
                 first.result()  # an early failure is raised here, before any header: a true status
+            stamp(request, reply)
             await _written(reply.prepare(request))
+            waited_s = time.perf_counter() - request[ACCOUNT].started_s
+            request.app[METRICS].first_event.labels(request[ENDPOINT].name).observe(waited_s)
             try:
                 await _pump(request, reply, events, first)
             finally:
@@ -71,7 +76,7 @@ async def _pump(
     while batch is not None:
         if isinstance(batch, GatewayError):
             request[ACCOUNT].outcome = "truncated"
-            told = reply.failure_events or endpoint_of(request).dialect.error_events
+            told = reply.failure_events or request[ENDPOINT].dialect.error_events
             await _write(reply, told(batch))
             break
         if batch:

@@ -4,7 +4,7 @@ The request's decoded body is masked before the handler reads it; a whole answer
 bytes are made of them. The endpoint's dialect says where the text is and how to refuse; knows no interface itself.
 """
 
-from collections import Counter
+from collections.abc import Iterable
 from contextlib import aclosing
 
 from aiohttp import web
@@ -13,7 +13,7 @@ from aiohttp.typedefs import Handler
 from gateway.model import Account, EventStream
 from gateway.sanitize.pipeline import Sanitizer, Verdict
 from gateway.sanitize.stream import Refusal
-from gateway.web.endpoints import endpoint_of
+from gateway.web.endpoints import ENDPOINT
 from gateway.web.keys import ACCOUNT, BODY
 from gateway.web.replies import EventReply, JsonReply
 from gateway.wire.dialect import Dialect
@@ -26,7 +26,7 @@ GUARDRAIL_HEADER = "X-Gateway-Guardrail"
 @web.middleware
 async def sanitize(request: web.Request, handler: Handler) -> web.StreamResponse:
     sanitizer = request.app[SANITIZER]
-    endpoint = endpoint_of(request)
+    endpoint = request[ENDPOINT]
     if endpoint.name not in sanitizer.routes:
         return await handler(request)
     dialect, account = endpoint.dialect, request[ACCOUNT]
@@ -81,18 +81,26 @@ async def _clean_answer(
     """What was found in the only unit of a request is told with the only unit of its answer."""
     units = list(dialect.reply_units(data))
     for unit in units:
-        verdicts = list(asked) if len(asked) == len(units) == 1 else []
+        verdicts = [*asked] if len(asked) == len(units) == 1 else []
         if sanitizer.responses:
             verdict = await sanitizer.clean(unit, "responses")
             verdicts.append(verdict)
             _note(account, verdict)
             if verdict.refusal is not None:
                 dialect.refuse_reply(data, unit, verdict.refusal)
-        told: dict[str, int | str] = dict(sum((each.counts for each in verdicts), Counter()))
-        if any(each.degraded for each in verdicts):
-            told["guardrail"] = "unavailable"
+        told = _told(verdicts)
         if told:
             dialect.note_findings(unit, told)
+
+
+def _told(verdicts: Iterable[Verdict]) -> dict[str, int | str]:
+    counts: dict[str, int] = {}
+    degraded = False
+    for verdict in verdicts:
+        degraded = degraded or verdict.degraded
+        for entity, number in verdict.counts.items():
+            counts[entity] = counts.get(entity, 0) + number
+    return {**counts, "guardrail": "unavailable"} if degraded else {**counts}
 
 
 def _note(account: Account, verdict: Verdict) -> None:

@@ -41,9 +41,7 @@ class ResponsesDialect:
     def refuse_reply(self, data: Any, unit: TextUnit, error: GatewayError) -> None:
         """An incomplete response whose items have lost their text."""
         for item in data.get("output") or ():
-            item["content"] = []
-            if "arguments" in item:
-                item["arguments"] = ""
+            objects.without_text(item)
         objects.finish(data, "content_filter", None, data.get("provider_specific_fields"))
 
     def note_findings(self, unit: TextUnit, told: dict[str, int | str]) -> None:
