@@ -61,10 +61,10 @@ class Channel:
         return self.base + len(self.buffer)
 
     def append(self, slot: TextSlot, held: Held) -> None:
-        start, text = self.length, slot.text
-        self.buffer += text
+        start = self.base + len(self.buffer)
+        self.buffer += slot.text
         self.last_event = held.number
-        self.pieces.append(_Piece(slot, start, start + len(text), held))
+        self.pieces.append(_Piece(slot, start, self.base + len(self.buffer), held))
         held.open_pieces += 1
 
     def cut(self, start: int, least_held: int) -> int:
