@@ -49,7 +49,7 @@ class ChatDialect:
         choice.setdefault("provider_specific_fields", {})["sanitization"] = told
 
     def event_slots(self, data: Json) -> Iterable[TextSlot]:
-        choices = data.get("choices") or ()
+        choices: list[Json] = data.get("choices") or []
         if len(choices) == 1:  # nearly every chunk is one piece of text
             choice = choices[0]
             delta = choice.get("delta")
