@@ -7,12 +7,13 @@ answers (a bad chunk in a later segment, read 2026-11-21): every wait here has i
 
 import asyncio
 import zlib
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from dataclasses import dataclass
 
 import aiohttp
 
 from gateway.errors import UpstreamError, UpstreamTimeout
+from gateway.wire.large_json import Pieces
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 UNREACHABLE = "upstream_unreachable"
@@ -152,6 +153,13 @@ class _Watch:
         self._response.close()
 
 
+async def _in_turn(pieces: Pieces) -> AsyncIterator[bytes]:
+    """Pieces to be written, with a turn for everyone else on the loop after each."""
+    for piece in pieces:
+        yield piece
+        await asyncio.sleep(0)
+
+
 class HttpClient:
     """A pool of connections to one upstream. Make it inside a running loop or before; close it once."""
 
@@ -164,7 +172,7 @@ class HttpClient:
             await self._session.close()
 
     async def post(
-        self, url: str, body: bytes, headers: Mapping[str, str], *, first_byte_s: float | None = None
+        self, url: str, body: bytes | Pieces, headers: Mapping[str, str], *, first_byte_s: float | None = None
     ) -> Answer:
         """The answer to a POST once its headers are there, whatever its status. The caller closes it, in any case.
 
@@ -178,11 +186,14 @@ class HttpClient:
         return Answer(response, self.timeouts, started_s)
 
     async def _send(
-        self, url: str, body: bytes, headers: Mapping[str, str], first_byte_s: float
+        self, url: str, body: bytes | Pieces, headers: Mapping[str, str], first_byte_s: float
     ) -> aiohttp.ClientResponse:
+        data: bytes | AsyncIterator[bytes] = body if isinstance(body, bytes) else _in_turn(body)
+        if isinstance(body, Pieces):
+            headers = {**headers, "Content-Length": str(body.size)}
         try:
             async with asyncio.timeout(first_byte_s):
-                return await self._opened().post(url, data=body, headers=headers, allow_redirects=False)
+                return await self._opened().post(url, data=data, headers=headers, allow_redirects=False)
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             raise UpstreamError("the upstream cannot be reached", code=UNREACHABLE) from error
         except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError, ConnectionError) as error:

@@ -15,6 +15,7 @@ from gateway.errors import UpstreamError
 from gateway.model import Account, Json
 from gateway.providers.http import Answer, HttpClient, Timeouts
 from gateway.wire import sse
+from gateway.wire.large_json import encode
 from gateway.wire.openai_error import upstream_error
 
 _MAX_ERROR_BYTES = 64 * 1024
@@ -53,9 +54,7 @@ class OpenAICompatUpstream:
         wait_s = min(timeouts.first_byte_s * _WHOLE_ANSWER_FACTOR, timeouts.total_s)
         started_s = time.perf_counter()
         try:
-            answer = await self._client.post(
-                f"{self._url}/{route}", orjson.dumps(body), self._headers, first_byte_s=wait_s
-            )
+            answer = await self._client.post(f"{self._url}/{route}", encode(body), self._headers, first_byte_s=wait_s)
             try:
                 if answer.status != 200:
                     raise await _refusal(answer)
@@ -80,7 +79,7 @@ class OpenAICompatUpstream:
         headers = {**self._headers, "Accept": "text/event-stream"}
         answer: Answer | None = None
         try:
-            answer = await self._client.post(f"{self._url}/{route}", orjson.dumps(body), headers)
+            answer = await self._client.post(f"{self._url}/{route}", encode(body), headers)
             if answer.status != 200:
                 raise await _refusal(answer)
             if answer.content_type == "application/json":  # a whole answer though a stream was asked

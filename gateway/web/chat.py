@@ -46,9 +46,11 @@ class ChatHandler:
         require_scope(request, SCOPE_OF_KIND[entry.kind])
         service: Completions = self._ocr if entry.kind == "ocr" and self._ocr is not None else self._completions
         account = request[ACCOUNT]
-        if body.get("stream"):
-            return EventReply(service.stream(body, account), first_event_wait_s=entry.first_event_wait_s)
         started_s = time.perf_counter()
+        if body.get("stream"):
+            reply = EventReply(service.stream(body, account), first_event_wait_s=entry.first_event_wait_s)
+            reply.late_headers = lambda: timing_headers(account, started_s)
+            return reply
         data = await service.complete(body, account)
         return JsonReply(data, headers=timing_headers(account, started_s))
 

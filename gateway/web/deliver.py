@@ -55,6 +55,8 @@ async def _stream(request: web.Request, reply: EventReply) -> None:
             if first.done():
                 first.result()  # an early failure is raised here, before any header: a true status
             stamp(request, reply)
+            if reply.late_headers is not None:
+                reply.headers.update(reply.late_headers())
             await _written(reply.prepare(request))
             waited_s = time.perf_counter() - request[ACCOUNT].started_s
             request.app[METRICS].first_event.labels(request[ENDPOINT].name).observe(waited_s)

@@ -73,6 +73,8 @@ class Recorder:
             metrics.unguarded.labels(finished.endpoint).inc(account.unguarded)
         for entity, count in account.findings.items():
             metrics.findings.labels(entity).inc(count)
+        if account.unguarded:
+            metrics.unguarded.labels(endpoint).inc(account.unguarded)
 
     def _log(self, finished: Finished) -> None:
         account, status = finished.account, finished.status

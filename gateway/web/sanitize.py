@@ -4,7 +4,6 @@ The request's decoded body is masked before the handler reads it; a whole answer
 bytes are made of them. The endpoint's dialect says where the text is and how to refuse; knows no interface itself.
 """
 
-from collections.abc import Iterable
 from contextlib import aclosing
 
 from aiohttp import web
@@ -81,26 +80,25 @@ async def _clean_answer(
     """What was found in the only unit of a request is told with the only unit of its answer."""
     units = list(dialect.reply_units(data))
     for unit in units:
-        verdicts = [*asked] if len(asked) == len(units) == 1 else []
+        verdicts = list(asked) if len(asked) == len(units) == 1 else []
         if sanitizer.responses:
             verdict = await sanitizer.clean(unit, "responses")
             verdicts.append(verdict)
             _note(account, verdict)
             if verdict.refusal is not None:
                 dialect.refuse_reply(data, unit, verdict.refusal)
-        told = _told(verdicts)
-        if told:
-            dialect.note_findings(unit, told)
+        if any(each.counts or each.degraded for each in verdicts):
+            dialect.note_findings(unit, _told(verdicts))
 
 
-def _told(verdicts: Iterable[Verdict]) -> dict[str, int | str]:
-    counts: dict[str, int] = {}
-    degraded = False
-    for verdict in verdicts:
-        degraded = degraded or verdict.degraded
-        for entity, number in verdict.counts.items():
-            counts[entity] = counts.get(entity, 0) + number
-    return {**counts, "guardrail": "unavailable"} if degraded else {**counts}
+def _told(verdicts: list[Verdict]) -> dict[str, int | str]:
+    """What was found in request and answer together, and whether the guardrail had no part in it."""
+    told: dict[str, int | str] = {}
+    for entity in sorted({entity for each in verdicts for entity in each.counts}):
+        told[entity] = sum(each.counts.get(entity, 0) for each in verdicts)
+    if any(each.degraded for each in verdicts):
+        told["guardrail"] = "unavailable"
+    return told
 
 
 def _note(account: Account, verdict: Verdict) -> None:
