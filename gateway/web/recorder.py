@@ -69,8 +69,6 @@ class Recorder:
             metrics.tokens.labels(account.model, "input").inc(account.input_tokens)
             metrics.tokens.labels(account.model, "output").inc(account.output_tokens)
             metrics.attempts.labels(account.model).inc(account.attempts)
-        if account.unguarded:
-            metrics.unguarded.labels(finished.endpoint).inc(account.unguarded)
         for entity, count in account.findings.items():
             metrics.findings.labels(entity).inc(count)
         if account.unguarded:
