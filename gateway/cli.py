@@ -77,6 +77,7 @@ def _add_server_commands(parsers: Parsers) -> None:
     ocr = parsers.add_parser("ocr-server", help="the embedded OCR engine alone, on loopback")
     ocr.add_argument("--port", type=int, required=True)
     ocr.add_argument("--threads", type=_count, default=0, help="0 = as many as cores")
+    ocr.add_argument("--nice", type=_count, default=0, help="nice value of the process that reads (default 0)")
     ocr.set_defaults(command=_ocr_server)
     show = parsers.add_parser("print-config", help="show the configuration in force, secrets masked")
     show.add_argument("file", type=Path, metavar="FILE", nargs="?")
@@ -142,8 +143,8 @@ def _add_tool_commands(parsers: Parsers) -> None:
     add.add_argument("source", metavar="URL|DIR")
     add.add_argument("--limit", type=_count, default=1000, help="pages; default: %(default)s")
     add.set_defaults(command=_index_add)
-    remove = actions.add_parser("remove", help="take out a page, or everything below a URL that ends with /")
-    remove.add_argument("url", metavar="URL")
+    remove = actions.add_parser("remove", help="take out a page, or all below a URL that ends with / or in a folder")
+    remove.add_argument("url", metavar="URL|DIR")
     remove.set_defaults(command=_index_remove)
     stats = actions.add_parser("stats", help="size and age")
     stats.set_defaults(command=_index_stats)
@@ -190,7 +191,7 @@ def _llm_server(arguments: argparse.Namespace, environment: Environment) -> int:
 
 
 def _ocr_server(arguments: argparse.Namespace, environment: Environment) -> int:
-    ocr_server.serve(arguments.port, arguments.threads)
+    ocr_server.serve(arguments.port, arguments.threads, arguments.nice)
     return 0
 
 

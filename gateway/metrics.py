@@ -34,9 +34,14 @@ class Metrics:
         self.tokens = counter("gateway_tokens", "Tokens by model and kind", "model", "kind")
         self.attempts = counter("gateway_upstream_attempts", "Calls to upstreams", "model")
         self.findings = counter("gateway_sanitizer_findings", "Sensitive values found", "entity")
+        self.unguarded = counter(
+            "gateway_unguarded_texts", "Texts that went on though the guardrail failed", "endpoint"
+        )
         self.duration = histogram("gateway_request_duration_seconds", "Whole requests", "endpoint")
         self.overhead = histogram("gateway_overhead_seconds", "Time not spent waiting for an upstream", "endpoint")
-        self.first_event = histogram("gateway_first_event_seconds", "Until a stream's first event", "endpoint")
+        self.first_event = histogram(
+            "gateway_first_event_seconds", "Until a stream's headers, with its first event", "endpoint"
+        )
         self.loop_lag = histogram("gateway_loop_lag_seconds", "How late the event loop runs its timers")
         self.in_flight = Gauge(
             "gateway_in_flight", "Requests being served", registry=self.registry, multiprocess_mode="livesum"

@@ -5,11 +5,14 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+import aiohttp
 import pytest
 
 from gateway import logs
 from gateway.local.embedded import Embedded
 from tests.asking import toml
+from tests.ocr_running import TIMEOUT as OCR_TIMEOUT
+from tests.ocr_running import ocr_server
 from tests.running import Running, StartGateway, running_gateway
 from tests.upstream import Upstream, scripted_upstream
 
@@ -50,3 +53,16 @@ async def upstream() -> AsyncIterator[Upstream]:
 @pytest.fixture
 async def server(start_gateway: StartGateway, upstream: Upstream) -> Running:
     return await start_gateway(toml(upstream))
+
+
+@pytest.fixture(scope="session")
+def ocr_url() -> Iterator[str]:
+    """The embedded OCR server in a process of its own, one for all tests: its models take a second to load."""
+    with ocr_server() as url:
+        yield url
+
+
+@pytest.fixture
+async def ocr_session() -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession(timeout=OCR_TIMEOUT) as session:
+        yield session

@@ -16,6 +16,7 @@ def collect_events() -> Logged:
     logs.set_up("info", "json", stream)
 
     def named(name: str) -> list[dict[str, Any]]:
+        logs.flush()
         return [line for line in map(json.loads, stream.getvalue().splitlines()) if line["event"] == name]
 
     return named

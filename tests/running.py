@@ -14,6 +14,7 @@ from gateway.config_file import load_config
 from gateway.local.embedded import Embedded
 from gateway.model import SCOPES
 from gateway.web.in_flight import IN_FLIGHT, InFlight
+from gateway.web.recorder import RECORDER, Recorder
 from gateway.web.runner import Listener, bind
 
 
@@ -29,6 +30,7 @@ class Running:
     listener: Listener
     in_flight: InFlight
     log: io.StringIO
+    recorder: Recorder
 
     @property
     def headers(self) -> dict[str, str]:
@@ -40,6 +42,7 @@ class Running:
         return KeyFile(self.config.state_dir / self.config.access.keys_file).create(wish)[0]
 
     def log_text(self) -> str:
+        self.recorder.flush()
         return self.log.getvalue()
 
 
@@ -69,7 +72,7 @@ async def running_gateway(
         await listeners[1].start([ops])
         yield Running(
             f"http://127.0.0.1:{port}{config.server.base_path}", f"http://127.0.0.1:{ops_port}", port, key, config,
-            listeners[0], app[IN_FLIGHT], log,
+            listeners[0], app[IN_FLIGHT], log, app[RECORDER],
         )  # fmt: skip
     finally:
         for listener in listeners:

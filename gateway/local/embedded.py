@@ -18,6 +18,8 @@ from gateway.local import llm_server
 from gateway.local.process import ChildServer, free_port, gateway_command
 
 TEXT_MODEL, OCR_MODEL = "SvcLLM", "SvcOCR"
+MAX_CALLS = 16 * llm_server.SLOTS
+"""Callers of one embedded server at once, answered or waiting, in each gateway process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,9 @@ class EmbeddedServers:
     def _ocr(self, config: Config) -> EmbeddedUpstream:
         if importlib.util.find_spec("rapidocr") is None:
             return _missing("ocr")
-        return self._child("ocr", config.local_ocr.port, ["--threads", str(config.local_ocr.threads)], "")
+        settings = config.local_ocr
+        options = ["--threads", str(settings.threads), "--nice", str(settings.nice)]
+        return self._child("ocr", settings.port, options, "")
 
     def _child(self, name: str, port: int, options: list[str], fingerprint: str) -> EmbeddedUpstream:
         if self._kept_elsewhere is not None:

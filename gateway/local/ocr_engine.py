@@ -8,6 +8,7 @@ generator it returned is exhausted or closed.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from itertools import islice
 from typing import Any
 
 from gateway.local import ocr_answer, ocr_locate
@@ -16,7 +17,7 @@ from gateway.local.layout_model import LayoutModel
 from gateway.local.ocr_blocks import build_blocks
 from gateway.local.ocr_extra import vision
 from gateway.local.ocr_frame import Frame, level, mostly_tall, skew_of
-from gateway.local.ocr_ink import measure, part_words, tighten
+from gateway.local.ocr_ink import measure, part_words, parts_of, tighten
 from gateway.local.ocr_pixels import Page, decode_page
 from gateway.local.ocr_reader import LineReader
 from gateway.local.ocr_regions import complete
@@ -28,7 +29,8 @@ from gateway.wire import ocr as wire
 SAMPLE_LINES = 6
 SURE_SCORE = 0.85
 BETTER_BY = 0.05
-CHUNK_LINES = 24
+STEP_LINES = 12
+"""The server is told after so many lines that the job is alive."""
 
 
 @dataclass(slots=True)
@@ -112,22 +114,25 @@ class OcrEngine:
             pixels, lines = level(pixels, lines, skew)
         gray = cv2.cvtColor(pixels, cv2.COLOR_BGR2GRAY)
         frame = Frame(page.width, page.height, turns, skew)
-        return Reading(page, pixels, gray, frame, [measure(gray, line) for line in lines])
+        measured = [measure(gray, line) for line in lines]
+        return Reading(page, pixels, gray, frame, [part for line in measured for part in parts_of(gray, line)])
 
     def _lines(self, pixels: Any) -> list[Line]:
         assert self._reader is not None
         return self._reader.detect(pixels)
 
-    def _read(self, reading: Reading, lines: list[Line]) -> list[Line]:
-        return list(self._read_in_turn(reading, lines))
-
     def _read_in_turn(self, reading: Reading, lines: list[Line]) -> Iterator[Line]:
-        """The lines one by one, read a few at a time, so that a long column is shown as it is read."""
+        """The lines one by one, in order. All are under way from the start, so that no core waits at a block's end."""
         assert self._reader is not None
-        for start in range(0, len(lines), CHUNK_LINES):
-            if self._on_step is not None:
-                self._on_step()
-            yield from self._reader.read_all(reading.pixels, lines[start : start + CHUNK_LINES])
+        under_way = self._reader.start(reading.pixels, lines)
+        try:
+            for number, line in enumerate(under_way):
+                if self._on_step is not None and number % STEP_LINES == 0:
+                    self._on_step()
+                yield line.result()
+        finally:
+            for line in under_way:
+                line.cancel()
 
     def _quarter_turns(self, pixels: Any, lines: list[Line]) -> tuple[int, list[Line]]:
         """How often the page must be turned anticlockwise, judged by reading its longest lines both ways up."""
@@ -154,15 +159,16 @@ class OcrEngine:
 
     def _blocks(self, reading: Reading) -> Iterator[PageBlock]:
         """The page's blocks in reading order, each as soon as it has been read."""
-        for block in build_blocks(reading.lines, self._regions(reading)):
-            had_lines = bool(block.lines)
-            block.lines = [line for line in self._read(reading, block.lines) if line.text]
+        blocks = build_blocks(reading.lines, self._regions(reading))
+        texts = self._read_in_turn(reading, [line for block in blocks for line in block.lines])
+        for block in blocks:
+            block.lines = [line for line in islice(texts, len(block.lines)) if line.text]
             if block.label == "table":
                 block.lines = [part_words(reading.gray, line) for line in block.lines]
                 block.table = build_table(reading.gray, block.rect, block.lines)
                 if block.table is None:
                     block.label = "text"
-            if block.lines or (block.label == "image" and not had_lines) or block.label == "image":
+            if block.lines or block.label == "image":
                 yield block
 
     # --- modes ----------------------------------------------------------------------------------------------------
@@ -188,8 +194,10 @@ class OcrEngine:
         blocks = build_blocks(reading.lines, self._regions(reading))
         tables = [block for block in blocks if block.label == "table"]
         kept: list[PageBlock] = []
+        texts = self._read_in_turn(reading, [line for block in tables for line in block.lines])
         for block in tables:
-            block.lines = [part_words(reading.gray, line) for line in self._read(reading, block.lines) if line.text]
+            read = islice(texts, len(block.lines))
+            block.lines = [part_words(reading.gray, line) for line in read if line.text]
             block.table = build_table(reading.gray, block.rect, block.lines)
             if block.table is not None:
                 kept.append(block)
@@ -202,8 +210,9 @@ class OcrEngine:
 
     def _passages(self, reading: Reading, loose: list[Line], tables: list[PageBlock]) -> Iterator[str]:
         rects = [line.rect for line in loose] + [block.rect for block in tables]
-        for group in reading_order(rects):
-            texts = self._read_in_turn(reading, [loose[i] for row in group for i in row if i < len(loose)])
+        groups = reading_order(rects)
+        texts = self._read_in_turn(reading, [loose[i] for g in groups for row in g for i in row if i < len(loose)])
+        for group in groups:
             passage: list[str] = []
             bottom: float | None = None
             for row in group:
@@ -225,7 +234,7 @@ class OcrEngine:
                 yield "\n".join(passage)
 
     def _located(self, reading: Reading, sought: str) -> Iterator[str]:
-        lines = [part_words(reading.gray, line) for line in self._read(reading, reading.lines) if line.text]
+        lines = [part_words(reading.gray, line) for line in self._read_in_turn(reading, reading.lines) if line.text]
         rows = [[lines[i] for i in row] for group in reading_order([line.rect for line in lines]) for row in group]
         hits = ocr_locate.find_text(rows, sought)
         if not hits:

@@ -6,6 +6,7 @@ Otsu's threshold inside the box tells ink from ground, whichever is darker.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 from gateway.local.ocr_extra import vision
@@ -14,6 +15,8 @@ from gateway.local.ocr_types import Line, Rect, Word
 MIN_SIDE_PX = 3
 MIN_CONTRAST = 24
 RULE_FILL = 0.9
+COLUMN_GAP_SIZES = 2.0
+"""In heights of small letters: a wider gap in a line parts columns."""
 CLEAR_RATIO = 1.35
 DRIFT_WEIGHT = 0.4
 MAX_DRIFT_HEIGHTS = 3.0
@@ -42,6 +45,40 @@ def tighten(gray: Any, rect: Rect) -> Rect:
     return tight if tight.area >= 0.05 * rect.area else rect
 
 
+def parts_of(gray: Any, line: Line) -> list[Line]:
+    """A line parted where its ink leaves more room than any space: cells that stand close are seen as one line.
+
+    Text that was read over the gap is dropped. A line that runs downwards, or has no measure, is left whole.
+    """
+    found = _ink(gray, line.rect) if line.size else None
+    if found is None:
+        return [line]
+    ink, left, _ = found
+    wide = [gap for gap in _gaps(ink)[0] if _width(gap) >= COLUMN_GAP_SIZES * line.size]
+    if not wide:
+        return [line]
+    cuts = [0.0, *((left + _middle(gap) - line.rect.x1) / line.rect.width for gap in wide), 1.0]
+    return [_cut(line, start, end) for start, end in pairwise(cuts)]
+
+
+def _cut(line: Line, start: float, end: float) -> Line:
+    """The unread part of a line between two fractions of its width."""
+    top_left, top_right, bottom_right, bottom_left = line.quad
+    quad = (
+        _between(top_left, top_right, start),
+        _between(top_left, top_right, end),
+        _between(bottom_left, bottom_right, end),
+        _between(bottom_left, bottom_right, start),
+    )
+    xs, ys = [x for x, _ in quad], [y for _, y in quad]
+    rect = Rect(min(xs), min(ys), max(xs), max(ys))
+    return replace(line, rect=rect, quad=quad, text="", score=0.0, words=())
+
+
+def _between(one: tuple[float, float], other: tuple[float, float], share: float) -> tuple[float, float]:
+    return one[0] + (other[0] - one[0]) * share, one[1] + (other[1] - one[1]) * share
+
+
 def measure(gray: Any, line: Line) -> Line:
     """The line with its size and weight, told from the profile of its ink; a line that runs downwards keeps 0."""
     _, numpy = vision()
@@ -64,6 +101,10 @@ def measure(gray: Any, line: Line) -> Line:
 
 def part_words(gray: Any, line: Line) -> Line:
     """The line with its words' sides moved to the gaps in its ink; unchanged where these do not fit."""
+    if len(line.words) == 1:
+        ink_only = tighten(gray, line.rect)
+        word = Word(line.words[0].text, Rect(ink_only.x1, line.rect.y1, ink_only.x2, line.rect.y2))
+        return replace(line, words=(word,))
     if len(line.words) < 2 or line.rect.height > line.rect.width:
         return line
     found = _ink(gray, line.rect)

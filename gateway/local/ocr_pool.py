@@ -25,9 +25,9 @@ IDLE_S = 900.0
 LINE_LIMIT_BYTES = 8_000_000
 
 
-def worker_command(threads: int) -> tuple[str, ...]:
+def worker_command(threads: int, nice: int = 0) -> tuple[str, ...]:
     """How the process that reads images is started."""
-    return sys.executable, "-m", "gateway.local.ocr_worker", str(threads)
+    return sys.executable, "-m", "gateway.local.ocr_worker", str(threads), str(nice)
 
 
 class OcrWorker:

@@ -8,13 +8,14 @@ Sources: rapidocr 3.10 (Apache-2.0), PP-OCRv6 models in its wheel, read 2026-11-
 import hashlib
 import importlib.util
 import math
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from gateway.errors import EngineMissing
 from gateway.local.ocr_extra import MISSING, rapidocr, vision
+from gateway.local.ocr_network import Network
 from gateway.local.ocr_types import Line, Rect, Word
 
 DETECTOR = "PP-OCRv6_det_small.onnx"
@@ -31,6 +32,11 @@ PAD = 32
 MIN_SCORE = 0.5
 MIN_CROP_WIDTH = 48
 """In the recogniser's pixels, at a height of 48: crops narrower than this are padded."""
+NARROWED = 0.72
+SURE_SCORE = 0.95
+"""Lines are read at NARROWED of their width; what scores less than SURE_SCORE is read again in full. The text stays
+the same for .72 of the time on prints and .83 on receipts."""
+MIN_NARROWED_ASPECT = 3
 TALL = 1.5
 """A crop at least this much taller than wide is a line that runs downwards."""
 
@@ -67,8 +73,10 @@ class LineReader:
         width = "EngineConfig.onnxruntime.intra_op_num_threads"
         # One network over a whole page gains from threads inside; many small crops gain from running side by side.
         self._detector = engine(
-            params={**shared, width: threads, "Det.model_path": str(detector), "Det.limit_side_len": PAD}
+            params={**shared, width: 1, "Det.model_path": str(detector), "Det.limit_side_len": PAD}
         )._load_det_model()
+        # RapidOCR passes on no session settings but the number of threads.
+        self._detector.session = Network(detector, threads)
         self._recogniser = engine(
             params={**shared, width: 1, "Rec.model_path": str(recogniser), "Rec.rec_img_shape": [3, 48, MIN_CROP_WIDTH]}
         )
@@ -128,21 +136,38 @@ class LineReader:
 
     def read_all(self, pixels: Any, lines: list[Line], *, upside_down: bool = False) -> list[Line]:
         """The lines with their text, in the same order."""
-        return list(
-            self._pool.map(lambda line: line if line.text else self.read(pixels, line, upside_down=upside_down), lines)
-        )
+        return [line.result() for line in self.start(pixels, lines, upside_down=upside_down)]
+
+    def start(self, pixels: Any, lines: list[Line], *, upside_down: bool = False) -> list[Future[Line]]:
+        """The same, under way: a future a line, in the same order."""
+        return [self._pool.submit(self.read, pixels, line, upside_down=upside_down) for line in lines]
 
     def read(self, pixels: Any, line: Line, *, upside_down: bool = False) -> Line:
         """The line with its text; its text is empty when there is none worth showing."""
+        if line.text:
+            return line
         crop, downwards = self._crop(pixels, line)
         if upside_down:
             crop = crop[::-1, ::-1]
-        result = self._recogniser.recognize_txt([crop])
-        text, score, info = result.txts[0], float(result.scores[0]), result.word_results[0]
+        text, score, info = self._recognise(crop)
         if score < MIN_SCORE or not text.strip():
             return replace(line, text="", score=score)
         words = _words(text, info, line, downwards)
         return replace(line, text=text.strip(), score=score, words=words)
+
+    def _recognise(self, crop: Any) -> tuple[str, float, Any]:
+        """Text, score and the columns of its characters. Time grows with width: a line is first read narrowed."""
+        height, width = crop.shape[:2]
+        if width > MIN_NARROWED_ASPECT * height:
+            size = (round(NARROWED * width), height)
+            found = self._recognise_as_is(self._cv2.resize(crop, size, interpolation=self._cv2.INTER_AREA))
+            if found[1] >= SURE_SCORE:
+                return found
+        return self._recognise_as_is(crop)
+
+    def _recognise_as_is(self, crop: Any) -> tuple[str, float, Any]:
+        result = self._recogniser.recognize_txt([crop])
+        return result.txts[0], float(result.scores[0]), result.word_results[0]
 
     def _crop(self, pixels: Any, line: Line) -> tuple[Any, bool]:
         numpy = self._numpy

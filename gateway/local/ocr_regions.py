@@ -16,6 +16,13 @@ MIN_TABLE_COLUMNS = 3
 MAX_ROW_GAP = 2.6
 MAX_COLUMN_WIDTH = 14
 """Of a table's middle column, in line heights: the columns of running text are wider."""
+MIN_NAME_WIDTH, MAX_EVEN_WIDTH = 1.4, 8
+"""Of the left of two columns, in line heights; the latter where all its lines are equally wide."""
+MAX_LEADING = 0.35
+"""Between the lines of a cell, in line heights: boxes of lines have margins."""
+SAME_EDGE = 0.6
+OVERLAP = 0.5
+"""How far boxes of neighbouring cells may reach into one another with their margins."""
 MAX_LINE_HEIGHT_RATIO = 5
 MIN_PICTURE_SHARE = 0.012
 MIN_PICTURE_FILL = 0.6
@@ -55,16 +62,23 @@ def plausible(lines: list[Line]) -> list[Line]:
 
 
 def aligned_tables(lines: list[Line]) -> list[Rect]:
-    """Runs of rows whose pieces stand in three columns or more."""
+    """Runs of rows whose pieces stand in columns: three columns or more, or two that no running text would make."""
     rects = [line.rect for line in lines]
     rows = [[rects[i] for i in row] for row in rows_of(rects, range(len(rects)))]
-    runs: list[list[list[Rect]]] = [[]]
+    return [hull([rect for row in run for rect in row]) for run in _runs(rows) if _is_table(run)]
+
+
+def _runs(rows: list[list[Rect]]) -> list[list[list[Rect]]]:
+    """Rows of several pieces that follow one another, with the lone further lines of their cells between them."""
+    runs: list[list[list[Rect]]] = []
+    run: list[list[Rect]] = []
     for row in rows:
-        if len(row) < 2 or (runs[-1] and not _follows(runs[-1][-1], row)):
-            runs.append([])
-        if len(row) >= 2:
-            runs[-1].append(row)
-    return [hull([rect for row in run for rect in row]) for run in runs if _is_table(run)]
+        if run and _follows(run[-1], row) and (len(row) > 1 or _goes_on(run, row[0])):
+            run.append(row)
+            continue
+        runs.append(run)
+        run = [row] if len(row) > 1 else []
+    return [run for run in [*runs, run] if run]
 
 
 def _follows(above: list[Rect], below: list[Rect]) -> bool:
@@ -73,22 +87,58 @@ def _follows(above: list[Rect], below: list[Rect]) -> bool:
     return lower.y1 - upper.y2 <= MAX_ROW_GAP * height
 
 
-def _is_table(run: list[list[Rect]]) -> bool:
-    if len(run) < MIN_TABLE_ROWS or sum(len(row) >= MIN_TABLE_COLUMNS for row in run) < 0.6 * len(run):
+def _goes_on(run: list[list[Rect]], piece: Rect) -> bool:
+    """Whether a lone line is a cell's further line: closely below, from a column's left edge, within its width."""
+    if piece.y1 - max(rect.y2 for rect in run[-1]) > MAX_LEADING * piece.height:
         return False
+    column = [rect for row in run for rect in row if abs(rect.x1 - piece.x1) < SAME_EDGE * piece.height]
+    others = [rect.x1 for row in run for rect in row if rect.x1 > piece.x1 + SAME_EDGE * piece.height]
+    return bool(column) and piece.x2 < min(others, default=max(rect.x2 for rect in column) + piece.height)
+
+
+def _is_table(run: list[list[Rect]]) -> bool:
+    full = [row for row in run if len(row) > 1]
+    if len(full) < MIN_TABLE_ROWS:
+        return False
+    if sum(len(row) >= MIN_TABLE_COLUMNS for row in full) < 0.6 * len(full):
+        return _is_list_of_pairs(full)
     rects = [rect for row in run for rect in row]
     height = median(rect.height for rect in rects)
     columns: list[Rect] = []
     for rect in sorted(rects, key=lambda rect: rect.x1):
-        if columns and rect.x1 < columns[-1].x2 + 0.4 * height:
+        if columns and rect.x1 < columns[-1].x2 - OVERLAP * height:
             columns[-1] = columns[-1].union(rect)
         else:
             columns.append(rect)
     if len(columns) < MIN_TABLE_COLUMNS:
         return False
-    filled = [sum(any(rect.overlap(column) for rect in row) for row in run) for column in columns]
-    full_columns = sum(count >= 0.6 * len(run) for count in filled)
+    filled = [sum(any(rect.overlap(column) for rect in row) for row in full) for column in columns]
+    full_columns = sum(count >= 0.6 * len(full) for count in filled)
     return full_columns >= MIN_TABLE_COLUMNS and median(c.width for c in columns) <= MAX_COLUMN_WIDTH * height
+
+
+def _is_list_of_pairs(rows: list[list[Rect]]) -> bool:
+    """Names and their values. Columns of prose are told by the left one, whose lines are all nearly as wide as it; a
+    list by its numbers or bullets, which are no wider than high."""
+    pairs = [row for row in rows if len(row) == 2]
+    if len(pairs) < max(MIN_TABLE_ROWS, 0.8 * len(rows)):
+        return False
+    height = median(rect.height for row in pairs for rect in row)
+    names, values = [row[0] for row in pairs], [row[1] for row in pairs]
+    aligned = max(_share_near([getattr(r, side) for r in values], SAME_EDGE * height) for side in ("x1", "x2"))
+    if aligned < 0.8 or _share_near([r.x1 for r in names], SAME_EDGE * height) < 0.6:
+        return False
+    if min(right.x1 for right in values) < max(left.x2 for left in names):
+        return False
+    usual, widest = median(r.width for r in names), max(r.width for r in names)
+    is_even = sum(r.width >= 0.9 * widest for r in names) > 0.6 * len(names)
+    return MIN_NAME_WIDTH * height <= usual <= (MAX_EVEN_WIDTH if is_even else MAX_COLUMN_WIDTH) * height
+
+
+def _share_near(values: list[float], distance: float) -> float:
+    """The share of values that lie near their median."""
+    middle = median(values)
+    return sum(abs(value - middle) <= distance for value in values) / len(values)
 
 
 # --- pictures ---------------------------------------------------------------------------------------------------------

@@ -48,14 +48,18 @@ class Job:
     include_usage: bool
 
 
-def serve(port: int, threads: int = 0) -> None:
-    """Run until SIGTERM or SIGINT. Prints `ready PORT` on standard output once it listens. `threads` 0: every core."""
+def serve(port: int, threads: int = 0, nice: int = 0) -> None:
+    """Run until SIGTERM or SIGINT. Prints `ready PORT` on standard output once it listens.
+
+    `threads` 0: every core. `nice`: by how much the process that reads gives way to others, so that the gateway beside
+    it is not kept from a core by a page.
+    """
     die_with_parent()
-    asyncio.run(_serve(port, threads))
+    asyncio.run(_serve(port, worker_command(threads or os.cpu_count() or 1, nice)))
 
 
-async def _serve(port: int, threads: int) -> None:
-    runner = web.AppRunner(build_app(OcrWorker(worker_command(threads or os.cpu_count() or 1))), access_log=None)
+async def _serve(port: int, command: tuple[str, ...]) -> None:
+    runner = web.AppRunner(build_app(OcrWorker(command)), access_log=None)
     await runner.setup()
     site = web.TCPSite(runner, HOST, port)
     stopped = asyncio.Event()
@@ -196,7 +200,8 @@ def _completion(job: Job, limit: OutputLimit, text: str, fingerprint: str) -> Js
 def _usage(job: Job, limit: OutputLimit) -> Json:
     prompt = IMAGE_TOKENS + count_tokens(job.prompt)
     completion = -(-limit.text_chars // 4)
-    return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+    counts = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+    return {**counts, "estimated": True}
 
 
 def _new_id() -> str:

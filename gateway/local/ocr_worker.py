@@ -54,8 +54,9 @@ class Jobs:
         os._exit(0)
 
 
-def main(threads: int) -> None:
+def main(threads: int, nice: int) -> None:
     """Serve jobs until the input ends."""
+    os.nice(nice)
     resource.setrlimit(resource.RLIMIT_DATA, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
     # Libraries may print: what they print must not end up in the protocol.
     out = os.fdopen(os.dup(1), "wb", buffering=0)
@@ -128,4 +129,4 @@ def _send(out: BinaryIO, message: Json) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), int(sys.argv[2]))

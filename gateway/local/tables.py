@@ -13,6 +13,8 @@ from gateway.local.table_rules import Grid, find_grid
 
 MIN_ROWS, MIN_COLUMNS = 2, 2
 MAX_COLUMNS = 40
+MIN_GUTTER = 0.55
+"""In heights of words."""
 
 
 def build_table(gray: Any, rect: Rect, lines: list[Line]) -> Table | None:
@@ -96,7 +98,21 @@ def _gutters(rows: list[list[Word]]) -> list[float]:
             free[-1] = (free[-1][0], right)
         else:
             free.append((left, right))
-    return [(gap[0] + gap[1]) / 2 for gap in free if gap[1] - gap[0] >= 0.55 * height]
+    wide = [(gap[0] + gap[1]) / 2 for gap in free if gap[1] - gap[0] >= MIN_GUTTER * height]
+    return _with_columns(rows, wide)
+
+
+def _with_columns(rows: list[list[Word]], gutters: list[float]) -> list[float]:
+    """Without gutters that part off nothing but the ends of what crosses them."""
+    kept: list[float] = []
+    for number, gutter in enumerate(gutters):
+        right_edge = gutters[number + 1] if number + 1 < len(gutters) else float("inf")
+        left_edge = kept[-1] if kept else float("-inf")
+        left = sum(any(left_edge < w.rect.x1 and w.rect.x2 <= gutter for w in row) for row in rows)
+        right = sum(any(gutter <= w.rect.x1 and w.rect.x2 <= right_edge for w in row) for row in rows)
+        if left and right and max(left, right) > 1:
+            kept.append(gutter)
+    return kept
 
 
 def _column_of(x: float, gutters: list[float]) -> int:

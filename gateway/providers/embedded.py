@@ -1,21 +1,31 @@
 """An embedded server as an upstream like any other, but one that may have to be started first."""
 
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import aclosing, contextmanager
 
 import orjson
 
+from gateway.errors import UpstreamRefused
 from gateway.model import Account, Json
 from gateway.providers.openai_compat import OpenAICompatUpstream
 
+_BUSY_RETRY_AFTER_S = 5.0
 _FINGERPRINT = re.compile(rb'"system_fingerprint":"[^"\\]*"')
 
 
 class EmbeddedCompletions:
-    """Implements ports.CompletionUpstream. `wake` waits until the server answers; it raises GatewayError."""
+    """Implements ports.CompletionUpstream. `wake` waits until the server answers; it raises GatewayError.
 
-    def __init__(self, upstream: OpenAICompatUpstream, wake: Callable[[], Awaitable[None]], fingerprint: str) -> None:
+    At most `max_calls` are answered or waiting at once; one more raises UpstreamRefused with status 429: the engine
+    itself would let it wait without end.
+    """
+
+    def __init__(
+        self, upstream: OpenAICompatUpstream, wake: Callable[[], Awaitable[None]], fingerprint: str, max_calls: int
+    ) -> None:
+        self._max_calls = max_calls
+        self._calls = 0
         self._upstream = upstream
         self._wake = wake
         self._fingerprint = fingerprint
@@ -29,8 +39,9 @@ class EmbeddedCompletions:
         await self._upstream.close()
 
     async def complete(self, body: Json, account: Account, *, route: str = "chat/completions") -> Json:
-        await self._wake()
-        answer = await self._upstream.complete(body, account, route=route)
+        with self._place():
+            await self._wake()
+            answer = await self._upstream.complete(body, account, route=route)
         if self._fingerprint:
             answer["system_fingerprint"] = self._fingerprint
         return answer
@@ -38,10 +49,26 @@ class EmbeddedCompletions:
     async def stream(
         self, body: Json, account: Account, *, route: str = "chat/completions"
     ) -> AsyncGenerator[list[bytes], None]:
-        await self._wake()
         theirs = b""
-        async with aclosing(self._upstream.stream(body, account, route=route)) as events:
-            async for batch in events:
-                if self._fingerprint and not theirs and (found := _FINGERPRINT.search(b"".join(batch))):
-                    theirs = found[0]
-                yield [data.replace(theirs, self._ours) for data in batch] if theirs else batch
+        with self._place():
+            await self._wake()
+            async with aclosing(self._upstream.stream(body, account, route=route)) as events:
+                async for batch in events:
+                    if self._fingerprint and not theirs and (found := _FINGERPRINT.search(b"".join(batch))):
+                        theirs = found[0]
+                    yield [data.replace(theirs, self._ours) for data in batch] if theirs else batch
+
+    @contextmanager
+    def _place(self) -> Iterator[None]:
+        if self._calls >= self._max_calls:
+            raise UpstreamRefused(
+                f"the embedded model has {self._calls} callers already; try again later",
+                status=429,
+                code="rate_limit_exceeded",
+                retry_after_s=_BUSY_RETRY_AFTER_S,
+            )
+        self._calls += 1
+        try:
+            yield
+        finally:
+            self._calls -= 1

@@ -5,7 +5,7 @@ upstream body but the message of a refusal, scrubbed. Source: OpenAI API referen
 """
 
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 import orjson
@@ -15,6 +15,7 @@ from gateway.errors import UpstreamError
 from gateway.model import Account, Json
 from gateway.providers.http import Answer, HttpClient, Timeouts
 from gateway.wire import sse
+from gateway.wire.large_json import encode
 from gateway.wire.openai_error import upstream_error
 
 _MAX_ERROR_BYTES = 64 * 1024
@@ -23,14 +24,10 @@ _WHOLE_ANSWER_FACTOR = 5
 
 
 class OpenAICompatUpstream:
-    """`name` is what logs and `provider_specific_fields.provider` show. Close it once.
+    """`name` is what logs and `provider_specific_fields.provider` show. Close it once."""
 
-    `wake` is awaited before each call: an embedded server is started there; it may raise GatewayError.
-    """
-
-    def __init__(self, name: str, config: Upstream, wake: Callable[[], Awaitable[None]] | None = None) -> None:
+    def __init__(self, name: str, config: Upstream) -> None:
         self._name = name
-        self._wake = wake
         self._url = config.base_url.rstrip("/")
         self._headers = {"Content-Type": "application/json"}
         if config.api_key is not None:
@@ -53,15 +50,11 @@ class OpenAICompatUpstream:
 
     async def complete(self, body: Json, account: Account, *, route: str = "chat/completions") -> Json:
         """The decoded answer. Raises UpstreamError: unreachable, refused, not JSON, not an object, too large."""
-        if self._wake is not None:
-            await self._wake()
         timeouts = self._client.timeouts
         wait_s = min(timeouts.first_byte_s * _WHOLE_ANSWER_FACTOR, timeouts.total_s)
         started_s = time.perf_counter()
         try:
-            answer = await self._client.post(
-                f"{self._url}/{route}", orjson.dumps(body), self._headers, first_byte_s=wait_s
-            )
+            answer = await self._client.post(f"{self._url}/{route}", encode(body), self._headers, first_byte_s=wait_s)
             try:
                 if answer.status != 200:
                     raise await _refusal(answer)
@@ -80,15 +73,14 @@ class OpenAICompatUpstream:
         self, body: Json, account: Account, *, route: str = "chat/completions"
     ) -> AsyncGenerator[list[bytes], None]:
         """The data of the events of one read at a time. Raises UpstreamError, also in the middle."""
-        if self._wake is not None:
-            await self._wake()
         started_s = time.perf_counter()
         clock = time.perf_counter
         parser = sse.Parser()
         headers = {**self._headers, "Accept": "text/event-stream"}
         answer: Answer | None = None
+        said_all = False
         try:
-            answer = await self._client.post(f"{self._url}/{route}", orjson.dumps(body), headers)
+            answer = await self._client.post(f"{self._url}/{route}", encode(body), headers)
             if answer.status != 200:
                 raise await _refusal(answer)
             if answer.content_type == "application/json":  # a whole answer though a stream was asked
@@ -101,13 +93,14 @@ class OpenAICompatUpstream:
                     blocks = parser.feed(chunk)
                     if blocks:
                         account.upstream_s += clock() - started_s
+                        said_all = blocks[-1][1] == b"[DONE]"
                         yield [data for _, data in blocks]
                         started_s = clock()
             if blocks := parser.close():
                 yield [data for _, data in blocks]
         finally:
             if answer is not None:
-                answer.close()
+                answer.close(said_all=said_all)
             account.upstream_s += clock() - started_s
 
 

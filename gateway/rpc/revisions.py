@@ -34,18 +34,24 @@ MIRRORED = (VERSION_HEADER, METHOD_HEADER, NAME_HEADER)
 _SHOWN = 64
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RpcHeaders:
-    """The headers that matter here: each value, which of them came more than once, and what answers are taken."""
+    """A request's headers, looked up by names in any case, and what answers are taken."""
 
     values: Mapping[str, str]
-    repeated: tuple[str, ...] = ()
     takes_json: bool = True
     takes_events: bool = False
 
     def get(self, name: str) -> str | None:
         value = self.values.get(name)
         return None if value is None else value.strip(" \t")
+
+    def repeated(self) -> str | None:
+        """The first of the headers that mirror the body that came more than once."""
+        getall = getattr(self.values, "getall", None)
+        if getall is None:
+            return None
+        return next((name for name in MIRRORED if len(getall(name, ())) > 1), None)
 
 
 def negotiated(requested: str) -> str:
@@ -107,8 +113,8 @@ def _require_agreement(headers: RpcHeaders, message: Message, meta: Json) -> Non
     def mismatch(name: str, what: str) -> RpcFault:
         return RpcFault(HEADER_MISMATCH, f"The header {name} {what}", call_id=message.call_id)
 
-    if headers.repeated:
-        raise mismatch(headers.repeated[0], "is given more than once")
+    if (twice := headers.repeated()) is not None:
+        raise mismatch(twice, "is given more than once")
     expected = [(VERSION_HEADER, meta[META_VERSION]), (METHOD_HEADER, message.method)]
     if message.method == "tools/call":
         expected.append((NAME_HEADER, message.params.get("name")))

@@ -1,13 +1,14 @@
 """Responses from upstreams that speak /responses themselves: the same attempts, breakers and budgets as for chat.
 
-Knows no HTTP; `wire` mends what comes back.
+A fallback model that does not speak /responses is asked through chat, as the last resort. Knows no HTTP; `wire` mends
+what comes back.
 """
 
 import asyncio
 import time
 from contextlib import aclosing
 
-from gateway.errors import InvalidRequest
+from gateway.errors import InvalidRequest, UpstreamError, UpstreamRefused
 from gateway.model import Account, EventStream, Json
 from gateway.services.completion import CompletionService
 from gateway.services.completion_attempts import Attempt, ModelEntry, Plan
@@ -15,6 +16,8 @@ from gateway.services.completion_images import MAX_IMAGES
 from gateway.wire.chat_answer import Marks
 from gateway.wire.responses_forward import image_parts, takes, to_native
 from gateway.wire.responses_native import NativeStream, mend_response
+from gateway.wire.responses_object import from_chat
+from gateway.wire.responses_request import to_chat
 
 _ROUTE = "responses"
 
@@ -25,10 +28,43 @@ class NativeResponses:
 
     def serves(self, entry: ModelEntry, body: Json) -> bool:
         """Every upstream of the model speaks /responses, and /responses has every field of the request."""
-        return bool(entry.targets) and all(target.native for target in entry.targets) and takes(body)
+        return _is_native(entry) and takes(body)
 
     async def complete(self, body: Json, earlier: list[Json], account: Account) -> Json:
         """A full response object. Raises GatewayError."""
+        try:
+            return await self._complete(body, earlier, account)
+        except UpstreamError as error:
+            chat = self._last_resort(error, body, earlier)
+        return from_chat(body, await self._completions.complete(chat, account))
+
+    async def stream(self, body: Json, earlier: list[Json], account: Account, state: NativeStream) -> EventStream:
+        """The events of `state`, ended by `[DONE]`. Raises GatewayError, also after it has begun."""
+        begun = False
+        try:
+            async with aclosing(self._stream(body, earlier, account, state)) as batches:
+                async for batch in batches:
+                    begun = True
+                    yield batch
+            return
+        except UpstreamError as error:
+            if begun:
+                raise
+            chat = self._last_resort(error, body, earlier)
+        async with aclosing(state.run(self._completions.stream(chat, account))) as batches:
+            async for batch in batches:
+                yield batch
+
+    def _last_resort(self, error: UpstreamError, body: Json, earlier: list[Json]) -> Json:
+        """The chat request for the first fallback model that is asked by chat. Raises `error` when there is none, or
+        when asking another would not help: the request itself was refused."""
+        refused = isinstance(error, UpstreamRefused) and error.status != 429
+        for name in () if refused else self._completions.resolve(body["model"]).fallback:
+            if not _is_native(self._completions.resolve(name)):
+                return {**to_chat(body, earlier)[0], "model": name}
+        raise error
+
+    async def _complete(self, body: Json, earlier: list[Json], account: Account) -> Json:
         plan, started_s = self._plan(body), time.perf_counter()
         await self._inline(body)
         while True:
@@ -42,8 +78,7 @@ class NativeResponses:
         _count(response, account)
         return response
 
-    async def stream(self, body: Json, earlier: list[Json], account: Account, state: NativeStream) -> EventStream:
-        """The events of `state`, ended by `[DONE]`. Raises GatewayError, also after it has begun."""
+    async def _stream(self, body: Json, earlier: list[Json], account: Account, state: NativeStream) -> EventStream:
         plan, started_s = self._plan(body), time.perf_counter()
         await self._inline(body)
         while True:
@@ -60,7 +95,10 @@ class NativeResponses:
                 return
 
     def _plan(self, body: Json) -> Plan:
-        return Plan([self._completions.resolve(body["model"])])
+        """The model's upstreams, then those of its fallbacks that speak /responses."""
+        entry = self._completions.resolve(body["model"])
+        others = (self._completions.resolve(name) for name in entry.fallback)
+        return Plan([entry, *(other for other in others if _is_native(other))])
 
     def _sent(self, body: Json, earlier: list[Json], attempt: Attempt, account: Account) -> Json:
         user = self._completions.hashed_user(body)
@@ -74,6 +112,10 @@ class NativeResponses:
         urls = await asyncio.gather(*(self._completions.inlined(part["image_url"]) for part in parts))
         for part, url in zip(parts, urls, strict=True):
             part["image_url"] = url
+
+
+def _is_native(entry: ModelEntry) -> bool:
+    return bool(entry.targets) and all(target.native for target in entry.targets)
 
 
 def _fields(attempt: Attempt, account: Account, started_s: float) -> Json:

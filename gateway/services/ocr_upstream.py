@@ -5,7 +5,7 @@ streamed: special tokens removed, repetition loops cut and reported as `length`.
 none of it. Sources: vLLM recipes and DeepSeek-OCR's README, read 2026-11-21.
 """
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Any
 
@@ -14,6 +14,7 @@ import orjson
 from gateway.model import Account, Json
 from gateway.ports import CompletionUpstream
 from gateway.wire import ocr as wire
+from gateway.wire.large_json import LongText
 from gateway.wire.repetition import LoopGuard, cut_loop
 
 CONTEXT_TOKENS = 8192
@@ -78,11 +79,16 @@ class OcrUpstream:
         if not isinstance(message.get("content"), list):
             return message
         rewrite = wire.keep_image_token if self._keeps_token else wire.strip_image_token
-        parts = [
-            {**part, "text": rewrite(part["text"])} if part.get("type") == "text" else part
-            for part in message["content"]
-        ]
-        return {**message, "content": parts}
+        return {**message, "content": [_part(part, rewrite) for part in message["content"]]}
+
+
+def _part(part: Json, rewrite: Callable[[str], str]) -> Json:
+    """The text rewritten; the image's megabytes marked, so that they are sent in pieces."""
+    if part.get("type") == "text":
+        return {**part, "text": rewrite(part["text"])}
+    if part.get("type") == "image_url":
+        return {**part, "image_url": {**part["image_url"], "url": LongText.of(part["image_url"]["url"])}}
+    return part
 
 
 def _texts(message: Json) -> list[str]:

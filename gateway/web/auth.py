@@ -11,13 +11,13 @@ from gateway.access.keys import KeyStore
 from gateway.access.limits import BadKeyLimiter
 from gateway.errors import Forbidden, Unauthenticated, UnsupportedCoding, UnsupportedProtocol
 from gateway.model import Caller
-from gateway.web.endpoints import endpoint_of
+from gateway.web.endpoints import ENDPOINT
 from gateway.web.errors import from_http_exception
 from gateway.web.keys import CALLER
+from gateway.web.origins import ALLOWED_ORIGINS
 
 KEYS = web.AppKey("keys", KeyStore)
 BAD_KEYS = web.AppKey("bad_keys", BadKeyLimiter)
-ALLOWED_ORIGINS: web.AppKey[frozenset[str]] = web.AppKey("allowed_origins", frozenset)
 
 _LOCAL_HOSTS = frozenset(("localhost", "127.0.0.1", "[::1]"))
 _CORS_HEADERS = "Authorization, Content-Type, Accept, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, X-Request-Id"
@@ -34,7 +34,7 @@ async def auth(request: web.Request, handler: Handler) -> web.StreamResponse:
     if request.match_info.http_exception is not None:
         raise from_http_exception(request, request.match_info.http_exception)
     request[CALLER] = caller = _caller(request)
-    scopes = endpoint_of(request).scopes
+    scopes = request[ENDPOINT].scopes
     if scopes and not scopes & caller.scopes:
         raise Forbidden(
             f"this key lacks the scope {' or '.join(sorted(scopes))}; the operator can make one that has it"
@@ -44,19 +44,21 @@ async def auth(request: web.Request, handler: Handler) -> web.StreamResponse:
 
 def _check_framing(request: web.Request) -> None:
     """aiohttp lets versions and codings through that it does not speak; what they mean is anybody's guess."""
-    if request.version not in (HttpVersion10, HttpVersion11):
+    if request.version != HttpVersion11 and request.version != HttpVersion10:
         raise UnsupportedProtocol("speak HTTP/1.1")
-    if request.headers.get(hdrs.TRANSFER_ENCODING, "chunked").lower() != "chunked":
+    coding = request.headers.get(hdrs.TRANSFER_ENCODING)
+    if coding is not None and coding.lower() != "chunked":
         raise UnsupportedCoding("the only Transfer-Encoding is chunked")
 
 
 def _caller(request: web.Request) -> Caller:
     """The key's caller. A valid key is served even where others behind the same address (a proxy, a NAT) guess."""
     scheme, _, presented = request.headers.get(hdrs.AUTHORIZATION, "").partition(" ")
+    presented = presented.strip()
     try:
-        if scheme.lower() != "bearer" or not presented.strip():
+        if not presented or scheme.lower() != "bearer":
             raise Unauthenticated("send the header 'Authorization: Bearer <API key>'")
-        return request.app[KEYS].lookup(presented.strip())
+        return request.app[KEYS].lookup(presented)
     except Unauthenticated:
         request.app[BAD_KEYS].record(request.remote or "")
         raise
@@ -77,7 +79,7 @@ def _check_origin(request: web.Request, origin: str) -> None:
 
 def _preflight(request: web.Request) -> web.Response:
     """CORS preflight: browsers send it without a key."""
-    endpoint = endpoint_of(request)
+    endpoint = request[ENDPOINT]
     return web.Response(
         status=204,
         headers={
@@ -86,12 +88,3 @@ def _preflight(request: web.Request) -> web.Response:
             "Access-Control-Max-Age": "600",
         },
     )
-
-
-async def cross_origin(request: web.Request, reply: web.StreamResponse) -> None:
-    """on_response_prepare: lets an allowed page read the answer."""
-    origin = request.headers.get(hdrs.ORIGIN)
-    if origin is not None and origin in request.app[ALLOWED_ORIGINS]:
-        reply.headers["Access-Control-Allow-Origin"] = origin
-        reply.headers["Access-Control-Expose-Headers"] = "X-Request-Id, Retry-After, Mcp-Protocol-Version"
-        reply.headers["Vary"] = "Origin"

@@ -9,15 +9,19 @@ body      after auth; gives sanitize and handlers decoded, checked data
 sanitize  innermost: sees exactly what the handler will see, and what it answers
 """
 
+import random
+import secrets
+
 from aiohttp import web
 
-from gateway.web.auth import auth, cross_origin
+from gateway.web.auth import auth
 from gateway.web.body import body
 from gateway.web.deliver import deliver
 from gateway.web.endpoints import ENDPOINTS, EndpointTable
 from gateway.web.errors import errors
 from gateway.web.limits import limits
-from gateway.web.observe import observe, stamp
+from gateway.web.loop_watch import loop_watch
+from gateway.web.observe import ID_BITS, observe
 from gateway.web.sanitize import sanitize
 
 MIDDLEWARES = (observe, errors, auth, limits, deliver, body, sanitize)
@@ -28,6 +32,6 @@ def application(endpoints: EndpointTable, max_body_bytes: int) -> web.Applicatio
     app = web.Application(middlewares=MIDDLEWARES, client_max_size=max_body_bytes)
     app[ENDPOINTS] = endpoints
     endpoints.register(app)
-    app.on_response_prepare.append(stamp)
-    app.on_response_prepare.append(cross_origin)
+    app[ID_BITS] = random.Random(secrets.randbits(256)).getrandbits  # noqa: S311 - ids are not secret
+    app.cleanup_ctx.append(loop_watch)
     return app

@@ -6,6 +6,7 @@ end. A client that leaves cancels this task, and closing the events lets the ups
 """
 
 import asyncio
+import time
 from collections.abc import Awaitable
 from contextlib import aclosing
 
@@ -15,14 +16,17 @@ from aiohttp.typedefs import Handler
 from gateway.errors import GatewayError, Unauthenticated, UpstreamError
 from gateway.model import EventBatch, EventStream
 from gateway.web.auth import KEYS
-from gateway.web.endpoints import endpoint_of
+from gateway.web.endpoints import ENDPOINT
 from gateway.web.errors import as_gateway_error
 from gateway.web.in_flight import IN_FLIGHT
 from gateway.web.keys import ACCOUNT, CALLER
+from gateway.web.observe import METRICS, stamp
 from gateway.web.replies import EventReply, JsonReply
 from gateway.wire import sse
 
 _EVENTS_BETWEEN_YIELDS = 16
+_GONE = (ConnectionError, RuntimeError)
+"""What a write to a client raises that has left. RuntimeError: the pings found it gone and closed."""
 
 
 class ClientGone(ConnectionError):
@@ -52,7 +56,12 @@ async def _stream(request: web.Request, reply: EventReply) -> None:
             await asyncio.wait({first}, timeout=reply.first_event_wait_s)
             if first.done():
                 first.result()  # an early failure is raised here, before any header: a true status
+            stamp(request, reply)
+            if reply.late_headers is not None:
+                reply.headers.update(reply.late_headers())
             await _written(reply.prepare(request))
+            waited_s = time.perf_counter() - request[ACCOUNT].started_s
+            request.app[METRICS].first_event.labels(request[ENDPOINT].name).observe(waited_s)
             try:
                 await _pump(request, reply, events, first)
             finally:
@@ -71,7 +80,7 @@ async def _pump(
     while batch is not None:
         if isinstance(batch, GatewayError):
             request[ACCOUNT].outcome = "truncated"
-            told = reply.failure_events or endpoint_of(request).dialect.error_events
+            told = reply.failure_events or request[ENDPOINT].dialect.error_events
             await _write(reply, told(batch))
             break
         if batch:
@@ -81,7 +90,7 @@ async def _pump(
         if since_yield >= _EVENTS_BETWEEN_YIELDS:
             since_yield = 0
             await asyncio.sleep(0)  # a burst at hand must not stall the neighbours
-        batch = await _guarded(request, anext(events, None))
+        batch = await _guarded(request, events.__anext__())
     await _written(reply.write_eof())
 
 
@@ -89,6 +98,8 @@ async def _guarded(request: web.Request, batch: Awaitable[EventBatch | None]) ->
     """The next batch; or what the caller is told when the stream fails, the server stops, or the key was revoked."""
     try:
         events = await batch
+    except StopAsyncIteration:
+        return None
     except asyncio.CancelledError:
         stopping = request.app[IN_FLIGHT].take_back()
         if stopping is None:
@@ -103,11 +114,14 @@ async def _guarded(request: web.Request, batch: Awaitable[EventBatch | None]) ->
 
 async def _write(reply: EventReply, batch: EventBatch) -> None:
     data = sse.encode(batch[0]) if len(batch) == 1 else b"".join([sse.encode(event) for event in batch])
-    await _written(reply.write(data))
+    try:
+        await reply.write(data)
+    except _GONE as error:
+        raise ClientGone from error
 
 
 async def _written(write: Awaitable[object]) -> None:
     try:
         await write
-    except (ConnectionError, RuntimeError) as error:  # RuntimeError: the pings found the client gone and closed
+    except _GONE as error:
         raise ClientGone from error

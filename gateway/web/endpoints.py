@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import web
+from aiohttp.helpers import RequestKey
 
 from gateway.wire.dialect import Dialect
 
@@ -62,7 +63,5 @@ async def _answer_expect_later(request: web.Request) -> None:
 
 
 ENDPOINTS = web.AppKey("endpoints", EndpointTable)
-
-
-def endpoint_of(request: web.Request) -> Endpoint:
-    return request.app[ENDPOINTS].of(request)
+ENDPOINT = RequestKey("endpoint", Endpoint)
+"""The request's own row, put there by the outermost middleware."""

@@ -22,7 +22,7 @@ from gateway.errors import (
     UnsupportedCoding,
     UnsupportedProtocol,
 )
-from gateway.web.endpoints import endpoint_of
+from gateway.web.endpoints import ENDPOINT
 from gateway.web.in_flight import IN_FLIGHT
 from gateway.web.keys import BODY, REQUEST_ID
 from gateway.web.observe import METRICS
@@ -65,7 +65,7 @@ def from_http_exception(request: web.Request, error: web.HTTPException) -> Gatew
 
 def error_reply(request: web.Request, error: GatewayError) -> JsonReply:
     request.app[METRICS].rejected.labels(error.code).inc()
-    body = endpoint_of(request).dialect.error_body(error, request.get(BODY))
+    body = request[ENDPOINT].dialect.error_body(error, request.get(BODY))
     reply = JsonReply(body, status=error.status, headers=_headers(error))
     reply.render()
     if isinstance(error, UnsupportedCoding | UnsupportedProtocol):

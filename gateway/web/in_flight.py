@@ -5,19 +5,15 @@ interface's own form instead of a cut connection. Knows nothing of signals: the 
 """
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from aiohttp import web
-from prometheus_client import Gauge
 
 from gateway.errors import Overloaded
 
 
 class InFlight:
-    def __init__(self, most: int, gauge: Gauge) -> None:
+    def __init__(self, most: int) -> None:
         self._most = most
-        self._gauge = gauge
         self._tasks: dict[asyncio.Task[object], bool] = {}
         self._emptied = asyncio.Event()
         self.draining = False
@@ -25,20 +21,17 @@ class InFlight:
     def __len__(self) -> int:
         return len(self._tasks)
 
-    @contextmanager
-    def tracked(self) -> Iterator[None]:
-        """Count the current task in, to the end of its answer."""
+    def enter(self) -> asyncio.Task[object]:
+        """Count the current task in, to the end of its answer: `leave` must follow."""
         task = asyncio.current_task()
         assert task is not None
         self._tasks[task] = False
-        self._gauge.inc()
-        try:
-            yield
-        finally:
-            del self._tasks[task]
-            self._gauge.dec()
-            if not self._tasks:
-                self._emptied.set()
+        return task
+
+    def leave(self, task: asyncio.Task[object]) -> None:
+        del self._tasks[task]
+        if not self._tasks:
+            self._emptied.set()
 
     async def wait_empty(self, limit_s: float) -> None:
         """Wait until nothing runs, at most `limit_s`."""

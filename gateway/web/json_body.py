@@ -5,12 +5,13 @@ import orjson
 from gateway.errors import InvalidRequest
 from gateway.model import Json
 from gateway.schemas import MAX_DEPTH, Checker, is_too_deep
+from gateway.wire.large_json import decode
 
 
 def checked_body(raw: bytes, checker: Checker) -> Json:
     """Raises InvalidRequest: `invalid_json`, or naming the field and what is allowed."""
     try:
-        body = orjson.loads(raw)
+        body = decode(raw)
     except orjson.JSONDecodeError as error:
         raise InvalidRequest(
             f"the body is not valid JSON (line {error.lineno}, column {error.colno})", code="invalid_json"

@@ -9,7 +9,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from gateway.access.limits import Limiter
-from gateway.web.endpoints import endpoint_of
+from gateway.web.endpoints import ENDPOINT
 from gateway.web.in_flight import IN_FLIGHT
 from gateway.web.keys import CALLER, CHARGE
 
@@ -22,6 +22,6 @@ async def limits(request: web.Request, handler: Handler) -> web.StreamResponse:
     caller, limiter = request[CALLER], request.app[LIMITER]
     request[CHARGE] = charge = partial(limiter.charge, caller)
     async with limiter.slot(caller):
-        if endpoint_of(request).charged:
+        if request[ENDPOINT].charged:
             await charge()
         return await handler(request)

@@ -29,10 +29,16 @@ class OpsPages:
     """`waiting` gives the names of what is not ready yet; `metrics_folder` is set where several workers serve."""
 
     def __init__(
-        self, registry: CollectorRegistry, in_flight: InFlight, waiting: Callable[[], list[str]], metrics_folder: str
+        self,
+        registry: CollectorRegistry,
+        in_flight: InFlight,
+        waiting: Callable[[], list[str]],
+        metrics_folder: str,
+        before_metrics: Callable[[], None],
     ) -> None:
         self._registry = registry
         self._in_flight = in_flight
+        self._before_metrics = before_metrics
         self._waiting = waiting
         self._metrics_folder = metrics_folder
         self._docs = _documents()
@@ -58,6 +64,7 @@ class OpsPages:
         return web.json_response({"status": "ready", "in_flight": len(self._in_flight)})
 
     async def metrics(self, request: web.Request) -> web.Response:
+        self._before_metrics()
         registry = self._registry
         if self._metrics_folder:
             registry = CollectorRegistry()

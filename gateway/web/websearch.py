@@ -11,7 +11,7 @@ from aiohttp import hdrs, web
 
 from gateway.errors import NotAcceptable
 from gateway.rpc.dispatcher import Dispatcher, RpcCaller
-from gateway.rpc.revisions import MIRRORED, RpcHeaders
+from gateway.rpc.revisions import RpcHeaders
 from gateway.web.keys import ACCOUNT, BODY, CALLER, CHARGE, REQUEST_ID
 from gateway.web.replies import EventReply, JsonReply
 from gateway.wire.websearch import Exchange, failure_events, render, render_all
@@ -58,12 +58,7 @@ class WebSearchHandler:
 
 
 def _rpc_headers(headers: Mapping[str, str]) -> RpcHeaders:
-    takes_json, takes_events = _accepted(headers.get(hdrs.ACCEPT, ""))
-    values = {name: headers[name] for name in MIRRORED if name in headers}
-    repeated: tuple[str, ...] = ()
-    if values and (getall := getattr(headers, "getall", None)):
-        repeated = tuple(name for name in values if len(getall(name)) > 1)
-    return RpcHeaders(values, repeated, takes_json, takes_events)
+    return RpcHeaders(headers, *_accepted(headers.get(hdrs.ACCEPT, "")))
 
 
 def _accepted(accept: str) -> tuple[bool, bool]:

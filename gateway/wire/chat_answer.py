@@ -161,10 +161,12 @@ def arguments_text(arguments: Any) -> str:
 
 
 def mend_usage(usage: Any, prompt_chars: Callable[[], int], answer_chars: int) -> tuple[Json, bool]:
-    """Token counts that add up, and whether they had to be estimated (4 characters a token)."""
-    given: Json = usage if isinstance(usage, dict) else {}
+    """Token counts that add up, and whether they are estimates: ours (4 characters a token), or, where the upstream
+    says so by `estimated`, its own."""
+    given: Json = dict(usage) if isinstance(usage, dict) else {}
+    told = given.pop("estimated", None) is True
     prompt, completion = given.get("prompt_tokens"), given.get("completion_tokens")
-    estimated = not isinstance(prompt, int) or not isinstance(completion, int)
+    estimated = told or not isinstance(prompt, int) or not isinstance(completion, int)
     if not isinstance(prompt, int):
         prompt = -(-prompt_chars() // 4)
     if not isinstance(completion, int):

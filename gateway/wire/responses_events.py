@@ -24,6 +24,7 @@ class ResponseStream:
         self._on_end = on_end
         self._numbers = itertools.count()
         self._message: Json | None = None
+        self._reasoning: Json | None = None
         self._calls: dict[int, Json] = {}
         self._closed: set[str] = set()
         self._finish_reason: str | None = None
@@ -61,9 +62,7 @@ class ResponseStream:
         events = []
         for index, item in enumerate(self.response["output"]):
             item["status"] = "incomplete"
-            item["content"] = []
-            if "arguments" in item:
-                item["arguments"] = ""
+            objects.without_text(item)
             if item["id"] not in self._closed:
                 events.append(self._event("response.output_item.done", {"output_index": index, "item": item}))
         objects.finish(self.response, "content_filter", self._usage, self._backend)
@@ -87,6 +86,8 @@ class ResponseStream:
         self._usage = chunk.get("usage") or self._usage
         for choice in chunk.get("choices") or ():
             delta = choice.get("delta") or {}
+            if reasoning := delta.get("reasoning_content"):
+                yield from self._think(reasoning)
             if text := delta.get("content") or delta.get("refusal"):
                 yield from self._text(text)
             for call in delta.get("tool_calls") or ():
@@ -94,8 +95,32 @@ class ResponseStream:
             self._finish_reason = choice.get("finish_reason") or self._finish_reason
             self._backend = choice.get("provider_specific_fields") or self._backend
 
+    def _think(self, text: str) -> Iterator[Event]:
+        if self._reasoning is None:
+            yield from self._close_message()
+            self._reasoning = item = objects.reasoning_item(objects.new_id("rs"), "in_progress", [])
+            yield from self._open(item)
+            empty = {**self._place(item), "summary_index": 0, "part": objects.summary_part("")}
+            yield self._event("response.reasoning_summary_part.added", empty)
+            item["summary"].append(objects.summary_part(""))
+        item = self._reasoning
+        item["summary"][0]["text"] += text
+        delta = {**self._place(item), "summary_index": 0, "delta": text}
+        yield self._event("response.reasoning_summary_text.delta", delta)
+
+    def _close_reasoning(self, status: str = "completed") -> Iterator[Event]:
+        item, self._reasoning = self._reasoning, None
+        if item is None:
+            return
+        part = {**self._place(item), "summary_index": 0}
+        text = item["summary"][0]
+        yield self._event("response.reasoning_summary_text.done", {**part, "text": text["text"]})
+        yield self._event("response.reasoning_summary_part.done", {**part, "part": dict(text)})
+        yield from self._close(item, status)
+
     def _text(self, text: str) -> Iterator[Event]:
         if self._message is None:
+            yield from self._close_reasoning()
             yield from self._open_message()
         assert self._message is not None
         part = self._message["content"][0]
@@ -115,14 +140,14 @@ class ResponseStream:
 
     def _open(self, item: Json) -> Iterator[Event]:
         self.response["output"].append(item)
-        shown = {**item, "content": list(item["content"])}
         index = len(self.response["output"]) - 1
-        yield self._event("response.output_item.added", {"output_index": index, "item": shown})
+        yield self._event("response.output_item.added", {"output_index": index, "item": objects.snapshot(item)})
 
     def _call(self, delta: Json) -> Iterator[Event]:
         index, function = int(delta.get("index") or 0), delta.get("function") or {}
         item = self._calls.get(index)
         if item is None:
+            yield from self._close_reasoning()
             yield from self._close_message()
             fields = {
                 "call_id": delta.get("id") or objects.new_id("call"),
@@ -152,15 +177,15 @@ class ResponseStream:
     def _close(self, item: Json, status: str = "completed") -> Iterator[Event]:
         item["status"] = status
         self._closed.add(item["id"])
-        shown = {**item, "content": [dict(part) for part in item["content"]]}
-        place = self._place(item)
-        yield self._event("response.output_item.done", {"output_index": place["output_index"], "item": shown})
+        place = {"output_index": self._place(item)["output_index"]}
+        yield self._event("response.output_item.done", {**place, "item": objects.snapshot(item)})
 
     def _ending(self) -> Iterator[Event]:
-        if not self.response["output"]:
+        cut = "incomplete" if objects.is_cut(self._finish_reason) else "completed"
+        yield from self._close_reasoning()
+        if all(item["type"] == "reasoning" for item in self.response["output"]):
             yield from self._open_message()
         last = self.response["output"][-1]
-        cut = "incomplete" if objects.is_cut(self._finish_reason) else "completed"
         yield from self._close_message("completed" if self._message is not last else cut)
         for item in self._calls.values():
             arguments = item["arguments"] or "{}"
@@ -170,11 +195,6 @@ class ResponseStream:
             yield from self._close(item, "completed" if item is not last else cut)
         status = objects.finish(self.response, self._finish_reason, self._usage, self._backend)
         self._on_end(self.response)
-        final = {
-            **self.response,
-            "output": [
-                {**item, "content": [dict(part) for part in item["content"]]} for item in self.response["output"]
-            ],
-        }
+        final = {**self.response, "output": [objects.snapshot(item) for item in self.response["output"]]}
         yield self._event(f"response.{status}", {"response": final})
         yield Event(raw=sse.DONE)

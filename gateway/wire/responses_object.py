@@ -37,7 +37,7 @@ def new_response(body: Json) -> Json:
         "output": [],
         "error": None,
         "tools": [_flat_tool(tool) for tool in body.get("tools") or ()],
-        "tool_choice": body.get("tool_choice") or "auto",
+        "tool_choice": _flat_choice(body.get("tool_choice") or "auto"),
         "truncation": body.get("truncation") or "disabled",
         "parallel_tool_calls": body.get("parallel_tool_calls") is not False,
         "text": {**text, "format": _flat_format(form)},
@@ -102,6 +102,30 @@ def message_item(item_id: str, status: str, parts: list[Json]) -> Json:
     return {"id": item_id, "type": "message", "status": status, "role": "assistant", "content": parts}
 
 
+def reasoning_item(item_id: str, status: str, parts: list[Json]) -> Json:
+    """What a model thought aloud. It stands in `summary`: the one place that every client reads and every specification
+    names alike (OpenAI and Open Responses call the events of raw reasoning by different names)."""
+    return {"id": item_id, "type": "reasoning", "status": status, "summary": parts}
+
+
+def summary_part(text: str) -> Json:
+    return {"type": "summary_text", "text": text}
+
+
+def snapshot(item: Json) -> Json:
+    """The item as it is now: what is added to it later does not show."""
+    return {name: [dict(part) for part in value] if isinstance(value, list) else value for name, value in item.items()}
+
+
+def without_text(item: Json) -> None:
+    """Take everything that the model wrote out of an item, in place."""
+    for name in ("content", "summary"):
+        if name in item:
+            item[name] = []
+    if "arguments" in item:
+        item["arguments"] = ""
+
+
 def call_item(item_id: str, status: str, call: Json) -> Json:
     """`call` holds `call_id`, `name`, `arguments`. role and content are this service's additions."""
     return {"id": item_id, "type": "function_call", "status": status, **call, "role": "assistant", "content": []}
@@ -115,6 +139,8 @@ def from_chat(body: Json, answer: Json) -> Json:
     message = choice.get("message") or {}
     text = message.get("content") or message.get("refusal") or ""
     calls = message.get("tool_calls") or []
+    if reasoning := message.get("reasoning_content"):
+        response["output"].append(reasoning_item(new_id("rs"), "completed", [summary_part(reasoning)]))
     if text or not calls:
         response["output"].append(message_item(new_id("msg"), "completed", [text_part(text)]))
     for call in calls:
@@ -147,6 +173,16 @@ def _flat_tool(tool: Json) -> Json:
     inner = tool.get("function") or tool
     shown = {name: inner.get(name) for name in ("name", "description", "parameters", "strict")}
     return {"type": "function", **shown}
+
+
+def _flat_choice(choice: Any) -> Any:
+    """A tool_choice as a response shows it: `{"type": "function", "name"}`, however it came."""
+    if not isinstance(choice, dict):
+        return choice
+    if isinstance(choice.get("tools"), list):
+        return {**choice, "tools": [_flat_choice(tool) for tool in choice["tools"]]}
+    inner = choice.get("function")
+    return {"type": choice.get("type"), "name": inner.get("name")} if isinstance(inner, dict) else choice
 
 
 def _flat_format(form: Json) -> Json:

@@ -7,6 +7,7 @@ from pathlib import Path
 import aiohttp
 import orjson
 
+from gateway.local.embedded import MAX_CALLS, Embedded, EmbeddedUpstream
 from tests import upstream as up
 from tests.asking import ASK, ask, ask_stream, said, toml
 from tests.running import Running, StartGateway
@@ -63,6 +64,37 @@ async def test_two_hundred_streams_run_together_and_a_neighbour_is_answered(
     await server.in_flight.wait_empty(2)
     assert len(server.in_flight) == 0
     assert held_bytes < STREAMS * MOST_BYTES_A_STREAM
+
+
+async def test_an_embedded_model_has_a_bounded_number_of_callers(
+    start_gateway: StartGateway, upstream: Upstream
+) -> None:
+    """The engine itself would let any number wait without end."""
+
+    async def awake() -> None:
+        return None
+
+    server = await start_gateway(embedded=Embedded(llm=EmbeddedUpstream(upstream.url, "embedded-llm", awake)))
+    go_on = asyncio.Event()
+
+    async def late(exchange: up.Exchange) -> None:
+        await go_on.wait()
+        await up.answer()(exchange)
+
+    upstream.will(late)
+    async with asyncio.TaskGroup() as tasks:
+        waiting = [tasks.create_task(ask(server)) for _ in range(MAX_CALLS)]
+        async with asyncio.timeout(5):
+            while len(upstream.seen) < MAX_CALLS:
+                await upstream.arrived.wait()
+                upstream.arrived.clear()
+        for streamed in (False, True):
+            status, told, headers = await ask(server, stream=streamed)
+            assert status == 429 and told["error"]["code"] == "rate_limit_exceeded" and int(headers["Retry-After"]) > 0
+        go_on.set()
+    assert [each.result()[0] for each in waiting] == [200] * MAX_CALLS
+    status, _, _ = await ask(server)
+    assert status == 200
 
 
 async def test_a_reader_that_stops_stops_the_upstream_and_is_let_go(server: Running, upstream: Upstream) -> None:

@@ -89,6 +89,8 @@ async def test_responses_and_events_fit_the_models_of_open_responses(server: Run
     ]
     upstream.will(up.stream(*up.text_stream()), up.stream(*CALLS_STREAM), up.stream(*up.text_stream(finish="length")))
     streams = [await events_of(server, stream=True, instructions="x", tools=[tool]) for _ in range(3)]
+    upstream.will(up.stream(up.chunk({"reasoning": "2 and 2"}), *up.text_stream()))
+    streams.append(await events_of(server, stream=True))
     upstream.will(up.stream(up.chunk({"content": "a"}), end=False))
     failed = [event for event in await events_of(server, stream=True) if event["type"] != "error"]
     given = {"responses": [each[0] for each in wholes], "events": [e for each in [*streams, failed] for e in each]}

@@ -5,7 +5,7 @@ import base64
 import io
 import json
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import aiohttp
@@ -17,17 +17,10 @@ from PIL import Image
 from gateway.local.embedded import Embedded, EmbeddedUpstream
 from gateway.wire import ocr as wire
 from tests.ocr_pages import Sheet, font, png
-from tests.ocr_running import ocr_server
 from tests.running import Running, StartGateway
 
 pytestmark = pytest.mark.slow
 LIMIT_S = 60
-
-
-@pytest.fixture(scope="module")
-def engine() -> Iterator[str]:
-    with ocr_server() as url:
-        yield url
 
 
 @pytest.fixture
@@ -48,13 +41,13 @@ async def pictures() -> AsyncIterator[str]:
 
 
 @pytest.fixture
-async def server(start_gateway: StartGateway, engine: str, pictures: str) -> Running:
+async def server(start_gateway: StartGateway, ocr_url: str, pictures: str) -> Running:
     async def wake() -> None:
         return None
 
     return await start_gateway(
         f"[web]\nallow_private = ['{pictures}']\n",
-        Embedded(ocr=EmbeddedUpstream(f"{engine}/v1", "embedded-ocr", wake)),
+        Embedded(ocr=EmbeddedUpstream(f"{ocr_url}/v1", "embedded-ocr", wake)),
     )
 
 
@@ -99,6 +92,8 @@ async def test_the_other_spelling_of_the_model_answers_under_the_canonical_name(
     fields = choice["provider_specific_fields"]
     assert fields["images"] == [{"width": 520, "height": 90}]
     assert fields["model"] == "embedded-ocr"
+    assert fields["usage_estimated"] is True
+    assert set(answer["usage"]) == {"prompt_tokens", "completion_tokens", "total_tokens"}
     assert answer["usage"]["total_tokens"] == sum(
         answer["usage"][name] for name in ("prompt_tokens", "completion_tokens")
     )
@@ -121,6 +116,8 @@ async def test_the_official_client_streams_several_images_as_one_answer(server: 
     assert text == "one page\n\nanother page"
     reasons = [chunk.choices[0].finish_reason for chunk in chunks if chunk.choices]
     assert reasons.count("stop") == 1
+    last = [chunk.choices[0].to_dict() for chunk in chunks if chunk.choices and chunk.choices[0].finish_reason]
+    assert last[0]["provider_specific_fields"]["usage_estimated"] is True
     assert len({chunk.id for chunk in chunks}) == 1
 
 
@@ -161,7 +158,7 @@ IMAGE = "messages[0].content[1].image_url.url"
     ids=lambda value: None if isinstance(value, str) else "",
 )
 async def test_bad_images_are_refused_within_two_seconds_by_their_part(
-    server: Running, pictures: str, urls: list[Any], param: str
+    server: Running, ocr_url: str, pictures: str, urls: list[Any], param: str
 ) -> None:
     urls = [url.replace("{pictures}", pictures) if isinstance(url, str) else url for url in urls]
     begun = time.monotonic()
@@ -173,12 +170,39 @@ async def test_bad_images_are_refused_within_two_seconds_by_their_part(
     assert error["type"] == "invalid_request_error"
     assert error["param"].startswith(param)
     assert "secret" not in json.dumps(answer)
+    await still_alive(server, ocr_url)
 
 
-async def test_a_body_over_the_limit_is_413_naming_it(server: Running) -> None:
-    status, answer = await post(server, body("Free OCR.", "data:image/png;base64," + "A" * 60_000_000))
+async def still_alive(server: Running, ocr_url: str) -> None:
+    """Whether the gateway and the OCR server answer."""
+    async with asyncio.timeout(2), aiohttp.ClientSession() as session:
+        for url in (f"{server.ops_url}/healthz", f"{ocr_url}/health"):
+            async with session.get(url) as response:
+                assert response.status == 200
+
+
+async def test_a_body_over_the_limit_is_413_naming_it(server: Running, ocr_url: str) -> None:
+    request = body("Free OCR.", "data:image/png;base64," + "A" * 60_000_000)
+    begun = time.monotonic()
+    status, answer = await post(server, request)
+    assert time.monotonic() - begun < 2
     assert status == 413
     assert "33554432" in answer["error"]["message"]
+    await still_alive(server, ocr_url)
+
+
+@pytest.mark.parametrize(("before", "is_stream"), [(1, False), (0, True)], ids=["whole", "streamed"])
+async def test_what_only_the_engine_finds_damaged_is_refused_by_its_part(
+    server: Running, ocr_url: str, before: int, is_stream: bool
+) -> None:
+    good, damaged = data_url(page("fine")), data_url(page("x")[:-300])
+    assert (await post(server, body("Free OCR.", good)))[0] == 200
+    begun = time.monotonic()
+    status, answer = await post(server, body("Free OCR.", *[good] * before, damaged, stream=is_stream))
+    assert time.monotonic() - begun < 2
+    assert (status, answer["error"]["param"]) == (400, f"messages[0].content[{1 + before}].image_url.url")
+    assert answer["error"]["code"] == "invalid_image_format"
+    await still_alive(server, ocr_url)
 
 
 async def test_a_key_without_the_scope_is_refused(server: Running) -> None:

@@ -97,6 +97,34 @@ async def test_text_after_a_call_is_an_item_of_its_own(client: openai.AsyncOpenA
     assert len({item.id for item in final.output}) == 3
 
 
+THOUGHT = {"role": "assistant", "reasoning_content": "2 and 2", "content": "4"}
+REASONED = {**up.completion(), "choices": [{"index": 0, "message": THOUGHT, "finish_reason": "stop"}]}
+
+
+async def test_what_a_model_thinks_is_an_item_before_its_answer(client: openai.AsyncOpenAI, upstream: Upstream) -> None:
+    upstream.will(up.answer(REASONED))
+    whole = await client.responses.create(model="SvcLLM", input="x")
+    deltas = [{"reasoning": "2 "}, {"reasoning_content": "and 2"}, {"content": "4"}]
+    upstream.will(up.stream(*[up.chunk(delta) for delta in deltas], up.chunk({}, finish="stop")))
+    events, final = await streamed(client, input="x")
+    for response in (whole, final):
+        assert [item.type for item in response.output] == ["reasoning", "message"]
+        assert response.output[0].summary[0].text == "2 and 2" and response.output_text == "4"
+        assert response.output[0].id.startswith("rs_")
+    told = [event.delta for event in events if event.type == "response.reasoning_summary_text.delta"]
+    assert told == ["2 ", "and 2"]
+    done = [event.item.type for event in events if event.type == "response.output_item.done"]
+    assert done == ["reasoning", "message"]
+
+
+async def test_a_thought_without_an_answer_is_cut_in_its_message(
+    client: openai.AsyncOpenAI, upstream: Upstream
+) -> None:
+    upstream.will(up.stream(up.chunk({"reasoning": "hm"}), up.chunk({}, finish="length")))
+    final = (await raw_events(client, input="x"))[-1].response
+    assert final.status == "incomplete" and [item.status for item in final.output] == ["completed", "incomplete"]
+
+
 @pytest.mark.parametrize(("finish", "reason"), [("length", "max_output_tokens"), ("content_filter", "content_filter")])
 async def test_a_cut_answer_is_incomplete_with_its_reason(
     client: openai.AsyncOpenAI, upstream: Upstream, finish: str, reason: str
@@ -166,6 +194,33 @@ async def test_tools_go_both_ways_and_calls_are_merged(client: openai.AsyncOpenA
     assert [c["id"] for c in sent["messages"][1]["tool_calls"]] == ["a", "b"]
     assert sent["messages"][1]["content"] == "Yes." and sent["messages"][3]["content"] == "2"
     assert sent["tool_choice"] == {"type": "function", "function": {"name": "add"}} and len(sent["tools"]) == 1
+
+
+ADD = {"type": "function", "function": {"name": "add"}}
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        (ADD, {"type": "function", "name": "add"}),
+        ({"type": "function", "name": "add"}, {"type": "function", "name": "add"}),
+        (
+            {"type": "allowed_tools", "mode": "required", "tools": [ADD]},
+            {"type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": "add"}]},
+        ),
+        ("required", "required"),
+    ],
+)
+async def test_a_tool_choice_is_shown_in_this_routes_form(
+    server: Running, upstream: Upstream, given: Any, shown: Any
+) -> None:
+    upstream.will(up.answer())
+    nested = {"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}}
+    status, data, _ = await ask(server, "/v1/responses", input="x", tools=[nested], tool_choice=given)
+    assert status == 200 and data["tool_choice"] == shown
+    assert data["tools"][0] == {
+        "type": "function", "name": "add", "description": None, "parameters": {"type": "object"}, "strict": None,
+    }  # fmt: skip
 
 
 async def test_stored_responses_are_found_again_by_their_own_key_alone(

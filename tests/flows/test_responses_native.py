@@ -144,3 +144,50 @@ async def test_an_early_failure_is_a_true_status(native: Running, upstream: Upst
     for streamed in (False, False, False):
         status, data, _ = await ask(native, "/v1/responses", input="x", stream=streamed)
         assert status == 502 and data["error"]["code"]
+
+
+OWN = """
+[[models]]
+name = 'Other'
+  [[models.upstreams]]
+  base_url = '{url}'
+  model = 'other'
+  responses = '{how}'
+"""
+
+
+@pytest.mark.parametrize("how", ["native", "translate"])
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+async def test_a_fallback_answers_whichever_way_it_is_asked(
+    start_gateway: StartGateway, upstream: Upstream, how: str, streamed: bool
+) -> None:
+    async with up.scripted_upstream() as other:
+        own = toml(upstream, responses="'native'", more="fallback = ['Other']\n")
+        server = await start_gateway(own + OWN.format(url=other.url, how=how))
+        upstream.will(up.answer({"error": {"message": "no"}}, status=500))
+        good = {
+            ("native", False): up.answer(DONE),
+            ("native", True): up.stream(*good_stream()),
+            ("translate", False): up.answer(up.completion("Hello")),
+            ("translate", True): up.stream(*up.text_stream(["Hel", "lo"])),
+        }
+        other.will(good[how, streamed])
+        if streamed:
+            events = await read(server, input="hi")
+            assert [each["sequence_number"] for each in events] == list(range(len(events)))
+            response = events[-1]["response"]
+        else:
+            _, response, _ = await ask(server, "/v1/responses", input="hi")
+        assert response["model"] == "Other" and response["status"] == "completed"
+        assert response["output"][0]["content"][0]["text"] == "Hello"
+        assert response["provider_specific_fields"]["attempts"] == 2
+        assert other.last.path == ("/v1/responses" if how == "native" else "/v1/chat/completions")
+
+
+async def test_a_refused_request_is_not_tried_on_a_fallback(start_gateway: StartGateway, upstream: Upstream) -> None:
+    async with up.scripted_upstream() as other:
+        own = toml(upstream, responses="'native'", more="fallback = ['Other']\n")
+        server = await start_gateway(own + OWN.format(url=other.url, how="translate"))
+        upstream.will(up.answer({"error": {"message": "too odd"}}, status=400))
+        status, data, _ = await ask(server, "/v1/responses", input="hi")
+        assert status == 400 and "too odd" in data["error"]["message"] and other.seen == []

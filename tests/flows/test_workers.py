@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import aiohttp
@@ -23,12 +23,7 @@ from gateway.web.runner import bind
 from tests.logged import collect_events
 from tests.served import Served, served, upstream_toml
 from tests.upstream import Exchange, Upstream, answer, completion
-
-
-async def until(condition: Callable[[], bool], limit_s: float) -> None:
-    async with asyncio.timeout(limit_s):
-        while not condition():  # noqa: ASYNC110 - another process changes it
-            await asyncio.sleep(0.01)
+from tests.waiting import until
 
 
 class Held:
@@ -54,13 +49,22 @@ async def test_both_workers_answer_and_every_worker_shows_the_metrics_of_all(
         calls = [asyncio.create_task(gateway.chat()) for _ in range(20)]
         await until(lambda: script.waiting == 20, 20)
         assert all(connections_of(pid, upstream.url) for pid in gateway.workers()), "one worker took everything"
+        await until_told(gateway, "\ngateway_in_flight 20.0\n")
         for _ in range(6):  # whichever worker is asked
             assert "\ngateway_in_flight 20.0\n" in (await gateway.get("/metrics", ops=True))[1]
         script.go_on.set()
         assert {status for status, _ in await asyncio.gather(*calls)} == {200}
         line = 'gateway_requests_total{endpoint="chat",status="2xx"} 20.0'
+        await until_told(gateway, line)
         for _ in range(6):
             assert line in (await gateway.get("/metrics", ops=True))[1]
+
+
+async def until_told(gateway: Served, text: str) -> None:
+    """Gauges are sampled four times a second."""
+    async with asyncio.timeout(5):
+        while text not in (await gateway.get("/metrics", ops=True))[1]:
+            pass
 
 
 def connections_of(pid: int, url: str) -> int:
@@ -99,8 +103,7 @@ async def test_a_killed_worker_takes_only_its_own_requests_with_it_and_is_replac
         upstream.will(answer())
         for _ in range(10):
             assert (await gateway.chat())[0] == 200
-        metrics = (await gateway.get("/metrics", ops=True))[1]
-        assert "\ngateway_in_flight 0.0\n" in metrics, "the dead worker's requests still count as running"
+        await until_told(gateway, "\ngateway_in_flight 0.0\n")  # the dead worker's requests count no more
 
 
 async def test_a_killed_parent_leaves_no_worker_behind(tmp_path: Path) -> None:

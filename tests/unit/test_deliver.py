@@ -18,13 +18,15 @@ from gateway.errors import GatewayError, UpstreamError
 from gateway.metrics import Metrics
 from gateway.model import Event, EventBatch, EventStream
 from gateway.sanitize.pipeline import Sanitizer
-from gateway.web.auth import ALLOWED_ORIGINS, BAD_KEYS, KEYS
+from gateway.web.auth import BAD_KEYS, KEYS
 from gateway.web.body import BODY_TIMEOUT_S
 from gateway.web.chain import application
 from gateway.web.endpoints import Endpoint, EndpointTable, Handler
 from gateway.web.in_flight import IN_FLIGHT, InFlight
 from gateway.web.limits import LIMITER
 from gateway.web.observe import METRICS
+from gateway.web.origins import ALLOWED_ORIGINS
+from gateway.web.recorder import RECORDER, Recorder
 from gateway.web.replies import EventReply, JsonReply
 from gateway.web.runner import Listener, bind
 from gateway.web.sanitize import SANITIZER
@@ -61,7 +63,8 @@ async def serving(tmp_path: Path, handler: Handler) -> AsyncIterator[Site]:
     app = application(EndpointTable([Endpoint("chat", "POST", "/run", handler, PlainDialect())], ""), 1000)
     app[KEYS], app[BAD_KEYS] = KeyStore(keys.path), BadKeyLimiter(0)
     app[LIMITER], app[ALLOWED_ORIGINS] = LocalLimiter(Limits()), frozenset()
-    app[METRICS], app[IN_FLIGHT] = metrics, InFlight(10, metrics.in_flight)
+    app[RECORDER] = Recorder(metrics)
+    app[METRICS], app[IN_FLIGHT] = metrics, InFlight(10)
     app[BODY_TIMEOUT_S], app[SANITIZER] = 5.0, Sanitizer(Sanitize(routes=()))
     listener, sock = Listener(app, header_timeout_s=5), bind("127.0.0.1", 0)
     await listener.start([sock])

@@ -1,5 +1,6 @@
 """Log lines: one JSON object each, and no secret in any of them."""
 
+import asyncio
 import io
 import logging
 
@@ -7,6 +8,7 @@ import orjson
 import pytest
 
 from gateway import logs
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -41,6 +43,32 @@ def test_text_that_looks_like_a_key_is_hidden_even_when_another_library_logs_it(
 def test_the_http_library_does_not_log_raw_requests(stream: io.StringIO) -> None:
     logging.getLogger("aiohttp.server").error("Error handling request %r", b"Authorization: Bearer x")
     assert lines(stream) == []
+
+
+async def test_lines_of_a_running_loop_are_written_together_soon_after(stream: io.StringIO) -> None:
+    logs.event("request", {"status": 200})
+    logs.event("request", {"status": 201})
+    assert stream.getvalue() == ""
+    await until(lambda: bool(stream.getvalue()), 2)
+    assert [line["status"] for line in lines(stream)] == [200, 201]
+
+
+async def test_a_warning_is_written_at_once_with_what_came_before(stream: io.StringIO) -> None:
+    logs.event("request")
+    logs.event("trouble", level=logging.WARNING)
+    assert [line["event"] for line in lines(stream)] == ["request", "trouble"]
+
+
+async def test_what_a_finished_loop_left_is_written_with_the_next_line(stream: io.StringIO) -> None:
+    def other_loop() -> None:
+        async def once() -> None:
+            logs.event("first")
+
+        asyncio.run(once())
+        logs.event("second")
+
+    await asyncio.to_thread(other_loop)
+    assert [line["event"] for line in lines(stream)] == ["first", "second"]
 
 
 def test_a_failure_is_told_by_place_and_not_by_text() -> None:

@@ -2,7 +2,6 @@
 
 import io
 import re
-from collections.abc import AsyncIterator, Iterator
 
 import aiohttp
 import pytest
@@ -10,30 +9,18 @@ from PIL import Image
 
 from gateway.wire import ocr as wire
 from tests.ocr_pages import Sheet, cells, degrade, invoice, png
-from tests.ocr_running import SAMPLE, TIMEOUT, in_pixels, iou, letters, ocr_server, small, text_of
+from tests.ocr_running import SAMPLE, in_pixels, iou, letters, small, text_of
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with ocr_server() as url:
-        yield url
-
-
-@pytest.fixture
-async def session() -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession(timeout=TIMEOUT) as session:
-        yield session
 
 
 # --- modes ------------------------------------------------------------------------------------------------------------
 
 
 async def test_markdown_mode_gives_every_block_with_its_box_and_shape(
-    session: aiohttp.ClientSession, server: str
+    ocr_session: aiohttp.ClientSession, ocr_url: str
 ) -> None:
-    text = await text_of(session, server, SAMPLE.read_bytes(), wire.MARKDOWN.prompt)
+    text = await text_of(ocr_session, ocr_url, SAMPLE.read_bytes(), wire.MARKDOWN.prompt)
     blocks = wire.parse_blocks(text)
     truth = invoice().truth
     for label, box in truth.blocks:
@@ -51,17 +38,19 @@ async def test_markdown_mode_gives_every_block_with_its_box_and_shape(
     assert re.match(r"title\[\[\d+, \d+, \d+, \d+\]\]\n# Harbour Street Stationers\n\n", text)
 
 
-async def test_free_ocr_gives_plain_text_with_tables_as_markdown(session: aiohttp.ClientSession, server: str) -> None:
-    text = await text_of(session, server, SAMPLE.read_bytes(), wire.FREE.prompt)
+async def test_free_ocr_gives_plain_text_with_tables_as_markdown(
+    ocr_session: aiohttp.ClientSession, ocr_url: str
+) -> None:
+    text = await text_of(ocr_session, ocr_url, SAMPLE.read_bytes(), wire.FREE.prompt)
     assert "[[" not in text
     assert "| Article | Quantity | Price | Amount |\n| --- | --- | --- | --- |\n| Copy paper A4 | 10 |" in text
     assert "Please pay within thirty days by bank transfer" in text
     assert text.index("Invoice No. 2041") < text.index("| Article") < text.index("Total due 104.90")
 
 
-async def test_locate_gives_one_ink_tight_box_a_hit(session: aiohttp.ClientSession, server: str) -> None:
+async def test_locate_gives_one_ink_tight_box_a_hit(ocr_session: aiohttp.ClientSession, ocr_url: str) -> None:
     prompt = wire.build_prompt(wire.LOCATE, text="Total due")
-    text = await text_of(session, server, SAMPLE.read_bytes(), prompt)
+    text = await text_of(ocr_session, ocr_url, SAMPLE.read_bytes(), prompt)
     assert re.fullmatch(r"Total due\[\[\d+, \d+, \d+, \d+\]\]", text)
     [block] = wire.parse_blocks(text)
     inks = dict(invoice().truth.words)
@@ -69,13 +58,13 @@ async def test_locate_gives_one_ink_tight_box_a_hit(session: aiohttp.ClientSessi
     assert iou(in_pixels(block.boxes[0], (900, 1000)), box) >= 0.8
 
 
-async def test_locate_says_plainly_what_it_does_not_find(session: aiohttp.ClientSession, server: str) -> None:
-    text = await text_of(session, server, SAMPLE.read_bytes(), wire.build_prompt(wire.LOCATE, text="zeppelin"))
+async def test_locate_says_plainly_what_it_does_not_find(ocr_session: aiohttp.ClientSession, ocr_url: str) -> None:
+    text = await text_of(ocr_session, ocr_url, SAMPLE.read_bytes(), wire.build_prompt(wire.LOCATE, text="zeppelin"))
     assert text == 'The text "zeppelin" was not found in the image.'
 
 
-async def test_describe_tells_what_can_be_vouched_for(session: aiohttp.ClientSession, server: str) -> None:
-    text = await text_of(session, server, SAMPLE.read_bytes(), wire.DESCRIBE.prompt)
+async def test_describe_tells_what_can_be_vouched_for(ocr_session: aiohttp.ClientSession, ocr_url: str) -> None:
+    text = await text_of(ocr_session, ocr_url, SAMPLE.read_bytes(), wire.DESCRIBE.prompt)
     assert "900 x 1000 pixels" in text
     assert "1 table" in text
     assert "1 figure" in text
@@ -83,15 +72,17 @@ async def test_describe_tells_what_can_be_vouched_for(session: aiohttp.ClientSes
     assert "Script: Latin" in text
 
 
-async def test_a_page_without_text_is_said_to_have_none(session: aiohttp.ClientSession, server: str) -> None:
+async def test_a_page_without_text_is_said_to_have_none(ocr_session: aiohttp.ClientSession, ocr_url: str) -> None:
     blank = png(Image.new("RGB", (300, 200), "white"))
-    assert "No text was recognised" in await text_of(session, server, blank, wire.DESCRIBE.prompt)
-    assert await text_of(session, server, blank, wire.FREE.prompt) == ""
+    assert "No text was recognised" in await text_of(ocr_session, ocr_url, blank, wire.DESCRIBE.prompt)
+    assert await text_of(ocr_session, ocr_url, blank, wire.FREE.prompt) == ""
 
 
-async def test_a_custom_prompt_for_markdown_gives_it_without_boxes(session: aiohttp.ClientSession, server: str) -> None:
+async def test_a_custom_prompt_for_markdown_gives_it_without_boxes(
+    ocr_session: aiohttp.ClientSession, ocr_url: str
+) -> None:
     data = png(small("A line of text", "and another one").image)
-    text = await text_of(session, server, data, "<image>\nConvert to markdown.")
+    text = await text_of(ocr_session, ocr_url, data, "<image>\nConvert to markdown.")
     assert "[[" not in text
     assert letters(text) == letters("A line of text and another one")
 
@@ -99,21 +90,23 @@ async def test_a_custom_prompt_for_markdown_gives_it_without_boxes(session: aioh
 # --- quality ----------------------------------------------------------------------------------------------------------
 
 
-async def test_columns_are_read_one_after_the_other(session: aiohttp.ClientSession, server: str) -> None:
+async def test_columns_are_read_one_after_the_other(ocr_session: aiohttp.ClientSession, ocr_url: str) -> None:
     sheet = Sheet(1000, 420, seed=8)
     sheet.heading(60, 30, 900, "A heading over both of the columns", 30)
     for x in (60, 530):
         sheet.paragraph(x, 100, 410, sheet.prose(32), 20)
-    got = await text_of(session, server, png(sheet.image), wire.FREE.prompt)
+    got = await text_of(ocr_session, ocr_url, png(sheet.image), wire.FREE.prompt)
     assert letters(got) == letters(" ".join(sheet.truth.lines))
 
 
 @pytest.mark.parametrize("rules", ["rows", "none"])
-async def test_tables_without_a_grid_keep_their_cells(session: aiohttp.ClientSession, server: str, rules: str) -> None:
+async def test_tables_without_a_grid_keep_their_cells(
+    ocr_session: aiohttp.ClientSession, ocr_url: str, rules: str
+) -> None:
     sheet = Sheet(900, 420, seed=5)
     sheet.paragraph(60, 40, 780, sheet.prose(12), 18)
     sheet.table(60, 120, [330, 150, 150, 150], cells(sheet, 7, 4), 18, rules)
-    text = await text_of(session, server, png(sheet.image), wire.MARKDOWN.prompt)
+    text = await text_of(ocr_session, ocr_url, png(sheet.image), wire.MARKDOWN.prompt)
     [table] = [block.content for block in wire.parse_blocks(text) if block.label == "table"]
     got = [re.findall(r"<td>(.*?)</td>", row) for row in re.findall(r"<tr>(.*?)</tr>", table)]
     want = sheet.truth.tables[0]
@@ -123,14 +116,14 @@ async def test_tables_without_a_grid_keep_their_cells(session: aiohttp.ClientSes
 
 @pytest.mark.parametrize("how", ["rot90", "rot180", "rot270", "skew"])
 async def test_turned_pages_are_read_and_boxes_fit_the_page_as_it_came(
-    session: aiohttp.ClientSession, server: str, how: str
+    ocr_session: aiohttp.ClientSession, ocr_url: str, how: str
 ) -> None:
     sheet = small("Minutes of the second meeting", "held in the town library", "on the last day of March", "Adjourned")
     page = degrade(sheet.image, how)
     mark = Image.new("L", sheet.image.size)
     mark.paste(255, tuple(round(v) for v in dict(sheet.truth.words)["Adjourned"]))
     where = degrade(mark, how).point(lambda v: 255 if v > 127 else 0) if how.startswith("rot") else mark.rotate(1.5)
-    text = await text_of(session, server, png(page), wire.build_prompt(wire.LOCATE, text="Adjourned"))
+    text = await text_of(ocr_session, ocr_url, png(page), wire.build_prompt(wire.LOCATE, text="Adjourned"))
     [block] = wire.parse_blocks(text)
     box = where.convert("L").getbbox()
     assert box is not None
@@ -138,7 +131,7 @@ async def test_turned_pages_are_read_and_boxes_fit_the_page_as_it_came(
 
 
 async def test_exif_turned_and_transparent_images_are_read_as_they_look(
-    session: aiohttp.ClientSession, server: str
+    ocr_session: aiohttp.ClientSession, ocr_url: str
 ) -> None:
     sheet = small("Turned by its label", "second line of it")
     exif = Image.Exif()
@@ -148,4 +141,4 @@ async def test_exif_turned_and_transparent_images_are_read_as_they_look(
     clear = Image.new("RGBA", sheet.image.size, (0, 0, 0, 0))
     clear.putalpha(sheet.image.convert("L").point(lambda v: 255 - v))
     for data in (turned.getvalue(), png(clear)):
-        assert letters(await text_of(session, server, data, "Free OCR.")) == letters(" ".join(sheet.truth.lines))
+        assert letters(await text_of(ocr_session, ocr_url, data, "Free OCR.")) == letters(" ".join(sheet.truth.lines))

@@ -1,4 +1,4 @@
-"""The examples of docs/ocr.md are what the engine answers."""
+"""The examples of the README and of docs/ocr.md are what the engine answers."""
 
 import re
 from collections.abc import Iterator
@@ -10,9 +10,16 @@ from gateway.local.ocr_engine import OcrEngine
 from tests.ocr_running import SAMPLE
 
 pytestmark = pytest.mark.slow
-PAGE = Path(__file__).parents[2] / "docs" / "ocr.md"
-EXAMPLE = re.compile(r'## (\w+ ?\w*)\n[^#]*?```sh\n.*?"text": "(.*?)"\}.*?```\n\n```text\n(.*?)\n```', re.DOTALL)
-EXAMPLES = {title: (prompt, answer) for title, prompt, answer in EXAMPLE.findall(PAGE.read_text(encoding="utf-8"))}
+ROOT = Path(__file__).parents[2]
+PAGES = ["README.md", "docs/ocr.md"]
+MODES = ["Markdown", "Free OCR", "Locate", "Describe", "Custom"]
+EXAMPLE = re.compile(r'##+ (\w+ ?\w*)\n[^#]*?```sh\ncurl .*?"text": ?"(.*?)"\}.*?```\n\n```text\n(.*?)\n```', re.DOTALL)
+
+
+def examples(page: str) -> dict[str, tuple[str, str]]:
+    """By mode, the prompt of a page's command and the answer printed below it."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return {title: (prompt, answer) for title, prompt, answer in EXAMPLE.findall(text)}
 
 
 @pytest.fixture(scope="module")
@@ -22,13 +29,15 @@ def engine() -> Iterator[OcrEngine]:
     engine.close()
 
 
-def test_every_mode_has_an_example() -> None:
-    assert list(EXAMPLES) == ["Markdown", "Free OCR", "Locate", "Describe", "Custom"]
+@pytest.mark.parametrize("page", PAGES)
+def test_every_mode_has_an_example(page: str) -> None:
+    assert list(examples(page)) == MODES
 
 
-@pytest.mark.parametrize("title", ["Markdown", "Free OCR", "Locate", "Describe", "Custom"])
-def test_an_example_shows_what_is_answered(engine: OcrEngine, title: str) -> None:
-    prompt, shown = EXAMPLES[title]
+@pytest.mark.parametrize("title", MODES)
+@pytest.mark.parametrize("page", PAGES)
+def test_an_example_shows_what_is_answered(engine: OcrEngine, page: str, title: str) -> None:
+    prompt, shown = examples(page)[title]
     answer = "".join(engine.answer(SAMPLE.read_bytes(), prompt.replace("\\n", "\n")))
     box = re.compile(r"\[\[(\d+), (\d+), (\d+), (\d+)\]\]")
     assert box.sub("[[box]]", answer).strip() == box.sub("[[box]]", shown).strip()

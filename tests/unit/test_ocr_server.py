@@ -2,46 +2,35 @@
 
 import asyncio
 import json
+import os
 import re
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import aiohttp
 import pytest
 from PIL import Image
 
+from gateway.local.ocr_pool import OcrWorker, worker_command
 from gateway.wire import ocr as wire
 from tests.ocr_pages import png
-from tests.ocr_running import SAMPLE, TIMEOUT, ask, ocr_server, request_of, small, text_of
+from tests.ocr_running import SAMPLE, ask, request_of, small, text_of
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with ocr_server() as url:
-        yield url
-
-
-@pytest.fixture
-async def session() -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession(timeout=TIMEOUT) as session:
-        yield session
 
 
 # --- the wire ---------------------------------------------------------------------------------------------------------
 
 
 async def test_a_stream_says_the_same_as_the_whole_answer_block_by_block(
-    session: aiohttp.ClientSession, server: str
+    ocr_session: aiohttp.ClientSession, ocr_url: str
 ) -> None:
     data, prompt = SAMPLE.read_bytes(), wire.MARKDOWN.prompt
-    whole = await ask(session, server, data, prompt)
+    whole = await ask(ocr_session, ocr_url, data, prompt)
     request = request_of(data, prompt, stream=True, stream_options={"include_usage": True})
-    async with session.post(f"{server}/v1/chat/completions", json=request) as response:
+    async with ocr_session.post(f"{ocr_url}/v1/chat/completions", json=request) as response:
         assert response.content_type == "text/event-stream"
         frames = (await response.text()).split("\n\n")
     assert frames[-2:] == ["data: [DONE]", ""]
@@ -57,21 +46,21 @@ async def test_a_stream_says_the_same_as_the_whole_answer_block_by_block(
     assert re.fullmatch(r"rapidocr-[\d.]+-[0-9a-f]{12}-[0-9a-f]{12}", whole["system_fingerprint"])
 
 
-async def test_max_tokens_and_stop_bound_the_answer(session: aiohttp.ClientSession, server: str) -> None:
+async def test_max_tokens_and_stop_bound_the_answer(ocr_session: aiohttp.ClientSession, ocr_url: str) -> None:
     data = png(small("alpha beta gamma delta").image)
-    short = await ask(session, server, data, "Free OCR.", max_tokens=2)
+    short = await ask(ocr_session, ocr_url, data, "Free OCR.", max_tokens=2)
     assert short["choices"][0]["finish_reason"] == "length"
     assert short["choices"][0]["message"]["content"] == "alpha be"
-    stopped = await ask(session, server, data, "Free OCR.", stop="gamma")
+    stopped = await ask(ocr_session, ocr_url, data, "Free OCR.", stop="gamma")
     assert stopped["choices"][0]["message"]["content"] == "alpha beta "
 
 
-async def loaded(session: aiohttp.ClientSession, server: str) -> None:
+async def loaded(ocr_session: aiohttp.ClientSession, ocr_url: str) -> None:
     """Have the models loaded, so that what is timed is not their loading."""
-    async with session.get(f"{server}/health") as response:
+    async with ocr_session.get(f"{ocr_url}/health") as response:
         if (await response.json())["loaded"]:
             return
-    await text_of(session, server, png(small("warm").image), "Free OCR.")
+    await text_of(ocr_session, ocr_url, png(small("warm").image), "Free OCR.")
 
 
 def header_only_png(width: int, height: int) -> bytes:
@@ -95,16 +84,16 @@ def header_only_png(width: int, height: int) -> bytes:
     ids=["empty", "text", "pdf", "svg", "cut", "bomb", "sliver", "lying header"],
 )
 async def test_bad_images_are_refused_at_once_and_the_server_lives(
-    session: aiohttp.ClientSession, server: str, data: bytes, code: str
+    ocr_session: aiohttp.ClientSession, ocr_url: str, data: bytes, code: str
 ) -> None:
-    await loaded(session, server)
+    await loaded(ocr_session, ocr_url)
     begun = time.monotonic()
-    async with session.post(f"{server}/v1/chat/completions", json=request_of(data, "Free OCR.")) as response:
+    async with ocr_session.post(f"{ocr_url}/v1/chat/completions", json=request_of(data, "Free OCR.")) as response:
         answer = await response.json()
     assert time.monotonic() - begun < 2
     assert (response.status, answer["error"]["type"]) == (400, "invalid_request_error")
     assert answer["error"]["code"] == code
-    async with session.get(f"{server}/health") as response:
+    async with ocr_session.get(f"{ocr_url}/health") as response:
         assert (await response.json())["status"] == "ok"
 
 
@@ -121,9 +110,9 @@ async def test_bad_images_are_refused_at_once_and_the_server_lives(
     ],
 )
 async def test_bad_requests_are_400_in_the_openai_form(
-    session: aiohttp.ClientSession, server: str, request_body: bytes
+    ocr_session: aiohttp.ClientSession, ocr_url: str, request_body: bytes
 ) -> None:
-    async with session.post(f"{server}/v1/chat/completions", data=request_body) as response:
+    async with ocr_session.post(f"{ocr_url}/v1/chat/completions", data=request_body) as response:
         error = (await response.json())["error"]
     assert response.status == 400
     assert set(error) == {"message", "type", "param", "code"}
@@ -133,12 +122,12 @@ async def test_bad_requests_are_400_in_the_openai_form(
 
 
 async def test_more_images_than_may_wait_are_429_and_the_others_are_read(
-    session: aiohttp.ClientSession, server: str
+    ocr_session: aiohttp.ClientSession, ocr_url: str
 ) -> None:
     data = png(Image.new("RGB", (300, 100), "white"))
 
     async def one() -> tuple[int, str | None]:
-        async with session.post(f"{server}/v1/chat/completions", json=request_of(data, "Free OCR.")) as response:
+        async with ocr_session.post(f"{ocr_url}/v1/chat/completions", json=request_of(data, "Free OCR.")) as response:
             await response.read()
             return response.status, response.headers.get("Retry-After")
 
@@ -146,6 +135,17 @@ async def test_more_images_than_may_wait_are_429_and_the_others_are_read(
     assert {status for status, _ in outcomes} == {200, 429}
     assert all(after is not None for status, after in outcomes if status == 429)
     assert sum(status == 200 for status, _ in outcomes) >= 9
+
+
+async def test_the_process_that_reads_gives_way_to_others_by_its_nice_value() -> None:
+    worker = OcrWorker(worker_command(1, nice=7))
+    try:
+        pieces = [piece async for piece in worker.read(png(small("word").image), "Free OCR.")]
+        assert worker.pid is not None
+        assert os.getpriority(os.PRIO_PROCESS, worker.pid) == min(19, os.getpriority(os.PRIO_PROCESS, 0) + 7)
+    finally:
+        await worker.close()
+    assert "".join(pieces) == "word"
 
 
 def test_nothing_is_fetched_from_anywhere(tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_importing_the_engine_needs_none_of_its_libraries() -> None:
         "import sys\n"
         "for name in ('cv2', 'numpy', 'PIL', 'onnxruntime', 'rapidocr', 'pypdfium2'): sys.modules[name] = None\n"
         "from gateway.errors import EngineMissing\n"
-        "from gateway.local import ocr_command, ocr_server, ocr_worker\n"
+        "from gateway.local import ocr_command, ocr_worker\n"
         "from gateway.local.ocr_engine import OcrEngine\n"
         "try: OcrEngine(1).load()\n"
         "except EngineMissing as error: assert 'gateway[ocr]' in error.message\n"

@@ -15,6 +15,7 @@ from gateway.errors import UpstreamUnavailable
 from gateway.local.llm_server import is_installed
 from gateway.local.process import ChildCommand, ChildServer, Watch, free_port, gateway_command
 from tests.logged import Logged, collect_events
+from tests.waiting import until
 
 QUICK = Watch(probe_s=0.02, watch_s=0.05, timeout_s=0.2, silent_probes=3)
 
@@ -46,12 +47,6 @@ die_with_parent()
 print("bound", flush=True)
 time.sleep(600)
 """
-
-
-async def until(condition: Callable[[], bool], limit_s: float) -> None:
-    async with asyncio.timeout(limit_s):
-        while not condition():  # noqa: ASYNC110 - another process changes it
-            await asyncio.sleep(0.01)
 
 
 def is_alive(pid: int) -> bool:

@@ -1,0 +1,41 @@
+"""A network that looks at a whole page, run by onnxruntime with settings for a machine shared with others.
+
+Its threads sleep while they wait instead of spinning (a sixth of the processor time of a page), and the memory of a
+run is kept together for that run alone: pages differ in size, and what the largest took would stay otherwise.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from gateway.local.ocr_extra import onnxruntime
+
+NO_SPINNING = ("session.intra_op.allow_spinning", "0")
+GIVE_BACK = ("memory.enable_memory_arena_shrinkage", "cpu:0")
+
+
+class Network:
+    """`run` gives all outputs for one input array, calling gives the first. Raises EngineMissing without the extra."""
+
+    def __init__(self, path: Path, threads: int) -> None:
+        runtime = onnxruntime()
+        options = runtime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 4
+        options.add_session_config_entry(*NO_SPINNING)
+        self._session = runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        self._input = self._session.get_inputs()[0].name
+        self._run_options = runtime.RunOptions()
+        self._run_options.add_run_config_entry(*GIVE_BACK)
+
+    def __call__(self, array: Any) -> Any:
+        return self.run(array)[0]
+
+    def run(self, array: Any) -> list[Any]:
+        outputs: list[Any] = self._session.run(None, {self._input: array}, self._run_options)
+        return outputs
+
+    def metadata(self, key: str) -> str:
+        """What the model file says of itself under `key`."""
+        value: str = self._session.get_modelmeta().custom_metadata_map[key]
+        return value

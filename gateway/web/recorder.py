@@ -1,0 +1,110 @@
+"""The log lines and the metrics of finished requests, made together a moment after them.
+
+Dozens made in one go cost a fraction of what each would cost between two requests (a third of a small request's time,
+measured 2026-11-21), and no client waits for them. A line holds names, figures and ids of ours; never a key, a query
+string, a prompt or an answer.
+"""
+
+import asyncio
+from dataclasses import dataclass
+
+from aiohttp import web
+
+from gateway import logs
+from gateway.metrics import Metrics
+from gateway.model import Account
+
+_GATHER_S = 0.05
+_MOST_GATHERED = 256
+
+
+@dataclass(slots=True)
+class Finished:
+    """A request that has been answered, or left. `key_id` is empty when it had no valid key."""
+
+    account: Account
+    request_id: str
+    key_id: str
+    endpoint: str
+    method: str
+    status: int
+    total_s: float
+    events: int
+
+
+class Recorder:
+    """Bounded: when enough are gathered they are written at once."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        self._gathered: list[Finished] = []
+
+    def add(self, finished: Finished) -> None:
+        """Call it inside the event loop."""
+        self._gathered.append(finished)
+        if len(self._gathered) == 1:
+            asyncio.get_running_loop().call_later(_GATHER_S, self.flush)
+        elif len(self._gathered) >= _MOST_GATHERED:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what was gathered."""
+        gathered, self._gathered = self._gathered, []
+        for finished in gathered:
+            self._count(finished)
+            self._log(finished)
+        logs.flush()
+
+    def _count(self, finished: Finished) -> None:
+        metrics, account, endpoint = self._metrics, finished.account, finished.endpoint
+        counted = metrics.of_request(endpoint, finished.status)
+        counted.requests.inc()
+        counted.duration.observe(finished.total_s)
+        counted.overhead.observe(max(0.0, finished.total_s - account.upstream_s))
+        if account.outcome == "client_gone":
+            metrics.abandoned.labels(endpoint).inc()
+        elif account.outcome == "truncated":
+            metrics.truncated.labels(endpoint).inc()
+        if account.model:
+            metrics.tokens.labels(account.model, "input").inc(account.input_tokens)
+            metrics.tokens.labels(account.model, "output").inc(account.output_tokens)
+            metrics.attempts.labels(account.model).inc(account.attempts)
+        for entity, count in account.findings.items():
+            metrics.findings.labels(entity).inc(count)
+        if account.unguarded:
+            metrics.unguarded.labels(endpoint).inc(account.unguarded)
+
+    def _log(self, finished: Finished) -> None:
+        account, status = finished.account, finished.status
+        logs.event(
+            "request",
+            _told(account),
+            request_id=finished.request_id,
+            key=finished.key_id,
+            endpoint=finished.endpoint,
+            method=finished.method,
+            status=status,
+            outcome=account.outcome or ("ok" if status < 400 else "refused" if status < 500 else "failed"),
+            total_ms=round(finished.total_s * 1000, 2),
+            upstream_ms=round(account.upstream_s * 1000, 2),
+            events=finished.events,
+        )
+
+
+def _told(account: Account) -> dict[str, object]:
+    """The parts of the account that were filled."""
+    fields: dict[str, object] = {
+        "model": account.model,
+        "upstream": account.upstream,
+        "tool": account.tool,
+        "attempts": account.attempts,
+        "input_tokens": account.input_tokens,
+        "output_tokens": account.output_tokens,
+        "user": account.user_hash,
+        "findings": account.findings,
+        "unguarded": account.unguarded,
+    }
+    return {name: value for name, value in fields.items() if value}
+
+
+RECORDER = web.AppKey("recorder", Recorder)

@@ -1,0 +1,97 @@
+"""What the embedded language model cannot do, asked of the real one: told by a 4xx, streamed or not."""
+
+import base64
+import struct
+import zlib
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from openai import BadRequestError, OpenAI
+
+from gateway.local.llm_server import CONTEXT_TOKENS, SLOTS, is_installed
+from tests.serve_process import ServeProcess, gateway_serving
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not is_installed(), reason="the llm extra is not installed"),
+]
+
+ANSWER_S = 120.0
+LONG = "word and other words " * CONTEXT_TOKENS
+both_ways = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeProcess]:
+    with gateway_serving(tmp_path_factory.mktemp("embedded-llm")) as serving:
+        yield serving
+
+
+@pytest.fixture
+def client(gateway: ServeProcess) -> Iterator[OpenAI]:
+    with OpenAI(base_url=f"{gateway.url}/v1", api_key=gateway.key, max_retries=0, timeout=ANSWER_S) as made:
+        yield made
+
+
+def png() -> str:
+    """A white pixel, as a data URL."""
+
+    def piece(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", 1, 1, 8, 2, 0, 0, 0)
+    pixels = zlib.compress(b"\0\xff\xff\xff")
+    whole = b"\x89PNG\r\n\x1a\n" + piece(b"IHDR", header) + piece(b"IDAT", pixels) + piece(b"IEND", b"")
+    return "data:image/png;base64," + base64.b64encode(whole).decode()
+
+
+def chat(client: OpenAI, content: Any, **more: Any) -> Any:
+    """The answer, read to its end."""
+    answer = client.chat.completions.create(
+        model="SvcLLM", messages=[{"role": "user", "content": content}], max_tokens=4, **more
+    )
+    return list(answer) if more.get("stream") else answer
+
+
+@both_ways
+def test_a_prompt_longer_than_the_context_is_told_apart(client: OpenAI, stream: bool) -> None:
+    with pytest.raises(BadRequestError) as caught:
+        chat(client, LONG, stream=stream)
+    assert (caught.value.code, caught.value.param) == ("context_length_exceeded", "messages")
+
+
+@both_ways
+def test_a_response_longer_than_the_context_is_told_apart(client: OpenAI, stream: bool) -> None:
+    with pytest.raises(BadRequestError) as caught:
+        client.responses.create(model="SvcLLM", input=LONG, stream=stream)
+    assert caught.value.code == "context_length_exceeded"
+
+
+@both_ways
+def test_more_choices_than_the_engine_has_slots_are_refused_by_name(client: OpenAI, stream: bool) -> None:
+    with pytest.raises(BadRequestError) as caught:
+        chat(client, "Say hello.", n=SLOTS + 1, stream=stream)
+    assert caught.value.param == "n"
+    assert str(SLOTS) in caught.value.message
+
+
+def test_as_many_choices_as_slots_are_answered_and_counted(client: OpenAI) -> None:
+    answer = chat(client, "Say hello.", n=SLOTS)
+    assert [choice.index for choice in answer.choices] == list(range(SLOTS))
+    assert answer.usage.total_tokens == answer.usage.prompt_tokens + answer.usage.completion_tokens
+
+
+@both_ways
+def test_an_image_is_refused(client: OpenAI, stream: bool) -> None:
+    parts = [{"type": "text", "text": "What is this?"}, {"type": "image_url", "image_url": {"url": png()}}]
+    with pytest.raises(BadRequestError) as caught:
+        chat(client, parts, stream=stream)
+    assert "images" in caught.value.message
+
+
+def test_more_callers_than_slots_wait_their_turn(client: OpenAI) -> None:
+    with ThreadPoolExecutor(SLOTS * 2) as pool:
+        answers = list(pool.map(lambda number: chat(client, f"Say {number}."), range(SLOTS * 2)))
+    assert all(answer.choices[0].finish_reason in ("stop", "length") for answer in answers)
