@@ -61,14 +61,6 @@ class Block:
     link_words: int = 0
 
 
-@dataclass(slots=True)
-class _Context:
-    """What an element hands down to what stands in it."""
-
-    block: Block
-    in_link: bool
-
-
 class _Collector:
     """Walks the tree once, without recursion, and hands every text to its block."""
 
@@ -79,41 +71,35 @@ class _Collector:
     def collect(self, root: Any) -> list[Block]:
         top = Block(root, 0, 0, 0, 0)
         self.blocks.append(top)
-        stack: list[tuple[Any, _Context]] = [(root, _Context(top, False))]
+        stack: list[tuple[Any, Block, bool]] = [(root, top, False)]  # elements and texts with what they stand in
         while stack:
-            element, around = stack.pop()
-            context = self._enter(element, around)
-            if element.text:
-                self._put(context, element.text)
-            for child in reversed(element):
+            node, block, in_link = stack.pop()
+            if isinstance(node, str):
+                block.pieces.append(node)
+                if in_link:
+                    block.link_pieces.append(node)
+                continue
+            tag = node.tag
+            in_link = in_link or tag in ("a", "button")
+            if tag in BLOCKS and node is not block.element:
+                block = self._entered(node, block)
+            for child in reversed(node):
                 if child.tail:
-                    stack.append((child.tail, context))
+                    stack.append((child.tail, block, in_link))
                 if isinstance(child.tag, str):
-                    stack.append((child, context))
-            while stack and isinstance(stack[-1][0], str):
-                text, outer = stack.pop()
-                self._put(outer, text)
+                    stack.append((child, block, in_link))
+            if node.text:
+                stack.append((node.text, block, in_link))
         return [block for block in self.blocks if self._finished(block)]
 
-    def _put(self, context: _Context, text: str) -> None:
-        context.block.pieces.append(text)
-        if context.in_link:
-            context.block.link_pieces.append(text)
-
-    def _enter(self, element: Any, around: _Context) -> _Context:
-        tag = element.tag
-        outer = around.block
-        if tag in BLOCKS and element is not outer.element:
-            mask = self._mask(element)
-            parent = element.getparent()
-            above = outer.own if parent is outer.element else self._mask(parent)
-            tags = outer.tags | TAG_BITS.get(tag, 0) | _marks(element)
-            block = Block(element, outer.depth + 1, tags, mask | above, outer.far | mask, mask)
-            self.blocks.append(block)
-            return _Context(block, around.in_link or tag == "a")
-        if tag in ("a", "button"):
-            return _Context(outer, True)
-        return around
+    def _entered(self, element: Any, outer: Block) -> Block:
+        mask = self._mask(element)
+        parent = element.getparent()
+        above = outer.own if parent is outer.element else self._mask(parent)
+        tags = outer.tags | TAG_BITS.get(element.tag, 0) | _marks(element)
+        block = Block(element, outer.depth + 1, tags, mask | above, outer.far | mask, mask)
+        self.blocks.append(block)
+        return block
 
     def _mask(self, element: Any) -> int:
         if element is None or element.tag in ("body", "html"):

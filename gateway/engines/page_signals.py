@@ -4,8 +4,10 @@ Runs in the parsing processes. Signals are plain numbers in a fixed order (SIGNA
 type they speak for is learnt (bench/train_blocks.py) and judged by gateway.engines.page_types.
 """
 
+import itertools
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
@@ -56,6 +58,7 @@ _WORDING_BITS = {
     word: sum(1 << at for at, words in enumerate(_WORDING.values()) if word in words)
     for word in frozenset().union(*_WORDING.values())
 }
+_WORDING_WORDS = frozenset(_WORDING_BITS)
 _TITLES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("docs", re.compile(r"\b(?:documentation|docs|reference|manual|guide|tutorial|api|getting started)\b", re.I)),
     ("forum", re.compile(r"\b(?:forums?|thread|discussion|community|page \d+)\b", re.I)),
@@ -98,12 +101,12 @@ def signals(marked: Sequence[tuple[Block, str, float]], head: Head, url: str) ->
 def _wording(blocks: Sequence[Block], prices: Sequence[float]) -> list[float]:
     """How many short blocks hold words of each kind, how many a price."""
     counts = [0] * len(_WORDING)
-    known = _WORDING_BITS.get
+    known = _WORDING_WORDS
     for block in blocks:
         if len(block.words) <= _LONG_WORDS:
             found = 0
-            for word in block.words:
-                found |= known(word, 0)
+            for word in known.intersection(block.words):
+                found |= _WORDING_BITS[word]
             if found:
                 counts = [count + (found >> at & 1) for at, count in enumerate(counts)]
     return [_log(count) for count in [*counts, sum(prices)]]
@@ -181,11 +184,12 @@ def _cards(marked: Sequence[tuple[Block, str, float]], total: int) -> list[float
 
 
 def _voice(blocks: Sequence[Block], total: int) -> list[float]:
-    first = second = before = 0
-    seen_long = False
+    counts = Counter(itertools.chain.from_iterable([block.words for block in blocks]))
+    first = sum(counts[word] for word in _FIRST_PERSON)
+    second = sum(counts[word] for word in _SECOND_PERSON)
+    before = 0
     for block in blocks:
-        seen_long = seen_long or len(block.words) > 2 * _LONG_WORDS
-        before += 0 if seen_long else len(block.words)
-        first += sum(1 for word in block.words if word in _FIRST_PERSON)
-        second += sum(1 for word in block.words if word in _SECOND_PERSON)
+        if len(block.words) > 2 * _LONG_WORDS:
+            break
+        before += len(block.words)
     return [min(first * 30 / total, 1.0), min(second * 30 / total, 1.0), before / total]
