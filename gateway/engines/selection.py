@@ -6,6 +6,7 @@ elsewhere a text that stands on the page twice is kept once.
 """
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,7 @@ _SURE_FORUM = 0.8
 _LIKELY = 0.5
 _STRUCTURE_FLOOR = 0.04
 _COPY_WORDS = 3
+_MAX_COPIES = 4
 _BITS = {name: bit for (name, _), (bit, _) in zip(CATEGORIES, MASKS, strict=True)}
 _FURNITURE_TAGS = TAG_BITS["nav"] | TAG_BITS["footer"] | TAG_BITS["aside"] | TAG_BITS["form"] | HIDDEN | ROLE
 _FURNITURE_NAMES = _BITS["foot"] | _BITS["side"] | _BITS["modal"] | _BITS["share"] | _BITS["advert"]
@@ -75,10 +77,15 @@ def _doubted_before_title(found: Sequence[Block], sizes: list[int], chances: lis
 
 
 def _drop_copies(found: Sequence[Block], keep: list[bool]) -> None:
-    """Pages often hold a text twice, for wide and for narrow screens: of copies in different boxes the first stays."""
+    """Pages often hold a text twice, for wide and for narrow screens: of copies in different boxes the first stays.
+
+    What comes more often than that is data that items share, such as "free shipping", and stays with each.
+    """
+    counts = Counter(block.text for block, kept in zip(found, keep, strict=True) if kept)
     first: dict[str, Any] = {}
     for at, block in enumerate(found):
-        if keep[at] and len(block.words) >= _COPY_WORDS and block.element.tag not in ("td", "th", "pre"):
+        wordy = len(block.words) >= _COPY_WORDS and block.element.tag not in ("td", "th", "pre")
+        if keep[at] and wordy and counts[block.text] <= _MAX_COPIES:
             box = block.element.getparent()
             keep[at] = first.setdefault(block.text, box) is box
 

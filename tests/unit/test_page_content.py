@@ -96,6 +96,13 @@ def test_a_line_repeated_within_one_text_stays() -> None:
     assert made["content"].count(_SENTENCES[0]) == 2
 
 
+def test_what_many_items_share_stays_with_each() -> None:
+    items = "".join(f"<div><h3>House {at}</h3><div>{text}</div><p>Two bedrooms and one bath.</p></div>" for at, text in
+                    enumerate(_SENTENCES))  # fmt: skip
+    made = page(f"<main><h1>Houses by the river</h1>{items}</main>", ARTICLE_HEAD)
+    assert made["content"].count("Two bedrooms and one bath.") == len(_SENTENCES)
+
+
 def test_documentation_keeps_headings_code_tables_lists_and_links() -> None:
     rows = "".join(f"<tr><td>option{at}</td><td>value {at}</td></tr>" for at in range(5))
     made = page(
