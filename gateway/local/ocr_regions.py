@@ -7,7 +7,7 @@ claim a place.
 from statistics import median
 from typing import Any
 
-from gateway.local.layout import rows_of
+from gateway.local.layout import bands_of, rows_of
 from gateway.local.ocr_extra import vision
 from gateway.local.ocr_types import Line, Rect, Region, hull
 
@@ -64,7 +64,7 @@ def plausible(lines: list[Line]) -> list[Line]:
 def aligned_tables(lines: list[Line]) -> list[Rect]:
     """Runs of rows whose pieces stand in columns: three columns or more, or two that no running text would make."""
     rects = [line.rect for line in lines]
-    rows = [[rects[i] for i in row] for row in rows_of(rects, range(len(rects)))]
+    rows = [[rects[i] for i in row] for row in bands_of(rects, rows_of(rects, range(len(rects))))]
     return [hull([rect for row in run for rect in row]) for run in _runs(rows) if _is_table(run)]
 
 
@@ -128,7 +128,7 @@ def _is_list_of_pairs(rows: list[list[Rect]]) -> bool:
     aligned = max(_share_near([getattr(r, side) for r in values], SAME_EDGE * height) for side in ("x1", "x2"))
     if aligned < 0.8 or _share_near([r.x1 for r in names], SAME_EDGE * height) < 0.6:
         return False
-    if min(right.x1 for right in values) < max(left.x2 for left in names):
+    if min(right.x1 for right in values) < max(left.x2 for left in names) - OVERLAP * height:
         return False
     usual, widest = median(r.width for r in names), max(r.width for r in names)
     is_even = sum(r.width >= 0.9 * widest for r in names) > 0.6 * len(names)
