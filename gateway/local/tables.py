@@ -149,7 +149,7 @@ def _joined_rows(rows: list[list[Word]], gutters: list[float]) -> list[list[Word
     filled = _columns_of(rows[0], gutters)
     for gap, row in zip(gaps, rows[1:], strict=True):
         columns = _columns_of(row, gutters)
-        is_part = columns < filled or filled < columns or (columns == filled and len(columns) == 1)
+        is_part = columns != filled or len(columns) == 1
         if gap < narrow and is_part:
             joined[-1].extend(row)
             filled = filled | columns
