@@ -32,7 +32,14 @@ LARGE = orjson.dumps(
     }
 )
 STREAM = orjson.dumps({**orjson.loads(SMALL), "stream": True})
-CASES = {"small chat": (SMALL, 2000), "100 KB chat": (LARGE, 600), "stream of 100 chunks": (STREAM, 400)}
+PACED = orjson.dumps({**orjson.loads(STREAM), "paced": True})
+CHUNKS = 100
+CASES = {
+    "small chat": (SMALL, 2000),
+    "100 KB chat": (LARGE, 600),
+    "stream of 100 chunks in one burst": (STREAM, 400),
+    "stream of 100 chunks, one a millisecond": (PACED, 160),
+}
 _CONNECTIONS = 8
 
 
@@ -67,13 +74,14 @@ def running(command: list[str], port: int, **options: object) -> Iterator[int]:
 
 
 @contextlib.contextmanager
-def gateway(folder: Path, upstream_url: str) -> Iterator[tuple[int, int, str]]:
-    """`(pid, port, key)` of a gateway in its default configuration before one upstream."""
+def gateway(folder: Path, upstream_url: str, more_config: str = "") -> Iterator[tuple[int, int, str]]:
+    """`(pid, port, key)` of a gateway in its default configuration, and `more_config`, before one upstream."""
     port = free_port()
     config = folder / "gateway.toml"
     config.write_text(
         f'[server]\nport = {port}\n[ops]\nport = 0\n[local_ocr]\nenabled = false\n[guardrail]\nenabled = "off"\n'
         f'[[models]]\nname = "SvcLLM"\n[[models.upstreams]]\nbase_url = "{upstream_url}"\nmodel = "upstream-model"\n'
+        + more_config
     )
     state = folder / "state"
     command = [sys.executable, "-m", "gateway", "keys", "create", "--name", "bench", "--scope", "chat",
@@ -123,6 +131,20 @@ def report(case: str, figures: dict[str, list[tuple[float, Outcome]]]) -> None:
         print(f"  {name:24} {cpu:8.0f} µs CPU  {ratio:5.2f}x  {rate:7.0f} requests/s  p50 {p50:6.2f} ms")
 
 
+def report_chunk(small: dict[str, list[tuple[float, Outcome]]], paced: dict[str, list[tuple[float, Outcome]]]) -> None:
+    """What one chunk costs that comes alone: a paced stream less a request, by the number of its chunks."""
+    print("\na relayed chunk")
+    costs = {
+        name: [(whole - request) / CHUNKS for (whole, _), (request, _) in zip(rounds, small[name], strict=True)]
+        for name, rounds in paced.items()
+    }
+    for name, rounds in costs.items():
+        ratio = statistics.median(
+            each / yard for each, yard in zip(rounds, costs["bare aiohttp + uvloop"], strict=True)
+        )
+        print(f"  {name:24} {statistics.median(rounds):8.1f} µs CPU  {ratio:5.2f}x")
+
+
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--rounds", type=int, default=5)
@@ -143,6 +165,7 @@ def main(argv: list[str] | None = None) -> None:
         if (proxy := stack.enter_context(nginx(folder, upstream_port))) is not None:
             servers["nginx"] = (*proxy, key)
         print(f"idle memory: gateway {pss_mib(servers['gateway'][0]):.0f} MiB PSS")
+        all_figures = {}
         for case, (body, total) in CASES.items():
             figures: dict[str, list[tuple[float, Outcome]]] = {server: [] for server in servers}
             for number in range(rounds + 1):
@@ -152,6 +175,8 @@ def main(argv: list[str] | None = None) -> None:
                     if number:  # the first round warms up
                         figures[server].append(sample)
             report(case, figures)
+            all_figures[case] = figures
+        report_chunk(all_figures["small chat"], all_figures["stream of 100 chunks, one a millisecond"])
 
 
 if __name__ == "__main__":

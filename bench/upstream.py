@@ -1,11 +1,12 @@
 """A fast OpenAI-compatible upstream: fixed answers from a raw asyncio protocol, so that it is never what is measured.
 
 `python -m bench.upstream PORT`. Paths are ignored; a body with `"stream": true` (or `"stream":true`) is answered by a
-stream of 100 chunks in one burst, anything else by a small completion.
+stream of 100 chunks in one burst, or, with `"paced":true` too, one a millisecond; anything else by a small completion.
 """
 
 import asyncio
 import sys
+from typing import cast
 
 import orjson
 import uvloop
@@ -29,7 +30,7 @@ def _chunk(delta: dict[str, str], finish: str | None = None) -> bytes:
     return b"data: " + orjson.dumps({**chunk, "choices": [choice]}) + b"\n\n"
 
 
-def _stream() -> bytes:
+def _stream() -> list[bytes]:
     usage = {
         "id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "upstream-model", "choices": [],
         "usage": {"prompt_tokens": 20, "completion_tokens": 100, "total_tokens": 120},
@@ -37,17 +38,20 @@ def _stream() -> bytes:
     parts = [_chunk({"role": "assistant", "content": ""})]
     parts += [_chunk({"content": f" word{number}"}) for number in range(_CHUNKS)]
     parts += [_chunk({}, "stop"), b"data: " + orjson.dumps(usage) + b"\n\n", b"data: [DONE]\n\n"]
-    return b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
+    return [b"%x\r\n%s\r\n" % (len(part), part) for part in parts] + [b"0\r\n\r\n"]
 
 
 _WHOLE = _completion()
 WHOLE = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(_WHOLE), _WHOLE)
-STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n" + _stream()
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+PIECES = [HEAD, *_stream()]
+STREAM = b"".join(PIECES)
+_PACE_S = 0.001
 
 
 class FastUpstream(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = transport
+        self.transport = cast(asyncio.Transport, transport)
         self.pending = b""
 
     def data_received(self, data: bytes) -> None:
@@ -60,7 +64,18 @@ class FastUpstream(asyncio.Protocol):
                 return
             body, self.pending = self.pending[end + 4 : end + 4 + size], self.pending[end + 4 + size :]
             streamed = b'"stream":true' in body or b'"stream": true' in body
-            self.transport.write(STREAM if streamed else WHOLE)  # type: ignore[attr-defined]
+            if streamed and b'"paced":true' in body:
+                self.say(0)
+            else:
+                self.transport.write(STREAM if streamed else WHOLE)
+
+    def say(self, number: int) -> None:
+        """One piece, and the next a moment later: each is a read of its own for whoever relays it."""
+        if self.transport.is_closing():
+            return
+        self.transport.write(PIECES[number])
+        if number + 1 < len(PIECES):
+            asyncio.get_running_loop().call_later(_PACE_S, self.say, number + 1)
 
 
 async def main(port: int) -> None:

@@ -26,6 +26,7 @@ from gateway.engines.load import PageLoader
 from gateway.engines.local_search import LocalSearch
 from gateway.engines.parse_pool import ParsePool
 from gateway.engines.politeness import HostSlots
+from gateway.engines.relevance import Chooser
 from gateway.engines.robots import RobotsCache
 from gateway.engines.web_engine import EngineParts, LocalWebEngine
 from gateway.local.embedded import MAX_CALLS, OCR_MODEL, TEXT_MODEL, Embedded, EmbeddedUpstream
@@ -48,7 +49,7 @@ from gateway.services.ocr_images import ImageLoader
 from gateway.services.ocr_upstream import OcrUpstream
 from gateway.services.response_store import ResponseStore
 from gateway.services.websearch import WebSearchParts, WebSearchService, WebSearchSettings
-from gateway.web.auth import ALLOWED_ORIGINS, BAD_KEYS, KEYS
+from gateway.web.auth import BAD_KEYS, KEYS
 from gateway.web.body import BODY_TIMEOUT_S
 from gateway.web.chain import application
 from gateway.web.chat import ChatHandler
@@ -58,6 +59,7 @@ from gateway.web.limits import LIMITER
 from gateway.web.models import ModelsHandler
 from gateway.web.observe import METRICS
 from gateway.web.ops import OpsPages
+from gateway.web.origins import ALLOWED_ORIGINS
 from gateway.web.recorder import RECORDER, Recorder
 from gateway.web.responses import ResponsesHandler
 from gateway.web.sanitize import SANITIZER
@@ -73,13 +75,13 @@ Close = Callable[[], Awaitable[None]]
 def build_app(config: Config, embedded: Embedded | None = None, docs_address: str = "") -> web.Application:
     """The product application. `docs_address`: the ops listener's `host:port`, which the embedded profile may read."""
     embedded = embedded or Embedded()
-    closers: list[Close] = []
     fetcher = _fetcher(config, docs_address)
-    closers.append(fetcher.close)
+    closers: list[Close] = [fetcher.close]
     completions = _completions(config, embedded, fetcher, closers)
     guardrail = _guardrail(config, completions)
     sanitizer = Sanitizer(config.sanitize, guardrail)
-    websearch = _websearch(config, fetcher, sanitizer, guardrail, closers)
+    engine_parts, _ = _engine_parts(config, fetcher, closers, completions)
+    websearch = _websearch(config, engine_parts, sanitizer, guardrail, closers)
     mcp = WebSearchHandler(Dispatcher(websearch, RunningCalls()))
     chat = ChatHandler(completions, OcrService(completions, _image_loader(config, fetcher, closers)))
     responses = ResponsesHandler(completions, ResponseStore())
@@ -160,19 +162,14 @@ def _image_loader(config: Config, fetcher: Fetcher, closers: list[Close]) -> Ima
 def _model(model: Model, closers: list[Close]) -> ModelEntry:
     targets = []
     for settings in model.upstreams:
-        upstream = OpenAICompatUpstream(_upstream_name(settings.base_url), settings)
-        closers.append(upstream.close)
-        targets.append(
-            Target(
-                OcrUpstream(upstream, image_placeholder=settings.image_placeholder)
-                if model.kind == "ocr"
-                else upstream,
-                Terms(settings.model, settings.extra_body, settings.json_object),
-                weight=settings.weight,
-                native=settings.responses == "native",
-                first_event_wait_s=settings.first_event_wait_s,
-            )
+        reached = OpenAICompatUpstream(_upstream_name(settings.base_url), settings)
+        closers.append(reached.close)
+        upstream = (
+            OcrUpstream(reached, image_placeholder=settings.image_placeholder) if model.kind == "ocr" else reached
         )
+        terms = Terms(settings.model, settings.extra_body, settings.json_object)
+        native = settings.responses == "native"
+        targets.append(Target(upstream, terms, settings.weight, native, settings.first_event_wait_s))
     return ModelEntry(model.name, model.kind, tuple(targets), model.aliases, model.fallback, int(time.time()))
 
 
@@ -217,16 +214,12 @@ def _fetcher(config: Config, docs_address: str) -> Fetcher:
 
 
 def _websearch(
-    config: Config, fetcher: Fetcher, sanitizer: Sanitizer, guardrail: Guardrail, closers: list[Close]
+    config: Config, engine_parts: EngineParts, sanitizer: Sanitizer, guardrail: Guardrail, closers: list[Close]
 ) -> WebSearchService:
-    engine_parts, _ = _engine_parts(config, fetcher, closers)
-    index = engine_parts.index
-    local = LocalWebEngine(engine_parts, config.web)
+    local, index = LocalWebEngine(engine_parts, config.web), engine_parts.index
     names = dict.fromkeys([config.search.provider, *config.search.fallback])
     providers = [_provider(config, name, index, closers) for name in names]
-    engine: WebEngine = local
-    if config.web.engine == "provider" and isinstance(providers[0], Tavily):
-        engine = providers[0]
+    engine: WebEngine = providers[0] if config.web.engine == "provider" and isinstance(providers[0], Tavily) else local
     parts = WebSearchParts(
         providers=providers,
         engine=engine,
@@ -239,14 +232,18 @@ def _websearch(
     return WebSearchService(parts, settings)
 
 
-def _engine_parts(config: Config, fetcher: Fetcher, closers: list[Close]) -> tuple[EngineParts, ParsePool]:
+def _engine_parts(
+    config: Config, fetcher: Fetcher, closers: list[Close], completions: CompletionService | None = None
+) -> tuple[EngineParts, ParsePool]:
     """What the embedded web engine is made of, and the processes that parse for it."""
     pool = ParsePool()
     path = config.state_dir / "index.sqlite3"
     index = PageIndex(path, max_pages=config.web.index_max_pages, ttl_days=config.web.index_ttl_days)
     closers += [pool.close, index.close]
     loader = PageLoader(fetcher, pool, HostSlots(config.web.per_host_concurrency))
-    return EngineParts(loader, RobotsCache(fetcher, config.web.user_agent), index), pool
+    model = config.web.instructions_model
+    chooser = Chooser(OwnModel(completions, model) if completions and model else None)
+    return EngineParts(loader, RobotsCache(fetcher, config.web.user_agent), index, chooser), pool
 
 
 @asynccontextmanager

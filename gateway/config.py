@@ -115,6 +115,7 @@ class Web:
     max_page_bytes: int = 5_242_880
     per_host_concurrency: int = 6
     crawl_budget_s: float = 50
+    instructions_model: str = ""
     result_budget_chars: int = 80_000
     index_fetched: bool = True
     index_scope: str = "key"

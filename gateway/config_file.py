@@ -150,6 +150,9 @@ def _model_contradictions(config: Config) -> Iterator[tuple[str, str]]:
         for name in model.fallback:
             if name not in seen and name not in embedded:
                 yield f"models[{index}].fallback", f"unknown model '{name}'; known: {', '.join(sorted(seen))}"
+    meant = config.web.instructions_model
+    if meant and meant not in seen and meant != "SvcLLM":
+        yield "web.instructions_model", f"unknown model '{meant}'; known: {', '.join(sorted(seen)) or 'SvcLLM'}"
     if config.guardrail.enabled == "on" and config.guardrail.model not in seen and config.guardrail.model != "SvcLLM":
         yield (
             "guardrail.model",

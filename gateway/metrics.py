@@ -34,6 +34,9 @@ class Metrics:
         self.tokens = counter("gateway_tokens", "Tokens by model and kind", "model", "kind")
         self.attempts = counter("gateway_upstream_attempts", "Calls to upstreams", "model")
         self.findings = counter("gateway_sanitizer_findings", "Sensitive values found", "entity")
+        self.unguarded = counter(
+            "gateway_unguarded_texts", "Texts that went on though the guardrail failed", "endpoint"
+        )
         self.duration = histogram("gateway_request_duration_seconds", "Whole requests", "endpoint")
         self.overhead = histogram("gateway_overhead_seconds", "Time not spent waiting for an upstream", "endpoint")
         self.first_event = histogram(

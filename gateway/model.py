@@ -89,12 +89,27 @@ class TextSlot:
         self.holder[self.key] = value
 
 
-@dataclass(slots=True)
 class TextUnit:
-    """Texts that are judged together: blocked or let through as one. `owner` is the dialect's own handle on it."""
+    """Texts that are judged together: blocked or let through as one. `owner` is the dialect's own handle on it.
 
-    slots: list[TextSlot]
-    owner: Any = None
+    `slots` may be given as a function, called when they are first needed. `likeness`: bytes that are equal only for
+    units with the same texts in the same places, where such are cheaper to make than the slots; else empty.
+    """
+
+    __slots__ = ("_slots", "likeness", "owner")
+
+    def __init__(
+        self, slots: list[TextSlot] | Callable[[], list[TextSlot]], owner: Any = None, likeness: bytes = b""
+    ) -> None:
+        self._slots = slots
+        self.owner = owner
+        self.likeness = likeness
+
+    @property
+    def slots(self) -> list[TextSlot]:
+        if not isinstance(self._slots, list):
+            self._slots = self._slots()
+        return self._slots
 
 
 # --- web tools ----------------------------------------------------------------------------------------------------
@@ -205,3 +220,5 @@ class Account:
     user_hash: str = ""
     started_s: float = 0.0
     findings: dict[str, int] = field(default_factory=dict)
+    unguarded: int = 0
+    """Texts that went on though the guardrail failed, as the policy has it."""

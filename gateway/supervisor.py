@@ -22,7 +22,7 @@ from gateway import logs
 from gateway.access.keys import KeyFile, ensure_dev_key
 from gateway.config import Config, Environment
 from gateway.config_file import ConfigError
-from gateway.errors import GatewayError, UpstreamUnavailable
+from gateway.errors import EngineMissing, GatewayError, UpstreamUnavailable
 from gateway.fleet import Fleet, Post
 from gateway.local.embedded import EmbeddedServers, dev_key_path
 from gateway.local.notify import Notifier
@@ -85,6 +85,8 @@ class Supervisor:
             self._notifier.stopping()
             await service.finish()
         except (OSError, GatewayError) as error:
+            if isinstance(error, EngineMissing):
+                raise
             return _complain(error.message if isinstance(error, GatewayError) else str(error))
         finally:
             for task in tasks:

@@ -75,7 +75,7 @@ class Desk:
 
     def __init__(self, longest_call_s: float = 30) -> None:
         self.tools = RecordingTools()
-        self.dispatcher = Dispatcher(self.tools, RunningCalls(), longest_call_s)
+        self.dispatcher = Dispatcher(self.tools, RunningCalls(longest_call_s=longest_call_s))
         self.handler = WebSearchHandler(self.dispatcher)
         self.dialect = WebSearchDialect()
         self.account = Account()

@@ -15,14 +15,16 @@ from gateway.config import Limits, Sanitize
 from gateway.metrics import Metrics
 from gateway.rpc.dispatcher import Dispatcher
 from gateway.rpc.running import RunningCalls
+from gateway.sanitize.guardrail import Guardrail
 from gateway.sanitize.pipeline import Sanitizer
-from gateway.web.auth import ALLOWED_ORIGINS, BAD_KEYS, KEYS
+from gateway.web.auth import BAD_KEYS, KEYS
 from gateway.web.body import BODY_TIMEOUT_S
 from gateway.web.chain import application
 from gateway.web.endpoints import Endpoint, EndpointTable
 from gateway.web.in_flight import IN_FLIGHT, InFlight
 from gateway.web.limits import LIMITER
 from gateway.web.observe import METRICS
+from gateway.web.origins import ALLOWED_ORIGINS
 from gateway.web.recorder import RECORDER, Recorder
 from gateway.web.runner import Listener, bind
 from gateway.web.sanitize import SANITIZER
@@ -58,7 +60,11 @@ class WebToolsSite:
 
 @asynccontextmanager
 async def web_tools_site(
-    folder: Path, limits: Limits | None = None, sanitize: Sanitize | None = None, origins: frozenset[str] = frozenset()
+    folder: Path,
+    limits: Limits | None = None,
+    sanitize: Sanitize | None = None,
+    origins: frozenset[str] = frozenset(),
+    guardrail: Guardrail | None = None,
 ) -> AsyncIterator[WebToolsSite]:
     keys = KeyFile(folder / "keys.json")
     key, _ = keys.create(KeyWish("test", ("web-search",)))
@@ -73,7 +79,7 @@ async def web_tools_site(
     app[LIMITER], app[ALLOWED_ORIGINS] = LocalLimiter(limits or Limits()), origins
     app[RECORDER] = Recorder(metrics)
     app[METRICS], app[IN_FLIGHT] = metrics, InFlight(100)
-    app[BODY_TIMEOUT_S], app[SANITIZER] = 5.0, Sanitizer(sanitize or Sanitize())
+    app[BODY_TIMEOUT_S], app[SANITIZER] = 5.0, Sanitizer(sanitize or Sanitize(), guardrail)
     listener, sock = Listener(app, header_timeout_s=5), bind("127.0.0.1", 0)
     await listener.start([sock])
     port = sock.getsockname()[1]

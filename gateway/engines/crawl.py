@@ -6,6 +6,7 @@ under the limit.
 
 import asyncio
 from collections import Counter
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
 from gateway.engines import fingerprint
@@ -13,12 +14,15 @@ from gateway.engines.extract import ExtractOptions
 from gateway.engines.failures import FetchFailed
 from gateway.engines.frontier import Frontier, Scope, Visit
 from gateway.engines.load import Page, PageLoader, empty_reason
+from gateway.engines.relevance import Interest
 from gateway.engines.robots import ALLOW_ALL, Robots, RobotsCache
 from gateway.engines.urls import canonical
 from gateway.model import CrawlRequest, Progress
 
 MAX_WORKERS = 12
+MAX_AWAY = 6
 MAX_FAILURES_TOLD = 50
+BEGINNING_CHARS = 2_000
 MAX_HELD_CHARS = 60_000_000
 _FUTILE_EXTRA = 50
 _ROBOTS = "the site's robots.txt does not allow this page to be crawled"
@@ -27,13 +31,18 @@ _ROBOTS_UNKNOWN = "the site's robots.txt could not be read, so it must not be cr
 
 @dataclass(slots=True)
 class CrawlOutcome:
-    """What a crawl found: (depth, page) in breadth-first order, (url, reason) of failures, found URLs for a map."""
+    """What a crawl found: (depth, page) in breadth-first order, (url, reason) of failures.
+
+    For a map: the URLs found, and by URL (title, first words) of the pages that were read on the way.
+    """
 
     pages: list[tuple[Visit, Page]] = field(default_factory=list)
     failures: list[tuple[str, str]] = field(default_factory=list)
     found: list[Visit] = field(default_factory=list)
+    beginnings: dict[str, tuple[str, str]] = field(default_factory=dict)
     reasons: Counter[str] = field(default_factory=Counter)
     pages_read: int = 0
+    failed: int = 0
     timed_out: bool = False
     limited: bool = False
     too_much: bool = False
@@ -41,12 +50,17 @@ class CrawlOutcome:
 
 @dataclass(frozen=True, slots=True)
 class CrawlPlan:
-    """A request made ready. `keep` says which pages are wanted as results; `map_only` fetches no leaf pages."""
+    """A request made ready. `map_only` fetches no leaf pages.
+
+    `take` gets each page as it comes, whole; `hold_chars` of its content are held for the outcome.
+    """
 
     request: CrawlRequest
     root: str
     budget_s: float
     map_only: bool = False
+    take: Callable[[Page], Awaitable[None]] | None = None
+    hold_chars: int = 2_000_000
 
 
 class Crawler:
@@ -58,13 +72,19 @@ class Crawler:
         self._plan = plan
         self._progress = progress
         self._scope = Scope(plan.request, plan.root)
+        self._interest = Interest(plan.request.instructions)
         self._frontier = Frontier(
-            plan.root, self._scope, max_depth=plan.request.max_depth, breadth=plan.request.max_breadth
+            plan.root,
+            self._scope,
+            self._interest,
+            max_depth=plan.request.max_depth,
+            breadth=plan.request.max_breadth,
         )
         self._hashes: set[str] = set()
         self._simhashes: list[int] = []
         self._running: set[asyncio.Task[None]] = set()
         self._attempts = 0
+        self._away = 0
         self._held_chars = 0
         self.outcome = CrawlOutcome()
 
@@ -88,13 +108,15 @@ class Crawler:
     async def _drive(self) -> None:
         while True:
             while len(self._running) < MAX_WORKERS and self._may_start():
-                visit = self._frontier.pop()
+                visit = self._frontier.pop(home_only=self._away >= MAX_AWAY)
                 if visit is None:
                     break
                 if self._plan.map_only and visit.depth >= self._plan.request.max_depth:
                     continue
                 self._attempts += 1
-                self._running.add(asyncio.create_task(self._visit(visit)))
+                away = not self._scope.is_home(visit.url)
+                self._away += away
+                self._running.add(asyncio.create_task(self._visit(visit, away)))
             if not self._running:
                 return
             done, _ = await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
@@ -115,14 +137,21 @@ class Crawler:
             return False
         return not full and self._attempts < 2 * limit + _FUTILE_EXTRA
 
-    async def _visit(self, visit: Visit) -> None:
+    async def _visit(self, visit: Visit, away: bool) -> None:
+        try:
+            await self._read(visit)
+        finally:
+            self._away -= away
+
+    async def _read(self, visit: Visit) -> None:
         try:
             robots = await self._rules(visit.url)
             page = await self._loader.load(self._options(visit.url), robots.delay_s)
+            await self._judge_end(visit, page)
         except FetchFailed as failure:
             self._fail(visit, failure)
             return
-        self._take(visit, page)
+        await self._take(visit, page)
         found = len(self.outcome.found) if self._plan.map_only else len(self.outcome.pages)
         total = min(self._plan.request.limit, found + len(self._frontier) + len(self._running))
         self._progress.step(found, max(total, found), page.url)
@@ -139,22 +168,36 @@ class Crawler:
             raise FetchFailed(_ROBOTS if robots.known else _ROBOTS_UNKNOWN, "robots")
         return robots
 
+    async def _judge_end(self, visit: Visit, page: Page) -> None:
+        """Where a redirect ended is held to the same rules as a link. Raises FetchFailed."""
+        if page.url == visit.url:
+            return
+        if visit.depth == 0:
+            self._scope.adopt(page.url)
+        elif not self._scope.holds(page.url):
+            raise FetchFailed("the page redirects to a site that was not asked for", "redirects")
+        await self._rules(page.url)
+
     def _fail(self, visit: Visit, failure: FetchFailed) -> None:
         self.outcome.reasons[failure.code] += 1
+        self.outcome.failed += 1
         if len(self.outcome.failures) < MAX_FAILURES_TOLD:
             self.outcome.failures.append((visit.url, failure.message))
 
-    def _take(self, visit: Visit, page: Page) -> None:
+    async def _take(self, visit: Visit, page: Page) -> None:
         """Counts the page in unless it is another one under a second name; offers its links."""
         if self._is_repeat(visit, page):
             self.outcome.reasons["duplicate"] += 1
             return
         self.outcome.pages_read += 1
         links = [link for link in page.data.pop("links", []) if link[0] != visit.url]
-        taken = self._frontier.offer(visit, links)
+        title, content = page.data.get("title", ""), page.data.get("content", "")
+        worth = self._interest.of_page(title, content) if self._interest else 0.0
+        taken = await self._frontier.offer(visit, links, worth)
         wanted = visit.depth > 0 or self._scope.selects(page.url)
         if self._plan.map_only:
             self.outcome.found += ([replace(visit, url=page.address)] if visit.depth == 0 and wanted else []) + taken
+            self.outcome.beginnings[page.address] = (title, content[:BEGINNING_CHARS])
             return
         reason = empty_reason(page)
         if not wanted:
@@ -162,8 +205,11 @@ class Crawler:
         elif reason is not None:
             self._fail(visit, FetchFailed(reason, "scripted" if page.data.get("scripted") else "empty"))
         else:
-            self._held_chars += len(page.data["content"])
             self.outcome.pages.append((visit, page))
+            if self._plan.take is not None:
+                await self._plan.take(page)
+            page.data["content"] = page.data["content"][: self._plan.hold_chars]
+            self._held_chars += len(page.data["content"])
 
     def _is_repeat(self, visit: Visit, page: Page) -> bool:
         for url in {canonical(page.url) or page.url, page.address} - {visit.url}:

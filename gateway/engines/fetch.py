@@ -19,7 +19,7 @@ from yarl import URL
 from gateway.engines.addresses import AddressPolicy, parse_address
 from gateway.engines.failures import NO_ANSWER, FetchFailed, SkippedUrl
 from gateway.engines.inflate import decoder_for, too_large
-from gateway.engines.resolver import GuardedResolver
+from gateway.engines.resolver import GuardedResolver, SystemLookup
 from gateway.engines.urls import join, parse_url
 
 MAX_HOPS = 8
@@ -62,13 +62,14 @@ class Fetcher:
         self.policy = policy
         self.limits = limits or FetchLimits()
         self._user_agent = user_agent
-        self._resolver = resolver
+        self._guard = GuardedResolver(policy, resolver or SystemLookup())
         self._session: aiohttp.ClientSession | None = None
 
     async def close(self) -> None:
         if self._session is not None:
             await self._session.close()
             self._session = None
+        await self._guard.close()
 
     async def fetch(self, url: str, limits: FetchLimits | None = None, accept: str = _ACCEPT) -> Fetched:
         """The response at the end of at most 8 redirects, whatever its status. Raises FetchFailed."""
@@ -145,17 +146,14 @@ class Fetcher:
     def _is_public(self, response: aiohttp.ClientResponse) -> bool:
         """False when only the operator's allow-list let this through: such pages are never shared between keys."""
         host, port = response.url.host or "", response.url.port or 0
-        if self.policy.names(host, port):
+        if self.policy.names(host, port) or self._guard.was_exempt(response.url.raw_host or "", port):
             return False
         address = parse_address(host)
         return address is None or not self.policy.is_exempt(host, address, port)
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
-            inner = self._resolver or aiohttp.ThreadedResolver()
-            connector = aiohttp.TCPConnector(
-                resolver=GuardedResolver(self.policy, inner), use_dns_cache=False, limit=128, keepalive_timeout=15
-            )
+            connector = aiohttp.TCPConnector(resolver=self._guard, use_dns_cache=False, limit=128, keepalive_timeout=15)
             self._session = aiohttp.ClientSession(
                 connector=connector,
                 cookie_jar=aiohttp.DummyCookieJar(),

@@ -11,8 +11,9 @@ from gateway.engines.crawl import Crawler, CrawlPlan
 from gateway.engines.extract import ExtractOptions
 from gateway.engines.failures import FetchFailed, SkippedUrl
 from gateway.engines.index import IndexedPage, PageIndex
+from gateway.engines.index_batch import IndexBatch
 from gateway.engines.index_schema import SHARED
-from gateway.engines.load import PageLoader
+from gateway.engines.load import Page, PageLoader
 from gateway.engines.parse_pool import ParsePool
 from gateway.engines.robots import RobotsCache
 from gateway.engines.urls import canonical, from_caller, parse_url
@@ -22,7 +23,7 @@ from gateway.model import CrawlRequest, Json, Progress
 
 MAX_FILE_BYTES = 10_485_760
 FILL_BUDGET_S = 6 * 3600.0
-_BATCH = 50
+_READ_AT_ONCE = 8
 _KINDS = {
     ".html": "text/html", ".htm": "text/html", ".xhtml": "application/xhtml+xml", ".md": "text/markdown",
     ".markdown": "text/markdown", ".txt": "text/plain", ".rst": "text/plain", ".pdf": "application/pdf",
@@ -47,9 +48,12 @@ class IndexFiller:
             return await self._add_folder(folder, limit, progress)
         return await self._add_site(source, limit, progress)
 
-    async def remove(self, url: str) -> int:
-        """Takes out one page, or everything below a URL that ends with `/`; of all keys."""
-        address = from_caller(url)
+    async def remove(self, source: str) -> int:
+        """Takes out one page, or everything below a URL that ends with `/` or in a folder; of all keys."""
+        if "://" not in source and await asyncio.to_thread(Path(source).exists):
+            path = await asyncio.to_thread(Path(source).resolve)
+            return await self._index.remove(path.as_uri() + ("/" if path.is_dir() else ""))
+        address = from_caller(source)
         return await self._index.remove(canonical(address) or address)
 
     async def stats(self) -> Json:
@@ -62,24 +66,43 @@ class IndexFiller:
         except SkippedUrl as error:
             raise InvalidRequest(f"{source}: {error.message}; neither is it a folder", param="url") from error
         request = CrawlRequest(root or source, max_depth=16, max_breadth=500, limit=limit, allow_external=False)
-        plan = CrawlPlan(request, root or source, FILL_BUDGET_S)
+        batch = IndexBatch(self._index)
+
+        async def take(page: Page) -> None:
+            if not page.data.get("noindex"):
+                await batch.take(indexed_page(page, SHARED))
+
+        plan = CrawlPlan(request, root or source, FILL_BUDGET_S, take=take, hold_chars=0)
         robots = self._robots if self._settings.respect_robots else None
-        outcome = await Crawler(self._loader, robots, plan, progress).run()
-        pages = [indexed_page(page, SHARED) for _, page in outcome.pages if not page.data.get("noindex")]
-        note = explain(outcome, request, bool(pages))
-        return await self._stored(pages, [{"url": url, "error": why} for url, why in outcome.failures], note)
+        try:
+            outcome = await Crawler(self._loader, robots, plan, progress).run()
+        finally:  # what was read before an interrupt is kept
+            await batch.store()
+        failed = [{"url": url, "error": why} for url, why in outcome.failures]
+        return _answer(batch, failed, explain(outcome, request, bool(batch.added)))
 
     async def _add_folder(self, folder: Path, limit: int, progress: Progress) -> Json:
         paths = await asyncio.to_thread(lambda: sorted(p for p in folder.rglob("*") if p.suffix.lower() in _KINDS))
-        pages: list[IndexedPage] = []
+        paths = paths[:limit]
+        batch = IndexBatch(self._index)
         failed: list[Json] = []
-        for done, path in enumerate(paths[:limit], 1):
+        done = 0
+
+        async def one(path: Path) -> None:
+            nonlocal done
             try:
-                pages.append(await self._read(path))
+                await batch.take(await self._read(path))
             except FetchFailed as failure:
                 failed.append({"url": path.as_uri(), "error": failure.message})
-            progress.step(done, min(len(paths), limit), path.name)
-        return await self._stored(pages, failed, "" if paths else "The folder holds no file that can be read.")
+            done += 1
+            progress.step(done, len(paths), path.name)
+
+        try:
+            for at in range(0, len(paths), _READ_AT_ONCE):
+                await asyncio.gather(*map(one, paths[at : at + _READ_AT_ONCE]))
+        finally:
+            await batch.store()
+        return _answer(batch, failed, "" if paths else "The folder holds no file that can be read.")
 
     async def _read(self, path: Path) -> IndexedPage:
         uri, body = await asyncio.to_thread(_file, path)
@@ -88,13 +111,11 @@ class IndexFiller:
             raise FetchFailed("the file holds no readable text", "empty")
         return IndexedPage(uri, data["title"], data["content"], SHARED, data["hash"], data.get("published"))
 
-    async def _stored(self, pages: list[IndexedPage], failed: list[Json], note: str) -> Json:
-        problem: str | None = None
-        for at in range(0, len(pages), _BATCH):
-            problem = problem or await self._index.add(pages[at : at + _BATCH])
-        answer: Json = {"added": 0 if problem else len(pages), "failed": failed}
-        notes = " ".join(text for text in (note, problem) if text)
-        return {**answer, "note": notes} if notes else answer
+
+def _answer(batch: IndexBatch, failed: list[Json], note: str) -> Json:
+    notes = " ".join(text for text in (note, batch.problem) if text)
+    data: Json = {"added": batch.added, "failed": failed}
+    return {**data, "note": notes} if notes else data
 
 
 def _file(path: Path) -> tuple[str, bytes]:

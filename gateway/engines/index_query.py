@@ -16,11 +16,11 @@ from gateway.engines.words import CJK, STOP_WORDS, WORD, bigrams, fold
 WEIGHTS = "4.0, 2.0, 1.0, 2.0, 1.0, 0.0"
 _CANDIDATES = 100
 _RRF_K = 20
-_FEEDBACK_PAGES = 5
+_FEEDBACK_PAGES = 3
 _FEEDBACK_TERMS = 12
 _FEEDBACK_MAX_PAGES = 20_000
 _MAX_TERMS = 32
-_ROW_BUDGET = 20_000
+_ROW_BUDGET = 12_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,33 +73,38 @@ def run(connection: sqlite3.Connection, query: IndexQuery) -> list[IndexHit]:
     words, pairs = query_words(query.text)
     if not words and not pairs and not query.phrases:
         return []
-    small = _small(connection)
+    total = _bounded_count(connection, "SELECT 1 FROM pages", (), _FEEDBACK_MAX_PAGES + 1)
+    small = total <= _FEEDBACK_MAX_PAGES
     recent_from = 0
     if words and not query.phrases and not small:
-        words, recent_from = _affordable(connection, words)
-    first = _ranked(connection, query, (words, pairs), recent_from)
-    ranking = first
-    if query.feedback and words and first and not query.phrases and small:
-        more = _expansion(connection, [rowid for rowid, _ in first[:_FEEDBACK_PAGES]], words)
+        words, recent_from = _affordable(connection, query, words)
+    ranking = _ranked(connection, query, (words, pairs), recent_from)
+    # The feedback pass costs a second query: only an index of moderate size can afford it.
+    if query.feedback and words and ranking and not query.phrases and small:
+        more = _expansion(connection, [rowid for rowid, _ in ranking[:_FEEDBACK_PAGES]], words, total)
         if more:
-            ranking = _fused(first, _ranked(connection, query, (words + more, pairs), 0))
-    return _hits(connection, ranking, query.count)
+            ranking = _fed_back(ranking, _ranked(connection, query, (more, []), 0))
+    return _hits(connection, ranking, query)
 
 
-def _small(connection: sqlite3.Connection) -> bool:
-    """The feedback pass costs a wide second query: only an index of moderate size can afford it."""
-    top = connection.execute("SELECT max(id) FROM pages").fetchone()[0] or 0
-    return bool(top <= _FEEDBACK_MAX_PAGES)
+def _bounded_count(connection: sqlite3.Connection, rows: str, values: tuple[str, ...], limit: int) -> int:
+    """How many rows there are, without counting past `limit`."""
+    sql = f"SELECT count(*) FROM ({rows} LIMIT ?)"  # noqa: S608 - constants only
+    return int(connection.execute(sql, (*values, limit)).fetchone()[0])
 
 
-def _affordable(connection: sqlite3.Connection, words: list[str]) -> tuple[list[str], int]:
+def _pages_with(connection: sqlite3.Connection, match: str) -> int:
+    """How many pages match, not counted past the row budget."""
+    return _bounded_count(connection, "SELECT 1 FROM search WHERE search MATCH ?", (match,), _ROW_BUDGET + 1)
+
+
+def _affordable(connection: sqlite3.Connection, query: IndexQuery, words: list[str]) -> tuple[list[str], int]:
     """In a large index: the words that tell pages apart, rarest first, as far as ranking them all stays cheap.
 
     Words that nearly every page has add little to a ranking and cost the most. When all are such, the newest pages
-    that have them must do: the second value is the row to begin at.
+    that have them must do: the second value is the row to begin at. Only pages that may be found are counted.
     """
-    sql = "SELECT count(*) FROM (SELECT 1 FROM search WHERE search MATCH ? LIMIT ?)"
-    counts = {word: int(connection.execute(sql, [_quoted(word), _ROW_BUDGET + 1]).fetchone()[0]) for word in words}
+    counts = {word: _pages_with(connection, _match(query, [word], [])) for word in words}
     kept: list[str] = []
     total = 0
     for word in sorted(words, key=lambda word: counts[word]):
@@ -109,8 +114,9 @@ def _affordable(connection: sqlite3.Connection, words: list[str]) -> tuple[list[
         kept.append(word)
     if counts[kept[0]] <= _ROW_BUDGET:
         return kept, 0
-    top = connection.execute("SELECT max(id) FROM pages").fetchone()[0] or 0
-    return words, max(0, top - _ROW_BUDGET)
+    sql = "SELECT rowid FROM search WHERE search MATCH ? ORDER BY rowid DESC LIMIT 1 OFFSET ?"
+    row = connection.execute(sql, (_match(query, kept[:1], []), _ROW_BUDGET)).fetchone()
+    return words, int(row[0]) if row else 0
 
 
 def _ranked(
@@ -136,16 +142,38 @@ def _ranked(
 def _match(query: IndexQuery, words: list[str], pairs: list[str]) -> str:
     owners = " OR ".join(_quoted(owner_token(owner)) for owner in query.owners)
     parts = [f"owner : ({owners})"]
-    either = []
+    either: list[str] = []
     if words:
-        either.append("{title headings body url} : (" + " OR ".join(map(_quoted, words)) + ")")
+        either += map(_quoted, words)  # of all columns: a column filter costs more than it could keep out
     if pairs:
         either.append("cjk : (" + " OR ".join(map(_quoted, pairs)) + ")")
     if query.phrases:
-        parts += [f"{{title headings body}} : {_quoted(phrase)}" for phrase in query.phrases]
+        parts += [_phrase(phrase) for phrase in query.phrases]
     elif either:
         parts.append("(" + " OR ".join(either) + ")")
     return " AND ".join(parts)
+
+
+def _phrase(phrase: str) -> str:
+    """Pages that may hold the phrase: the words stemmed, CJK as its pairs; `_hits` looks closer."""
+    pairs = bigrams(fold(phrase))
+    if not pairs:
+        return f"{{title headings body}} : {_quoted(phrase)}"
+    rest = [word for word in WORD.findall(fold(phrase)) if not CJK.search(word)]
+    return " AND ".join([f"cjk : ({' AND '.join(map(_quoted, pairs))})", *map(_quoted, rest)])
+
+
+def _plain(text: str) -> str:
+    return " ".join(WORD.findall(fold(text)))
+
+
+def _holds(plain: str, phrases: list[str]) -> bool:
+    """True when every phrase stands there in whole words; CJK needs no blank around it."""
+    padded = f" {plain} "
+    return all(
+        ("" if CJK.match(phrase[:1]) else " ") + phrase + ("" if CJK.match(phrase[-1:]) else " ") in padded
+        for phrase in phrases
+    )
 
 
 def _quoted(word: str) -> str:
@@ -179,9 +207,8 @@ def _suffixes(domains: tuple[str, ...]) -> list[str]:
     return out
 
 
-def _expansion(connection: sqlite3.Connection, rowids: list[int], words: list[str]) -> list[str]:
-    """Words that the best pages share and others seldom have."""
-    total = connection.execute("SELECT count(*) FROM pages").fetchone()[0]
+def _expansion(connection: sqlite3.Connection, rowids: list[int], words: list[str], total: int) -> list[str]:
+    """Words that the best pages share and others of the `total` seldom have."""
     counts: Counter[str] = Counter()
     for rowid in rowids:
         row = connection.execute("SELECT title, body FROM search WHERE rowid = ?", (rowid,)).fetchone()
@@ -191,20 +218,18 @@ def _expansion(connection: sqlite3.Connection, rowids: list[int], words: list[st
             if len(word) > 2 and word not in STOP_WORDS and not word.isdecimal():
                 counts[word] += count * 1000 // size
     candidates = [word for word, _ in counts.most_common(30) if word not in words]
-    scored = []
-    for word in candidates:
-        seen = _documents(connection, word)
-        scored.append((counts[word] * math.log(1 + total / (seen + 1)), word))
+    scored = [
+        (counts[word] * math.log(1 + total / (_pages_with(connection, _quoted(word)) + 1)), word) for word in candidates
+    ]
     return [word for _, word in sorted(scored, reverse=True)[:_FEEDBACK_TERMS]]
 
 
-def _documents(connection: sqlite3.Connection, word: str) -> int:
-    """In how many pages the word occurs, judged by the shortest stem the index has for it."""
-    low = word[: max(3, len(word) - 3)]
-    row = connection.execute(
-        "SELECT max(doc) FROM vocabulary WHERE term >= ? AND term <= ?", (low, word + "\uffff")
-    ).fetchone()
-    return int(row[0] or 0)
+def _fed_back(first: list[tuple[int, float]], more: list[tuple[int, float]]) -> list[tuple[int, float]]:
+    """The first ranking fused with what it becomes once the added words' scores are counted in (BM25 is a sum)."""
+    scores = dict(first)
+    for rowid, score in more:
+        scores[rowid] = scores.get(rowid, 0.0) + score
+    return _fused(first, sorted(scores.items(), key=lambda item: -item[1])[:_CANDIDATES])
 
 
 def _fused(one: list[tuple[int, float]], other: list[tuple[int, float]]) -> list[tuple[int, float]]:
@@ -215,7 +240,8 @@ def _fused(one: list[tuple[int, float]], other: list[tuple[int, float]]) -> list
     return sorted(scores.items(), key=lambda item: -item[1])
 
 
-def _hits(connection: sqlite3.Connection, ranking: list[tuple[int, float]], count: int) -> list[IndexHit]:
+def _hits(connection: sqlite3.Connection, ranking: list[tuple[int, float]], query: IndexQuery) -> list[IndexHit]:
+    phrases = [_plain(phrase) for phrase in query.phrases]
     hits: list[IndexHit] = []
     seen: set[str] = set()
     top = ranking[0][1] if ranking else 1.0
@@ -225,10 +251,15 @@ def _hits(connection: sqlite3.Connection, ranking: list[tuple[int, float]], coun
         ).fetchone()
         if row is None or row[0] in seen:
             continue
+        try:
+            text = zlib.decompress(row[2]).decode()
+        except (zlib.error, UnicodeDecodeError):
+            continue  # one damaged page hides no other
+        if phrases and not _holds(_plain(f"{row[1]} {text}"), phrases):
+            continue
         seen.add(row[0])
-        text = zlib.decompress(row[2]).decode()
         share = score / top if top > 0 else 1.0
         hits.append(IndexHit(row[0], row[1], text, round(max(share, 0.0), 4), row[3], row[4]))
-        if len(hits) == count:
+        if len(hits) == query.count:
             break
     return hits

@@ -1,66 +1,86 @@
-"""The search index's file: its tables, its version, and what happens when it is damaged.
+"""The search index's file: its tables, its version and the way from older ones, and what happens when it is damaged.
 
 One SQLite database in WAL mode. `pages` holds one row per page and owner, the content compressed; `search` is the
-FTS5 table over its words with the same rowid. A damaged file is moved aside and an empty one takes its place.
+FTS5 table over its words with the same rowid. `user_version` says how many of STEPS the file has been through; the
+missing ones are done in order, in one transaction, so that a crash leaves either the old shape or the new. A damaged
+file, or one that a newer gateway wrote, is moved aside, and an empty one takes its place.
 """
 
 import fcntl
 import os
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-VERSION = 1
 SHARED = ""
-_DDL = """
-CREATE TABLE pages (
-  id INTEGER PRIMARY KEY, url TEXT NOT NULL, owner TEXT NOT NULL, host TEXT NOT NULL, title TEXT NOT NULL,
-  published TEXT, fetched_at REAL NOT NULL, favicon TEXT, hash TEXT NOT NULL, content BLOB NOT NULL,
-  UNIQUE (url, owner)
-);
-CREATE INDEX pages_by_age ON pages (fetched_at);
-CREATE VIRTUAL TABLE search USING fts5(
-  title, headings, body, url, cjk, owner, tokenize = 'porter unicode61 remove_diacritics 2'
-);
-CREATE VIRTUAL TABLE vocabulary USING fts5vocab(search, row);
-"""
+KEPT_ASIDE = 3
+STEPS: tuple[tuple[str, ...], ...] = (
+    (
+        """CREATE TABLE pages (
+          id INTEGER PRIMARY KEY, url TEXT NOT NULL, owner TEXT NOT NULL, host TEXT NOT NULL, title TEXT NOT NULL,
+          published TEXT, fetched_at REAL NOT NULL, favicon TEXT, hash TEXT NOT NULL, content BLOB NOT NULL,
+          UNIQUE (url, owner)
+        )""",
+        "CREATE INDEX pages_by_age ON pages (fetched_at)",
+        """CREATE VIRTUAL TABLE search USING fts5(
+          title, headings, body, url, cjk, owner, tokenize = 'porter unicode61 remove_diacritics 2'
+        )""",
+        "CREATE VIRTUAL TABLE vocabulary USING fts5vocab(search, row)",
+    ),
+    # 2: how common a word is, is now asked of the index itself, through its own stemmer
+    ("DROP TABLE vocabulary",),
+)
+VERSION = len(STEPS)
 
 
 class DamagedIndex(Exception):
-    """The file is not a database, or one whose pages contradict each other."""
+    """The file is not a database, or one whose pages contradict each other. The text is the end of a sentence."""
+
+
+class NewerIndex(DamagedIndex):
+    """A later version of the gateway wrote the file; this one must not guess at its shape."""
 
 
 def open_database(path: Path) -> sqlite3.Connection:
     """A connection to the index at `path`, made or upgraded as needed. Raises DamagedIndex, sqlite3.Error."""
     connection = sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False)
     try:
+        connection.execute("PRAGMA auto_vacuum=INCREMENTAL")  # takes effect on a file that is yet to be made
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=NORMAL")
-        connection.execute("PRAGMA cache_size=-16000")
+        connection.execute("PRAGMA journal_size_limit=16777216")
+        connection.execute("PRAGMA cache_size=-8000")
         connection.execute("PRAGMA mmap_size=0")
-        _upgrade(connection)
+        upgrade(connection)
+    except DamagedIndex:
+        connection.close()
+        raise
     except sqlite3.DatabaseError as error:
         connection.close()
         if is_damage(error):
-            raise DamagedIndex(str(error)) from error
+            raise DamagedIndex("was damaged") from error
         raise
     return connection
 
 
-def _upgrade(connection: sqlite3.Connection) -> None:
-    """Version 0 is an empty file. A version we do not know is treated as damage: the file is moved aside, kept."""
+def upgrade(connection: sqlite3.Connection, steps: Sequence[Sequence[str]] = STEPS) -> None:
+    """Does the steps the file has not been through; version 0 is an empty file. Raises NewerIndex, sqlite3.Error."""
+    if _version(connection) == len(steps):
+        return
     with transaction(connection):
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
-        if version == VERSION:
-            return
-        if version != 0:
-            raise sqlite3.DatabaseError(f"malformed: schema version {version} is not {VERSION}")
-        for statement in _DDL.split(";"):
-            if statement.strip():
+        version = _version(connection)  # another process may have been here meanwhile
+        if version > len(steps):
+            raise NewerIndex(f"was written by a newer gateway (schema {version}, this one knows {len(steps)})")
+        for step in steps[version:]:
+            for statement in step:
                 connection.execute(statement)
-        connection.execute(f"PRAGMA user_version={VERSION}")
+        connection.execute(f"PRAGMA user_version={len(steps)}")
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 @contextmanager
@@ -69,11 +89,11 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
+        connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
-    connection.execute("COMMIT")
 
 
 def is_damage(error: sqlite3.Error) -> bool:
@@ -84,20 +104,25 @@ def is_damage(error: sqlite3.Error) -> bool:
 
 
 def set_aside(path: Path) -> Path | None:
-    """Moves a damaged file out of the way, once even if several processes find it; returns where it went."""
+    """Moves an unusable file out of the way, once even if several processes find it; returns where it went."""
     with (path.parent / (path.name + ".lock")).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
+        kind = "damaged"
         try:
             open_database(path).close()
             if _sound(path):
                 return None
+        except NewerIndex:
+            kind = "newer"
         except (DamagedIndex, sqlite3.Error):
             pass
-        target = path.with_name(f"{path.name}.damaged-{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}")
+        target = path.with_name(f"{path.name}.{kind}-{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}")
         if path.exists():
             path.rename(target)
         for suffix in ("-wal", "-shm"):
             path.with_name(path.name + suffix).unlink(missing_ok=True)
+        for old in sorted(path.parent.glob(f"{path.name}.damaged-*"), key=lambda file: file.name)[:-KEPT_ASIDE]:
+            old.unlink(missing_ok=True)
         return target
 
 

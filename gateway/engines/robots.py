@@ -18,6 +18,7 @@ MAX_BYTES = 512_000
 MAX_DELAY_S = 5.0
 _MAX_RULES = 5_000
 _LIMITS = FetchLimits(MAX_BYTES, MAX_BYTES, 10.0)
+_STARS = re.compile(r"\*+")
 _PERCENT = re.compile(r"%[0-9a-fA-F]{2}")
 
 
@@ -91,7 +92,7 @@ def _add_rule(group: _Group, key: str, value: str) -> None:
         if re.fullmatch(r"\d{1,6}(\.\d{1,3})?", value):
             group.delay_s = float(value)
     elif value:
-        group.rules.append((_normal(value), key == "allow"))
+        group.rules.append((_STARS.sub("*", _normal(value)), key == "allow"))
 
 
 def _normal(path: str) -> str:

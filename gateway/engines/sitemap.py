@@ -26,13 +26,13 @@ _LOC = re.compile(rb"<(?:\w+:)?loc>\s*(?:<!\[CDATA\[)?\s*([^<\]\s]{1,2000})", re
 async def listed_urls(fetcher: Fetcher, root: str, robots: Robots) -> list[str]:
     """Canonical URLs of the root's site, those below the root's folder first; empty when there is no sitemap."""
     parts = urlsplit(root)
-    waiting = deque(robots.sitemaps or (f"{parts.scheme}://{parts.netloc}/sitemap.xml",))
+    waiting: deque[str] = deque(robots.sitemaps or (f"{parts.scheme}://{parts.netloc}/sitemap.xml",))
     site = site_key(root)
     read: set[str] = set()
     found: dict[str, None] = {}
     while waiting and len(read) < MAX_FILES and len(found) < MAX_URLS:
-        url = waiting.popleft()
-        if url in read or not same_site(url, site):
+        url = canonical(waiting.popleft())
+        if url is None or url in read or not same_site(url, site):
             continue
         read.add(url)
         try:

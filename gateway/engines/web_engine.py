@@ -5,28 +5,31 @@ Implements gateway.ports.WebEngine. A page is in the index when the call that fe
 
 import asyncio
 import time
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.config import Web
-from gateway.engines import chunks
 from gateway.engines.crawl import Crawler, CrawlOutcome, CrawlPlan
 from gateway.engines.extract import ExtractOptions
 from gateway.engines.failures import FetchFailed, SkippedUrl
 from gateway.engines.frontier import Scope
 from gateway.engines.index import IndexedPage, PageIndex
+from gateway.engines.index_batch import IndexBatch
 from gateway.engines.index_schema import SHARED
 from gateway.engines.load import Page, PageLoader, empty_reason
-from gateway.engines.robots import ALLOW_ALL, RobotsCache
+from gateway.engines.relevance import MAX_JUDGED_CHARS, Candidate, Chooser
+from gateway.engines.robots import ALLOW_ALL, Robots, RobotsCache
 from gateway.engines.sitemap import listed_urls
 from gateway.engines.urls import canonical, from_caller, parse_url
-from gateway.engines.words import INSTRUCTION_WORDS, terms
 from gateway.errors import InvalidRequest
 from gateway.model import CrawlRequest, ExtractRequest, Json, Progress, WebCall
 
 PATIENT_BUDGET_S = 120.0
-RELEVANCE_FLOOR = 0.15
+NOTHING_MEANT = "No page read matches the instructions; use other words, or leave them out."
 SITEMAP_BUDGET_S = 15.0
+MAX_LISTED = 5_000
+_FILLING_S = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +39,14 @@ class EngineParts:
     loader: PageLoader
     robots: RobotsCache
     index: PageIndex
+    chooser: Chooser = field(default_factory=Chooser)
 
 
 class LocalWebEngine:
     """Stateless but for its parts."""
 
     def __init__(self, parts: EngineParts, settings: Web) -> None:
+        self._chooser = parts.chooser
         self._fetcher = parts.loader.fetcher
         self._loader = parts.loader
         self._robots = parts.robots
@@ -103,51 +108,67 @@ class LocalWebEngine:
     async def crawl(self, request: CrawlRequest, call: WebCall) -> Json:
         """`{base_url, results: [{url, title, raw_content, depth, favicon?}], failed_results, response_time, note?}`."""
         started = time.monotonic()
-        outcome = await self._explore(request, call, map_only=False)
+        batch = IndexBatch(self._index)
+
+        async def take(page: Page) -> None:
+            if self._settings.index_fetched and not page.data.get("noindex"):
+                await batch.take(self._indexed(page, call.owner))
+
+        outcome = await self._explore(request, call, take)
         data: Json = {"base_url": request.url}
         kept = await self._relevant(outcome, request)
         data["results"] = [_crawl_result(depth, page, request) for depth, page in kept]
         data["failed_results"] = [{"url": url, "error": reason} for url, reason in outcome.failures]
-        note = explain(outcome, request, bool(kept))
-        if note:
-            data["note"] = note
+        await batch.store()
+        notes = " ".join(text for text in (explain(outcome, request, bool(kept)), batch.problem) if text)
+        if notes:
+            data["note"] = notes
         if outcome.timed_out or outcome.too_much:
             data["truncated"] = True
-        await self._store([page for _, page in outcome.pages], call, data)
         return {**data, "response_time": round(time.monotonic() - started, 3)}
 
     async def map(self, request: CrawlRequest, call: WebCall) -> Json:
         """`{base_url, results: [url], response_time, note?}`."""
         started = time.monotonic()
-        outcome = await self._explore(request, call, map_only=True)
-        urls = list(dict.fromkeys(visit.url for visit in outcome.found))[: request.limit]
+        outcome = await self._explore(request, call)
+        urls = list(dict.fromkeys(visit.url for visit in outcome.found))
         if len(urls) < request.limit and outcome.pages_read:
             urls = await self._with_sitemap(urls, request)
+        found = bool(urls)
+        if request.instructions:
+            urls = await self._meant(urls, outcome, request.instructions)
+        urls = urls[: request.limit]
         data: Json = {"base_url": request.url, "results": urls}
-        note = explain(outcome, request, bool(urls))
+        note = NOTHING_MEANT if found and not urls else explain(outcome, request, bool(urls))
         if note:
             data["note"] = note
         return {**data, "response_time": round(time.monotonic() - started, 3)}
 
+    async def _meant(self, urls: list[str], outcome: CrawlOutcome, instructions: str) -> list[str]:
+        """Those of a map's URLs that fit, by their links' texts and, where they were read, their beginnings."""
+        anchors = {visit.url: visit.anchor for visit in outcome.found}
+        candidates = []
+        for url in urls:
+            title, text = outcome.beginnings.get(url, ("", ""))
+            candidates.append(Candidate(f"{anchors.get(url, '')} {title}".strip(), url, text))
+        return [urls[at] for at in await self._chooser.choose(candidates, instructions)]
+
     async def _with_sitemap(self, urls: list[str], request: CrawlRequest) -> list[str]:
-        """Fills a map up with what the site's own list has."""
+        """Fills a map up with what the site's own list has: to the limit, or past it where instructions will choose."""
         root = canonical(from_caller(request.url)) or request.url
         robots = await self._robots.of(root) if self._settings.respect_robots else ALLOW_ALL
-        scope = Scope(request, root)
-        known = dict.fromkeys(urls)
+        room = MAX_LISTED if request.instructions else request.limit
         try:
             async with asyncio.timeout(SITEMAP_BUDGET_S):
                 listed = await listed_urls(self._fetcher, root, robots)
+                return await asyncio.to_thread(_filled_up, urls, listed, Scope(request, root), robots, room)
         except TimeoutError:
             return urls
-        for url in listed:
-            if len(known) >= request.limit:
-                break
-            if scope.selects(url) and robots.allows(url):
-                known.setdefault(url)
-        return list(known)
 
-    async def _explore(self, request: CrawlRequest, call: WebCall, *, map_only: bool) -> CrawlOutcome:
+    async def _explore(
+        self, request: CrawlRequest, call: WebCall, take: Callable[[Page], Awaitable[None]] | None = None
+    ) -> CrawlOutcome:
+        """A crawl whose pages go to `take`; a map without it. Raises InvalidRequest."""
         try:
             root = canonical(str(parse_url(from_caller(request.url))))
         except SkippedUrl as error:
@@ -155,21 +176,17 @@ class LocalWebEngine:
         if root is None:
             raise InvalidRequest("url: only absolute http:// and https:// URLs can be fetched", param="url")
         budget_s = PATIENT_BUDGET_S if call.patient else self._settings.crawl_budget_s
-        plan = CrawlPlan(request, root, budget_s, map_only)
+        if request.instructions:
+            budget_s = max(budget_s - self._chooser.extra_s, budget_s / 2)
+        hold_chars = max(self._settings.result_budget_chars, MAX_JUDGED_CHARS) + 1
+        plan = CrawlPlan(request, root, budget_s, take is None, take, hold_chars)
         robots = self._robots if self._settings.respect_robots else None
         return await Crawler(self._loader, robots, plan, call.progress or Progress()).run()
 
     async def _relevant(self, outcome: CrawlOutcome, request: CrawlRequest) -> list[tuple[int, Page]]:
         pages = [(visit.depth, page) for visit, page in outcome.pages]
-        wanted = " ".join(terms(request.instructions or "", INSTRUCTION_WORDS))
-        if not wanted or not pages:
-            return pages
-        texts = [f"{page.data['title']} {page.url} {page.data['content'][:20_000]}" for _, page in pages]
-        titles = [f"{page.data['title']} {page.url}" for _, page in pages]
-        scores = await asyncio.to_thread(chunks.bm25, texts, request.instructions or "", titles)
-        floor = RELEVANCE_FLOOR * max(scores)
-        order = sorted(range(len(pages)), key=lambda at: (-scores[at], at))
-        return [pages[at] for at in order if scores[at] > 0 and scores[at] >= floor]
+        candidates = [Candidate(page.data["title"], page.address, page.data["content"]) for _, page in pages]
+        return [pages[at] for at in await self._chooser.choose(candidates, request.instructions or "")]
 
     async def _store(self, pages: list[Page], call: WebCall, data: Json) -> None:
         if not self._settings.index_fetched:
@@ -181,6 +198,18 @@ class LocalWebEngine:
     def _indexed(self, page: Page, owner: str) -> IndexedPage:
         shared = self._settings.index_scope == "shared" and page.public
         return indexed_page(page, SHARED if shared else owner)
+
+
+def _filled_up(urls: list[str], listed: list[str], scope: Scope, robots: Robots, room: int) -> list[str]:
+    """`urls` and those of `listed` that are wanted and allowed, `room` in all. Runs in a thread, for a bounded time."""
+    known = dict.fromkeys(urls)
+    end = time.monotonic() + _FILLING_S
+    for url in listed:
+        if len(known) >= room or time.monotonic() > end:
+            break
+        if scope.selects(url) and robots.allows(url):
+            known.setdefault(url)
+    return list(known)
 
 
 def indexed_page(page: Page, owner: str) -> IndexedPage:
@@ -232,6 +261,10 @@ def explain(outcome: CrawlOutcome, request: CrawlRequest, any_result: bool) -> s
         parts.append("The time budget ended before the crawl did; what was read is here.")
     if outcome.too_much:
         parts.append("The crawl was ended early because its pages are too large together; crawl a part of the site.")
+    if outcome.failed > len(outcome.failures):
+        parts.append(f"{outcome.failed - len(outcome.failures)} more pages could not be read.")
+    if outcome.reasons["trap"]:
+        parts.append(f"{outcome.reasons['trap']} links into what looks endless (calendars, loops) were left alone.")
     if not any_result:
         parts.append(_why_nothing(outcome, request))
     return " ".join(parts)
@@ -239,7 +272,7 @@ def explain(outcome: CrawlOutcome, request: CrawlRequest, any_result: bool) -> s
 
 def _why_nothing(outcome: CrawlOutcome, request: CrawlRequest) -> str:
     if outcome.pages and request.instructions:
-        return "No page read matches the instructions; use other words, or leave them out."
+        return NOTHING_MEANT
     if outcome.failures:
         url, reason = outcome.failures[0]
         return f"Nothing could be read: {url}: {reason}."

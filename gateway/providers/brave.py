@@ -11,7 +11,7 @@ from typing import Any
 
 from gateway.errors import GatewayError
 from gateway.model import Json, SearchRequest, WebCall
-from gateway.providers.search_http import Exchange, ProviderSite, SearchHttp
+from gateway.providers.search_http import Exchange, ProviderSite, SearchHttp, will_filter, with_images
 
 BASE_URL = "https://api.search.brave.com"
 CAPABILITIES = frozenset(
@@ -62,11 +62,10 @@ class Brave:
         found = answer.get("results") if news else (answer.get("web") or {}).get("results")
         raw = [item for item in found or [] if isinstance(item, dict) and item.get("url")]
         results = [_result(rank, item, request) for rank, item in enumerate(raw, 1)]
-        images = await self._images(request) if request.include_images else []
-        made: Json = {"results": results, "images": images}
+        made: Json = {"results": results, "images": []}
         if request.country and country_code(request.country) is None:
             made["ignored"] = ["country"]
-        return made
+        return await with_images(made, self._images(request)) if request.include_images else made
 
     async def _images(self, request: SearchRequest) -> list[Any]:
         params = {"q": _query(request), "count": str(request.max_results), "safesearch": "strict"}
@@ -109,7 +108,7 @@ def _query(request: SearchRequest) -> str:
 
 
 def _params(request: SearchRequest) -> dict[str, str]:
-    params = {"q": _query(request), "count": "20" if _will_filter(request) else str(request.max_results)}
+    params = {"q": _query(request), "count": "20" if will_filter(request) else str(request.max_results)}
     if request.topic != "news":
         params["result_filter"] = "web"
     code = country_code(request.country) if request.country else None
@@ -122,10 +121,6 @@ def _params(request: SearchRequest) -> dict[str, str]:
     elif request.time_range:
         params["freshness"] = _RANGES[request.time_range]
     return params
-
-
-def _will_filter(request: SearchRequest) -> bool:
-    return bool(request.include_domains or request.exclude_domains or request.exact_match)
 
 
 def _result(rank: int, item: Json, request: SearchRequest) -> Json:

@@ -5,7 +5,7 @@ upstream body but the message of a refusal, scrubbed. Source: OpenAI API referen
 """
 
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 import orjson
@@ -24,14 +24,10 @@ _WHOLE_ANSWER_FACTOR = 5
 
 
 class OpenAICompatUpstream:
-    """`name` is what logs and `provider_specific_fields.provider` show. Close it once.
+    """`name` is what logs and `provider_specific_fields.provider` show. Close it once."""
 
-    `wake` is awaited before each call: an embedded server is started there; it may raise GatewayError.
-    """
-
-    def __init__(self, name: str, config: Upstream, wake: Callable[[], Awaitable[None]] | None = None) -> None:
+    def __init__(self, name: str, config: Upstream) -> None:
         self._name = name
-        self._wake = wake
         self._url = config.base_url.rstrip("/")
         self._headers = {"Content-Type": "application/json"}
         if config.api_key is not None:
@@ -54,8 +50,6 @@ class OpenAICompatUpstream:
 
     async def complete(self, body: Json, account: Account, *, route: str = "chat/completions") -> Json:
         """The decoded answer. Raises UpstreamError: unreachable, refused, not JSON, not an object, too large."""
-        if self._wake is not None:
-            await self._wake()
         timeouts = self._client.timeouts
         wait_s = min(timeouts.first_byte_s * _WHOLE_ANSWER_FACTOR, timeouts.total_s)
         started_s = time.perf_counter()
@@ -79,8 +73,6 @@ class OpenAICompatUpstream:
         self, body: Json, account: Account, *, route: str = "chat/completions"
     ) -> AsyncGenerator[list[bytes], None]:
         """The data of the events of one read at a time. Raises UpstreamError, also in the middle."""
-        if self._wake is not None:
-            await self._wake()
         started_s = time.perf_counter()
         clock = time.perf_counter
         parser = sse.Parser()

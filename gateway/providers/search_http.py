@@ -7,15 +7,15 @@ import asyncio
 import email.utils
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import aiohttp
 import orjson
 
-from gateway.errors import UpstreamError, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
-from gateway.model import Json
+from gateway.errors import GatewayError, UpstreamError, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
+from gateway.model import Json, SearchRequest
 
 MAX_ANSWER_BYTES = 16_777_216
 MAX_RETRY_AFTER_S = 5.0
@@ -126,6 +126,20 @@ class SearchHttp:
         return _final(f"the search provider {name} answered {status}; the operator should check search.base_url.{said}")
 
 
+def will_filter(request: SearchRequest) -> bool:
+    """True when the service will drop some results of a provider without these filters: more should be asked for."""
+    return bool(request.include_domains or request.exclude_domains or request.exact_match or request.start_date)
+
+
+async def with_images(made: Json, images: Awaitable[list[Any]]) -> Json:
+    """The answer with its images, which cost a second request: when that fails, the results still count."""
+    try:
+        made["images"] = await images
+    except GatewayError as error:
+        made["note"] = f"There are no images: {error.message}"
+    return made
+
+
 def _final(message: str, code: str | None = None) -> UpstreamError:
     """An error that asking again will not mend."""
     error = UpstreamError(message, code=code)
@@ -167,7 +181,11 @@ def _said(decoded: Any) -> str:
 
 
 def _retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """From Retry-After (seconds or a date), else from the first window of X-RateLimit-Reset, as Brave has it."""
     value = (headers.get("Retry-After") or "").strip()
+    reset = headers.get("X-RateLimit-Reset", "").partition(",")[0].strip()
+    if not value and reset.isdecimal() and len(reset) < 5:
+        return float(reset)
     if value.isdecimal() and len(value) < 8:
         return float(value)
     try:

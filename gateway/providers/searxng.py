@@ -9,9 +9,9 @@ from typing import Any
 
 from gateway.errors import GatewayError
 from gateway.model import Json, SearchRequest, WebCall
-from gateway.providers.search_http import Exchange, ProviderSite, SearchHttp
+from gateway.providers.search_http import Exchange, ProviderSite, SearchHttp, will_filter, with_images
 
-CAPABILITIES = frozenset({"max_results", "topic", "time_range", "include_images"})
+CAPABILITIES = frozenset({"max_results", "topic", "time_range", "include_images", "include_image_descriptions"})
 _RANGES = {"day": "day", "week": "week", "month": "month", "year": "year"}
 _MAX_PAGES = 3
 _HINTS = {
@@ -36,15 +36,16 @@ class Searxng:
     async def search(self, request: SearchRequest, call: WebCall) -> Json:
         """See ports.SearchProvider. Pages are asked until enough results are there, three at most."""
         results: dict[str, Json] = {}
+        wanted = request.max_results * (3 if will_filter(request) else 1)
         for page in range(1, _MAX_PAGES + 1):
             answer = await self._http.ask(Exchange("/search", params=_params(request, page)))
             raw = [item for item in answer.get("results") or [] if isinstance(item, dict) and item.get("url")]
             for item in raw:
                 results.setdefault(str(item["url"]), item)
-            if len(results) >= request.max_results or not raw:
+            if len(results) >= wanted or not raw:
                 break
-        images = await self._images(request) if request.include_images else []
-        return {"results": _scaled(list(results.values())), "images": images}
+        made: Json = {"results": _scaled(list(results.values())), "images": []}
+        return await with_images(made, self._images(request)) if request.include_images else made
 
     async def _images(self, request: SearchRequest) -> list[Any]:
         answer = await self._http.ask(Exchange("/search", params={**_params(request, 1), "categories": "images"}))

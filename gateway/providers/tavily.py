@@ -42,7 +42,10 @@ class Tavily:
         """See ports.SearchProvider."""
         answer = await self._http.ask(Exchange("/search", body=search_body(request)))
         results = [_result(raw, request) for raw in _dicts(answer.get("results"))]
-        return {"results": results, "images": _images(answer.get("images"), request)}
+        made: Json = {"results": results, "images": _images(answer.get("images"), request)}
+        if request.country and request.topic != "general":
+            made["ignored"] = ["country"]  # taken for general searches alone
+        return made
 
     async def probe(self) -> str | None:
         """Asks for the key's usage, which costs no credit."""

@@ -51,14 +51,13 @@ class RpcCaller:
 
 
 class Dispatcher:
-    """`longest_call_s` is a backstop: tools have shorter budgets of their own."""
+    """One for the whole server."""
 
-    def __init__(self, service: WebTools, running: RunningCalls, longest_call_s: float = 180) -> None:
+    def __init__(self, service: WebTools, running: RunningCalls) -> None:
         self._tools = tool_table(service)
         self._methods = McpMethods(self._tools)
         self._envelope = envelope.Envelope()
         self._running = running
-        self._longest_call_s = longest_call_s
 
     def check(self, raw: bytes, headers: RpcHeaders) -> Exchange:
         """A body's messages, each with its result, its call or its fault. Raises RpcFault: all of it is refused."""
@@ -132,6 +131,10 @@ class Dispatcher:
         except asyncio.CancelledError:
             if not running.take_back():
                 raise
+            if running.expired:
+                caller.account.outcome = "tool_error"
+                told = f"{tool.name} did not end within {self._running.longest_call_s:g} s"
+                return self._outcome(failed(UpstreamTimeout(told)), message, exchange, tool)
             caller.account.outcome = "cancelled"
             return _fault(REQUEST_CANCELLED, "Cancelled by the client", message)
         except Exception as error:
@@ -139,6 +142,9 @@ class Dispatcher:
             return _fault(INTERNAL_ERROR, "The gateway failed on this call; its log has the details", message)
         finally:
             self._running.leave(key, running)
+        return self._outcome(outcome, message, exchange, tool)
+
+    def _outcome(self, outcome: Json, message: Message, exchange: Exchange, tool: Tool) -> ToolOutcome:
         return ToolOutcome(
             outcome,
             call_id=message.call_id,
@@ -155,15 +161,7 @@ class Dispatcher:
         patient = call.progress_token is not None
         progress = Progress(meter.changed) if meter is not None and patient else None
         web_call = WebCall(caller.owner, caller.request_id, patient, progress)
-        if not tool.from_web:  # it waits for nothing but a probe, which has its own limit
-            return await tool.run(call.arguments, web_call)
-        try:
-            async with asyncio.timeout(self._longest_call_s) as limit:
-                return await tool.run(call.arguments, web_call)
-        except TimeoutError:
-            if not limit.expired():
-                raise
-            raise UpstreamTimeout(f"{tool.name} did not end within {self._longest_call_s:g} s") from None
+        return await tool.run(call.arguments, web_call)
 
     def _log(self, error: Exception, caller: RpcCaller) -> None:
         caller.account.outcome = "failed"

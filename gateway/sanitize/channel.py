@@ -13,6 +13,8 @@ from gateway.sanitize.folding import View
 from gateway.sanitize.hold import hold_from
 
 _CONTEXT = 256
+_TAIL = 160
+"""Where what must wait begins is nearly always seen from here; when not, the whole buffer is looked at."""
 _REST_OF_VALUE = re.compile(r"[A-Za-z0-9_+/=.%~-]*")
 _REST_OF_KEY = re.compile(r"[A-Za-z0-9+/=\s\\-]*")
 _QUOTES = re.compile(r'\\.|"', re.DOTALL)
@@ -20,10 +22,11 @@ _QUOTES = re.compile(r'\\.|"', re.DOTALL)
 
 @dataclass(slots=True)
 class Held:
-    """An event that waits; `number` counts the stream's events."""
+    """An event that waits; `number` counts the events, `frame` is how it came, while nothing is masked in it."""
 
     event: Event
     number: int
+    frame: bytes | None = None
     open_pieces: int = 0
 
 
@@ -66,10 +69,14 @@ class Channel:
 
     def cut(self, start: int, least_held: int) -> int:
         """The first place of the buffer, not before `start`, that must wait. At least `least_held` characters do."""
-        view = View(self.buffer)
-        place = hold_from(view.folded, 0)
-        found = view.origin(place, place + 1)[0] if place < len(view.folded) else len(self.buffer)
-        return max(min(found, len(self.buffer) - least_held), start)
+        length = len(self.buffer)
+        found = 0
+        if length > _TAIL and "-----BEGIN" not in self.buffer:
+            found = _held_part(self.buffer[-_TAIL:])
+            found = found and length - _TAIL + found
+        if found == 0:
+            found = _held_part(self.buffer)
+        return max(min(found, length - least_held), start)
 
     def edit(self, start: int, end: int, mask: str) -> None:
         """Put `mask` over [start, end) of the buffer. A JSON text stays one: outside a string the mask is quoted."""
@@ -129,9 +136,18 @@ class Channel:
             text = _edited(piece, edits)
             if text is not None:
                 piece.slot.text = text
+                piece.held.frame = None
         needed_from = pieces[0].start if pieces else self.final
         while edits and edits[0][1] <= needed_from and not (self.swallow and len(edits) == 1):
             edits.popleft()
+
+
+def _held_part(text: str) -> int:
+    view = View(text)
+    place = hold_from(view.folded, 0)
+    if not view.is_shifted:
+        return place
+    return view.origin(place, place + 1)[0] if place < len(view.folded) else len(text)
 
 
 def _edited(piece: _Piece, edits: Iterable[tuple[int, int, str]]) -> str | None:

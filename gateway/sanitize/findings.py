@@ -15,13 +15,19 @@ class Finding(NamedTuple):
 def disjoint(findings: Iterable[Finding], rank: dict[str, int]) -> list[Finding]:
     """Findings in order, overlapping ones joined under the entity of the lowest rank (unknown ones come last)."""
     joined: list[Finding] = []
+    start = end = -1
+    entity, unknown = "", len(rank)
     for finding in sorted(findings):
-        if joined and finding.start < joined[-1].end:
-            last = joined[-1]
-            entity = min(last.entity, finding.entity, key=lambda name: rank.get(name, len(rank)))
-            joined[-1] = Finding(last.start, max(last.end, finding.end), entity)
-        else:
+        if finding.start >= end:
+            start, end, entity = finding
             joined.append(finding)
+            continue
+        before = entity, end
+        if rank.get(finding.entity, unknown) < rank.get(entity, unknown):
+            entity = finding.entity
+        end = max(end, finding.end)
+        if before != (entity, end):
+            joined[-1] = Finding(start, end, entity)
     return joined
 
 

@@ -118,6 +118,11 @@ class View:
             self._lower = self.folded.lower()
         return self._lower
 
+    @property
+    def is_shifted(self) -> bool:
+        """Whether offsets in the folded bytes differ from the text's."""
+        return bool(self._dropped)
+
     def origin(self, start: int, end: int) -> tuple[int, int]:
         """Offsets in the original text of the folded range [start, end), which is not empty."""
         if not self._dropped:

@@ -6,10 +6,12 @@ refuses; what a failing guardrail does is the policy's matter. Values found are 
 """
 
 import asyncio
+import os
 import re
-from collections import Counter
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from hashlib import blake2b
 
 from gateway.config import Sanitize
 from gateway.errors import ContentBlocked, SanitizerFailed
@@ -22,6 +24,7 @@ from gateway.sanitize.slots import SlotMasker
 from gateway.sanitize.stream import StreamMask
 
 _IN_THREAD_CHARS = 40_000
+_MOST_CLEAN_UNITS = 2048
 _CUES = re.compile(
     r"(?i)\b(?:born|birth|salary|diagnos|patient|medical|disease|pregnan|address|street|lives? (?:at|in)|password"
     r"|confidential|private|debt|married|divorc|religion|union|criminal"
@@ -36,12 +39,12 @@ class Verdict:
     `degraded`: the guardrail failed, and the policy lets the text go on without it.
     """
 
-    counts: Counter[str] = field(default_factory=Counter)
+    counts: dict[str, int] = field(default_factory=dict)
     refusal: ContentBlocked | None = None
     degraded: bool = False
 
     def note(self, entity: str, action: Action, where: str) -> None:
-        self.counts[entity] += 1
+        self.counts[entity] = self.counts.get(entity, 0) + 1
         if action == "block" and self.refusal is None:
             self.refusal = ContentBlocked(f"{where} holds {entity}, which must not pass; remove it", param=where)
 
@@ -60,10 +63,34 @@ class Sanitizer:
             "requests": actions(config, "requests"),
             "responses": actions(config, "responses"),
         }
+        self._key = os.urandom(16)
+        self._clean_units: OrderedDict[tuple[Direction, bytes], None] = OrderedDict()
 
     async def clean(self, unit: TextUnit, direction: Direction) -> Verdict:
         """Mask a unit's slots in place. Raises SanitizerFailed when that could not be done as the policy wants it."""
         verdict = Verdict()
+        seen = (direction, blake2b(unit.likeness, digest_size=16, key=self._key).digest()) if unit.likeness else None
+        if seen is None or not self._known_clean(seen):
+            await self._look(unit, direction, verdict)
+            if seen is not None and not verdict.counts:
+                self._clean_units[seen] = None
+                if len(self._clean_units) > _MOST_CLEAN_UNITS:
+                    self._clean_units.popitem(last=False)
+        if verdict.refusal is None and self.guardrail is not None and self.guardrail.enabled:
+            await self._judge(self.guardrail, unit, direction, verdict)
+        return verdict
+
+    def _known_clean(self, seen: tuple[Direction, bytes]) -> bool:
+        """Whether the detectors found nothing in these very texts a while ago: cached searches come again and again.
+
+        Only a keyed hash is kept, no text.
+        """
+        if seen not in self._clean_units:
+            return False
+        self._clean_units.move_to_end(seen)
+        return True
+
+    async def _look(self, unit: TextUnit, direction: Direction, verdict: Verdict) -> None:
         try:
             if sum(len(slot.text) for slot in unit.slots) > _IN_THREAD_CHARS:
                 await asyncio.to_thread(self._detect, unit, direction, verdict)
@@ -71,12 +98,9 @@ class Sanitizer:
                 self._detect(unit, direction, verdict)
         except Exception as error:
             raise SanitizerFailed("the sanitizer failed on this text") from error
-        if verdict.refusal is None and self.guardrail is not None and self.guardrail.enabled:
-            await self._judge(self.guardrail, unit, direction, verdict)
-        return verdict
 
     def stream(self, slots_of: Callable[[Json], Iterable[TextSlot]], found: Callable[[str], None]) -> StreamMask:
-        """For one streamed answer. The guardrail does not look at streams: it would have to hold them back whole."""
+        """For one streamed answer. The guardrail does not look at it: it would have to hold back every paragraph."""
         return StreamMask(self._scanner, self._actions["responses"], slots_of, found)
 
     def _detect(self, unit: TextUnit, direction: Direction, verdict: Verdict) -> None:

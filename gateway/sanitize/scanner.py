@@ -9,6 +9,7 @@ import os
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 
 import re2
 
@@ -19,7 +20,7 @@ from gateway.sanitize.detectors.email import find_emails
 from gateway.sanitize.detectors.iban import find_ibans
 from gateway.sanitize.detectors.identities import SSN_WORDS, Identities, find_ssns
 from gateway.sanitize.detectors.keyed import find_keyed
-from gateway.sanitize.detectors.numbers import Words, digit_runs, has_digits
+from gateway.sanitize.detectors.numbers import Run, Words, digit_runs, has_digits
 from gateway.sanitize.detectors.phones import Phones
 from gateway.sanitize.detectors.secrets import find_secrets
 from gateway.sanitize.detectors.spelt import Spelling, decoded_words, spellings
@@ -34,9 +35,39 @@ _NOT_IN_URLS = frozenset(("PHONE", "NATIONAL_ID", "US_SSN", "IP", "CRYPTO_WALLET
 _NOT_IN_PATHS = frozenset(("CREDIT_CARD", "IBAN", "EMAIL"))
 _AUTHORITY = re.compile(rb"://[^/?#]*\Z")
 _QUIET = re.compile(r"(?:[A-Za-z ,.'!?;\n-]|(?<![A-Za-z0-9])[0-9]{1,3}(?![A-Za-z0-9]))*")
+_LOUD = re.compile(r"[^A-Za-z0-9 ,.'!?;\n-]|,[ \n]{0,2}'")
 _DIGIT = re.compile(r"[0-9]")
 _CUSTOM_LEAST_HELD = 160
 _REMEMBERED = 20_000
+_LONG_RUN = 64
+_SEEN = 80
+_MOST_RESPELT = 16_384
+"""Characters that are looked at for what is disguised twice."""
+
+
+class _Numbers:
+    """What rows of digits are, in one text. A verdict depends on the run and `_SEEN` characters beside it."""
+
+    def __init__(self, lower: bytes) -> None:
+        self._phones = Phones(lower)
+        self._card_words, self._ssn_words = Words(CARD_WORDS, lower), Words(SSN_WORDS, lower)
+        self.may_be_short = self._phones.may_be_short
+
+    @property
+    def plain_from(self) -> int:
+        """The least number of digits without separators that can be anything in this text."""
+        return 0 if self.may_be_short or self._ssn_words.any else 12
+
+    def find(self, run: Run) -> Iterator[Finding]:
+        cards = list(find_cards(run, self._card_words))
+        yield from cards
+        for rest in run.without(cards) if cards else (run,):
+            numbers = list(find_ssns(rest, self._ssn_words))
+            yield from numbers
+            whole = len(numbers) == 1 and numbers[0].end - numbers[0].start == rest.end - rest.start
+            phone = None if whole else self._phones.find(rest)
+            if phone is not None:
+                yield phone
 
 
 class Scanner:
@@ -71,7 +102,9 @@ class Scanner:
     def look(self, text: str) -> list[Finding]:
         """`scan` without its memory: for the pieces of a stream, which never come again."""
         view = View(text)
-        found = [Finding(*view.origin(each.start, each.end), each.entity) for each in self._find(view, 0)]
+        found = list(self._find(view, 0))
+        if view.is_shifted:
+            found = [Finding(*view.origin(start, end), entity) for start, end, entity in found]
         for entity, pattern in self._custom:
             found += [Finding(match.start(), match.end(), entity) for match in pattern.finditer(text) if match.group()]
         if not found:
@@ -81,8 +114,10 @@ class Scanner:
 
     def is_quiet(self, text: str) -> bool:
         """True only when nothing can be found in the text; cheap, for the small pieces of a stream."""
-        plain = not self._custom and _QUIET.fullmatch(text) is not None
-        return plain and "dot" not in text and "--" not in text and len(_DIGIT.findall(text)) < 6
+        if self._custom or _LOUD.search(text) is not None or "dot" in text or "--" in text or "SG." in text:
+            return False
+        digits = len(_DIGIT.findall(text))
+        return not digits or (digits < 6 and _QUIET.fullmatch(text) is not None)
 
     def scan_url(self, url: str) -> list[Finding]:
         """Credentials inside an address; the address itself is what was asked for."""
@@ -113,19 +148,22 @@ class Scanner:
     def _find_numbers(self, view: View) -> Iterator[Finding]:
         if not has_digits(view):
             return
-        phones = Phones(view.lower)
-        runs = digit_runs(view, phones.may_be_short)
-        card_words, ssn_words = Words(CARD_WORDS, view.lower), Words(SSN_WORDS, view.lower)
-        for run in runs:
-            cards = list(find_cards(run, card_words))
-            yield from cards
-            for rest in run.without(cards) if cards else (run,):
-                numbers = list(find_ssns(rest, ssn_words))
-                yield from numbers
-                whole = len(numbers) == 1 and numbers[0].end - numbers[0].start == rest.end - rest.start
-                phone = None if whole else phones.find(rest)
-                if phone is not None:
-                    yield phone
+        text = view.folded
+        numbers = _Numbers(view.lower)
+        known: dict[tuple[bytes, int, int], list[tuple[int, int, str]]] = {}
+        for start, end in digit_runs(view, numbers.may_be_short, numbers.plain_from):
+            if end - start > _LONG_RUN:
+                yield from numbers.find(Run(text, start, end))
+                continue
+            low = start - _SEEN if start > _SEEN else 0
+            key = text[low : end + _SEEN], start - low, end - start
+            found = known.get(key)
+            if found is None:
+                found = known[key] = [
+                    (first - start, last - start, entity) for first, last, entity in numbers.find(Run(text, start, end))
+                ]
+            for first, last, entity in found:
+                yield Finding(start + first, start + last, entity)
 
     def _outside_urls(self, view: View, found: Iterable[Finding]) -> Iterator[Finding]:
         """Numbers inside a web address name a page, not a person; values sent along in its query still count."""
@@ -149,28 +187,31 @@ class Scanner:
             yield finding
 
     def _find_spelt(self, view: View, depth: int) -> Iterator[Finding]:
-        """Look at all other spellings at once, as lines of one text."""
-        words: list[Spelling] = [*spellings(view.folded), *decoded_words(view.folded)]
-        if not words:
+        """Look at all other spellings at once, as lines of one text; what is said twice is one line."""
+        said: dict[str, list[Spelling]] = {}
+        for word in (*spellings(view.folded), *decoded_words(view.folded)):
+            said.setdefault(word.text, []).append(word)
+        if not said:
             return
-        lines = "\n\n".join(word.text for word in words)
-        starts, place = [], 0
-        for word in words:
-            starts.append(place)
-            place += len(word.text) + 2
-        inner = View(lines)
+        lines = list(said)
+        starts = [0, *accumulate(len(line) + 2 for line in lines)]
+        inner = View("\n\n".join(lines)[: _MOST_RESPELT if depth else None])
         for finding in self._find(inner, depth + 1):
             start, end = inner.origin(finding.start, finding.end)
             index = bisect_right(starts, start) - 1
-            word, shift = words[index], starts[index]
-            if end - shift > len(word.text):
-                continue
-            if word.places is None:
-                if finding.entity == "IP":
-                    continue  # drawings are full of what reads like one
-                yield Finding(word.start, word.end, finding.entity)
-            else:
-                last = word.places[end - shift]
-                while last > word.start and view.folded[last - 1] in b" ":
-                    last -= 1
-                yield Finding(word.places[start - shift], last, finding.entity)
+            line, shift = lines[index], starts[index]
+            if end - shift <= len(line):
+                for word in said[line]:
+                    yield from _in_outer_text(word, Finding(start - shift, end - shift, finding.entity), view.folded)
+
+
+def _in_outer_text(word: Spelling, finding: Finding, text: bytes) -> Iterator[Finding]:
+    """A finding in a word's spelling, as a finding in the text that holds the word."""
+    if word.places is not None:
+        places = word.places()
+        last = places[finding.end]
+        while last > word.start and text[last - 1] in b" ":
+            last -= 1
+        yield Finding(places[finding.start], last, finding.entity)
+    elif finding.entity != "IP":  # drawings are full of what reads like one
+        yield Finding(word.start, word.end, finding.entity)

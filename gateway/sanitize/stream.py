@@ -21,7 +21,11 @@ from gateway.sanitize.slots import SlotMasker
 from gateway.wire import sse
 
 IDLE_EVENTS = 64
-_NEAR = 96
+_NEAR = 40
+
+
+Refusal = Callable[[GatewayError, Json | None], list[Event]]
+"""Ends a stream, given why and the data of the last event that came."""
 
 
 class _Blocked(Exception):
@@ -47,9 +51,10 @@ class StreamMask:
         self._masker = SlotMasker(scanner, actions, self._note)
         self._queue: deque[Held] = deque()
         self._events = 0
+        self._last: Json | None = None
         self._channels: dict[Hashable, Channel] = {}
 
-    async def run(self, events: EventStream, refused_events: Callable[[GatewayError], list[Event]]) -> EventStream:
+    async def run(self, events: EventStream, refused_events: Refusal) -> EventStream:
         """The same events, masked. A blocked stream ends with `refused_events`; a broken one yields what was whole.
 
         Raises SanitizerFailed when a detector fails, and whatever `events` raises.
@@ -66,29 +71,32 @@ class StreamMask:
                     return
         except _Blocked as blocked:
             error = ContentBlocked(f"the answer holds {blocked.entity}", param=blocked.where)
-            yield [*self._released(), *refused_events(error)]
+            yield [*self._released(), *refused_events(error, self._last)]
         finally:
             await events.aclose()
 
     def push(self, batch: EventBatch) -> EventBatch:
         """Take in events; give back those whose text is final, in order."""
-        touched: dict[int, Channel] = {}
+        touched: list[Channel] = []
         for event in batch:
             self._events += 1
-            held = Held(event, self._events)
+            held = Held(event, self._events, event.raw)
             self._queue.append(held)
             data = sse.decode(event)
             if data is None:
                 if event.raw == sse.DONE:
                     self._close_all()
                 continue
+            self._last = data
             for slot in self._slots_of(data):
                 if slot.channel is None:
+                    held.frame = None
                     self._clean_whole(slot)
                 else:
                     channel = self._append(slot, held)
-                    touched[id(channel)] = channel
-        for channel in touched.values():
+                    if not touched or touched[-1] is not channel:
+                        touched.append(channel)
+        for channel in touched:
             self._advance(channel)
         if self._queue and self._events - self._queue[0].number > IDLE_EVENTS:
             self._close_idle()
@@ -108,7 +116,10 @@ class StreamMask:
     def _released(self) -> EventBatch:
         ready = []
         while self._queue and not self._queue[0].open_pieces:
-            ready.append(self._queue.popleft().event)
+            held = self._queue.popleft()
+            if held.frame is not None:
+                held.event.raw = held.frame  # as it came: need not be made again
+            ready.append(held.event)
         return ready
 
     def _append(self, slot: TextSlot, held: Held) -> Channel:

@@ -19,6 +19,7 @@ from gateway.services.websearch_cache import SearchCache
 
 PROBE_KEPT_S = 60.0
 STATS_KEPT_S = 1.0
+_ALL_DROPPED = "None of the {} results found fits the domains, dates or phrase asked for."
 PER_KEY_PROVIDERS = frozenset({"local"})
 
 
@@ -62,6 +63,7 @@ class WebSearchService:
         request = self._checked(request)
         answer, provider, note = await self._ask_chain(request, call)
         results = filters.apply(answer["results"], request, provider.capabilities)
+        dropped = _ALL_DROPPED.format(len(answer["results"])) if answer["results"] and not results else None
         await self._complete(results, request, provider, call)
         data: Json = {
             "query": request.query,
@@ -74,7 +76,7 @@ class WebSearchService:
         ignored = [*filters.ignored(request, provider.capabilities), *answer.get("ignored", [])]
         if ignored:
             data["ignored_parameters"] = ignored
-        self._cut(data, " ".join(text for text in (note, answer.get("note")) if text))
+        self._cut(data, " ".join(text for text in (note, answer.get("note"), dropped) if text))
         data["response_time"] = round(time.monotonic() - started, 3)
         return data
 
@@ -115,6 +117,8 @@ class WebSearchService:
             raise InvalidRequest(
                 "include_image_descriptions needs include_images to be true", param="include_image_descriptions"
             )
+        if not (request.country or request.include_domains or request.exclude_domains):
+            return request
         country = " ".join(request.country.lower().split()) if request.country else None
         if country and country not in self._countries:
             raise InvalidRequest(

@@ -12,11 +12,16 @@ from gateway.model import Json
 
 
 class SearchCache:
-    """At most `max_entries` answers for `ttl_s` seconds; 0 keeps none. Answers are copies, free to change."""
+    """At most `max_entries` answers of `max_bytes` together, for `ttl_s` seconds, the oldest go first; 0 keeps none.
 
-    def __init__(self, ttl_s: float, max_entries: int = 500) -> None:
+    Answers are copies, free to change.
+    """
+
+    def __init__(self, ttl_s: float, max_entries: int = 500, max_bytes: int = 33_554_432) -> None:
         self._ttl_s = ttl_s
         self._max_entries = max_entries
+        self._max_bytes = max_bytes
+        self._bytes = 0
         self._kept: OrderedDict[Hashable, tuple[float, bytes]] = OrderedDict()
         self._asking: dict[Hashable, asyncio.Task[Json]] = {}
         self._askers: dict[Hashable, int] = {}
@@ -27,7 +32,6 @@ class SearchCache:
             return await ask()
         kept = self._kept.get(key)
         if kept is not None and kept[0] > time.monotonic():
-            self._kept.move_to_end(key)
             answer: Json = orjson.loads(kept[1])  # a tenth of what copying the objects costs
             return answer
         return copy.deepcopy(await self._shared(key, ask))
@@ -55,8 +59,13 @@ class SearchCache:
             packed = orjson.dumps(answer)
         except TypeError:  # text that is no Unicode: given once, not kept
             return answer
-        self._kept[key] = (time.monotonic() + self._ttl_s, packed)
-        self._kept.move_to_end(key)
-        while len(self._kept) > self._max_entries:
-            self._kept.popitem(last=False)
+        self._keep(key, packed)
         return answer
+
+    def _keep(self, key: Hashable, packed: bytes) -> None:
+        old = self._kept.pop(key, None)
+        self._bytes += len(packed) - (len(old[1]) if old else 0)
+        self._kept[key] = (time.monotonic() + self._ttl_s, packed)
+        while len(self._kept) > self._max_entries or self._bytes > self._max_bytes:
+            _, (_, dropped) = self._kept.popitem(last=False)
+            self._bytes -= len(dropped)

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from gateway.model import Json, SearchRequest
 
 DAYS = {"day": 1, "week": 7, "month": 31, "year": 366}
+_FIELDS = tuple((each.name, each.default) for each in fields(SearchRequest))
 _QUOTED = re.compile(r'"([^"]{1,200})"')
 # What the service makes up for: filters below, pages read by the gateway's own engine.
 _MENDED = frozenset(
@@ -25,9 +26,9 @@ _MENDED = frozenset(
 def ignored(request: SearchRequest, capabilities: frozenset[str]) -> list[str]:
     """Arguments the caller set that nobody can honour."""
     return [
-        each.name
-        for each in fields(request)
-        if each.name not in capabilities and each.name not in _MENDED and getattr(request, each.name) != each.default
+        name
+        for name, default in _FIELDS
+        if getattr(request, name) != default and name not in capabilities and name not in _MENDED
     ]
 
 

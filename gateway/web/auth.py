@@ -14,10 +14,10 @@ from gateway.model import Caller
 from gateway.web.endpoints import ENDPOINT
 from gateway.web.errors import from_http_exception
 from gateway.web.keys import CALLER
+from gateway.web.origins import ALLOWED_ORIGINS
 
 KEYS = web.AppKey("keys", KeyStore)
 BAD_KEYS = web.AppKey("bad_keys", BadKeyLimiter)
-ALLOWED_ORIGINS: web.AppKey[frozenset[str]] = web.AppKey("allowed_origins", frozenset)
 
 _LOCAL_HOSTS = frozenset(("localhost", "127.0.0.1", "[::1]"))
 _CORS_HEADERS = "Authorization, Content-Type, Accept, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, X-Request-Id"
@@ -88,12 +88,3 @@ def _preflight(request: web.Request) -> web.Response:
             "Access-Control-Max-Age": "600",
         },
     )
-
-
-def cross_origin(request: web.Request, reply: web.StreamResponse) -> None:
-    """Lets an allowed page read the answer."""
-    origin = request.headers[hdrs.ORIGIN]
-    if origin in request.app[ALLOWED_ORIGINS]:
-        reply.headers["Access-Control-Allow-Origin"] = origin
-        reply.headers["Access-Control-Expose-Headers"] = "X-Request-Id, Retry-After, Mcp-Protocol-Version"
-        reply.headers["Vary"] = "Origin"

@@ -12,16 +12,16 @@ sanitize  innermost: sees exactly what the handler will see, and what it answers
 import random
 import secrets
 
-from aiohttp import hdrs, web
+from aiohttp import web
 
-from gateway.web.auth import auth, cross_origin
+from gateway.web.auth import auth
 from gateway.web.body import body
 from gateway.web.deliver import deliver
 from gateway.web.endpoints import ENDPOINTS, EndpointTable
 from gateway.web.errors import errors
 from gateway.web.limits import limits
 from gateway.web.loop_watch import loop_watch
-from gateway.web.observe import ID_BITS, observe, stamp
+from gateway.web.observe import ID_BITS, observe
 from gateway.web.sanitize import sanitize
 
 MIDDLEWARES = (observe, errors, auth, limits, deliver, body, sanitize)
@@ -33,12 +33,5 @@ def application(endpoints: EndpointTable, max_body_bytes: int) -> web.Applicatio
     app[ENDPOINTS] = endpoints
     endpoints.register(app)
     app[ID_BITS] = random.Random(secrets.randbits(256)).getrandbits  # noqa: S311 - ids are not secret
-    app.on_response_prepare.append(_headers)
     app.cleanup_ctx.append(loop_watch)
     return app
-
-
-async def _headers(request: web.Request, reply: web.StreamResponse) -> None:
-    stamp(request, reply)
-    if hdrs.ORIGIN in request.headers:
-        cross_origin(request, reply)

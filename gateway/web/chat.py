@@ -16,7 +16,6 @@ from gateway.services.completion import CompletionService
 from gateway.web.json_body import checked_body
 from gateway.web.keys import ACCOUNT, BODY, CALLER
 from gateway.web.replies import EventReply, JsonReply
-from gateway.wire.chat import refusal
 
 SCOPE_OF_KIND = {"text": "chat", "ocr": "ocr"}
 
@@ -47,13 +46,11 @@ class ChatHandler:
         require_scope(request, SCOPE_OF_KIND[entry.kind])
         service: Completions = self._ocr if entry.kind == "ocr" and self._ocr is not None else self._completions
         account = request[ACCOUNT]
-        if body.get("stream"):
-            return EventReply(
-                service.stream(body, account),
-                first_event_wait_s=entry.first_event_wait_s,
-                refusal_events=lambda error: refusal("", entry.name),
-            )
         started_s = time.perf_counter()
+        if body.get("stream"):
+            reply = EventReply(service.stream(body, account), first_event_wait_s=entry.first_event_wait_s)
+            reply.late_headers = lambda: timing_headers(account, started_s)
+            return reply
         data = await service.complete(body, account)
         return JsonReply(data, headers=timing_headers(account, started_s))
 

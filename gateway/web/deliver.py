@@ -20,7 +20,7 @@ from gateway.web.endpoints import ENDPOINT
 from gateway.web.errors import as_gateway_error
 from gateway.web.in_flight import IN_FLIGHT
 from gateway.web.keys import ACCOUNT, CALLER
-from gateway.web.observe import METRICS
+from gateway.web.observe import METRICS, stamp
 from gateway.web.replies import EventReply, JsonReply
 from gateway.wire import sse
 
@@ -54,6 +54,9 @@ async def _stream(request: web.Request, reply: EventReply) -> None:
             await asyncio.wait({first}, timeout=reply.first_event_wait_s)
             if first.done():
                 first.result()  # an early failure is raised here, before any header: a true status
+            stamp(request, reply)
+            if reply.late_headers is not None:
+                reply.headers.update(reply.late_headers())
             await _written(reply.prepare(request))
             waited_s = time.perf_counter() - request[ACCOUNT].started_s
             request.app[METRICS].first_event.labels(request[ENDPOINT].name).observe(waited_s)

@@ -13,6 +13,7 @@ from gateway.model import Account
 from gateway.web.endpoints import ENDPOINT, ENDPOINTS
 from gateway.web.in_flight import IN_FLIGHT
 from gateway.web.keys import ACCOUNT, CALLER, REQUEST_ID
+from gateway.web.origins import cross_origin
 from gateway.web.recorder import RECORDER, Finished
 from gateway.web.replies import EventReply
 
@@ -39,6 +40,8 @@ async def observe(request: web.Request, handler: Handler) -> web.StreamResponse:
     task = in_flight.enter()
     try:
         reply = await handler(request)
+        if not reply.prepared:
+            stamp(request, reply)
         status = CLIENT_GONE if account.outcome == "client_gone" else reply.status
         return reply
     except asyncio.CancelledError:
@@ -62,7 +65,11 @@ async def observe(request: web.Request, handler: Handler) -> web.StreamResponse:
 
 
 def stamp(request: web.Request, reply: web.StreamResponse) -> None:
-    """Headers every answer carries, whole or streamed."""
+    """What every answer carries, whole or streamed; before its headers are sent."""
     headers = reply.headers
-    headers["X-Request-Id"] = request.get(REQUEST_ID, "")
+    headers["X-Request-Id"] = request[REQUEST_ID]
     headers[hdrs.SERVER] = "gateway"
+    if hdrs.ORIGIN in request.headers:
+        cross_origin(request, reply)
+    if request.app[IN_FLIGHT].draining:
+        reply.force_close()

@@ -71,6 +71,8 @@ class Recorder:
             metrics.attempts.labels(account.model).inc(account.attempts)
         for entity, count in account.findings.items():
             metrics.findings.labels(entity).inc(count)
+        if account.unguarded:
+            metrics.unguarded.labels(endpoint).inc(account.unguarded)
 
     def _log(self, finished: Finished) -> None:
         account, status = finished.account, finished.status
@@ -100,6 +102,7 @@ def _told(account: Account) -> dict[str, object]:
         "output_tokens": account.output_tokens,
         "user": account.user_hash,
         "findings": account.findings,
+        "unguarded": account.unguarded,
     }
     return {name: value for name, value in fields.items() if value}
 

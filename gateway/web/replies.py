@@ -50,8 +50,11 @@ class EventReply(EventSourceResponse):
     `first_event_wait_s`: how long the status may wait for the first batch before the stream is committed anyway.
     `whole_answers`: each event's data is an answer in itself, not a piece of one, and is looked at as such.
     `failure_events`, `refusal_events`: what ends this stream when it fails or its text must not go on, where the
-    dialect alone cannot know (a request's id, a sequence number).
+    dialect alone cannot know (a request's id, a sequence number). `late_headers` are asked for when the first event is
+    there.
     """
+
+    late_headers: Callable[[], Mapping[str, str]] | None = None
 
     def __init__(
         self,

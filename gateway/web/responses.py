@@ -58,7 +58,7 @@ class ResponsesHandler:
             if response["store"]:
                 self._store.put(owner, copy.deepcopy(response), [*earlier, *_with_ids(body["input"])])
 
-        account = request[ACCOUNT]
+        account, started_s = request[ACCOUNT], time.perf_counter()
         if body.get("stream"):
             stream: ResponseStream
             if native:
@@ -67,14 +67,15 @@ class ResponsesHandler:
             else:
                 stream = ResponseStream(body, keep)
                 events = stream.run(self._completions.stream(chat, account))
-            return EventReply(
+            reply = EventReply(
                 events,
                 headers=headers,
                 first_event_wait_s=entry.first_event_wait_s,
                 failure_events=stream.error_events,
                 refusal_events=stream.refused_events,
             )
-        started_s = time.perf_counter()
+            reply.late_headers = lambda: timing_headers(account, started_s)
+            return reply
         if native:
             response = await self._native.complete(body, earlier, account)
         else:

@@ -22,21 +22,26 @@ from gateway.web.in_flight import IN_FLIGHT
 
 _SEND_BUFFER_BYTES = 128 * 1024
 _STOP_S = 5.0
+LINGER_S = 0.5
+"""So long a connection that is idle when the server begins to drain may still bring a request, which is answered."""
 
 
 class _Connection(RequestHandler):
     """Answers what cannot be parsed, and what failed outside every middleware, with fixed words. A request's header
     has a time of its own, from the connection or its first byte on: idle connections may live longer."""
 
-    __slots__ = ("_header_limit_s", "_header_timer")
+    __slots__ = ("_header_limit_s", "_header_timer", "_linger_timer")
 
     def __init__(self, manager: web.Server, header_limit_s: float, **settings: Any) -> None:
         super().__init__(manager, **settings)
         self._header_limit_s = header_limit_s
         self._header_timer: asyncio.TimerHandle | None = None
+        self._linger_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
+        if isinstance(self._manager, _Server) and self._manager.is_leaving:
+            self.leave()
         self._header_timer = self._loop.call_later(self._header_limit_s, self._header_is_late)
 
     def data_received(self, data: bytes) -> None:
@@ -48,7 +53,20 @@ class _Connection(RequestHandler):
 
     def connection_lost(self, exc: BaseException | None) -> None:
         self._end_timer()
+        if self._linger_timer is not None:
+            self._linger_timer.cancel()
         super().connection_lost(exc)
+
+    def leave(self) -> None:
+        """Close as soon as nothing runs, but not before `LINGER_S`: a request may be on its way. (aiohttp's own `close`
+        stops listening to what has just connected and leaves it open, so its request is never answered.)"""
+        self._linger_timer = self._loop.call_later(LINGER_S, self._leave_if_idle)
+
+    def _leave_if_idle(self) -> None:
+        if self._waiter is not None and not self._messages:
+            self.force_close()
+        else:
+            self.leave()
 
     def _end_timer(self) -> None:
         if self._header_timer is not None:
@@ -78,6 +96,14 @@ class _Server(web.Server):
     def __init__(self, header_limit_s: float, *parts: Any, **settings: Any) -> None:
         super().__init__(*parts, **settings)
         self._header_limit_s = header_limit_s
+        self.is_leaving = False
+
+    def leave(self) -> None:
+        """Let every connection go, those to come included."""
+        self.is_leaving = True
+        for connection in self.connections:
+            if isinstance(connection, _Connection):
+                connection.leave()
 
     def __call__(self) -> RequestHandler:
         return _Connection(self, self._header_limit_s, loop=self._loop, **self._kwargs)
@@ -127,14 +153,23 @@ class Listener:
         in_flight.draining = True
         for site in list(self._runner.sites):
             await site.stop()
-        await asyncio.sleep(0)
-        if self._runner.server is not None:
-            self._runner.server.pre_shutdown()
+        server = self._runner.server
+        if isinstance(server, _Server):
+            server.leave()
+            await self._lingered(server)
         await in_flight.wait_empty(drain_s)
         stopped = in_flight.stop_all()
         if stopped:
             await in_flight.wait_empty(_STOP_S)
         return stopped
+
+    async def _lingered(self, server: "_Server") -> None:
+        """Until the connections that were idle are gone, or have had their time."""
+        looks = 20
+        for _ in range(looks):  # aiohttp tells nobody when a connection ends
+            if not server.connections:
+                return
+            await asyncio.sleep(2 * LINGER_S / looks)
 
     async def close(self) -> None:
         await self._runner.cleanup()

@@ -4,20 +4,22 @@ The request's decoded body is masked before the handler reads it; a whole answer
 bytes are made of them. The endpoint's dialect says where the text is and how to refuse; knows no interface itself.
 """
 
-from collections import Counter
 from contextlib import aclosing
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from gateway.model import Account, EventStream
-from gateway.sanitize.pipeline import Sanitizer
+from gateway.sanitize.pipeline import Sanitizer, Verdict
+from gateway.sanitize.stream import Refusal
 from gateway.web.endpoints import ENDPOINT
 from gateway.web.keys import ACCOUNT, BODY
 from gateway.web.replies import EventReply, JsonReply
 from gateway.wire.dialect import Dialect
 
 SANITIZER: web.AppKey[Sanitizer] = web.AppKey("sanitizer", Sanitizer)
+GUARDRAIL_HEADER = "X-Gateway-Guardrail"
+"""`unavailable` when the guardrail failed and the policy let the text go on. Of a stream: its request alone."""
 
 
 @web.middleware
@@ -27,7 +29,7 @@ async def sanitize(request: web.Request, handler: Handler) -> web.StreamResponse
     if endpoint.name not in sanitizer.routes:
         return await handler(request)
     dialect, account = endpoint.dialect, request[ACCOUNT]
-    asked: list[Counter[str]] = []
+    asked: list[Verdict] = []
     if sanitizer.requests and BODY in request:
         asked = await _clean_request(sanitizer, dialect, request[BODY], account)
     reply = await handler(request)
@@ -37,24 +39,31 @@ async def sanitize(request: web.Request, handler: Handler) -> web.StreamResponse
         reply.events = _clean_answers(sanitizer, dialect, reply.events, account, asked)
     elif isinstance(reply, EventReply) and sanitizer.responses:
         mask = sanitizer.stream(dialect.event_slots, lambda entity: _count(account, {entity: 1}))
-        reply.events = mask.run(reply.events, reply.refusal_events or dialect.refused_events)
+        reply.events = mask.run(reply.events, _ending(reply, dialect))
+    if account.unguarded and isinstance(reply, JsonReply | EventReply):
+        reply.headers[GUARDRAIL_HEADER] = "unavailable"
     return reply
 
 
-async def _clean_request(sanitizer: Sanitizer, dialect: Dialect, body: object, account: Account) -> list[Counter[str]]:
+def _ending(reply: EventReply, dialect: Dialect) -> Refusal:
+    own = reply.refusal_events
+    return dialect.refused_events if own is None else lambda error, last: own(error)
+
+
+async def _clean_request(sanitizer: Sanitizer, dialect: Dialect, body: object, account: Account) -> list[Verdict]:
     """What was found, by unit of the request."""
     found = []
     for unit in dialect.request_units(body):
         verdict = await sanitizer.clean(unit, "requests")
-        _count(account, verdict.counts)
-        found.append(verdict.counts)
+        _note(account, verdict)
+        found.append(verdict)
         if verdict.refusal is not None:
             dialect.refuse_request(body, unit, verdict.refusal)
     return found
 
 
 async def _clean_answers(
-    sanitizer: Sanitizer, dialect: Dialect, events: EventStream, account: Account, asked: list[Counter[str]]
+    sanitizer: Sanitizer, dialect: Dialect, events: EventStream, account: Account, asked: list[Verdict]
 ) -> EventStream:
     """A stream whose events are whole answers: each is treated as one."""
     async with aclosing(events):
@@ -66,22 +75,35 @@ async def _clean_answers(
 
 
 async def _clean_answer(
-    sanitizer: Sanitizer, dialect: Dialect, data: object, account: Account, asked: list[Counter[str]]
+    sanitizer: Sanitizer, dialect: Dialect, data: object, account: Account, asked: list[Verdict]
 ) -> None:
     """What was found in the only unit of a request is told with the only unit of its answer."""
     units = list(dialect.reply_units(data))
     for unit in units:
-        counts: Counter[str] = Counter()
+        verdicts = list(asked) if len(asked) == len(units) == 1 else []
         if sanitizer.responses:
             verdict = await sanitizer.clean(unit, "responses")
-            counts = verdict.counts
-            _count(account, counts)
+            verdicts.append(verdict)
+            _note(account, verdict)
             if verdict.refusal is not None:
                 dialect.refuse_reply(data, unit, verdict.refusal)
-        if len(asked) == len(units) == 1:
-            counts = counts + asked[0]
-        if counts:
-            dialect.note_findings(unit, dict(counts))
+        if any(each.counts or each.degraded for each in verdicts):
+            dialect.note_findings(unit, _told(verdicts))
+
+
+def _told(verdicts: list[Verdict]) -> dict[str, int | str]:
+    """What was found in request and answer together, and whether the guardrail had no part in it."""
+    told: dict[str, int | str] = {}
+    for entity in sorted({entity for each in verdicts for entity in each.counts}):
+        told[entity] = sum(each.counts.get(entity, 0) for each in verdicts)
+    if any(each.degraded for each in verdicts):
+        told["guardrail"] = "unavailable"
+    return told
+
+
+def _note(account: Account, verdict: Verdict) -> None:
+    _count(account, verdict.counts)
+    account.unguarded += verdict.degraded
 
 
 def _count(account: Account, counts: dict[str, int]) -> None:

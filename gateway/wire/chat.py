@@ -3,6 +3,7 @@
 Source: OpenAI API reference, read 2026-11-21. Knows no HTTP.
 """
 
+import re
 import time
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -12,6 +13,8 @@ from gateway.model import Event, Json, TextSlot, TextUnit
 from gateway.wire import sse
 from gateway.wire.chat_answer import new_id
 from gateway.wire.openai_error import error_object
+
+_CHOICE = re.compile(r"choices\[(\d+)\]")
 
 
 class ChatDialect:
@@ -41,14 +44,17 @@ class ChatDialect:
         message: Json = {"role": "assistant", "content": _up_to(unit, error), "refusal": None}
         choice.update(message=message, finish_reason="content_filter")
 
-    def note_findings(self, unit: TextUnit, counts: dict[str, int]) -> None:
+    def note_findings(self, unit: TextUnit, told: dict[str, int | str]) -> None:
         choice: Json = unit.owner
-        choice.setdefault("provider_specific_fields", {})["sanitization"] = counts
+        choice.setdefault("provider_specific_fields", {})["sanitization"] = told
 
     def event_slots(self, data: Json) -> Iterable[TextSlot]:
         for choice in data.get("choices") or ():
             delta, index = choice.get("delta") or {}, choice["index"]
             last = choice.get("finish_reason") is not None
+            if len(delta) == 1 and not last and isinstance(delta.get("content"), str):
+                yield TextSlot(delta, "content", f"choices[{index}].delta.content", channel=(index, "content"))
+                continue
             for name in ("content", "refusal", "reasoning_content"):
                 if isinstance(delta.get(name), str):
                     yield TextSlot(delta, name, f"choices[{index}].delta.{name}", channel=(index, name), last=last)
@@ -56,21 +62,24 @@ class ChatDialect:
             if last:
                 yield from _endings(index)
 
-    def refused_events(self, error: GatewayError) -> list[Event]:
-        return refusal("", "")
+    def refused_events(self, error: GatewayError, last: Json | None) -> list[Event]:
+        """The last chunk of the refused choice, in the stream's own envelope, then `[DONE]`."""
+        found = _CHOICE.match(error.param or "")
+        ending = {"index": int(found[1]) if found else 0, "delta": {}, "logprobs": None}
+        envelope = {
+            "id": new_id("chatcmpl-"),
+            "object": "chat.completion.chunk",
+            "created": int(time.time()),
+            "model": "",
+        }
+        envelope |= {name: value for name, value in (last or {}).items() if name not in ("choices", "usage")}
+        return [Event({**envelope, "choices": [{**ending, "finish_reason": "content_filter"}]}), Event(raw=sse.DONE)]
 
     def error_body(self, error: GatewayError, body: Any) -> Json:
         return {"error": error_object(error)}
 
     def error_events(self, error: GatewayError) -> list[Event]:
         return [Event({"error": error_object(error)})]
-
-
-def refusal(stream_id: str, model: str) -> list[Event]:
-    """The end of a stream whose text must not go on."""
-    ending = {"index": 0, "delta": {}, "logprobs": None, "finish_reason": "content_filter"}
-    chunk = {"id": stream_id or new_id("chatcmpl-"), "object": "chat.completion.chunk", "created": int(time.time())}
-    return [Event({**chunk, "model": model, "choices": [ending]}), Event(raw=sse.DONE)]
 
 
 def message_slots(message: Json, where: str) -> Iterator[TextSlot]:

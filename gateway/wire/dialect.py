@@ -33,16 +33,22 @@ class Dialect(Protocol):
         """A unit of a whole answer must not be shown: replace it, in place, in the interface's own form."""
         ...
 
-    def note_findings(self, unit: TextUnit, counts: dict[str, int]) -> None:
-        """Record in a whole answer what was found, by entity (`{"EMAIL": 2}`), never a value."""
+    def note_findings(self, unit: TextUnit, told: dict[str, int | str]) -> None:
+        """Record in a whole answer what was found, by entity (`{"EMAIL": 2}`), never a value.
+
+        `{"guardrail": "unavailable"}` among it says that the guardrail failed and the policy let the text go on.
+        """
         ...
 
     def event_slots(self, data: Json) -> Iterable[TextSlot]:
         """The pieces of text in one stream event, each with the channel it continues."""
         ...
 
-    def refused_events(self, error: GatewayError) -> list[Event]:
-        """What ends a stream whose text must not go on (`finish_reason: content_filter`, then `[DONE]`)."""
+    def refused_events(self, error: GatewayError, last: Json | None) -> list[Event]:
+        """What ends a stream whose text must not go on (`finish_reason: content_filter`, then `[DONE]`).
+
+        `last` is the data of the event that holds it: the ending carries the same ids.
+        """
         ...
 
     def error_body(self, error: GatewayError, body: Any) -> Json:

@@ -44,10 +44,10 @@ class ResponsesDialect:
             objects.without_text(item)
         objects.finish(data, "content_filter", None, data.get("provider_specific_fields"))
 
-    def note_findings(self, unit: TextUnit, counts: dict[str, int]) -> None:
+    def note_findings(self, unit: TextUnit, told: dict[str, int | str]) -> None:
         fields = unit.owner.get("provider_specific_fields")
         if isinstance(fields, dict):
-            fields["sanitization"] = counts
+            fields["sanitization"] = told
 
     def event_slots(self, data: Json) -> Iterable[TextSlot]:
         kind = data.get("type", "")
@@ -67,7 +67,7 @@ class ResponsesDialect:
             for unit in self.reply_units(data["response"]):
                 yield from unit.slots
 
-    def refused_events(self, error: GatewayError) -> list[Event]:
+    def refused_events(self, error: GatewayError, last: Json | None) -> list[Event]:
         return self.error_events(error)
 
     def error_body(self, error: GatewayError, body: Any) -> Json:

@@ -37,7 +37,7 @@ def new_response(body: Json) -> Json:
         "output": [],
         "error": None,
         "tools": [_flat_tool(tool) for tool in body.get("tools") or ()],
-        "tool_choice": body.get("tool_choice") or "auto",
+        "tool_choice": _flat_choice(body.get("tool_choice") or "auto"),
         "truncation": body.get("truncation") or "disabled",
         "parallel_tool_calls": body.get("parallel_tool_calls") is not False,
         "text": {**text, "format": _flat_format(form)},
@@ -173,6 +173,16 @@ def _flat_tool(tool: Json) -> Json:
     inner = tool.get("function") or tool
     shown = {name: inner.get(name) for name in ("name", "description", "parameters", "strict")}
     return {"type": "function", **shown}
+
+
+def _flat_choice(choice: Any) -> Any:
+    """A tool_choice as a response shows it: `{"type": "function", "name"}`, however it came."""
+    if not isinstance(choice, dict):
+        return choice
+    if isinstance(choice.get("tools"), list):
+        return {**choice, "tools": [_flat_choice(tool) for tool in choice["tools"]]}
+    inner = choice.get("function")
+    return {"type": choice.get("type"), "name": inner.get("name")} if isinstance(inner, dict) else choice
 
 
 def _flat_format(form: Json) -> Json:

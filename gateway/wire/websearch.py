@@ -26,6 +26,7 @@ INTERNAL_ERROR = -32603
 
 # Strings of an answer that are ours, not the web's: ids and names that a detector might take for something else.
 _OWN_WORDS = frozenset({"provider", "request_id", "published_date", "ignored_parameters", "note", "sanitization"})
+_NO_OTHERS_WORDS = _OWN_WORDS | {"response_time"}
 _URL = re.compile(r"(?i)https?://\S+")
 
 
@@ -44,7 +45,10 @@ class RpcFault(InvalidRequest):
 
 @dataclass(slots=True)
 class ToolCall:
-    """A `tools/call` on its way. `error`, once set, is its outcome; `originals` are its texts before sanitizing."""
+    """A `tools/call` on its way. `error`, once set, is its outcome.
+
+    `slots` and `originals`: its texts and what they were before sanitizing, if they had to be looked at.
+    """
 
     tool: str
     arguments: Json
@@ -52,6 +56,12 @@ class ToolCall:
     error: GatewayError | None = None
     slots: list[TextSlot] = field(default_factory=list)
     originals: list[str] = field(default_factory=list)
+
+    def texts(self) -> list[TextSlot]:
+        """Every string of the arguments, at any depth."""
+        self.slots = _slots(self.arguments)
+        self.originals = [slot.text for slot in self.slots]
+        return self.slots
 
     def masked(self) -> list[str]:
         """The arguments that the sanitizer changed."""
@@ -158,15 +168,19 @@ def render(data: Json) -> Json:
     if not isinstance(data, ToolOutcome):
         return data
     try:
-        text = orjson.dumps(data).decode()
+        packed = orjson.dumps(data)
     except TypeError:  # half a surrogate pair from a web page, or a number JSON has no room for
         mended = _mended(data)
         data.clear()
         data.update(mended)
-        text = orjson.dumps(data).decode()
-    result: Json = {"content": [{"type": "text", "text": text}], "isError": not data["success"], **data.extra}
+        packed = orjson.dumps(data)
+    result: Json = {
+        "content": [{"type": "text", "text": packed.decode()}],
+        "isError": not data["success"],
+        **data.extra,
+    }
     if data.structured:
-        result["structuredContent"] = dict(data)
+        result["structuredContent"] = orjson.Fragment(packed)  # the same object, made once
     return response(data.call_id, result)
 
 
@@ -193,13 +207,10 @@ class WebSearchDialect:
     name: ClassVar[str] = "websearch"
 
     def request_units(self, body: Any) -> Iterable[TextUnit]:
-        """One unit a tool call that is still to be made: every string of its arguments, at any depth."""
+        """One unit a tool call that is still to be made."""
         for call in body.calls:
-            if call.error is None:
-                call.slots = _slots(call.arguments)
-                call.originals = [slot.text for slot in call.slots]
-                if call.slots:
-                    yield TextUnit(call.slots, owner=call)
+            if call.error is None and call.arguments:
+                yield TextUnit(call.texts, owner=call, likeness=_packed(call.arguments))
 
     def refuse_request(self, body: Any, unit: TextUnit, error: GatewayError) -> None:
         """The call is answered as a failure; other members of a batch go on."""
@@ -209,21 +220,21 @@ class WebSearchDialect:
         """One unit a successful tool call: every string that came from the web. Our own errors are not looked at."""
         for item in data if isinstance(data, list) else (data,):
             if isinstance(item, ToolOutcome) and item.from_web:
-                yield TextUnit(_slots(item["data"], _OWN_WORDS), owner=item)
+                yield _answer_unit(item)
 
     def refuse_reply(self, data: Any, unit: TextUnit, error: GatewayError) -> None:
         unit.owner.update(failed(error))
 
-    def note_findings(self, unit: TextUnit, counts: dict[str, int]) -> None:
-        if counts:
-            unit.owner["data"]["sanitization"] = dict(counts)
+    def note_findings(self, unit: TextUnit, told: dict[str, int | str]) -> None:
+        if told:
+            unit.owner["data"]["sanitization"] = dict(told)
 
     def event_slots(self, data: Json) -> Iterable[TextSlot]:
         """Every event is a whole message: its texts have no channel."""
         for unit in self.reply_units(data):
             yield from unit.slots
 
-    def refused_events(self, error: GatewayError) -> list[Event]:
+    def refused_events(self, error: GatewayError, last: Json | None) -> list[Event]:
         return self.error_events(error)
 
     def error_body(self, error: GatewayError, body: Any) -> Json:
@@ -241,6 +252,19 @@ def failure_events(exchange: Exchange, error: GatewayError) -> list[Event]:
 
 def _only_id(exchange: Exchange) -> RequestId:
     return exchange.messages[0].call_id if exchange.messages and not exchange.is_batch else None
+
+
+def _answer_unit(outcome: ToolOutcome) -> TextUnit:
+    data = outcome["data"]
+    likeness = _packed({name: value for name, value in data.items() if name not in _NO_OTHERS_WORDS})
+    return TextUnit(lambda: _slots(data, _OWN_WORDS), owner=outcome, likeness=likeness)
+
+
+def _packed(data: Json) -> bytes:
+    try:
+        return orjson.dumps(data)
+    except TypeError:  # half a surrogate pair
+        return b""
 
 
 def _slots(value: Any, skip: frozenset[str] = frozenset()) -> list[TextSlot]:

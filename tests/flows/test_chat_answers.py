@@ -1,5 +1,6 @@
 """Chat completions through the whole gateway, against a scripted upstream: answers, streams, refused requests."""
 
+import asyncio
 import gzip
 from typing import Any
 
@@ -140,3 +141,21 @@ async def test_a_text_model_needs_the_chat_scope_though_ocr_opens_the_route(serv
         session.post(url, json=ASK) as answer,
     ):
         assert answer.status == 403 and "'chat'" in (await answer.json())["error"]["message"]
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses"])
+async def test_a_stream_tells_in_its_headers_what_its_first_event_took(
+    server: Running, upstream: Upstream, path: str
+) -> None:
+    upstream.will(up.stream(*up.text_stream()))
+    body = {"model": "SvcLLM", "stream": True, "messages": [{"role": "user", "content": "x"}], "input": "x"}
+    del body["input" if "chat" in path else "messages"]
+    async with (
+        asyncio.timeout(8),
+        aiohttp.ClientSession(headers=server.headers) as session,
+        session.post(server.url + path, json=body) as answer,
+    ):
+        assert answer.status == 200 and answer.headers["x-request-id"]
+        assert float(answer.headers["x-gateway-overhead-ms"]) >= 0
+        assert answer.headers["openai-processing-ms"].isdigit()
+        await answer.read()

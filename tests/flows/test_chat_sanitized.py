@@ -68,7 +68,11 @@ async def test_a_blocked_chat_stream_ends_with_content_filter(blocking: Running,
     upstream.will(up.stream(*up.text_stream(PIECES)))
     _, events = await ask_stream(blocking)
     assert said(events).strip() == "My card is" and events[-1] is None
-    assert events[-2]["choices"][0]["finish_reason"] == "content_filter" and events[-2]["id"]
+    ending = events[-2]
+    assert ending["choices"] == [{"index": 0, "delta": {}, "logprobs": None, "finish_reason": "content_filter"}]
+    for name in ("id", "object", "created", "model"):
+        assert {event[name] for event in events[:-1]} == {ending[name]}
+    assert ending["model"] == "SvcLLM"
 
 
 async def test_a_blocked_responses_stream_ends_incomplete(blocking: Running, upstream: Upstream) -> None:
@@ -87,3 +91,24 @@ async def test_a_blocked_whole_answer_is_a_200_that_says_so(blocking: Running, u
     status, answer, _ = await ask(blocking, "/v1/responses", input="x")
     assert status == 200 and answer["incomplete_details"] == {"reason": "content_filter"}
     assert "1111" not in orjson.dumps([data, answer]).decode()
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_an_answer_that_went_on_without_the_guardrail_says_so(
+    start_gateway: StartGateway, upstream: Upstream, stream: bool
+) -> None:
+    more = '[guardrail]\nenabled = "on"\non_failure = "open"\n[sanitize]\nroutes = ["chat"]\n'
+    server = await start_gateway(toml(upstream) + more)
+    no_judgement = up.answer(up.completion("I would rather not say."))
+    upstream.will(no_judgement, up.stream(*up.text_stream(["fine"])) if stream else up.answer(up.completion("fine")))
+    body = {"model": "SvcLLM", "stream": stream, "messages": [{"role": "user", "content": "who is the patient"}]}
+    async with aiohttp.ClientSession(headers=server.headers) as session:
+        async with session.post(server.url + "/v1/chat/completions", json=body) as answer:
+            raw = await answer.read()
+            assert (answer.status, answer.headers["X-Gateway-Guardrail"]) == (200, "unavailable")
+        async with session.get(server.ops_url + "/metrics") as metrics:
+            assert 'gateway_unguarded_texts_total{endpoint="chat"} 1.0' in await metrics.text()
+    assert b"fine" in raw
+    if not stream:
+        fields = orjson.loads(raw)["choices"][0]["provider_specific_fields"]
+        assert fields["sanitization"] == {"guardrail": "unavailable"}

@@ -196,6 +196,33 @@ async def test_tools_go_both_ways_and_calls_are_merged(client: openai.AsyncOpenA
     assert sent["tool_choice"] == {"type": "function", "function": {"name": "add"}} and len(sent["tools"]) == 1
 
 
+ADD = {"type": "function", "function": {"name": "add"}}
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        (ADD, {"type": "function", "name": "add"}),
+        ({"type": "function", "name": "add"}, {"type": "function", "name": "add"}),
+        (
+            {"type": "allowed_tools", "mode": "required", "tools": [ADD]},
+            {"type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": "add"}]},
+        ),
+        ("required", "required"),
+    ],
+)
+async def test_a_tool_choice_is_shown_in_this_routes_form(
+    server: Running, upstream: Upstream, given: Any, shown: Any
+) -> None:
+    upstream.will(up.answer())
+    nested = {"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}}
+    status, data, _ = await ask(server, "/v1/responses", input="x", tools=[nested], tool_choice=given)
+    assert status == 200 and data["tool_choice"] == shown
+    assert data["tools"][0] == {
+        "type": "function", "name": "add", "description": None, "parameters": {"type": "object"}, "strict": None,
+    }  # fmt: skip
+
+
 async def test_stored_responses_are_found_again_by_their_own_key_alone(
     server: Running, client: openai.AsyncOpenAI, upstream: Upstream
 ) -> None:

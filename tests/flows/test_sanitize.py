@@ -11,7 +11,10 @@ import aiohttp
 import orjson
 import pytest
 
+from gateway.config import Guardrail as GuardrailSettings
 from gateway.config import Sanitize, SanitizeActions
+from gateway.errors import UpstreamError
+from gateway.sanitize.guardrail import Guardrail
 from tests.running import Running, StartGateway
 from tests.upstream import DONE, USAGE, Exchange, Upstream, scripted_upstream
 from tests.web_tools import tool_call
@@ -179,6 +182,21 @@ async def test_a_blocked_tool_call_is_an_error_result_and_the_tool_is_not_called
         assert result["isError"] is True
         assert "EMAIL" in result["content"][0]["text"] and MAIL not in str(result)
         assert site.tools.seen == []
+
+
+async def test_a_web_tool_that_went_on_without_the_guardrail_says_so(tmp_path: Path) -> None:
+    class Broken:
+        async def ask(self, body: Any, timeout_s: float) -> Any:
+            raise UpstreamError("it is down")
+
+    guardrail = Guardrail(GuardrailSettings(enabled="on", on_failure="open"), Broken(), "http://x", "m")
+    async with web_tools_site(tmp_path, guardrail=guardrail) as site:
+        body = tool_call("search", {"query": f"who is {MAIL}"})
+        async with site.post(body, {"Accept": "application/json"}) as answer:
+            result = (await answer.json())["result"]
+            assert answer.headers["X-Gateway-Guardrail"] == "unavailable"
+        told = json.loads(result["content"][0]["text"])["data"]["sanitization"]
+        assert told == {"EMAIL": 1, "guardrail": "unavailable"}
 
 
 async def test_a_url_that_was_asked_for_is_fetched_as_it_is(tmp_path: Path) -> None:

@@ -18,13 +18,14 @@ from gateway.errors import GatewayError, UpstreamError
 from gateway.metrics import Metrics
 from gateway.model import Event, EventBatch, EventStream
 from gateway.sanitize.pipeline import Sanitizer
-from gateway.web.auth import ALLOWED_ORIGINS, BAD_KEYS, KEYS
+from gateway.web.auth import BAD_KEYS, KEYS
 from gateway.web.body import BODY_TIMEOUT_S
 from gateway.web.chain import application
 from gateway.web.endpoints import Endpoint, EndpointTable, Handler
 from gateway.web.in_flight import IN_FLIGHT, InFlight
 from gateway.web.limits import LIMITER
 from gateway.web.observe import METRICS
+from gateway.web.origins import ALLOWED_ORIGINS
 from gateway.web.recorder import RECORDER, Recorder
 from gateway.web.replies import EventReply, JsonReply
 from gateway.web.runner import Listener, bind

@@ -1,6 +1,5 @@
 """The local index: who finds what, in which order, and what it survives."""
 
-import sqlite3
 import time
 from datetime import date
 from pathlib import Path
@@ -77,6 +76,24 @@ async def test_chinese_japanese_and_korean_are_found_by_their_words(tmp_path: Pa
     await index.close()
 
 
+async def test_an_exact_phrase_is_exact_whatever_the_script(tmp_path: Path) -> None:
+    index = PageIndex(tmp_path / "i.db")
+    await index.add(
+        [
+            stored("a.test/exact", "The **running** dogs of [Paris](https://p.test/) sleep."),
+            stored("a.test/stem", "To run a dog of Paris sleeping."),
+            stored("a.test/zh", "网关保护语言模型的安全"),
+            stored("a.test/zh2", "模型的语言: 语言与模型"),
+        ]
+    )
+    assert await found(index, "x", phrases=("Running dogs",)) == ["a.test/exact"]
+    assert await found(index, "x", phrases=("paris sleep",)) == []
+    assert await found(index, "x", phrases=("语言模型",)) == ["a.test/zh"]
+    assert await found(index, "x", phrases=("running dogs", "语言模型")) == []
+    assert await found(index, "x", phrases=('odd " quote',)) == []
+    await index.close()
+
+
 async def test_a_page_fetched_again_replaces_its_older_self(tmp_path: Path) -> None:
     index = PageIndex(tmp_path / "i.db")
     await index.add([stored("a.test/1", "old words", hash="1")])
@@ -93,6 +110,15 @@ async def test_removing_takes_one_page_or_all_below_a_folder(tmp_path: Path) -> 
     assert await index.remove("https://a.test/docs/0") == 2
     assert await index.remove("https://a.test/docs/") == 4
     assert await found(index, "words") == []
+    await index.close()
+
+
+async def test_a_key_finds_its_few_old_pages_among_very_many_of_others(tmp_path: Path) -> None:
+    index = PageIndex(tmp_path / "i.db")
+    await index.add([stored("a.test/mine", "some words that everybody uses", "few")])
+    await index.add([stored(f"b.test/{n}", "some words that everybody uses", "many") for n in range(21_000)])
+    assert await found(index, "words everybody uses", owners=("few", "")) == ["a.test/mine"]
+    assert len(await found(index, "words everybody uses", owners=("many", ""))) == 10
     await index.close()
 
 
@@ -130,19 +156,6 @@ async def test_damage_inside_a_living_file_is_noticed(tmp_path: Path) -> None:
     assert await again.add([stored("a.test/new", "new words")]) is None
     assert "a.test/new" in await found(again, "new")
     await again.close()
-
-
-async def test_an_unknown_schema_version_is_kept_aside_not_overwritten(tmp_path: Path) -> None:
-    path = tmp_path / "i.db"
-    with sqlite3.connect(path) as connection:
-        connection.execute("CREATE TABLE other (x)")
-        connection.execute("PRAGMA user_version = 99")
-    connection.close()
-    index = PageIndex(path)
-    await index.add([stored("a.test/1", "words")])
-    await index.close()
-    aside = sorted(map(str, tmp_path.glob("i.db.damaged-*")))  # noqa: ASYNC240
-    assert len(aside) == 1
 
 
 async def test_an_index_that_cannot_be_written_says_so_and_harms_no_call(tmp_path: Path) -> None:

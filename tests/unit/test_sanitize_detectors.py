@@ -2,6 +2,7 @@
 
 import base64
 import random
+import string
 import time
 from itertools import pairwise
 from urllib.parse import quote
@@ -11,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.config import SanitizePattern
-from gateway.sanitize.detectors.identities import COUNTRIES
-from gateway.sanitize.detectors.vendors import VENDORS
+from gateway.sanitize.detectors.countries import COUNTRIES
+from gateway.sanitize.detectors.heads import alternatives, heads
+from gateway.sanitize.detectors.vendors import MARKS, VENDORS
 from gateway.sanitize.findings import masked
 from gateway.sanitize.scanner import Scanner
 
@@ -200,6 +202,8 @@ HOSTILE = [
     "http://x/1?a=%34 ", "0x", "-", "YWJjZGVmZ2hpamtsbW5vcA== ",
     "6162636465666768 ", "4\u200b", "４", "а", "한", "😀", "\0", "\ud800",
     "-----BEGIN " + "PRIVATE KEY-----", "2a01:4f8::1 ", "(212) 736-1234 ",
+    "id number á httpcc cc cc cc /pin B82 WEis is Ab1c cc T iGB82number $", "id number id cedula 1tedni dni ssn ssn ",
+    "=41|+1|xyz ", "%2ebearer '", "sk-_=41=41+14111111111111 secret=", "12123-45-678SG%41%%4141%411%41.SG.SG. ssn +",
 ]  # fmt: skip
 
 
@@ -213,6 +217,38 @@ def test_no_hostile_text_takes_more_than_linear_time(unit: str) -> None:
 
     cost(1000)
     assert min(cost(100_000) for _ in range(2)) < 0.5
+
+
+def test_text_of_many_alphabets_takes_no_more_than_linear_time() -> None:
+    source = random.Random(3)
+    alphabet = string.ascii_letters + string.digits + "_-+/=.:|!~ "
+    for _ in range(20):
+        some = source.sample(alphabet, source.randint(3, 40))
+        text = "".join(source.choices(some, k=100_000))
+        started = time.thread_time()
+        SCANNER.look(text)
+        assert time.thread_time() - started < 0.5, some
+
+
+@pytest.mark.parametrize(
+    ("form", "beginnings"),
+    [
+        ("gh[op]_[A-Z]{36}", {"gho_", "ghp_"}),
+        ("(?:sk|pk)_(?:live|test)_x{3}", {"sk_live_", "pk_live_", "sk_test_", "pk_test_"}),
+        (r"v1\.0-[a-f]{24}", {"v1.0-"}),
+        ("xa?b", {"xab", "xb"}),
+        ("AX[A-Za-z]{2}AAIj", {"AX"}),
+        (r"\d{6}-a", {""}),
+    ],
+)
+def test_the_fixed_beginnings_of_a_form_are_known(form: str, beginnings: set[str]) -> None:
+    assert set(heads(form)) == beginnings
+
+
+def test_every_form_has_a_beginning_or_a_mark() -> None:
+    for name, forms in VENDORS:
+        for form in alternatives(forms):
+            assert min(map(len, heads(form))) >= 2 or name in MARKS, form
 
 
 def test_random_bytes_never_break_a_detector() -> None:

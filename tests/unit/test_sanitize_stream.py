@@ -43,7 +43,7 @@ def whole(text: str) -> str:
     return masked(text, Scanner().scan(text))
 
 
-def refused(error: GatewayError) -> list[Event]:
+def refused(error: GatewayError, last: Json | None) -> list[Event]:
     return [Event({"id": "refused", "message": error.message, "choices": []}), Event(raw=sse.DONE)]
 
 

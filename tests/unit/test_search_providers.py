@@ -13,6 +13,7 @@ from gateway.model import ExtractRequest, Json, SearchRequest, WebCall
 from gateway.providers.brave import Brave
 from gateway.providers.searxng import Searxng
 from gateway.providers.tavily import Tavily
+from gateway.services.websearch_filters import ignored
 from tests.websites import Site, serving
 
 CALL = WebCall("key1", "req_1")
@@ -28,12 +29,15 @@ class Upstream(Site):
         self.requests: list[tuple[str, dict[str, str], Any, dict[str, str]]] = []
         self.failures: list[tuple[int, dict[str, str], Json]] = []
         self.hold: asyncio.Event | None = None
+        self.fails_on = ""
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         body = orjson.loads(await request.read() or b"null")
         self.requests.append((request.path, dict(request.query), body, dict(request.headers)))
         if self.hold is not None:
             await self.hold.wait()
+        if self.fails_on and self.fails_on in request.path_qs:
+            return web.json_response({}, status=400)
         if self.failures:
             status, headers, said = self.failures.pop(0)
             return web.json_response(said, status=status, headers=headers)
@@ -168,3 +172,53 @@ async def test_brave_takes_codes_ranges_and_operators_within_its_bounds() -> Non
     assert params["freshness"] == "2026-01-01to2026-02-01"
     assert len(params["q"]) <= 400 and len(params["q"].split()) <= 50
     assert data["results"][0]["title"] == "A & b" and unknown["ignored"] == ["country"]
+
+
+async def test_a_country_that_tavily_takes_for_general_searches_alone_is_told_otherwise() -> None:
+    async with serving(Upstream(found("https://a.test/"))) as site:
+        assert isinstance(site, Upstream)
+        tavily = Tavily(KEY, site.url)
+        data = await tavily.search(SearchRequest("q", country="france", topic="news"), CALL)
+        await tavily.close()
+    assert data["ignored"] == ["country"] and "country" not in site.requests[0][2]
+
+
+async def test_searxng_describes_its_images_and_asks_for_more_where_results_will_be_dropped() -> None:
+    raw = {"results": [{"title": "A", "url": "https://a.test/", "img_src": "https://a.test/i.png"}]}
+    async with serving(Upstream(raw)) as site:
+        assert isinstance(site, Upstream)
+        searx = Searxng(site.url)
+        request = SearchRequest("q", max_results=1, include_images=True, include_image_descriptions=True)
+        data = await searx.search(request, CALL)
+        plain = len(site.requests)
+        await searx.search(SearchRequest("q", max_results=1, exact_match=True), CALL)
+        await searx.close()
+    assert data["images"] == [{"url": "https://a.test/i.png", "description": "A"}]
+    assert ignored(request, searx.capabilities) == []
+    assert plain == 2 and len(site.requests) == plain + 3
+
+
+@pytest.mark.parametrize("provider", [Brave, Searxng])
+async def test_images_that_fail_cost_the_images_alone(provider: type[Brave] | type[Searxng]) -> None:
+    web_results = {"results": [{"title": "A", "url": "https://a.test/"}]}
+    async with serving(Upstream(web_results | {"web": web_results})) as site:
+        assert isinstance(site, Upstream)
+        made = Brave(KEY, site.url) if provider is Brave else Searxng(site.url)
+        site.fails_on = "images"
+        data = await made.search(SearchRequest("q", max_results=1, include_images=True), CALL)
+        await made.close()
+    assert data["results"] and data["images"] == [] and "There are no images" in data["note"]
+
+
+async def test_braves_own_header_says_when_to_come_back() -> None:
+    raw = {"web": {"results": [{"title": "A", "url": "https://a.test/"}]}}
+    async with serving(Upstream(raw)) as site:
+        assert isinstance(site, Upstream)
+        brave = Brave(KEY, site.url)
+        site.failures = [(429, {"X-RateLimit-Reset": "0, 1419704"}, {})]
+        assert (await brave.search(SearchRequest("q"), CALL))["results"]
+        site.failures = [(429, {"X-RateLimit-Reset": "90, 1419704"}, {})]
+        with pytest.raises(UpstreamUnavailable) as caught:
+            await brave.search(SearchRequest("q"), CALL)
+        await brave.close()
+    assert caught.value.retry_after_s == 90

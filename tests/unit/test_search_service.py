@@ -11,6 +11,7 @@ from gateway.errors import InvalidRequest, UpstreamUnavailable
 from gateway.model import ExtractRequest, Json, SearchRequest, WebCall
 from gateway.ports import SearchProvider
 from gateway.services.websearch import WebSearchParts, WebSearchService, WebSearchSettings
+from gateway.services.websearch_cache import SearchCache
 from tests.websites import Site, engine, page, serving
 
 CALL = WebCall("key1", "req_1")
@@ -84,6 +85,8 @@ async def test_what_a_provider_cannot_filter_is_filtered_afterwards() -> None:
     assert [item["url"] for item in data["results"]] == ["https://www.a.test/1", "https://a.test/4"]
     exact = await made.search(SearchRequest('find "Exact Phrase"', exact_match=True), CALL)
     assert [item["url"] for item in exact["results"]] == ["https://a.test/4"]
+    nothing = await made.search(SearchRequest("q", include_domains=("elsewhere.test",)), CALL)
+    assert nothing["results"] == [] and "None of the 5 results found fits" in nothing["note"]
 
 
 async def test_what_nobody_can_do_is_told_never_dropped_in_silence() -> None:
@@ -134,6 +137,27 @@ async def test_equal_questions_at_once_cost_one_request_and_are_remembered() -> 
     answers[0]["results"][0]["title"] = "changed by a caller"
     again = await made.search(SearchRequest("q"), CALL)
     assert provider.asked == 1 and again["results"][0]["title"] == "https://a.test/"
+
+
+async def test_what_is_remembered_is_bounded_in_number_and_size() -> None:
+    asked: list[object] = []
+
+    def ask(key: object, size: int) -> Any:
+        async def answer() -> Json:
+            asked.append(key)
+            return {"results": ["x" * size]}
+
+        return answer
+
+    few = SearchCache(60, max_entries=2)
+    for key in ("a", "b", "a", "c", "b", "a"):  # a, the oldest, is forgotten when c comes
+        await few.get(key, ask(key, 10))
+    assert asked == ["a", "b", "c", "a"]
+    asked.clear()
+    small = SearchCache(60, max_bytes=5_000)
+    for key in ("a", "b", "c", "a", "huge", "huge"):
+        await small.get(key, ask(key, 9_000 if key == "huge" else 2_000))
+    assert asked == ["a", "b", "c", "a", "huge", "huge"]
 
 
 async def test_the_last_asker_that_leaves_takes_the_request_along() -> None:

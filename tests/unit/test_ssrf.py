@@ -150,6 +150,15 @@ async def test_only_the_exact_host_and_port_or_network_is_allowed() -> None:
         await network.close()
 
 
+async def test_a_name_inside_an_allowed_network_is_fetched_but_never_counts_as_public() -> None:
+    async with serving(Site({"/": "inside"})) as site:
+        fetcher = Fetcher(AddressPolicy(["127.0.0.0/8"]), "test", resolver=Answers(["127.0.0.1"]))
+        for _ in range(2):  # the second over the same connection, without a lookup
+            fetched = await fetcher.fetch(f"http://wiki.corp.test:{site.port}/")
+            assert fetched.body == b"inside" and fetched.public is False
+        await fetcher.close()
+
+
 @pytest.mark.parametrize("entry", ["127.0.0.1", "host", "host:0", "host:99999", "10.0.0.0/33", ":80", "10.0.0.1/8"])
 def test_a_malformed_allow_entry_is_refused(entry: str) -> None:
     with pytest.raises(ValueError):

@@ -190,6 +190,38 @@ async def test_an_endless_calendar_ends_by_itself(tmp_path: Path) -> None:
     async with made_for(site, tmp_path) as made:
         data = await made.service.crawl(CrawlRequest(site.url + "/", max_depth=5, limit=500), made.call())
     assert len(data["results"]) <= 32
+    assert data["response_time"] < 20
+
+
+async def test_an_endless_space_is_named_in_the_note(tmp_path: Path) -> None:
+    async def deeper(request: web.Request) -> web.StreamResponse:
+        links = [f"{request.path}again/", *(f"/events/?day={n}" for n in range(400))]
+        return web.Response(text=page(request.path, f"{TEXT} At {request.path}.", *links), content_type="text/html")
+
+    site = Site({"/": deeper, **{"/" + "again/" * n: deeper for n in range(1, 9)}})
+    async with made_for(site, tmp_path) as made:
+        data = await made.service.map(
+            CrawlRequest(site.url + "/", max_depth=5, max_breadth=500, limit=500), made.call()
+        )
+    assert site.url + "/again/again/again/" in data["results"]
+    assert site.url + "/again/again/again/again/" not in data["results"]
+    assert "looks endless" in data["note"] and len(data["results"]) < 320
+
+
+@pytest.mark.parametrize("odd", ["http://[", "http://a:99999/", "http://a:b/", "//", "\\x00", "http://[::1%25lo]/"])
+async def test_malformed_addresses_in_pages_robots_and_sitemaps_harm_nothing(tmp_path: Path, odd: str) -> None:
+    head = f'<base href="{odd}"><link rel=canonical href="{odd}"><link rel=icon href="{odd}">'
+    site = Site(
+        {
+            "/": page("Home", TEXT, odd, "/a").replace("</head>", f"{head}</head>"),
+            "/a": page("Page A", f"Words of its own. {TEXT}"),
+            "/robots.txt": (200, {}, f"User-agent: *\nDisallow: {odd}\nSitemap: {odd}\nSitemap: /s.xml".encode()),
+            "/sitemap.xml": (200, {}, f"<sitemapindex><loc>{odd}</loc></sitemapindex>".encode()),
+        }
+    )
+    async with made_for(site, tmp_path) as made:
+        for tool in (made.service.crawl, made.service.map):
+            assert (await tool(CrawlRequest(site.url + "/"), made.call()))["results"]
 
 
 async def test_cyclic_canonicals_and_repeated_pages_are_kept_once(tmp_path: Path) -> None:

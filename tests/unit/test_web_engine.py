@@ -118,6 +118,16 @@ async def test_a_shared_index_shares_public_pages_only(tmp_path: Path) -> None:
     assert theirs["results"] == [] and len(mine["results"]) == 1
 
 
+async def test_what_a_budget_cuts_from_a_crawl_is_searchable_in_full(tmp_path: Path) -> None:
+    site = Site({"/": page("Long", " ".join(f"word{n}" for n in range(9_000)) + " omega")})
+    async with serving(site), engine(tmp_path, (site.address,), result_budget_chars=1_000) as made:
+        data = await made.service.crawl(CrawlRequest(site.url + "/"), made.call())
+        found = await made.search.search(SearchRequest("omega", include_raw_content=True), made.call())
+    assert len(data["results"][0]["raw_content"]) <= 1_000 and data["truncated"] is True
+    assert "omega" not in data["results"][0]["raw_content"]
+    assert found["results"][0]["raw_content"].rstrip().endswith("omega")
+
+
 async def test_a_page_that_asks_not_to_be_indexed_is_given_but_not_kept(tmp_path: Path) -> None:
     site = Site({"/": page("Home", WORDS * 5).replace("<head>", '<head><meta name="robots" content="noindex">')})
     async with serving(site), engine(tmp_path, (site.address,)) as made:

@@ -41,17 +41,26 @@ _RAW_RESOLVERS = frozenset(address.encode() for address in _RESOLVERS)
 
 def find_addresses(view: View) -> Iterator[Finding]:
     text = view.folded
+    known: dict[bytes, bool] = {}
     if text.count(b".") > 2:
         for match in _V4.finditer(text.translate(_CLASS)):
             start, end = match.span()
-            if _is_public_v4(text[start:end]) and not _VERSION.search(view.lower[max(0, start - 12) : start]):
+            raw = text[start:end]
+            public = known.get(raw)
+            if public is None:
+                public = known[raw] = _is_public_v4(raw)
+            if public and not _VERSION.search(view.lower, max(0, start - 13), start):
                 yield Finding(start, end, "IP")
     if text.count(b":") > 2:
-        for number, match in enumerate(_V6.finditer(text)):
-            if not _stands_alone(text, match.start(), match.end()):
-                continue
-            if number > _MOST_PARSED or _is_public(match.group()):
-                yield Finding(match.start(), match.end(), "IP")
+        for match in _V6.finditer(text):
+            start, end = match.span()
+            raw = text[start:end]
+            if _stands_alone(text, start, end):
+                public = known.get(raw)
+                if public is None:
+                    public = known[raw] = len(known) > _MOST_PARSED or _is_public(raw)
+                if public:
+                    yield Finding(start, end, "IP")
 
 
 def _stands_alone(text: bytes, start: int, end: int) -> bool:

@@ -1,151 +1,34 @@
 """National identity, social security and personal tax numbers: a word that names the number, then one that checks out.
 
 The checks are python-stdnum's; numbers alone are never reported, as some country accepts almost any row of digits.
-Adding a country is a line in COUNTRIES. US social security numbers have their own form and entity.
+Adding a country is a line in `countries`. US social security numbers have their own form and entity.
 """
 
 import importlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
+from typing import NamedTuple
 
 import re2
 
+from gateway.sanitize.detectors.countries import COUNTRIES
 from gateway.sanitize.detectors.numbers import Run, Words
 from gateway.sanitize.findings import Finding
 from gateway.sanitize.folding import View
 
-COUNTRIES: tuple[tuple[str, str], ...] = (
-    ("ad.nrt", "nrt,registre tributari"),
-    ("al.nipt", "nipt,nuis"),
-    ("ar.cuit", "cuit,cuil,identificacion tributaria"),
-    ("ar.dni", "dni,documento nacional,documento"),
-    ("at.tin", "abgabenkontonummer,steuernummer"),
-    ("at.vnr", "vnr,svnr,vsnr,sv-nummer,svnummer,versicherungsnummer,sozialversicherungsnummer"),
-    ("au.tfn", "tfn,tax file number,tax file"),
-    ("az.voen", "voen"),
-    ("be.bis", "bis,bis number"),
-    ("be.eid", "eid,eid number,identiteitskaart,carte d'identite"),
-    ("be.nn", "nn,niss,insz,rrn,rijksregisternummer,registre national,national number"),
-    ("be.ssn", "ssn,insz,niss,social security number,social security"),
-    ("bg.egn", "egn,егн"),
-    ("bg.pnf", "pnf,лнч"),
-    ("br.cpf", "cpf,cadastro de pessoas fisicas"),
-    ("by.unp", "unp,унп"),
-    ("ca.bc_phn", "phn,personal health number,health number"),
-    ("ca.sin", "sin,social insurance number,social insurance,numero d'assurance sociale"),
-    ("ch.ssn", "ahv,avs,avs-nummer,ahv-nummer,social security number,sozialversicherungsnummer,swiss social security"),
-    ("cl.rut", "rut,run,rol unico"),
-    ("cn.ric", "ric,ric no,resident identity,id card,身份证,identity card"),
-    ("co.nit", "nit,cedula,numero de identificacion"),
-    ("cr.cpf", "cpf,cedula,cedula de persona fisica"),
-    ("cr.cr", "cr,cedula de residencia,dimex"),
-    ("cu.ni", "ni,carne de identidad,numero de identidad"),
-    ("cz.rc", "rc,rodne cislo,birth number"),
-    ("cz.dic", "dic,danove identifikacni cislo"),
-    ("de.idnr", "idnr,steuer-id,steuerid,identifikationsnummer,steueridentifikationsnummer,tax id"),
-    ("de.stnr", "st.-nr,stnr,steuernummer,st-nr"),
-    ("dk.cpr", "cpr,cpr-nr,cpr-nummer,personnummer"),
-    ("do.cedula", "cedula"),
-    ("do.rnc", "rnc"),
-    ("dz.nif", "nif,n.i.f"),
-    ("ec.ci", "ci,cedula,cedula de identidad"),
-    ("ec.ruc", "ruc"),
-    ("ee.ik", "isikukood,personal id,personal code"),
-    ("eg.tn", "tax registration number,tax registration"),
-    ("es.dni", "dni,nif,documento nacional"),
-    ("es.nie", "nie,numero de identidad de extranjero"),
-    ("es.nif", "nif,numero de identificacion fiscal"),
-    ("fi.hetu", "hetu,henkilotunnus,personal identity code"),
-    ("fi.veronumero", "veronumero"),
-    ("fr.nif", "nif,spi,numero fiscal,immatriculation fiscale"),
-    ("fr.nir", "nir,insee,securite sociale,numero de secu,carte vitale,numero de securite sociale"),
-    ("gb.nhs", "nhs,nhs number,nhs no"),
-    ("gb.utr", "utr,unique taxpayer reference,taxpayer reference"),
-    ("gb.upn", "upn,unique pupil number"),
-    ("gh.tin", "tin,taxpayer identification number,taxpayer identification"),
-    ("gr.amka", "amka,αμκα"),
-    ("gt.nit", "nit"),
-    ("hr.oib", "oib,osobni identifikacijski broj"),
-    ("hu.anum", "anum,adoszam"),
-    ("id.nik", "nik,ktp,nomor induk"),
-    ("id.npwp", "npwp"),
-    ("ie.pps", "pps,ppsn,pps no,personal public service"),
-    ("il.idnr", "identity number,teudat zehut,mispar zehut,id number,מספר זהות"),
-    ("in_.aadhaar", "aadhaar,aadhar,uidai"),
-    ("in_.epic", "epic,voter id"),
-    ("in_.pan", "pan,permanent account number,pan card"),
-    ("in_.vid", "vid,virtual id"),
-    ("is_.kennitala", "kennitala,kt"),
-    ("it.codicefiscale", "codice fiscale,cf,cod. fiscale"),
-    ("it.iva", "partita iva,p.iva"),
-    ("jp.in_", "my number,in number,individual number,kojin bango,マイナンバー,個人番号"),
-    ("ke.pin", "pin,kra pin"),
-    ("kr.rrn", "rrn,resident registration number,resident registration,주민등록번호"),
-    ("li.peid", "peid"),
-    ("lt.asmens", "asmens kodas,asmens kodo,personal code"),
-    ("lv.pvn", "pvn,personas kods,personas kodu"),
-    ("mk.edb", "edb,едб"),
-    ("mu.nid", "nid,id number,national identity"),
-    ("mx.curp", "curp"),
-    ("mx.rfc", "rfc,registro federal de contribuyentes"),
-    ("my.nric", "nric,nric no,mykad,ic number"),
-    ("mz.nuit", "nuit"),
-    ("nl.bsn", "bsn,burgerservicenummer,sofinummer,sofi"),
-    ("nl.identiteitskaartnummer", "identiteitskaartnummer,paspoortnummer"),
-    ("nl.onderwijsnummer", "onderwijsnummer"),
-    ("no.fodselsnummer", "fodselsnummer,personnummer,birth number"),
-    ("nz.ird", "ird,ird number,inland revenue"),
-    ("pe.cui", "cui,dni"),
-    ("pe.ruc", "ruc"),
-    ("pk.cnic", "cnic,nic"),
-    ("pl.pesel", "pesel"),
-    ("pt.cc", "cc,cartao de cidadao,citizen card"),
-    ("pt.nif", "nif,contribuinte"),
-    ("py.ruc", "ruc"),
-    ("ro.cnp", "cnp,cod numeric personal"),
-    ("ro.cui", "cui,cif"),
-    ("rs.pib", "pib"),
-    ("ru.inn", "inn,инн"),
-    ("se.personnummer", "personnummer,samordningsnummer,personal number"),
-    ("si.emso", "emso,enotna maticna stevilka,maticna stevilka,obcana"),
-    ("sk.rc", "rc,rodne cislo"),
-    ("sv.nit", "nit"),
-    ("th.pin", "pin,thai id,personal identification number"),
-    ("th.tin", "tin"),
-    ("tr.tckimlik", "t.c. kimlik,tc kimlik,kimlik no,kimlik,tckn"),
-    ("tr.vkn", "vkn,vergi kimlik"),
-    ("ua.rntrc", "rntrc,рнокпп,ipn"),
-    ("us.itin", "itin"),
-    ("us.atin", "atin"),
-    ("us.ptin", "ptin"),
-    ("uy.rut", "rut"),
-    ("ve.rif", "rif"),
-    ("vn.mst", "mst,ma so thue"),
-    ("za.idnr", "id number,identity number,identity document,rsa id"),
-    ("za.tin", "tin,tax reference"),
-    ("us.tin", "tin"),
-    ("us.ein", "ein"),
-    ("lu.tva", "tva"),
-    ("mc.tva", "tva"),
-    ("mt.vat", "vat"),
-    ("cy.vat", "vat,φ.π.α,φπα"),
-    ("md.idno", "idno"),
-    ("me.pib", "pib"),
-    ("sn.ninea", "ninea"),
-    ("tn.mf", "mf,matricule fiscal"),
-    ("lt.pvm", "pvm"),
-    ("tw.ubn", "ubn"),
-    ("ma.ice", "ice"),
-)  # fmt: skip
-"""python-stdnum module, and the words (any case, accents folded) that must stand before its number."""
-
 _REACH = 64
+_WINDOW = _REACH + 24
 _MAX_TRIES = 800
 """Past that many look-ups in one text, what stands behind a word like an id counts as one."""
+_MOST_WORDS = 2000
+"""Past that many names of numbers in one text, every number is taken for an id."""
 _TOKEN = re.compile(rb"[A-Za-z0-9]+")
 _PLAIN_NUMBER = re.compile(rb"[A-Za-z]?\d(?:[ ./-]?\d){5,17}")
+_UNSPELT = b"\x02"
+_FOUR_DIGITS = re.compile(rb"\d(?:[^0-9]*\d){3}")
 _NOT_DIGITS = bytes(code for code in range(256) if not 0x30 <= code <= 0x39)
-_JOINTS = frozenset(b" -./_")
+_CHAIN = re.compile(rb"[A-Za-z0-9]+(?:[ ./_-]{1,2}[A-Za-z0-9]+)*")
 _SSN = re.compile(rb"(?<!\d)\d{3}[ ./_()\t-]{1,2}\d{2}[ ./_()\t-]{1,2}\d{4}(?!\d)")
 SSN_WORDS = re2.compile(rb"\bssn\b|social.security|\bss#")
 
@@ -154,13 +37,18 @@ class Identities:
     """The table, compiled. `find` is what the scanner calls."""
 
     def __init__(self) -> None:
-        self._by_word: dict[bytes, list[str]] = {}
+        by_word: dict[bytes, list[str]] = {}
         self._checks: dict[str, Callable[[str], bool]] = {}
         for module, words in COUNTRIES:
             for word in words.split(","):
                 for spelling in {View(word).lower, View(word.upper()).lower}:  # look-alikes differ by case
-                    self._by_word.setdefault(spelling, []).append(module)
+                    by_word.setdefault(spelling, []).append(module)
+        self._unspelt = tuple(
+            word for _, words in COUNTRIES for word in words.split(",") if View(word).lower.endswith(_UNSPELT)
+        )
+        self._by_word = {word: tuple(modules) for word, modules in by_word.items()}
         words_ = sorted(self._by_word, key=len, reverse=True)
+        self._longest = len(words_[0]) + 2
         ends = (re2.escape(word) + (b"" if word.endswith(b"\x02") else b"(?:\\b|_)") for word in words_)
         pattern = b"(?:^|[^a-z0-9])(?:" + b"|".join(ends) + b")"
         self._words = re2.compile(pattern)
@@ -173,59 +61,139 @@ class Identities:
         return check
 
     def find(self, view: View) -> Iterator[Finding]:
-        tries, reached = 0, 0
-        for match in self._words.finditer(view.lower):
-            end = match.end()
-            window = view.folded[end : end + _REACH + 24]
-            if len(window.translate(None, _NOT_DIGITS)) < 4:
+        """Every token is looked at once, with all the words that stand before it; a word names one number."""
+        text = view.folded
+        words = self._named(view)
+        known: dict[tuple[bytes, tuple[tuple[str, ...], ...]], tuple[int, str]] = {}
+        tries, reached, first = 0, 0, 0
+        waiting: list[_Named] = []
+        for chain, index in _beginnings(text, words):
+            start = chain.tokens[index][0]
+            while first < len(words) and words[first].end <= start:
+                waiting.append(words[first])
+                first += 1
+            while waiting and start - waiting[0].end > _REACH:
+                del waiting[0]
+            if start < reached or not waiting:
                 continue
-            lenient, checks = tries > _MAX_TRIES, []
-            if not lenient:
-                word = match.group().rstrip(b"_")
-                checks = [self._check_of(module) for module in self._by_word.get(word) or self._by_word[word[1:]]]
-            finding, used = self._number_after(view.folded, max(end, reached), checks, lenient)
-            tries += used
-            if finding is not None:
-                yield finding
-                reached = finding.end
+            key = text[start : chain.reach(index)], tuple([word.modules for word in waiting])
+            verdict = known.get(key)
+            if verdict is None and tries > _MAX_TRIES:
+                plain = _PLAIN_NUMBER.match(key[0])
+                verdict = (plain.end() if plain else 0), ""
+            elif verdict is None:
+                checks = {module: self._check_of(module) for word in waiting for module in word.modules}
+                sizes = [end - start for end in chain.ends(index)]
+                tries += len(checks) * len(sizes)
+                verdict = known[key] = _valid(key[0], sizes, checks)
+            size, valid = verdict
+            if size:
+                reached = start + size
+                yield Finding(start, reached, "NATIONAL_ID")
+                waiting = [word for word in waiting if valid not in word.modules] if valid else []
+        if len(words) == _MOST_WORDS:
+            for plain in _PLAIN_NUMBER.finditer(text, max(reached, words[-1].end)):
+                yield Finding(plain.start(), plain.end(), "NATIONAL_ID")
 
-    def _number_after(
-        self, text: bytes, start: int, checks: list[Callable[[str], bool]], lenient: bool
-    ) -> tuple[Finding | None, int]:
-        """The first number behind a word, and how many validator calls it took. `lenient`: its form is enough."""
-        stop = start + _REACH
-        if lenient:
-            plain = _PLAIN_NUMBER.search(text, start, stop)
-            return (Finding(plain.start(), plain.end(), "NATIONAL_ID") if plain else None), 0
-        tokens = [match.span() for match in _TOKEN.finditer(text, start, min(stop + 24, len(text)))]
-        tries = 0
-        for index, (first, _) in enumerate(tokens[:12]):
-            if first > stop:
+    def _named(self, view: View) -> "list[_Named]":
+        """The words with enough digits behind them."""
+        text, lower, at = view.folded, view.lower, 0
+        words: list[_Named] = []
+        while len(words) < _MOST_WORDS and (match := self._words.search(lower, at)) is not None:
+            start, end = match.span()
+            if len(text[end : end + _WINDOW].translate(None, _NOT_DIGITS)) < 4:
+                digits = _FOUR_DIGITS.search(text, end)
+                if digits is None:
+                    break
+                at = max(end, digits.end() - _WINDOW - self._longest)
+                continue
+            at = end
+            word = lower[start:end].rstrip(b"_")
+            modules = self._by_word.get(word) or self._by_word[word[1:]]
+            if not word.endswith(_UNSPELT) or self._is_written(view, start, end):
+                words.append(_Named(end, modules))
+        return words
+
+    def _is_written(self, view: View, start: int, end: int) -> bool:
+        """Whether one of the words of another script stands there: folded, all such words of a length look alike."""
+        first, last = view.origin(start, end)
+        return view.text[first:last].strip(" _").lower().endswith(self._unspelt)
+
+
+class _Named(NamedTuple):
+    """A word that ends at `end` and the countries it speaks of."""
+
+    end: int
+    modules: tuple[str, ...]
+
+
+def _regions(words: Sequence[_Named]) -> Iterator[tuple[int, int]]:
+    """What the words reach to, as stretches of the text."""
+    start = stop = -1
+    for word in words:
+        if word.end > stop:
+            if stop >= 0:
+                yield start, stop
+            start = word.end
+        stop = word.end + _WINDOW
+    if stop >= 0:
+        yield start, stop
+
+
+def _valid(number: bytes, sizes: Iterable[int], checks: Mapping[str, Callable[[str], bool]]) -> tuple[int, str]:
+    """(size of the number that `number` begins with, the country whose check it passes); (0, "") for none."""
+    for size in sizes:
+        value = number[:size].decode()
+        for module, check in checks.items():
+            if check(value):
+                return size, module
+    return 0, ""
+
+
+class _Chain:
+    """Tokens with at most two joints between neighbours. A number takes at most 7 of them, 4 digits or more."""
+
+    __slots__ = ("_sums", "tokens")
+
+    def __init__(self, text: bytes, low: int, high: int) -> None:
+        self.tokens = [match.span() for match in _TOKEN.finditer(text, low, high)]
+        counts = [len(text[start:end].translate(None, _NOT_DIGITS)) for start, end in self.tokens]
+        self._sums = [0, *accumulate(counts), *[sum(counts)] * 7]
+
+    def may_begin(self, index: int) -> bool:
+        return self._sums[index + 7] - self._sums[index] >= 4
+
+    def reach(self, index: int) -> int:
+        """Where the last token ends that a number from the token `index` on may take in."""
+        return self.tokens[min(index + 6, len(self.tokens) - 1)][1]
+
+    def ends(self, index: int) -> list[int]:
+        """Where a number that begins with the token `index` may end, longest first."""
+        ends: list[int] = []
+        length, wanted = 0, self._sums[index] + 4
+        for place, (start, end) in enumerate(self.tokens[index : index + 7], index + 1):
+            length += end - start
+            if length > 22:
                 break
-            for last in _ends(text, tokens, index):
-                value = text[first:last].decode()
-                tries += len(checks)
-                if any(check(value) for check in checks):
-                    return Finding(first, last, "NATIONAL_ID"), tries
-        return None, tries
+            if length >= 6 and self._sums[place] >= wanted:
+                ends.append(end)
+        ends.reverse()
+        return ends
 
 
-def _ends(text: bytes, tokens: list[tuple[int, int]], index: int) -> Iterator[int]:
-    """Where a number that begins with the token `index` may end, longest first; its parts are joined closely."""
-    ends, length = [], 0
-    first = tokens[index][0]
-    for place in range(index, min(index + 7, len(tokens))):
-        start, end = tokens[place]
-        if place > index and (
-            start - tokens[place - 1][1] > 2 or not _JOINTS.issuperset(text[tokens[place - 1][1] : start])
-        ):
-            break
-        length += end - start
-        if length > 22:
-            break
-        if length >= 6 and sum(0x30 <= code <= 0x39 for code in text[first:end]) >= 4:
-            ends.append(end)
-    return reversed(ends)
+def _beginnings(text: bytes, words: Sequence[_Named]) -> Iterator[tuple[_Chain, int]]:
+    """Every token that a number behind the words may begin with. A plain word is none."""
+    for region in _regions(words):
+        for match in _CHAIN.finditer(text, *region):
+            low, high = match.span()
+            if len(text[low:high].translate(None, _NOT_DIGITS)) < 4:
+                continue
+            chain = _Chain(text, low, high)
+            for index, (start, end) in enumerate(chain.tokens):
+                if chain.may_begin(index):
+                    token = text[start:end]
+                    if not token.isalpha() or len(token) == 1 or (len(token) <= 4 and token.isupper()):
+                        yield chain, index
 
 
 def find_ssns(run: Run, words: Words) -> Iterator[Finding]:

@@ -6,6 +6,7 @@ The name decides how much the value must look like a secret: after a password's 
 
 import re
 from collections.abc import Iterator
+from typing import TypeAlias
 
 import re2
 
@@ -60,31 +61,30 @@ _PRODUCT_KEY = re.compile(rb"[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){3,7}")
 _DIGITS = re.compile(rb"\d+")
 _ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}")
 _TRAILING = b".:?*\\"
+_QUOTES = (b'"', b"'", b"`")
+_UNKNOWN = -1
 
 
 def find_keyed(view: View) -> Iterator[Finding]:
     text = view.folded
+    known: _Known = {}
     behind = 0
     for named in _NAMED.finditer(text):
         start, end = named.span()
         if start < behind:
             continue  # inside a long value that has been looked at
-        quoted, value = _value_at(text, end)
+        value = _value_at(text, end)
         if value is None:
             continue
-        name = text[start:end]
-        assigned = quoted or _IS_ASSIGNED.search(name) is not None
-        found = _found(text, end, value, _IS_STRONG.match(name) is not None, assigned)
-        if found is not None:
-            yield found
-        if found is not None or len(value) > _LONG:
-            behind = end + len(value)
-    for match in _ELSEWHERE.finditer(text):
-        end = match.end()
-        quoted, value = _value_at(text, end)
-        found = _found(text, end, value, text[match.start()] in b" -iIsS", quoted) if value else None
-        if found is not None:
-            yield found
+        key = text[start:end], value
+        size = known.get(key, _UNKNOWN)
+        if size == _UNKNOWN:
+            size = known[key] = _secret_named(*key)
+        if size:
+            yield Finding(end, end + size, "SECRET")
+        if size or len(value) > _LONG:
+            behind = end + len(value) - 1
+    yield from _find_elsewhere(text, known)
     if b"://" in text and b"@" in text:
         for match in _USERINFO.finditer(text):
             group = 1 if match.group(1) is not None else 2
@@ -92,31 +92,60 @@ def find_keyed(view: View) -> Iterator[Finding]:
                 yield Finding(match.start(group), match.end(group), "SECRET")
 
 
-def _value_at(text: bytes, start: int) -> tuple[bool, bytes | None]:
-    """(whether it is quoted, the word there); None for what is no secret at first sight."""
+def _find_elsewhere(text: bytes, known: "_Known") -> Iterator[Finding]:
+    for match in _ELSEWHERE.finditer(text):
+        start, end = match.span()
+        value = _value_at(text, end)
+        if value is None:
+            continue
+        key = text[start:end], value
+        size = known.get(key, _UNKNOWN)
+        if size == _UNKNOWN:
+            opened = _quoted_at(text[start:end])
+            size = known[key] = _size_of(value, text[start] in b" -iIsS", opened, opened)
+        if size:
+            yield Finding(end, end + size, "SECRET")
+
+
+_Known: TypeAlias = dict[tuple[bytes, bytes], int]
+"""(name and what stands up to the value, value with the character behind it) -> length of the secret, 0 for none."""
+
+
+def _value_at(text: bytes, start: int) -> bytes | None:
+    """The word there and the character behind it; None for what is no secret at first sight."""
     match = _WORD.match(text, start)
     if match is None:
-        return False, None
-    quoted = text[start - 1 : start] in (b'"', b"'", b"`") or text[start - 6 : start] == b"&quot;"
-    value = match.group()
-    return quoted, None if value.isalpha() and not quoted else value
+        return None
+    end = match.end()
+    quoted = text[start - 1 : start] in _QUOTES or text[start - 6 : start] == b"&quot;"
+    return None if not quoted and text[start:end].isalpha() else text[start : end + 1]
 
 
-def _found(text: bytes, start: int, value: bytes, strong: bool, assigned: bool) -> Finding | None:
-    """The secret in the word `value` at `start`. `strong`: a password's name stands before it."""
-    quoted = text[start - 1 : start] in (b'"', b"'", b"`") or text[start - 6 : start] == b"&quot;"
-    if not strong:
-        narrow = _VALUE.match(value)
-        value = narrow.group() if narrow else b""
+def _quoted_at(name: bytes) -> bool:
+    return name[-1:] in _QUOTES or name.endswith(b"&quot;")
+
+
+def _secret_named(name: bytes, value: bytes) -> int:
+    quoted = _quoted_at(name)
+    assigned = quoted or _IS_ASSIGNED.search(name) is not None
+    return _size_of(value, _IS_STRONG.match(name) is not None, assigned, quoted)
+
+
+def _size_of(word: bytes, strong: bool, assigned: bool, quoted: bool) -> int:
+    """The length of the secret that `word`, which ends with its neighbour, begins with; 0 when it is none.
+
+    `strong`: a password's name stands before it.
+    """
+    match = (_WORD if strong else _VALUE).match(word)
+    value = match.group() if match else b""
     for mark in (b"%26", b"%22", b"\\u0026"):
         value = value.partition(mark)[0]
     value = value.rstrip(b"\\")
     if not quoted:
         value = value.rstrip(_TRAILING)
         value = value[:-1] if value.endswith(b")") and b"(" not in value else value
-    end = start + len(value)
-    closed = quoted and text[end : end + 1] in (b'"', b"'", b"`", b"\\", b"&")
-    return Finding(start, end, "SECRET") if looks_secret(_ESCAPE.sub(b"-", value), strong, assigned, closed) else None
+    closed = quoted and word[len(value) : len(value) + 1] in (*_QUOTES, b"\\", b"&")
+    return len(value) if looks_secret(_ESCAPE.sub(b"-", value), strong, assigned, closed) else 0
 
 
 def looks_secret(value: bytes, strong: bool, assigned: bool, closed: bool) -> bool:

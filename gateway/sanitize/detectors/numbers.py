@@ -6,7 +6,7 @@ separators. Words that must stand near a number are found once a text, so a thou
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import re2
 
@@ -16,8 +16,10 @@ SEPARATORS = b" .-/_()\t"
 _CLASS = bytes(
     ord("d") if 0x30 <= code <= 0x39 else ord("s") if code in SEPARATORS else ord("x") for code in range(256)
 )
-_RUN = re.compile(rb"d(?:s{0,2}d){5,}")
-_LONG_RUN = re.compile(rb"d(?:s{0,2}d){8,}")
+_RUN = re.compile(rb"d(?<!dd)[ds]{5,}")
+_LONG_RUN = re.compile(rb"d(?<!dd)[ds]{8,}")
+_SEPARATOR = 0x73
+_JOINED = re.compile(rb"d(?:s{0,2}d)*")
 _NOT_DIGITS = bytes(code for code in range(256) if not 0x30 <= code <= 0x39)
 _GROUP = re.compile(rb"\d+")
 
@@ -77,11 +79,30 @@ def has_digits(view: View) -> bool:
     return len(view.folded) > 4096 or len(view.folded.translate(None, _NOT_DIGITS)) >= 6
 
 
-def digit_runs(view: View, short: bool) -> list[Run]:
-    """Every run of nine digits or more, or with `short` of six or more, in order."""
+def digit_runs(view: View, short: bool, plain_from: int) -> Iterator[tuple[int, int]]:
+    """[start, end) of every run of nine digits or more, or with `short` of six or more, in order.
+
+    Of those without any separator only runs of `plain_from` digits or more, and those that begin with `00`.
+    """
     text = view.folded
-    pattern = _RUN if short else _LONG_RUN
-    return [Run(text, match.start(), match.end()) for match in pattern.finditer(text.translate(_CLASS))]
+    least = 6 if short else 9
+    classes = text.translate(_CLASS)
+    gaps = b"sss" in classes
+    for match in (_RUN if short else _LONG_RUN).finditer(classes):
+        start, end = match.span()
+        for low, high in _joined(classes, start, end) if gaps or classes[end - 1] == _SEPARATOR else ((start, end),):
+            count = classes.count(b"d", low, high)
+            if count >= least and (count < high - low or count >= plain_from or text.startswith(b"00", low)):
+                yield low, high
+
+
+def _joined(classes: bytes, start: int, end: int) -> Iterable[tuple[int, int]]:
+    """The stretches of [start, end) in which no three separators stand in a row."""
+    if classes.find(b"sss", start, end) >= 0:
+        return [match.span() for match in _JOINED.finditer(classes, start, end)]
+    while classes[end - 1] == _SEPARATOR:
+        end -= 1
+    return ((start, end),)
 
 
 class Words:

@@ -1,40 +1,54 @@
 """Keys in the forms their makers gave them, and private keys between their marks.
 
-Only long words with a digit or a maker's dot are looked at closely: they are gathered into one buffer and searched at
-once, so plain prose costs one pass over character classes.
+A form is only tried where its fixed beginning stands, or, where it has none, around a mark from its middle; each place
+costs one small match over a bounded slice. One automaton for all forms would be shorter, but it has more states than
+memory for text made to visit them.
 """
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator
+from functools import lru_cache
 
 import re2
 
-from gateway.sanitize.detectors.vendors import VENDORS
+from gateway.sanitize.detectors.heads import alternatives, heads
+from gateway.sanitize.detectors.vendors import MARKS, VENDORS
 from gateway.sanitize.findings import Finding
 from gateway.sanitize.folding import View
 
 LEAST = 16
 _WORD_CHARS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/=.:|!~%$@&?#,")
 _CLASS = bytes(0x74 if code in _WORD_CHARS else 0x20 for code in range(256))
-_NUMBERED = bytes(0x64 if code in b"0123456789_" else 0x20 for code in range(256))
-_WORDS = re2.compile(rb"t{%d,}" % LEAST)
+_NUMBERED = re.compile(rb"[0-9_]")
+_LEAST_HEAD = 2
+_MOST_TRIED = 1500
+"""Past that many places in one text, what begins like a key counts as one."""
+_LONGEST = 4096
+_BEFORE_MARK, _BEHIND_MARK = 128, 384
+_LENIENT = re.compile(rb"([A-Za-z0-9_.=+/-]{16,4096})")
 
 
 def _open_ended(repeat: re.Match[str]) -> str:
-    """A wide upper bound makes the automaton large and its compilation slow; the word's end bounds it as well."""
+    """The upper bound of a form's end says little: makers lengthen their keys, and the word's end bounds it as well."""
     least, most = int(repeat[1]), int(repeat[2])
     return f"{{{least},}}" if most - least >= 12 else repeat[0]
 
 
-def _compiled() -> re2._Regexp:
-    options = re2.Options()
-    options.max_mem = 64 << 20
-    forms = re.sub(r"\{(\d+),(\d+)\}", _open_ended, "|".join(f"(?:{form})" for _, form in VENDORS))
-    return re2.compile(rf"(?:^|[^A-Za-z0-9])(?:{forms})(?:[^A-Za-z0-9]|$)".encode(), options)
-
-
-_ISSUED = _compiled()
+_FORMS = tuple(
+    (name, re.sub(r"\{(\d+),(\d+)\}(?=$|\)|=\{)", _open_ended, form))
+    for name, forms in VENDORS
+    for form in alternatives(forms)
+)
+_HEADED = tuple((head, form) for _, form in _FORMS if min(map(len, heads(form))) >= _LEAST_HEAD for head in heads(form))
+_HEAD = re2.compile(
+    (
+        "(?:^|[^A-Za-z0-9])(?:" + "|".join(re.escape(head) for head in sorted({head for head, _ in _HEADED})) + ")"
+    ).encode()
+)
+_AFLOAT = tuple(
+    (re.compile(MARKS[name].encode()), form) for name, form in _FORMS if min(map(len, heads(form))) < _LEAST_HEAD
+)
+_MARK = re2.compile("|".join(sorted(set(MARKS.values()))).encode())
 _KEY_BODY = re.compile(
     rb"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
     rb"(?:[A-Za-z0-9+/=]{1,200}(?![A-Za-z0-9-])|[:,-]|\s|\\n|\\r)*"
@@ -48,31 +62,78 @@ def find_secrets(view: View) -> Iterator[Finding]:
     text = view.folded
     if b"-----BEGIN" in text:
         yield from _find_private_keys(text)
-    numbered, dotted = text.translate(_NUMBERED), b"SG." in text
-    words = [word.span() for word in _WORDS.finditer(text.translate(_CLASS))]
-    words = [word for word in words if dotted or numbered.find(b"d", *word) >= 0]
-    if words:
-        yield from _find_issued(text, words)
-
-
-def _find_issued(text: bytes, words: list[tuple[int, int]]) -> Iterator[Finding]:
-    """Search all words at once; a match never spans two of them."""
-    dense = b"\n".join(text[start:end] for start, end in words)
-    places, place = [], 0
-    for start, end in words:
-        places.append(place)
-        place += end - start + 1
-    at = 0
-    while match := _ISSUED.search(dense, at):
-        start, end = match.span()
-        start += not dense[start : start + 1].isalnum()
-        end -= not dense[end - 1 : end].isalnum()
-        while dense[end : end + 1] == b"=":
+    found = [*_find_headed(text), *_find_afloat(text)]
+    for start, end in found:
+        while text[end : end + 1] == b"=":
             end += 1
-        index = bisect_right(places, start) - 1
-        shift = words[index][0] - places[index]
-        yield Finding(start + shift, end + shift, "SECRET")
-        at = max(end, at + 1)
+        if _in_long_numbered_word(text, start, end):
+            yield Finding(start, end, "SECRET")
+
+
+def _find_headed(text: bytes) -> Iterator[tuple[int, int]]:
+    """Forms with a fixed beginning."""
+    at, tried = 0, 0
+    while match := _HEAD.search(text, at):
+        start, end = match.span()
+        if not text[start : start + 1].isalnum():
+            start += 1
+        at = end - 1  # the last character may be the next beginning's neighbour
+        tried += 1
+        form = _LENIENT if tried > _MOST_TRIED else _forms_of(text[start:end])
+        found = form.match(text, start, start + _LONGEST)
+        if found is not None:
+            yield found.span()
+            at = max(at, found.end() - 1)
+
+
+@lru_cache(1024)
+def _forms_of(head: bytes) -> re.Pattern[bytes]:
+    """Every form that may stand where `head` does."""
+    name = head.decode()
+    forms = {form: None for each, form in _HEADED if each.startswith(name) or name.startswith(each)}
+    return _compiled("|".join(forms))
+
+
+@lru_cache(64)
+def _compiled(form: str) -> re.Pattern[bytes]:
+    return re.compile(f"(?<![A-Za-z0-9])(?:{form})(?![A-Za-z0-9])".encode())
+
+
+@lru_cache(64)
+def _linear(form: str) -> re2._Regexp:
+    return re2.compile(f"(?:^|[^A-Za-z0-9])({form})(?:[^A-Za-z0-9]|$)".encode())
+
+
+def _find_afloat(text: bytes) -> Iterator[tuple[int, int]]:
+    """Forms that begin with anything and have their mark further on."""
+    behind, tried = 0, 0
+    for mark in _MARK.finditer(text):
+        place = mark.start()
+        if place < behind:
+            continue
+        low = max(0, place - _BEFORE_MARK, behind)
+        for known, form in _AFLOAT:
+            if known.match(text, place) is None:
+                continue
+            tried += 1
+            if tried > _MOST_TRIED:
+                found = _LENIENT.search(text, low, place + _BEHIND_MARK)
+            else:
+                found = _linear(form).search(text, low, place + _BEHIND_MARK)
+            if found is not None and found.end(1) > place:
+                yield found.span(1)
+                behind = found.end(1)
+                break
+
+
+def _in_long_numbered_word(text: bytes, start: int, end: int) -> bool:
+    """Plain words have neither digits nor `_`, and short ones are no keys, whatever they begin with."""
+    low, high = max(0, start - 64), end + 64
+    classes = text[low:high].translate(_CLASS)
+    first = classes.rfind(b" ", 0, start - low) + 1 + low
+    last = classes.find(b" ", end - low)
+    last = high if last < 0 else last + low
+    return last - first >= LEAST and (_NUMBERED.search(text, first, last) is not None or text.startswith(b"SG.", start))
 
 
 def _find_private_keys(text: bytes) -> Iterator[Finding]:

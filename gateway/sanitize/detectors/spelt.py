@@ -8,8 +8,9 @@ import base64
 import binascii
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import re2
 
@@ -34,21 +35,23 @@ _HEX = re.compile(rb"(?:[0-9A-Fa-f]{2}){8,}")
 _LETTERED = re2.compile(
     rb"(?:^|[\s:=\"'(])((?:[A-Za-z0-9@.+_-](?: |[._*/|,-]| [-.*|] )){9,160}[A-Za-z0-9@])(?:[\s,;:.!?)\"']|$)"
 )
-_PRINTABLE = frozenset(range(0x20, 0x7F)) | {0x09, 0x0A, 0x0D}
+_PRINTABLE = bytes(range(0x20, 0x7F)) + b"\t\n\r"
+_FIRST_LOOK = 64
 _MAX_WORD = 8192
 
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """`text` is what [start, end) of the folded text spells; `places[i]` is where its i-th character begins.
+    """`text` is what [start, end) of the folded text spells.
 
-    `places` is one longer than the text, or None where a finding takes the whole word.
+    `places` gives, when asked, where each character of the text begins and, last, where the word ends; without it a
+    finding takes the whole word.
     """
 
     start: int
     end: int
     text: str
-    places: list[int] | None = None
+    places: Callable[[], Sequence[int]] | None = None
 
 
 def spellings(text: bytes) -> Iterator[Spelling]:
@@ -56,74 +59,98 @@ def spellings(text: bytes) -> Iterator[Spelling]:
     if b"%" in text or b"&" in text or b"\\" in text or b"=" in text:
         yield from _unescaped(text)
     for match in _LETTERED.finditer(text):
-        start, raw = match.start(1), match.group(1)
-        if len(set(raw[1::2])) == 1:
-            kept = list(range(start, match.end(1), 2))
+        start, end = match.span(1)
+        if len(set(text[start + 1 : end : 2])) == 1:
+            kept = list(range(start, end, 2))
         else:
-            kept = [place for place in range(start, match.end(1)) if text[place] not in b" *|,/"]
+            kept = [place for place in range(start, end) if text[place] not in b" *|,/"]
         joined = bytes(text[place] for place in kept)
-        yield Spelling(start, match.end(1), joined.decode(), [*kept, match.end(1)])
+        yield Spelling(start, end, joined.decode(), partial(list, (*kept, end)))
 
 
 def _unescaped(text: bytes) -> Iterator[Spelling]:
+    """Words without their escapes, but where they hide nothing except the usual punctuation of addresses."""
+    known: dict[bytes, tuple[str, bool]] = {}
     for word in _ESCAPED_WORD.finditer(text):
         start, end = word.span()
         if end - start <= _MAX_WORD:
-            raw = word.group()
-            plain = _decode_escapes(raw, start)
-            if plain is not None:
-                yield Spelling(start, end, *plain)
+            raw = text[start:end]
+            plain, hides = known[raw] if raw in known else known.setdefault(raw, _decode_escapes(raw))
+            if hides:
+                yield Spelling(start, end, plain, partial(_places_of, raw, start))
 
 
-def _decode_escapes(raw: bytes, start: int) -> tuple[str, list[int]] | None:
-    """The word without its escapes; None when they hide nothing but the usual punctuation of addresses."""
+def _decode_escapes(raw: bytes) -> tuple[str, bool]:
+    """The word without its escapes, and whether they hid anything."""
     parts: list[str] = []
-    places: list[int] = []
     at, hides = 0, False
     for escape in _ESCAPE.finditer(raw):
-        parts.append(raw[at : escape.start()].decode())
-        places += range(start + at, start + escape.start())
-        piece, step = _decode_one(escape)
-        hides = hides or piece.isalnum() or piece in "@._- " or len(piece) > 1
-        parts.append(piece)
-        places += [start + escape.start() + step * index for index in range(len(piece))]
-        at = escape.end()
-    if not hides:
-        return None
+        begin, end = escape.span()
+        piece = _decode_one(escape)
+        hides = hides or len(piece) > 1 or piece.isalnum() or piece in "@._- "
+        parts += (raw[at:begin].decode(), piece)
+        at = end
     parts.append(raw[at:].decode())
-    places += range(start + at, start + len(raw) + 1)
-    return "".join(parts), places
+    return "".join(parts), hides
 
 
-def _decode_one(escape: re.Match[bytes]) -> tuple[str, int]:
-    """What one escape, or a row of percent escapes, stands for, and its length a character."""
-    if escape.group(1):
-        octets = bytes.fromhex(escape.group(1).replace(b"%", b"").decode())
-        return (octets.decode(), 3) if octets.isascii() else (octets.decode("latin-1"), 3)
-    if escape.group(2):
-        return html.unescape(escape.group(2).decode())[:1] or " ", 1
-    code = int(escape.group(3) or escape.group(4), 16)
-    return chr(code) if not 0xD800 <= code < 0xE000 else "?", 1
+def _places_of(raw: bytes, start: int) -> list[int]:
+    places: list[int] = []
+    at = start
+    for escape in _ESCAPE.finditer(raw):
+        begin = start + escape.start()
+        places += range(at, begin)
+        step = 3 if escape.group(1) else 1
+        places += range(begin, begin + step * len(_decode_one(escape)), step)
+        at = start + escape.end()
+    places += range(at, start + len(raw) + 1)
+    return places
+
+
+def _decode_one(escape: re.Match[bytes]) -> str:
+    """What one escape, or a row of percent escapes of three characters each, stands for."""
+    row, entity, code, octet = escape.groups()
+    if row:
+        return bytes.fromhex(row.replace(b"%", b"").decode()).decode("latin-1")
+    if entity:
+        return html.unescape(entity.decode())[:1] or " "
+    number = int(code or octet, 16)
+    return chr(number) if not 0xD800 <= number < 0xE000 else "?"
 
 
 def decoded_words(text: bytes) -> Iterator[Spelling]:
     """Words that are base64 or hex of plain text."""
+    known: dict[bytes, list[str]] = {}
     for match in _ENCODED.finditer(text.translate(_CLASS)):
         start, end = match.span()
         word = text[start:end]
-        if len(word) > _MAX_WORD:
-            continue
-        for plain in _decodings(word):
-            if plain and _PRINTABLE.issuperset(plain):
-                yield Spelling(start, end, plain.decode())
+        plains = known.get(word)
+        if plains is None:
+            plains = known[word] = [*_decodings(word)] if end - start <= _MAX_WORD else []
+        for plain in plains:
+            yield Spelling(start, end, plain)
 
 
-def _decodings(word: bytes) -> Iterator[bytes]:
-    if _HEX.fullmatch(word):
-        yield bytes.fromhex(word.decode())
+def _decodings(word: bytes) -> Iterator[str]:
+    """What a word says as hex or as base64, where that is plain text."""
+    if not word.isalpha() and _HEX.fullmatch(word):
+        yield from _printable(bytes.fromhex(word.decode()))
     body = word.rstrip(b"=")
     if len(body) % 4 != 1:
-        try:
-            yield base64.b64decode(body + b"=" * (-len(body) % 4), b"-_" if b"-" in body or b"_" in body else None)
-        except binascii.Error:
+        start = body[:_FIRST_LOOK]
+        if len(body) > _FIRST_LOOK and not [*_printable(_from_base64(start))]:
             return
+        yield from _printable(_from_base64(body))
+
+
+def _from_base64(body: bytes) -> bytes:
+    try:
+        altchars = b"-_" if b"-" in body or b"_" in body else None
+        return base64.b64decode(body + b"=" * (-len(body) % 4), altchars)
+    except binascii.Error:
+        return b""
+
+
+def _printable(plain: bytes) -> Iterator[str]:
+    if plain and not plain.translate(None, _PRINTABLE):
+        yield plain.decode()

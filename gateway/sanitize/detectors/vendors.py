@@ -188,3 +188,21 @@ VENDORS: tuple[tuple[str, str], ...] = (
     ("Bitcoin extended key", r"[xyz]prv[A-HJ-NP-Za-km-z1-9]{105,110}"),
     ("JSON web token", r"ey[JI][A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*){0,3}"),
 )  # fmt: skip
+
+MARKS: dict[str, str] = {
+    "Azure AI and DevOps": "JQQJ99[A-Za-z0-9+/]{20}",
+    "Azure storage": r"\+ASt[A-Za-z0-9+/]{6}==",
+    "Azure Entra client secret": "[0-9]Q~[A-Za-z0-9_~.-]{31}",
+    "Google OAuth client": r"\.apps\.googleusercontent\.com",
+    "Terraform Cloud": r"\.atlasv1\.[A-Za-z0-9_=-]{60}",
+    "Discord bot": r"\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27}",
+    "Telegram": "[0-9]:AA[A-Za-z0-9_-]{32}",
+    "Mailgun": "-[a-f0-9]{8}-[a-f0-9]{8}",
+    "Mailchimp": "[a-f0-9]{16}-us[0-9]",
+    "Facebook app token": r"[0-9]{15}\|[A-Za-z0-9_-]{27}",
+    "New Relic": "[a-f0-9]{16}(?:FFFF)?NRAL",
+    "Dropbox": "A{10}[A-Za-z0-9_=-]{43}",
+    "ngrok": "_[0-9][A-Za-z0-9]{20}",
+    "RapidAPI": "[0-9a-f]msh[0-9a-f]{15}p",
+}
+"""What stands inside a form that begins with anything."""
