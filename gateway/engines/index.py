@@ -14,7 +14,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -98,7 +98,14 @@ class PageIndex:
 
     async def search(self, query: IndexQuery) -> list[IndexHit]:
         """Best first; see IndexQuery. Raises sqlite3.Error when the file cannot be read."""
-        return await self._on(self._readers, lambda connection: run(connection, query))
+        query = replace(query, not_before=max(query.not_before, time.time() - self._ttl_s))
+        try:
+            return await self._on(self._readers, lambda connection: run(connection, query))
+        except sqlite3.OperationalError as error:
+            if self._in_words(error) != "the disk is full":
+                raise
+            # Opening one more connection needs a little room on the disk; the writer's own is open already.
+            return await self._on(self._writer, lambda connection: run(connection, query))
 
     async def stats(self) -> Json:
         """`{pages, bytes, oldest, newest, error}`: ages as Unix times, None when empty."""

@@ -27,7 +27,7 @@ _ROW_BUDGET = 12_000
 class IndexQuery:
     """`owners` are those whose pages may be found. Dates bound the publication date, or the fetch date without one.
 
-    `phrases` must all occur as they stand.
+    `phrases` must all occur as they stand. Pages fetched before `not_before` (Unix time) have had their time.
     """
 
     text: str
@@ -39,6 +39,7 @@ class IndexQuery:
     start: date | None = None
     end: date | None = None
     feedback: bool = True
+    not_before: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +248,8 @@ def _hits(connection: sqlite3.Connection, ranking: list[tuple[int, float]], quer
     top = ranking[0][1] if ranking else 1.0
     for rowid, score in ranking:
         row = connection.execute(
-            "SELECT url, title, content, published, favicon FROM pages WHERE id = ?", (rowid,)
+            "SELECT url, title, content, published, favicon FROM pages WHERE id = ? AND fetched_at >= ?",
+            (rowid, query.not_before),
         ).fetchone()
         if row is None or row[0] in seen:
             continue

@@ -20,6 +20,8 @@ from gateway.model import Json
 
 MAX_REFRESHES = 3
 MAX_RETRY_AFTER_S = 5.0
+_MAX_REST_S = 300.0
+_MAX_RESTING = 1_000
 _STATUS_WORDS = {
     401: "it asks for a login",
     402: "it asks for payment",
@@ -57,6 +59,7 @@ class PageLoader:
         self.fetcher = fetcher
         self._pool = pool
         self._slots = slots
+        self._resting: dict[str, float] = {}
 
     async def load(self, options: ExtractOptions, delay_s: float = 0.0) -> Page:
         """The page at `options.url`. Raises FetchFailed with a reason for the caller, EngineMissing, Overloaded."""
@@ -82,12 +85,34 @@ class PageLoader:
     async def _fetch_politely(self, url: str, delay_s: float) -> Fetched:
         host = urlsplit(url).netloc.lower()
         async with self._slots.hold(host, delay_s):
+            await self._let_rest(host)
             fetched = await self.fetcher.fetch(url)
-            wait_s = retry_after_s(fetched)
-            if fetched.status in (429, 503) and wait_s is not None and wait_s <= MAX_RETRY_AFTER_S:
+            wait_s = self._noted_wait_s(host, fetched)
+            if wait_s is not None and wait_s <= MAX_RETRY_AFTER_S:
                 await asyncio.sleep(wait_s)
                 fetched = await self.fetcher.fetch(url)
+                self._noted_wait_s(host, fetched)
         return fetched
+
+    async def _let_rest(self, host: str) -> None:
+        """Waits out a short pause that the host has asked for. Raises FetchFailed while it asks for a long one."""
+        left_s = self._resting.get(host, 0.0) - time.monotonic()
+        if left_s > MAX_RETRY_AFTER_S:
+            message = f"the site asked to be left alone for {left_s:.0f} s more"
+            raise FetchFailed(message, "http_status", http_status=429, retry_after_s=left_s)
+        if left_s > 0:
+            await asyncio.sleep(left_s)
+
+    def _noted_wait_s(self, host: str, fetched: Fetched) -> float | None:
+        """The pause a 429 or 503 asks for; it holds for everybody's requests to that host."""
+        wait_s = retry_after_s(fetched) if fetched.status in (429, 503) else None
+        if wait_s is None:
+            return None
+        now = time.monotonic()
+        self._resting = {name: end for name, end in self._resting.items() if end > now}
+        if len(self._resting) < _MAX_RESTING:
+            self._resting[host] = now + min(wait_s, _MAX_REST_S)
+        return wait_s
 
 
 def retry_after_s(fetched: Fetched) -> float | None:

@@ -142,8 +142,11 @@ class WebSearchService:
                 raise
             except (UpstreamError, EngineMissing) as error:
                 self._last_error = error.message
+                self._probed = None  # what was healthy a moment ago is looked at again when somebody asks
                 failures.append(error)
                 continue
+            if not failures and self._probed is not None and self._probed[1] is not None:
+                self._probed = None
             note = f"{failures[0].message} These results come from {provider.name}." if failures else None
             return answer, provider, note
         if failures:

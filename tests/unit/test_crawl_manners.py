@@ -14,7 +14,7 @@ from gateway.engines.failures import FetchFailed
 from gateway.engines.fetch import Fetcher
 from gateway.engines.politeness import HostSlots
 from gateway.engines.robots import parse
-from gateway.model import CrawlRequest, Progress, WebCall
+from gateway.model import CrawlRequest, ExtractRequest, Progress, WebCall
 from tests.websites import Site, engine, page, serving, urls
 
 WORDS = "A page that says something worth reading about manners on the web. "
@@ -150,6 +150,33 @@ async def test_progress_is_told_page_by_page_and_never_goes_back(tmp_path: Path)
         await made.service.crawl(CrawlRequest(site.url + "/"), WebCall("key1", "req_1", True, progress))
     assert [done for done, _ in seen] == list(range(1, 8))
     assert all(total is None or total >= done for done, total in seen)
+
+
+async def test_a_site_that_asks_for_a_long_pause_is_not_asked_again(tmp_path: Path) -> None:
+    async def busy(request: web.Request) -> web.StreamResponse:
+        return web.Response(status=429, headers={"Retry-After": "120"})
+
+    site = Site({"/": page("Home", WORDS * 5, *(f"/{n}" for n in range(40)))} | {f"/{n}": busy for n in range(40)})
+    async with serving(site), engine(tmp_path, (site.address,), per_host_concurrency=2) as made:
+        data = await made.service.crawl(CrawlRequest(site.url + "/", max_breadth=100), made.call())
+        later = await made.service.extract(ExtractRequest((site.url + "/",)), made.call("key2"))
+    assert len([path for path in site.asked if path != "/robots.txt"]) <= 4
+    assert len(data["results"]) == 1 and "left alone for" in data["failed_results"][-1]["error"]
+    assert "left alone for" in later["failed_results"][0]["error"]
+
+
+async def test_only_selected_domains_and_paths_are_given(tmp_path: Path) -> None:
+    async with serving(Site()) as site:
+        local = f"http://localhost:{site.port}"
+        site.pages["/"] = page("Home", WORDS * 5, "/a", f"{local}/b", f"{local}/c")
+        for path in ("/a", "/b", "/c"):
+            site.pages[path] = page(path, f"{WORDS} About {path} and nothing else. " * 3)
+        async with engine(tmp_path, (site.address, f"localhost:{site.port}")) as made:
+            request = CrawlRequest(site.url + "/", select_domains=("^localhost$",), select_paths=("^/b",))
+            data = await made.service.crawl(request, made.call())
+            none = await made.service.crawl(CrawlRequest(site.url + "/", select_paths=("^/zzz",)), made.call())
+    assert urls(data) == [f"{local}/b"]
+    assert none["results"] == [] and "select_paths" in none["note"]
 
 
 async def test_hosts_elsewhere_that_hang_do_not_hold_up_the_site(tmp_path: Path) -> None:

@@ -131,6 +131,17 @@ async def test_age_and_number_of_pages_are_bounded(tmp_path: Path) -> None:
     assert 0 < stats["pages"] <= 100 and stats["oldest"] > time.time() - 1000
 
 
+async def test_a_page_past_its_time_is_not_found_even_before_it_is_swept(tmp_path: Path) -> None:
+    first = PageIndex(tmp_path / "i.db", ttl_days=90)
+    await first.add(
+        [stored("a.test/old", "words", fetched_at=time.time() - 40 * 86_400), stored("a.test/new", "words")]
+    )
+    await first.close()
+    stricter = PageIndex(tmp_path / "i.db", ttl_days=30)
+    assert await found(stricter, "words") == ["a.test/new"]
+    await stricter.close()
+
+
 async def test_a_damaged_file_is_set_aside_and_begun_anew_and_this_is_said(tmp_path: Path) -> None:
     path = tmp_path / "i.db"
     path.write_bytes(b"this is no database at all " * 500)

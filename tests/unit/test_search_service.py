@@ -125,6 +125,24 @@ async def test_the_next_provider_answers_when_one_fails_and_says_so() -> None:
         await made.search(SearchRequest("other"), CALL)
 
 
+async def test_the_status_is_looked_at_again_when_searches_say_otherwise() -> None:
+    provider = Scripted([result("https://a.test/")])
+    made = service(provider)
+
+    async def healthy() -> bool:
+        return bool((await made.status(CALL))["search_provider"]["healthy"])
+
+    assert await healthy()
+    provider.fails = UpstreamUnavailable("down")
+    assert await healthy(), "not asked again for a minute"
+    with pytest.raises(UpstreamUnavailable):
+        await made.search(SearchRequest("q"), CALL)
+    assert not await healthy()
+    provider.fails = None
+    await made.search(SearchRequest("q"), CALL)
+    assert await healthy() and (await made.status(CALL))["last_error"] == "down"
+
+
 async def test_equal_questions_at_once_cost_one_request_and_are_remembered() -> None:
     provider = Scripted([result("https://a.test/")])
     provider.gate = asyncio.Event()

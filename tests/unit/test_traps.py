@@ -120,29 +120,6 @@ async def test_a_cancelled_extract_lets_go_of_its_connection_within_a_second(tmp
                 await task
 
 
-async def test_broken_encodings_and_markup_are_read_as_well_as_they_can_be(tmp_path: Path) -> None:
-    latin = f"<title>Caf\xe9</title><p>{TEXT} d\xe9j\xe0 vu</p>".encode("latin-1")
-    shift = f"<p>{'日本語の文章です。' * 20}</p>".encode("shift_jis")
-    site = Site(
-        {
-            "/undeclared": (200, {"Content-Type": "text/html"}, latin),
-            "/lying": (200, {"Content-Type": "text/html; charset=nonsense"}, latin),
-            "/sjis": (200, {"Content-Type": "text/html; charset=Shift_JIS"}, shift),
-            "/bom": (
-                200,
-                {"Content-Type": "text/html; charset=latin-1"},
-                b"\xef\xbb\xbf" + f"<p>{TEXT} déjà</p>".encode(),
-            ),
-            "/nul": (200, {"Content-Type": "text/html"}, b"<p>\x00" + TEXT.encode() + b"\xff\xfe</p><table><tr><td>"),
-        }
-    )
-    assert (await text(site, tmp_path, "/undeclared"))["title"] == "Café"
-    assert "déjà vu" in (await text(site, tmp_path, "/lying"))["raw_content"]
-    assert "日本語の文章です" in (await text(site, tmp_path, "/sjis"))["raw_content"]
-    assert "déjà" in (await text(site, tmp_path, "/bom"))["raw_content"]
-    assert "gateways and crawlers" in (await text(site, tmp_path, "/nul"))["raw_content"]
-
-
 async def test_deep_nesting_is_read_or_refused_but_harms_no_other_page(tmp_path: Path) -> None:
     deep = "<div>" * 20_000 + TEXT + "</div>" * 20_000
     spans = "<p>" + "<b><i>" * 5_000 + TEXT
@@ -152,30 +129,6 @@ async def test_deep_nesting_is_read_or_refused_but_harms_no_other_page(tmp_path:
         data = await made.service.extract(request, made.call())
     assert site.url + "/fine" in urls(data)
     assert len(data["results"]) + len(data["failed_results"]) == 3
-
-
-@pytest.mark.parametrize(
-    ("kind", "body", "shown"),
-    [
-        ("application/json", b'{"a": [1, 2]}', '```json\n{\n  "a": [\n    1,\n    2\n  ]\n}\n```'),
-        ("text/plain", b"just <b>text</b>", "just <b>text</b>"),
-        ("text/markdown", b"# Head\n\ntext", "# Head\n\ntext"),
-        ("application/rss+xml", b"<rss><title>Feed</title></rss>", "```xml\n<rss><title>Feed</title></rss>\n```"),
-    ],
-)
-async def test_other_kinds_of_text_are_read(tmp_path: Path, kind: str, body: bytes, shown: str) -> None:
-    site = Site({"/x": (200, {"Content-Type": kind}, body)})
-    assert (await text(site, tmp_path, "/x"))["raw_content"] == shown
-
-
-async def test_a_type_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    site = Site({"/": (200, {"Content-Type": "image/png"}, b"\x89PNG")})
-    assert "image/png cannot be read" in await why(site, tmp_path)
-
-
-async def test_a_script_only_page_says_so(tmp_path: Path) -> None:
-    site = Site({"/": "<html><body><div id=root></div><script src=/app.js></script></body></html>"})
-    assert "JavaScript" in await why(site, tmp_path)
 
 
 async def test_an_endless_calendar_ends_by_itself(tmp_path: Path) -> None:

@@ -1,0 +1,68 @@
+"""Crawl instructions refined by a configured language model, through the whole gateway."""
+
+import json
+from typing import Any
+
+import aiohttp
+import pytest
+
+from tests.running import Running, StartGateway
+from tests.upstream import Upstream, answer, completion
+from tests.web_tools import bounded, tool_call
+from tests.websites import Site, page, serving, urls
+
+FRUIT = "A fruit that grows on trees in the orchard, and is eaten in autumn. "
+
+
+def fruit_site() -> Site:
+    return Site(
+        {
+            "/": page("Fruit", FRUIT * 3, "/apples", "/laptops"),
+            "/apples": page("Pomes", "Crisp and round, they hang on trees from August on. " * 4),
+            "/laptops": page("Apples", "Apples by the dozen: the laptops of that maker, and their prices. " * 4),
+        }
+    )
+
+
+def toml(site: Site, upstream: Upstream) -> str:
+    return (
+        f"[[models]]\nname = 'SvcLLM'\n[[models.upstreams]]\nbase_url = '{upstream.url}'\nmodel = 'm'\n"
+        f"[web]\nallow_private = ['{site.address}']\ninstructions_model = 'SvcLLM'\ncrawl_budget_s = 20\n"
+        "[guardrail]\nenabled = 'off'\n[local_llm]\nenabled = false\n[local_ocr]\nenabled = false\n"
+    )
+
+
+async def crawled(server: Running, root: str) -> Any:
+    call = tool_call("crawl", {"url": root, "instructions": "apples"})
+    url = f"{server.url}/tools/websearch/mcp"
+    async with aiohttp.ClientSession(headers=server.headers) as session, session.post(url, json=call) as reply:
+        return json.loads((await reply.json())["result"]["content"][0]["text"])["data"]
+
+
+async def test_the_model_corrects_what_the_words_chose(start_gateway: StartGateway, upstream: Upstream) -> None:
+    async with serving(fruit_site()) as site:
+        server = await start_gateway(toml(site, upstream))
+        upstream.will(answer(completion('{"keep": [2]}')))
+        data = await bounded(crawled(server, site.url + "/"), 20)
+    shown = json.loads(upstream.last.body["messages"][1]["content"].split("\n")[1])
+    assert shown["wish"] == "apples" and [each["number"] for each in shown["pages"]] == [1, 2, 3]
+    assert urls(data) == [shown["pages"][1]["url"]]
+
+
+@pytest.mark.parametrize("fails", ["refused", "nonsense"])
+async def test_a_model_that_fails_leaves_the_choice_to_the_words(
+    fails: str, start_gateway: StartGateway, upstream: Upstream
+) -> None:
+    async with serving(fruit_site()) as site:
+        server = await start_gateway(toml(site, upstream))
+        refused = answer({"error": "no"}, status=400)
+        upstream.will(refused if fails == "refused" else answer(completion("All of them!")))
+        data = await bounded(crawled(server, site.url + "/"), 20)
+    assert upstream.seen and data["results"][0]["url"] == site.url + "/laptops"
+
+
+async def test_a_model_nobody_knows_is_refused_by_name(start_gateway: StartGateway, upstream: Upstream) -> None:
+    with pytest.raises(Exception, match=r"web\.instructions_model.*NoSuch"):
+        await start_gateway(
+            toml(Site(), upstream).replace("instructions_model = 'SvcLLM'", "instructions_model = 'NoSuch'")
+        )
