@@ -6,6 +6,7 @@ answers (a bad chunk in a later segment, read 2026-11-21): every wait here has i
 """
 
 import asyncio
+import contextlib
 import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ DISCONNECTED = "upstream_disconnected"
 """Error codes of faults after which the same request may be sent again: no byte of an answer had come."""
 
 _POOL_IDLE_S = 15.0
+_LINGER_S = 0.5
 _ANY_HEADER = 32 + zlib.MAX_WBITS  # gzip or zlib
 
 
@@ -37,7 +39,14 @@ class Timeouts:
 class Answer:
     """An upstream's answer whose headers are there. Read it once, whole or in pieces."""
 
-    def __init__(self, response: aiohttp.ClientResponse, timeouts: Timeouts, started_s: float) -> None:
+    def __init__(
+        self,
+        response: aiohttp.ClientResponse,
+        timeouts: Timeouts,
+        started_s: float,
+        lingering: set[asyncio.Task[None]],
+    ) -> None:
+        self._lingering = lingering
         self._response = response
         self._timeouts = timeouts
         self._deadline_s = started_s + timeouts.total_s
@@ -106,11 +115,27 @@ class Answer:
             raise UpstreamError("the upstream's answer is too large")
         return part
 
-    def close(self) -> None:
-        """A body read to its end gives the connection back to the pool; any other closes it."""
+    def close(self, *, said_all: bool = False) -> None:
+        """A body read to its end gives the connection back to the pool; any other closes it.
+
+        `said_all`: only the end of the body is still to come. It is waited for in the background for a moment, so that
+        a stream need not cost the next one a new connection.
+        """
+        if said_all and not self._response.content.at_eof():
+            task = asyncio.create_task(self._linger())
+            self._lingering.add(task)
+            task.add_done_callback(self._lingering.discard)
+            return
         if not self._response.content.at_eof():
             self._response.close()
         self._response.release()
+
+    async def _linger(self) -> None:
+        content = self._response.content
+        with contextlib.suppress(aiohttp.ClientError, ConnectionError, ValueError, TimeoutError):
+            async with asyncio.timeout(_LINGER_S):
+                await content.readany()  # at most the last bytes: whoever goes on talking is hung up on
+        self.close()
 
     @property
     def retry_after_s(self) -> float | None:
@@ -166,8 +191,13 @@ class HttpClient:
     def __init__(self, timeouts: Timeouts) -> None:
         self.timeouts = timeouts
         self._session: aiohttp.ClientSession | None = None
+        self._lingering: set[asyncio.Task[None]] = set()
 
     async def close(self) -> None:
+        for task in self._lingering:
+            task.cancel()
+        if self._lingering:
+            await asyncio.wait(self._lingering)
         if self._session is not None:
             await self._session.close()
 
@@ -183,7 +213,7 @@ class HttpClient:
         if 300 <= response.status < 400:
             response.close()
             raise UpstreamError("the upstream answered with a redirect, which is not followed")
-        return Answer(response, self.timeouts, started_s)
+        return Answer(response, self.timeouts, started_s, self._lingering)
 
     async def _send(
         self, url: str, body: bytes | Pieces, headers: Mapping[str, str], first_byte_s: float

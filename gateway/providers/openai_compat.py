@@ -78,6 +78,7 @@ class OpenAICompatUpstream:
         parser = sse.Parser()
         headers = {**self._headers, "Accept": "text/event-stream"}
         answer: Answer | None = None
+        said_all = False
         try:
             answer = await self._client.post(f"{self._url}/{route}", encode(body), headers)
             if answer.status != 200:
@@ -92,13 +93,14 @@ class OpenAICompatUpstream:
                     blocks = parser.feed(chunk)
                     if blocks:
                         account.upstream_s += clock() - started_s
+                        said_all = blocks[-1][1] == b"[DONE]"
                         yield [data for _, data in blocks]
                         started_s = clock()
             if blocks := parser.close():
                 yield [data for _, data in blocks]
         finally:
             if answer is not None:
-                answer.close()
+                answer.close(said_all=said_all)
             account.upstream_s += clock() - started_s
 
 

@@ -61,10 +61,10 @@ class Channel:
         return self.base + len(self.buffer)
 
     def append(self, slot: TextSlot, held: Held) -> None:
-        start, text = self.length, slot.text
-        self.buffer += text
+        start = self.base + len(self.buffer)
+        self.buffer += slot.text
         self.last_event = held.number
-        self.pieces.append(_Piece(slot, start, start + len(text), held))
+        self.pieces.append(_Piece(slot, start, self.base + len(self.buffer), held))
         held.open_pieces += 1
 
     def cut(self, start: int, least_held: int) -> int:
@@ -95,7 +95,8 @@ class Channel:
 
     def decided(self, cut: int) -> None:
         """All before `cut` of the buffer is final; some of it is kept as context for what follows."""
-        self.note_quotes(cut)
+        if self.form == "json":
+            self.note_quotes(cut)
         self.final = self.base + cut
         if cut > 2 * _CONTEXT:
             self.buffer = self.buffer[cut - _CONTEXT :]
@@ -133,16 +134,20 @@ class Channel:
         while pieces and pieces[0].end <= self.final:
             piece = pieces.popleft()
             piece.held.open_pieces -= 1
-            text = _edited(piece, edits)
+            text = _edited(piece, edits) if edits else None
             if text is not None:
                 piece.slot.text = text
                 piece.held.frame = None
+        if not edits:
+            return
         needed_from = pieces[0].start if pieces else self.final
         while edits and edits[0][1] <= needed_from and not (self.swallow and len(edits) == 1):
             edits.popleft()
 
 
 def _held_part(text: str) -> int:
+    if text.isascii() and "[" not in text:
+        return hold_from(text.encode(), 0)
     view = View(text)
     place = hold_from(view.folded, 0)
     if not view.is_shifted:

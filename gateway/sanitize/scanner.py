@@ -28,15 +28,13 @@ from gateway.sanitize.detectors.wallets import find_wallets
 from gateway.sanitize.findings import Finding, disjoint
 from gateway.sanitize.folding import View
 from gateway.sanitize.policy import RANK
+from gateway.sanitize.quiet import is_quiet
 
 _DEPTH = 2
 _URL = re.compile(rb"://[^\s\"'<>\])}]+")
 _NOT_IN_URLS = frozenset(("PHONE", "NATIONAL_ID", "US_SSN", "IP", "CRYPTO_WALLET"))
 _NOT_IN_PATHS = frozenset(("CREDIT_CARD", "IBAN", "EMAIL"))
 _AUTHORITY = re.compile(rb"://[^/?#]*\Z")
-_QUIET = re.compile(r"(?:[A-Za-z ,.'!?;\n-]|(?<![A-Za-z0-9])[0-9]{1,3}(?![A-Za-z0-9]))*")
-_LOUD = re.compile(r"[^A-Za-z0-9 ,.'!?;\n-]|,[ \n]{0,2}'")
-_DIGIT = re.compile(r"[0-9]")
 _CUSTOM_LEAST_HELD = 160
 _REMEMBERED = 20_000
 _LONG_RUN = 64
@@ -114,10 +112,7 @@ class Scanner:
 
     def is_quiet(self, text: str) -> bool:
         """True only when nothing can be found in the text; cheap, for the small pieces of a stream."""
-        if self._custom or _LOUD.search(text) is not None or "dot" in text or "--" in text or "SG." in text:
-            return False
-        digits = len(_DIGIT.findall(text))
-        return not digits or (digits < 6 and _QUIET.fullmatch(text) is not None)
+        return not self._custom and is_quiet(text)
 
     def scan_url(self, url: str) -> list[Finding]:
         """Credentials inside an address; the address itself is what was asked for."""

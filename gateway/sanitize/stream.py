@@ -60,15 +60,14 @@ class StreamMask:
         Raises SanitizerFailed when a detector fails, and whatever `events` raises.
         """
         try:
-            while True:
-                try:
-                    batch = await anext(events, None)
-                except GatewayError:
-                    yield self._last_words()
-                    raise
-                yield self.finish() if batch is None else self.push(batch)
-                if batch is None:
-                    return
+            async for batch in events:
+                yield self.push(batch)
+            yield self.finish()
+        except SanitizerFailed:
+            raise
+        except GatewayError:
+            yield self._last_words()
+            raise
         except _Blocked as blocked:
             error = ContentBlocked(f"the answer holds {blocked.entity}", param=blocked.where)
             yield [*self._released(), *refused_events(error, self._last)]
@@ -165,7 +164,8 @@ class StreamMask:
     def _advance(self, channel: Channel, whole: bool = False) -> None:
         """Decide as much of a channel as can be, and give its pieces their text."""
         try:
-            channel.go_on()
+            if channel.swallow is not None:
+                channel.go_on()
             start, length = channel.final - channel.base, len(channel.buffer)
             cut = length if whole or channel.closed else channel.cut(start, self._scanner.least_held)
             if cut > start or length - start > MAX_HELD:

@@ -12,7 +12,7 @@ from contextlib import aclosing
 
 from gateway.errors import ModelNotFound, UpstreamError, UpstreamTimeout
 from gateway.model import Account, EventBatch, EventStream, Json
-from gateway.ports import CompletionUpstream, ImageSource
+from gateway.ports import ImageSource
 from gateway.services.completion_attempts import Attempt, ModelEntry, Plan, Target
 from gateway.services.completion_images import data_url, inline_images
 from gateway.wire.chat_answer import Marks, normalise_answer
@@ -74,13 +74,24 @@ class CompletionService:
                 sent, marks = self._sent(body, attempt, account), _marks(body, attempt, account, started_s)
                 state = ChatStream(marks, keep_text=needs_json_check(body, attempt.target.terms))
                 try:
-                    async with aclosing(_relay(attempt.target.upstream, sent, account, state)) as batches:
-                        async for batch in batches:
-                            if not attempt.begun:
-                                attempt.begin()
-                                if on_first is not None:
-                                    on_first()
-                            yield batch
+                    async with aclosing(attempt.target.upstream.stream(sent, account)) as payloads:
+                        async for batch in payloads:
+                            events, fault = state.take(batch)
+                            if events:
+                                if not attempt.begun:
+                                    attempt.begin()
+                                    if on_first is not None:
+                                        on_first()
+                                yield events
+                            if fault is not None:
+                                raise fault
+                            if state.finished or state.done:
+                                break
+                        if trailing := await _trailing(payloads, state):
+                            yield trailing
+                    ending = state.end()
+                    attempt.begin()
+                    yield ending
                 finally:
                     count_usage(state.usage, account)
                 return
@@ -131,33 +142,25 @@ class OwnModel:
             raise UpstreamTimeout(f"the model did not answer within {timeout_s:g} s") from None
 
 
-async def _relay(upstream: CompletionUpstream, sent: Json, account: Account, state: ChatStream) -> EventStream:
-    """One upstream's stream in normal form. What comes first is never empty: it proves that the upstream answers."""
-    async with aclosing(upstream.stream(sent, account)) as payloads:
-        while not state.done:
-            batch = await (_trailing(payloads) if state.finished else anext(payloads, None))
-            if batch is None:
-                break
-            events: EventBatch = []
-            try:
-                for data in batch:
-                    events += state.feed(data)
-            except UpstreamError:
-                if events:
-                    yield events  # what came before the fault was good
-                raise
-            if events:
-                yield events
-    yield state.end()
+async def _trailing(payloads: AsyncGenerator[list[bytes], None], state: ChatStream) -> EventBatch:
+    """After the finish only usage and [DONE] are missing: not worth waiting long, nor failing for if they do not come.
 
-
-async def _trailing(payloads: AsyncGenerator[list[bytes], None]) -> list[bytes] | None:
-    """After the finish only usage and [DONE] are missing: not worth waiting long, nor failing for."""
-    try:
-        async with asyncio.timeout(_AFTER_FINISH_S):
-            return await anext(payloads, None)
-    except (TimeoutError, UpstreamError):
-        return None
+    Raises UpstreamError for what comes and is no chunk.
+    """
+    events: EventBatch = []
+    while state.finished and not state.done:
+        try:
+            async with asyncio.timeout(_AFTER_FINISH_S):
+                batch = await anext(payloads, None)
+        except (TimeoutError, UpstreamError):
+            break
+        if batch is None:
+            break
+        more, fault = state.take(batch)
+        events += more
+        if fault is not None:
+            raise fault
+    return events
 
 
 def _marks(body: Json, attempt: Attempt, account: Account, started_s: float) -> Marks:

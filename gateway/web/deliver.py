@@ -25,6 +25,8 @@ from gateway.web.replies import EventReply, JsonReply
 from gateway.wire import sse
 
 _EVENTS_BETWEEN_YIELDS = 16
+_GONE = (ConnectionError, RuntimeError)
+"""What a write to a client raises that has left. RuntimeError: the pings found it gone and closed."""
 
 
 class ClientGone(ConnectionError):
@@ -88,7 +90,7 @@ async def _pump(
         if since_yield >= _EVENTS_BETWEEN_YIELDS:
             since_yield = 0
             await asyncio.sleep(0)  # a burst at hand must not stall the neighbours
-        batch = await _guarded(request, anext(events, None))
+        batch = await _guarded(request, events.__anext__())
     await _written(reply.write_eof())
 
 
@@ -96,6 +98,8 @@ async def _guarded(request: web.Request, batch: Awaitable[EventBatch | None]) ->
     """The next batch; or what the caller is told when the stream fails, the server stops, or the key was revoked."""
     try:
         events = await batch
+    except StopAsyncIteration:
+        return None
     except asyncio.CancelledError:
         stopping = request.app[IN_FLIGHT].take_back()
         if stopping is None:
@@ -110,11 +114,14 @@ async def _guarded(request: web.Request, batch: Awaitable[EventBatch | None]) ->
 
 async def _write(reply: EventReply, batch: EventBatch) -> None:
     data = sse.encode(batch[0]) if len(batch) == 1 else b"".join([sse.encode(event) for event in batch])
-    await _written(reply.write(data))
+    try:
+        await reply.write(data)
+    except _GONE as error:
+        raise ClientGone from error
 
 
 async def _written(write: Awaitable[object]) -> None:
     try:
         await write
-    except (ConnectionError, RuntimeError) as error:  # RuntimeError: the pings found the client gone and closed
+    except _GONE as error:
         raise ClientGone from error

@@ -49,12 +49,20 @@ class ChatDialect:
         choice.setdefault("provider_specific_fields", {})["sanitization"] = told
 
     def event_slots(self, data: Json) -> Iterable[TextSlot]:
-        for choice in data.get("choices") or ():
+        choices: list[Json] = data.get("choices") or []
+        if len(choices) == 1:  # nearly every chunk is one piece of text
+            choice = choices[0]
+            delta = choice.get("delta")
+            if delta and len(delta) == 1 and choice.get("finish_reason") is None and type(delta.get("content")) is str:
+                index = choice["index"]
+                where = "choices[0].delta.content" if index == 0 else f"choices[{index}].delta.content"
+                return (TextSlot(delta, "content", where, "text", (index, "content")),)
+        return self._event_slots(choices)
+
+    def _event_slots(self, choices: Iterable[Json]) -> Iterator[TextSlot]:
+        for choice in choices:
             delta, index = choice.get("delta") or {}, choice["index"]
             last = choice.get("finish_reason") is not None
-            if len(delta) == 1 and not last and isinstance(delta.get("content"), str):
-                yield TextSlot(delta, "content", f"choices[{index}].delta.content", channel=(index, "content"))
-                continue
             for name in ("content", "refusal", "reasoning_content"):
                 if isinstance(delta.get(name), str):
                     yield TextSlot(delta, name, f"choices[{index}].delta.{name}", channel=(index, name), last=last)

@@ -62,7 +62,10 @@ class _Template:
 
 
 class ChatStream:
-    """One stream. `feed` takes the data of incoming events, `end` is called once when no more will come."""
+    """One stream. `take` is given the data of incoming events, `end` is called once when no more will come.
+
+    `finished`: every choice has said why it ended, at most usage and `[DONE]` are to come. `done`: `[DONE]` came.
+    """
 
     def __init__(self, marks: Marks, *, keep_text: bool = False) -> None:
         self._marks = marks
@@ -76,16 +79,22 @@ class ChatStream:
         self._learnt = 0
         self._relayed = 0
         self.done = False
-
-    @property
-    def finished(self) -> bool:
-        """Every choice has said why it ended; at most usage and `[DONE]` are to come."""
-        return bool(self._choices) and all(choice.finish for choice in self._choices.values())
+        self.finished = False
 
     @property
     def usage(self) -> Json:
         characters = sum(choice.characters for choice in self._choices.values())
         return mend_usage(self._usage, lambda: self._marks.prompt_chars, characters)[0]
+
+    def take(self, batch: list[bytes]) -> tuple[EventBatch, UpstreamError | None]:
+        """Our events for a batch of theirs, and the fault that ended it: what came before the fault was good."""
+        events: EventBatch = []
+        try:
+            for data in batch:
+                events += self.feed(data)
+        except UpstreamError as error:
+            return events, error
+        return events, None
 
     def feed(self, data: bytes) -> EventBatch:
         """Our events for one of theirs. Raises UpstreamError for an error or anything that is not a chunk."""
@@ -106,6 +115,7 @@ class ChatStream:
             if not isinstance(choice, dict):
                 raise UpstreamError("the upstream sent a chunk that is not valid")
             events += self._choice_events(choice, position, data)
+        self.finished = bool(self._choices) and all(choice.finish for choice in self._choices.values())
         return events
 
     def end(self) -> EventBatch:

@@ -159,3 +159,13 @@ async def test_a_stream_tells_in_its_headers_what_its_first_event_took(
         assert float(answer.headers["x-gateway-overhead-ms"]) >= 0
         assert answer.headers["openai-processing-ms"].isdigit()
         await answer.read()
+
+
+async def test_streams_one_after_another_use_one_connection(server: Running, upstream: Upstream) -> None:
+    """The end of a body comes after `[DONE]`, in a read of its own: it is waited for, but by nobody's client."""
+    upstream.will(up.stream(*up.text_stream()))
+    for _ in range(5):
+        status, _ = await ask_stream(server)
+        assert status == 200
+        await asyncio.sleep(0.05)  # the upstream writes the end of its body
+    assert upstream.connections == 1

@@ -186,7 +186,7 @@ def _beginnings(text: bytes, words: Sequence[_Named]) -> Iterator[tuple[_Chain, 
     for region in _regions(words):
         for match in _CHAIN.finditer(text, *region):
             low, high = match.span()
-            if len(text[low:high].translate(None, _NOT_DIGITS)) < 4:
+            if high - low < 6 or len(text[low:high].translate(None, _NOT_DIGITS)) < 4:
                 continue
             chain = _Chain(text, low, high)
             for index, (start, end) in enumerate(chain.tokens):

@@ -22,6 +22,7 @@ _WEAK = (
     rb"|connection[_ -]?string)"
     rb"|(?:^|[^A-Za-z])(?i:auth|sig|key|pkey|license)|[a-z](?:Key|Sig|Auth)|[A-Z_-](?:KEY|key)"
 )
+NAMES = _STRONG + rb"|" + _WEAK
 _SUFFIX = rb"(?:[_.0-9A-Z-][A-Za-z0-9_.-]{0,24}|s)?(?:,[a-z]{2,12}| for [a-z0-9]{2,20})?"
 _CLOSE = rb"(?:\\?[\"'`]|&quot;|\)|\]|\([A-Za-z]{0,20}\))?"
 _OPEN = rb"(?:\(\s?)?(?:\\{0,2}[\"'`]|&quot;)?"
@@ -30,9 +31,7 @@ _ASSIGN = (
     rb"|\s{0,2},\s{0,2}[\"'])"
 )
 _SPACED = rb"\s{1,3}(?:(?i:is|was|by|=)\s{1,3})?"
-_NAMED = re2.compile(
-    rb"(?:" + _STRONG + rb"|" + _WEAK + rb")" + _SUFFIX + _CLOSE + rb"(?:" + _ASSIGN + rb"|" + _SPACED + rb")" + _OPEN
-)
+_NAMED = re2.compile(rb"(?:" + NAMES + rb")" + _SUFFIX + _CLOSE + rb"(?:" + _ASSIGN + rb"|" + _SPACED + rb")" + _OPEN)
 _IS_STRONG = re.compile(_STRONG)
 _IS_ASSIGNED = re.compile(rb"(?:[=:>,]|%3[dDaA])[\s(\\\"'`]*(?:&quot;)?\Z")
 _LONG = 40

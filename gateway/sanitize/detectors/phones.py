@@ -27,7 +27,7 @@ _DATE = re.compile(
     rb"(?:19|20)\d\d[-./]\d\d?[-./]\d\d?|\d\d?[-./]\d\d?[-./](?:19|20)\d\d|(?:19|20)\d\d ?[-/] ?(?:19|20)?\d\d\Z"
 )
 _REACH = 48
-_MOST_LOOKED_UP = 200
+_MOST_LOOKED_UP = 400
 
 
 class Phones:
@@ -70,11 +70,11 @@ class Phones:
         """A number with its country code; what follows it in the run may belong to something else."""
         raw = self._lower[start:end].decode()
         text = "+" + raw[2:] if raw.startswith("00") else raw
-        self._looked_up += 1
         if self._looked_up > _MOST_LOOKED_UP:
             return start, end
         possible = None
         for stop in [len(text), *(match.start() for match in re.finditer(r"[ /]", text) if match.start() > 8)][:6]:
+            self._looked_up += 1
             try:
                 number = phonenumbers.parse(text[:stop], None)
             except phonenumbers.NumberParseException:
