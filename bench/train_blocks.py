@@ -1,72 +1,27 @@
-"""Trains the block model on labelled pages: gradient-boosted trees over the measures of gateway.engines.measures.
+"""Trains what judges blocks and pages: boosted trees over the measures, a linear classifier over the signals.
 
-`python -m bench.train_blocks --data DIR [--write]` prints word F1 by page type in five-fold cross-validation (folds
-are whole pages) and, with --write, stores the model trained on all pages. Needs numpy, which the product does not.
-The pages are WCXB's (Murrough Foley, CC-BY-4.0).
+`python -m bench.train_blocks --data DIR` writes the models trained on all pages beside gateway.engines; how good such
+models are on pages they have not seen is told by `python -m bench.extract --cross-validate`. Needs numpy, which the
+product does not. The pages are WCXB's (Murrough Foley, CC-BY-4.0).
 """
 
 import argparse
-import gzip
 import os
-import re
-from collections import Counter, defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import orjson
 
-from bench.extract import f1, page_id, page_type, pages, wanted
-from gateway.engines import block_model
-from gateway.engines.charset import decode
-from gateway.engines.content import decide, measured
-from gateway.engines.dom import parse
+from bench.labelled import DEPTHS, Page, read
+from gateway.engines import block_model, page_types
 from gateway.engines.measures import FEATURES
-from gateway.engines.metadata import read_head
+from gateway.engines.page_signals import SIGNALS
+from gateway.engines.page_types import TYPES
+from gateway.model import Json
 
 _BINS = 32
-
-
-class Page:
-    """Measures, labels and weights of one page's blocks."""
-
-    def __init__(self, raw: dict[str, Any], folder: Path, depth: str) -> None:
-        body = gzip.decompress((folder / f"{page_id(raw)}.html.gz").read_bytes())
-        markup = decode(body, "text/html")
-        root = parse(markup)
-        head = read_head(root, str(raw["url"]))
-        blocks, rows, _ = measured(root, markup, head, depth)
-        self.kind, self.number = page_type(raw), page_id(raw)
-        self.blocks = blocks
-        self.rows = np.array(rows, dtype=float).reshape(len(blocks), len(FEATURES))
-        self.bags = [Counter(word.lower() for word in block.words) for block in blocks]
-        self.wanted = Counter(re.findall(r"\w+", wanted(raw).lower()))
-        self.labels = np.array(_labels(blocks, wanted(raw)))
-        sizes = np.array([len(block.words) for block in blocks], dtype=float)
-        self.weights = np.sqrt(sizes) / np.sqrt(sizes).sum() if len(blocks) else sizes
-
-    def f1(self, chances: Any, threshold: float) -> float:
-        found: Counter[str] = Counter()
-        for bag, chance in zip(self.bags, chances, strict=True):
-            if chance >= threshold:
-                found += bag
-        return f1(found, self.wanted)[0]
-
-
-def _labels(blocks: list[Any], text: str) -> list[float]:
-    """1 where the block stands in the wanted text: by runs of three words, short blocks as a whole."""
-    tokens = re.findall(r"\w+", text.lower())
-    triples = set(zip(tokens, tokens[1:], tokens[2:], strict=False))
-    joined = f" {' '.join(tokens)} "
-    out = []
-    for block in blocks:
-        own = [word.lower() for word in block.words]
-        if len(own) < 4:
-            out.append(float(f" {' '.join(own)} " in joined))
-        else:
-            runs = list(zip(own, own[1:], own[2:], strict=False))
-            out.append(sum(run in triples for run in runs) / len(runs))
-    return out
 
 
 class Booster:
@@ -97,21 +52,19 @@ class Booster:
     def _grow(self, binned: Any, slopes: Any, members: Any, columns: Any, depth: int) -> Any:
         gradient, curvature = slopes[0][members], slopes[1][members]
         total_g, total_h = gradient.sum(), curvature.sum()
-        best = (1e-3, None)
-        if depth and len(members) > 80:
-            for column in columns:
-                bins = binned[members, column]
-                g = np.cumsum(np.bincount(bins, gradient, _BINS + 1))[:-1]
-                h = np.cumsum(np.bincount(bins, curvature, _BINS + 1))[:-1]
-                ok = (h > 5) & (total_h - h > 5)
-                gain = g**2 / (h + 5) + (total_g - g) ** 2 / (total_h - h + 5) - total_g**2 / (total_h + 5)
-                gain = np.where(ok, gain, -1)
-                at = int(gain.argmax())
-                if gain[at] > best[0]:
-                    best = (float(gain[at]), (int(column), at))
-        if best[1] is None:
+        if not depth or len(members) <= 80:
             return float(self.rate * total_g / (total_h + 5))
-        column, at = best[1]
+        width = _BINS + 1
+        cells = (binned[np.ix_(members, columns)] + np.arange(len(columns)) * width).ravel()
+        size = len(columns) * width
+        g = np.bincount(cells, np.repeat(gradient, len(columns)), size).reshape(-1, width).cumsum(1)[:, :-1]
+        h = np.bincount(cells, np.repeat(curvature, len(columns)), size).reshape(-1, width).cumsum(1)[:, :-1]
+        gain = g**2 / (h + 5) + (total_g - g) ** 2 / (total_h - h + 5) - total_g**2 / (total_h + 5)
+        gain[(h <= 5) | (total_h - h <= 5)] = -1
+        best = np.unravel_index(int(gain.argmax()), gain.shape)
+        if gain[best] <= 1e-3:
+            return float(self.rate * total_g / (total_h + 5))
+        column, at = int(columns[best[0]]), int(best[1])
         left = binned[members, column] <= at
         return [
             column,
@@ -139,60 +92,61 @@ def _apply(tree: Any, binned: Any) -> Any:
     return np.where(binned[:, column] <= at, _apply(left, binned), _apply(right, binned))
 
 
-def fitted(made: list[Page], rounds: int, depth: int, rate: float) -> Booster:
-    booster = Booster(rounds, depth, rate)
+def block_data(made: Sequence[Page], depth: str) -> Json:
+    """The block model for a depth, trained on these pages, as stored."""
+    pages = [page for page in made if page.size]
+    booster = Booster(rounds=120, depth=5, rate=0.08)
     booster.fit(
-        np.concatenate([page.rows for page in made]),
-        np.concatenate([page.labels for page in made]),
-        np.concatenate([page.weights for page in made]),
+        np.concatenate([np.array(page.measured[depth].rows) for page in pages]),
+        np.concatenate([np.array(page.labels) for page in pages]),
+        np.concatenate([_weights(page) for page in pages]),
     )
-    return booster
+    return booster.export(FEATURES)
 
 
-def validate(made: list[Page], options: argparse.Namespace) -> None:
-    """Five folds of whole pages; F1 by type at several thresholds."""
-    chances: dict[str, Any] = {}
-    for fold in range(5):
-        model = block_model.BlockModel(
-            fitted(
-                [p for at, p in enumerate(made) if at % 5 != fold], options.rounds, options.depth, options.rate
-            ).export(FEATURES)
-        )
-        for page in (p for at, p in enumerate(made) if at % 5 == fold):
-            chances[page.number] = model.chances(page.rows.tolist())
-    for threshold in (0.0, 0.4, 0.5):
-        by_type = defaultdict(list)
-        for page in made:
-            found = chances[page.number]
-            if not threshold:
-                found = [float(keep) for keep in decide(page.blocks, found)]
-            by_type[page.kind].append(page.f1(found, threshold or 0.5))
-        means = {kind: sum(values) / len(values) for kind, values in sorted(by_type.items())}
-        shown = " ".join(f"{kind} {value:.3f}" for kind, value in means.items())
-        name = f"threshold {threshold}" if threshold else "expected F1  "
-        print(f"{name}: all {sum(means.values()) / len(means):.3f} | {shown}")
+def _weights(page: Page) -> Any:
+    """Every page weighs the same, whatever its length."""
+    roots = np.sqrt(np.array([len(block.words) for block in page.measured["basic"].blocks], dtype=float))
+    return roots / roots.sum()
+
+
+def type_data(made: Sequence[Page], steps: int = 600, pull: float = 0.05, rate: float = 0.1) -> Json:
+    """The page type classifier trained on these pages, as stored: softmax regression with its weights held small."""
+    pages = [page for page in made if page.size]
+    rows = np.array([page.measured["basic"].signals for page in pages])
+    truth = np.array([[float(page.kind == kind) for kind in TYPES] for page in pages])
+    mean, scale = rows.mean(0), rows.std(0) + 1e-3
+    scaled = np.c_[(rows - mean) / scale, np.ones(len(rows))]
+    weights = np.zeros((scaled.shape[1], len(TYPES)))
+    momentum = np.zeros_like(weights)
+    for _ in range(steps):
+        powers = np.exp(scaled @ weights - (scaled @ weights).max(1, keepdims=True))
+        slope = scaled.T @ (powers / powers.sum(1, keepdims=True) - truth) / len(rows)
+        slope[:-1] += pull * weights[:-1]
+        momentum = 0.9 * momentum + slope
+        weights -= rate * momentum
+    return {
+        "signals": list(SIGNALS),
+        "mean": [round(float(value), 5) for value in mean],
+        "scale": [round(float(value), 5) for value in scale],
+        "weights": {kind: [round(float(w), 4) for w in weights[:, at]] for at, kind in enumerate(TYPES)},
+    }
 
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("DATA_DIR", "../shared/data")))
-    parser.add_argument("--mode", default="basic")
-    parser.add_argument("--rounds", type=int, default=120)
-    parser.add_argument("--depth", type=int, default=4)
-    parser.add_argument("--rate", type=float, default=0.08)
-    parser.add_argument("--write", action="store_true")
-    parser.add_argument("--no-validation", action="store_true")
     options = parser.parse_args(argv)
-    folder = options.data / "extract"
-    made = [page for page in (Page(raw, folder, options.mode) for raw in pages(folder)) if len(page.rows)]
-    if not options.no_validation:
-        validate(made, options)
-    if options.write:
-        model = fitted(made, options.rounds, options.depth, options.rate).export(FEATURES)
-        target = Path(block_model.__file__).with_name(f"blocks_{options.mode}.json")
-        target.write_bytes(orjson.dumps(model))
-        print(f"written: {target.name}, {target.stat().st_size} bytes")
+    made = read(options.data / "extract", DEPTHS)
+    for depth in DEPTHS:
+        _write(Path(block_model.__file__).with_name(f"blocks_{depth}.json"), block_data(made, depth), len(made))
+    _write(Path(page_types.__file__).with_name("page_types.json"), type_data(made), len(made))
     return 0
+
+
+def _write(target: Path, data: Json, pages: int) -> None:
+    target.write_bytes(orjson.dumps({"trained_on": f"{pages} pages of WCXB", **data}))
+    print(f"written: {target.name}, {target.stat().st_size} bytes, trained on {pages} pages")
 
 
 if __name__ == "__main__":

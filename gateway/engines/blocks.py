@@ -3,6 +3,7 @@
 Runs in the parsing processes. Notes for each block what kinds of elements it stands in, by tag, class and role.
 """
 
+import functools
 import re
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,6 +31,7 @@ CATEGORIES = (
     ("faq", r"faq|accordion|toggle|expand"), ("title", r"title|headline|heading"),
 )  # fmt: skip
 MASKS = tuple((1 << at, re.compile(pattern)) for at, (_, pattern) in enumerate(CATEGORIES))
+_ANY_CATEGORY = re.compile("|".join(pattern for _, pattern in CATEGORIES))
 TAGS = (
     "main", "article", "nav", "header", "footer", "aside", "form", "table", "ul", "ol", "figure", "section", "button",
     "blockquote", "details", "dl", "label", "tr",
@@ -43,13 +45,15 @@ WORD = re.compile(r"\w+")
 
 @dataclass(slots=True)
 class Block:
-    """One block while it is measured. `near` and `far` are category bits of the element itself and its ancestors."""
+    """One block while it is measured. Category bits: `own` of the element alone, `near` with its parent, `far` with all
+    its ancestors. `words` are in lower case."""
 
     element: Any
     depth: int
     tags: int
     near: int
     far: int
+    own: int = 0
     pieces: list[str] = field(default_factory=list)
     link_pieces: list[str] = field(default_factory=list)
     text: str = ""
@@ -101,8 +105,10 @@ class _Collector:
         outer = around.block
         if tag in BLOCKS and element is not outer.element:
             mask = self._mask(element)
+            parent = element.getparent()
+            above = outer.own if parent is outer.element else self._mask(parent)
             tags = outer.tags | TAG_BITS.get(tag, 0) | _marks(element)
-            block = Block(element, outer.depth + 1, tags, mask | self._mask(element.getparent()), outer.far | mask)
+            block = Block(element, outer.depth + 1, tags, mask | above, outer.far | mask, mask)
             self.blocks.append(block)
             return _Context(block, around.in_link or tag == "a")
         if tag in ("a", "button"):
@@ -112,18 +118,31 @@ class _Collector:
     def _mask(self, element: Any) -> int:
         if element is None or element.tag in ("body", "html"):
             return 0
-        key = f"{element.get('class') or ''} {element.get('id') or ''}".lower()
+        key = f"{element.get('class') or ''} {element.get('id') or ''}"
         mask = self._masks.get(key)
         if mask is None:
-            mask = sum([bit for bit, pattern in MASKS if pattern.search(key)]) if len(key) > 1 else 0
+            mask = 0
+            for name in key.lower().split():  # no pattern spans two names, and names come again more often than keys
+                mask |= category_bits(name)
             self._masks[key] = mask
         return mask
 
     def _finished(self, block: Block) -> bool:
+        if not block.pieces:
+            return False
         block.text = " ".join("".join(block.pieces).split())
-        block.words = WORD.findall(block.text)
-        block.link_words = len(WORD.findall(" ".join(block.link_pieces)))
+        block.words = WORD.findall(block.text.lower()) if block.text else []
+        if block.link_pieces and block.words:
+            block.link_words = len(WORD.findall(" ".join(block.link_pieces)))
         return bool(block.words)
+
+
+@functools.lru_cache(maxsize=16_384)
+def category_bits(name: str) -> int:
+    """The categories that one lower-case class or id speaks of."""
+    if not _ANY_CATEGORY.search(name):
+        return 0
+    return sum(bit for bit, pattern in MASKS if pattern.search(name))
 
 
 def collect(root: Any) -> list[Block]:

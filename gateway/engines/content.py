@@ -1,50 +1,81 @@
-"""Chooses what of a page is its content, block by block, and takes the rest out of the document.
+"""Measures a page, has its content chosen block by block, and takes the rest out of the document.
 
-Runs in the parsing processes. The block model judges; tables and lists are judged as wholes, code is never cut, and
-documentation is cut only where the model is sure. `advanced` also asks trafilatura, a second, slower opinion.
+Runs in the parsing processes. gateway.engines.selection chooses. `advanced` also asks trafilatura, a second, slower
+opinion.
 """
 
 import itertools
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.engines import block_model, blocks
+from gateway.engines import block_model, blocks, page_types
+from gateway.engines.block_model import BlockModel
 from gateway.engines.blocks import WORD, Block
+from gateway.engines.comment_sections import in_comments, own_text
 from gateway.engines.dom import drop_code, drop_furniture, region_of, remove
 from gateway.engines.markdown import BLOCKS
 from gateway.engines.measures import Measures
 from gateway.engines.metadata import Head
+from gateway.engines.page_signals import signals
+from gateway.engines.page_types import PageTypes
+from gateway.engines.selection import Judged, decide
 from gateway.errors import EngineMissing
 
 MAX_BLOCKS = 12_000
 _MAX_ORACLE_CHARS = 1_500_000
-_CODE_FLOOR = 0.1
-_HEADING_FLOOR = 0.1
-_HEADING_REACH = 12
-_HEADING = re.compile(r"^h[1-6]$")
+_OWN_TEXT_WORDS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The pruned region."""
+    """The pruned region and the page's type; no type for a page too large or too empty to judge."""
 
     region: Any
+    page_type: str = ""
 
 
-def measured(root: Any, markup: str, head: Head, depth: str) -> tuple[list[Block], list[list[float]], Any]:
-    """The page's blocks, their measures, and the region it marks as its main one."""
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A page's blocks, their measures (none for a page with too many blocks), its comment section, its signals."""
+
+    blocks: list[Block]
+    rows: list[list[float]]
+    comments: list[bool]
+    own_words: int
+    signals: list[float]
+    region: Any
+
+    def judged(self, types: dict[str, float]) -> Judged:
+        """What the choice of blocks stands on."""
+        return Judged(self.blocks, self.comments, self.own_words, types)
+
+
+def measured(root: Any, markup: str, head: Head, depth: str) -> Measured:
+    """Cuts the page into blocks and measures them; takes out of the document what holds no text."""
     opinion = oracle(markup) if depth == "advanced" else None
     drop_code(root)
     region = region_of(root)
     head.semantic = region.semantic
     body = root.find("body")
     found = blocks.collect(root if body is None else body)
-    rows = Measures(found, region.element, head, head.base).rows() if len(found) <= MAX_BLOCKS else []
-    for row, block in zip(rows, found, strict=False):
+    if not found or len(found) > MAX_BLOCKS:
+        return Measured(found, [], [], 0, [], region.element)
+    measures = Measures(found, region.element, head, head.base)
+    rows = measures.rows()
+    for row, block in zip(rows, found, strict=True):
         row += _agreement(block, opinion)
-    return found, rows, region.element
+    comments = in_comments(found)
+    own_words = own_text(found, comments)
+    return Measured(found, rows, comments, own_words, _signals(measures, comments, own_words, head), region.element)
+
+
+def _signals(measures: Measures, comments: list[bool], own_words: int, head: Head) -> list[float]:
+    """The page's signals; where it has a text of its own, what its readers wrote below does not count."""
+    marked = list(zip(measures.blocks, measures.signatures, measures.prices, strict=True))
+    if own_words >= _OWN_TEXT_WORDS:
+        marked = [each for each, comment in zip(marked, comments, strict=True) if not comment]
+    return signals(marked, head, head.base)
 
 
 def oracle(markup: str) -> set[tuple[str, str]] | None:
@@ -67,7 +98,7 @@ def _agreement(block: Block, opinion: set[tuple[str, str]] | None) -> list[float
     """Share of the block that the second opinion keeps; -1 without one."""
     if opinion is None:
         return [-1.0]
-    words = [word.lower() for word in block.words]
+    words = block.words
     if len(words) < 2:
         return [-1.0]
     return [sum(pair in opinion for pair in itertools.pairwise(words)) / (len(words) - 1)]
@@ -75,62 +106,21 @@ def _agreement(block: Block, opinion: set[tuple[str, str]] | None) -> list[float
 
 def main_content(root: Any, markup: str, head: Head, depth: str) -> Content:
     """Prunes the document in place and returns its content region."""
-    model = block_model.load(depth)
-    found, rows, region = measured(root, markup, head, depth)
-    if model is None or not rows:
+    return pruned(root, measured(root, markup, head, depth), head, (block_model.load(depth), page_types.load()))
+
+
+def pruned(root: Any, page: Measured, head: Head, models: tuple[BlockModel | None, PageTypes | None]) -> Content:
+    """Takes everything but the content out of a measured document, as these models see it."""
+    model, types = models
+    if model is None or types is None or not page.rows:
         drop_furniture(root)
-        return Content(region)
-    keep = decide(found, model.chances(rows))
+        return Content(page.region)
+    kinds = types.chances(page.signals, head)
+    keep = decide(page.judged(kinds), model.chances(page.rows))
     body = root.find("body")
     body = root if body is None else body
-    prune(body, [block for block, kept in zip(found, keep, strict=True) if kept])
-    return Content(body)
-
-
-def decide(found: Sequence[Block], chances: list[float]) -> list[bool]:
-    """Which blocks to keep: groups share their members' mean chance, then the best expected F1 decides."""
-    sizes = [len(block.words) for block in found]
-    shared = list(chances)
-    for members in _grouped(found).values():
-        weight = sum(sizes[at] for at in members)
-        mean = sum(chances[at] * sizes[at] for at in members) / weight
-        for at in members:
-            shared[at] = mean
-    keep = block_model.chosen(shared, sizes)
-    for at, block in enumerate(found):
-        tag = block.element.tag
-        if not keep[at] and tag == "pre":
-            keep[at] = chances[at] >= _CODE_FLOOR and any(keep[max(0, at - 3) : at + 4])
-        elif not keep[at] and _HEADING.match(tag):
-            keep[at] = chances[at] >= _HEADING_FLOOR and _leads(found, keep, at)
-    return keep
-
-
-def _leads(found: Sequence[Block], keep: list[bool], at: int) -> bool:
-    """True when content is kept under this heading, before the next of its rank."""
-    level = found[at].element.tag
-    for later in range(at + 1, min(len(found), at + _HEADING_REACH)):
-        tag = found[later].element.tag
-        if _HEADING.match(tag) and tag <= level:
-            return False
-        if keep[later]:
-            return True
-    return False
-
-
-def _grouped(found: Sequence[Block]) -> dict[Any, list[int]]:
-    """Blocks by the table or list they directly belong to."""
-    groups: dict[Any, list[int]] = {}
-    for at, block in enumerate(found):
-        if block.element.tag in ("td", "th"):
-            box = next(block.element.iterancestors("table"), None)
-        elif block.element.tag in ("li", "dt", "dd"):
-            box = block.element.getparent()
-        else:
-            continue
-        if box is not None:
-            groups.setdefault(box, []).append(at)
-    return groups
+    prune(body, [block for block, kept in zip(page.blocks, keep, strict=True) if kept])
+    return Content(body, page_types.likeliest(kinds))
 
 
 def prune(body: Any, kept: Sequence[Block]) -> None:
@@ -142,9 +132,14 @@ def prune(body: Any, kept: Sequence[Block]) -> None:
         while box is not None and box not in alive:
             alive.add(box)
             box = box.getparent()
-    doomed = [element for element in body.iter(*BLOCKS) if element not in alive and not _is_figure(element, alive)]
-    for element in doomed:
-        remove(element)
+    pictured = {box for image in body.iter("img") for box in image.iterancestors()}
+    doomed: set[Any] = set()
+    for element in list(body.iter(*BLOCKS)):
+        if element in alive or (element in pictured and _is_figure(element, alive)):
+            continue
+        doomed.add(element)
+        if element.getparent() not in doomed:  # else it is gone already
+            remove(element)
     for element in alive:
         if element not in texts and element.tag in BLOCKS:
             _strip_loose(element, alive)
@@ -152,7 +147,7 @@ def prune(body: Any, kept: Sequence[Block]) -> None:
 
 def _is_figure(element: Any, alive: set[Any]) -> bool:
     """True for a picture's box next to kept content, without text that was judged."""
-    if next(element.iter("img"), None) is None or WORD.search("".join(element.itertext())):
+    if WORD.search("".join(element.itertext())):
         return False
     return any(near is not None and near in alive for near in (element.getprevious(), element.getnext()))
 

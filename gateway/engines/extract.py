@@ -53,6 +53,7 @@ def _html(markup: str, options: ExtractOptions) -> Json:
     page = _head_fields(head)
     links = links_of(root, None, head) if options.links else []
     content = main_content(root, markup, head, options.depth)
+    page["page_type"] = content.page_type
     if options.images:
         page["images"] = images_of(content.region, head)
     if options.links:

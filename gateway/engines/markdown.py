@@ -159,9 +159,10 @@ class Writer:
         return tables.flat(self._container(cell, 1))
 
     def _quote(self, element: Any, depth: int) -> list[str]:
-        text = "\n\n".join(self._container(element, depth))
-        if not text or self._plain:
-            return [text] if text else []
+        blocks = self._container(element, depth)
+        if self._plain or all(block.startswith(("```", "| ")) for block in blocks):
+            return blocks  # a quotation of nothing but code or tables is there to indent them
+        text = "\n\n".join(blocks)
         return ["\n".join(f"> {line}" if line else ">" for line in text.split("\n"))]
 
     def _term(self, element: Any, depth: int) -> list[str]:

@@ -19,7 +19,7 @@ _FURNITURE_HEADING = re.compile(
     r"popular|recent|latest|categor|archive|tags|navigation|menu|search|connect|similar|customers|footer|login|cart",
     re.IGNORECASE,
 )
-_PUNCTUATION = re.compile(r"[.,;:!?]")
+_PUNCTUATION = ".,;:!?"
 _DIGITS = re.compile(r"\b\d")
 _CAPITALS = re.compile(r"\b[A-Z]")
 _PRICE = re.compile(r"[$€£¥]\s?\d|\d\s?(?:€|USD|EUR|GBP)")
@@ -51,14 +51,15 @@ class Measures:
     """The measures of all blocks of one page."""
 
     def __init__(self, blocks: list[Block], region: Any, head: Head, url: str) -> None:
-        self._blocks = blocks
+        self.blocks = blocks
         self._region = set(region.iter()) if region is not None else set()
         self._head = head
         self._sizes = [len(block.words) for block in blocks]
         self._total = max(sum(self._sizes), 1)
         self._boxes = self._container_sizes()
-        self._signatures = [_signature(block.element) for block in blocks]
+        self.signatures = [_signature(block.element) for block in blocks]
         self._groups = self._group_sizes()
+        self.prices = [float(bool(_PRICE.search(block.text))) for block in blocks]
         self._title = set(WORD.findall(head.title.lower()))
         self._description = set(WORD.findall(head.description.lower()))
         self._json_ld = _pairs(WORD.findall(head.described.lower()))
@@ -72,7 +73,7 @@ class Measures:
         seen: set[str] = set()
         before = since = 0
         level, furniture = 0, 0.0
-        for at, block in enumerate(self._blocks):
+        for at, block in enumerate(self.blocks):
             tag = block.element.tag
             if len(tag) == 2 and tag[0] == "h" and tag[1].isdecimal():
                 level, since = int(tag[1]), 0
@@ -87,23 +88,23 @@ class Measures:
     def _row(self, at: int, block: Block, context: tuple[float, float, float, float, float]) -> list[float]:
         before, since, level, furniture, repeated = context
         size = self._sizes[at]
-        lowered = [word.lower() for word in block.words]
+        text, words = block.text, block.words
         tag = block.element.tag
         heading = int(tag[1]) if len(tag) == 2 and tag[0] == "h" and tag[1].isdecimal() else 0
         row = [
             size,
             block.link_words / size,
             block.link_words,
-            len(_PUNCTUATION.findall(block.text)) / size,
-            float(block.text[-1] in ".!?…:"),
-            len([word for word in lowered if word in STOP_WORDS]) / size,
-            len(_DIGITS.findall(block.text)) / size,
-            len(_CAPITALS.findall(block.text)) / size,
-            len(block.text) / size,
-            float(bool(_PRICE.search(block.text))),
+            sum([text.count(mark) for mark in _PUNCTUATION]) / size,
+            float(text[-1] in ".!?…:"),
+            len([word for word in words if word in STOP_WORDS]) / size,
+            len(_DIGITS.findall(text)) / size,
+            len(_CAPITALS.findall(text)) / size,
+            len(text) / size,
+            self.prices[at],
             block.depth,
             heading,
-            at / len(self._blocks),
+            at / len(self.blocks),
             before,
             float(at < self._h1),
             at - self._h1 if self._h1 >= 0 else -1,
@@ -112,10 +113,10 @@ class Measures:
         row += self._kin(at)
         row += self._containers(block)
         row += [since, level, furniture, repeated]
-        row.append(len([word for word in lowered if word in self._title]) / size)
-        row.append(len([word for word in lowered if word in self._description]) / size)
+        row.append(len([word for word in words if word in self._title]) / size)
+        row.append(len([word for word in words if word in self._description]) / size)
         row.append(float(block.element in self._region))
-        row.append(_share(lowered, self._json_ld))
+        row.append(_share(words, self._json_ld))
         row += [float(bool(block.tags & HIDDEN)), float(bool(block.tags & ROLE))]
         row += self._flags((tag, block.tags, block.near, block.far))
         return row + self._page
@@ -133,7 +134,7 @@ class Measures:
         return flags
 
     def _around(self, at: int) -> list[float]:
-        blocks, sizes = self._blocks, self._sizes
+        blocks, sizes = self.blocks, self._sizes
         last = len(blocks) - 1
         window = range(max(0, at - 3), min(last, at + 3) + 1)
         total = sum(sizes[each] for each in window)
@@ -148,7 +149,7 @@ class Measures:
         ]
 
     def _kin(self, at: int) -> list[float]:
-        count, words, links = self._groups[self._signatures[at]]
+        count, words, links = self._groups[self.signatures[at]]
         return [count, words / count, links / words, words / self._total]
 
     def _containers(self, block: Block) -> list[float]:
@@ -165,7 +166,7 @@ class Measures:
 
     def _container_sizes(self) -> dict[Any, tuple[int, int]]:
         boxes: dict[Any, tuple[int, int]] = {}
-        for block, size in zip(self._blocks, self._sizes, strict=True):
+        for block, size in zip(self.blocks, self._sizes, strict=True):
             box = block.element
             while box is not None:
                 words, links = boxes.get(box, (0, 0))
@@ -175,13 +176,13 @@ class Measures:
 
     def _group_sizes(self) -> dict[str, tuple[int, int, int]]:
         groups: dict[str, tuple[int, int, int]] = {}
-        for block, size, signature in zip(self._blocks, self._sizes, self._signatures, strict=True):
+        for block, size, signature in zip(self.blocks, self._sizes, self.signatures, strict=True):
             count, words, links = groups.get(signature, (0, 0, 0))
             groups[signature] = (count + 1, words + size, links + block.link_words)
         return groups
 
     def _page_measures(self, url: str) -> list[float]:
-        blocks, meta = self._blocks, self._head.meta
+        blocks, meta = self.blocks, self._head.meta
         kinds = self._head.kinds
         inside = sum(size for block, size in zip(blocks, self._sizes, strict=True) if block.element in self._region)
         tags = [block.element.tag for block in blocks]
@@ -201,7 +202,7 @@ class Measures:
             float("FAQPage" in kinds),
             urlsplit(url).path.strip("/").count("/") + float(len(urlsplit(url).path) > 1),
             tags.count("pre"),
-            sum(bool(_PRICE.search(block.text)) for block in blocks),
+            sum(self.prices),
             max((words for _, words, _ in self._groups.values()), default=0) / self._total,
             self._total / max(len(blocks), 1),
         ]

@@ -161,6 +161,8 @@ def _read_links(root: Any, head: Head, url: str) -> None:
         href = element.get("href")
         if not href:
             continue
+        if "stylesheet" in rels and href.partition("?")[0].endswith("pygments.css"):
+            head.meta.setdefault("generator", "Sphinx")  # which does not always name itself
         if "canonical" in rels and head.canonical is None:
             target = join(head.base, href)
             head.canonical = canonical(target) if target else None

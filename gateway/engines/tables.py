@@ -22,7 +22,7 @@ def _cells(row: Any) -> list[Any]:
 
 
 def is_data(table: Any, rows: list[list[Any]]) -> bool:
-    """False for layout: one row or column, nested tables, whole articles in a cell."""
+    """False for layout: one row or column, nested tables, whole articles or programs in the cells."""
     role = (table.get("role") or "").lower()
     if not rows or role in ("presentation", "none"):
         return False
@@ -32,6 +32,9 @@ def is_data(table: Any, rows: list[list[Any]]) -> bool:
     for inner in table.iter("table", "h1", "h2", "h3"):
         if inner is not table:
             return False
+    programs = sum("\n" in "".join(code.itertext()).strip() for code in table.iter("pre"))
+    if programs and 2 * programs >= len(rows):
+        return False
     if has_heads:
         return True
     if len(rows) < 2:

@@ -31,6 +31,11 @@ def written(html: str, *, plain: bool = False) -> str:
         ("<ul><li>a<ul><li>b</li></ul></li><li>c</li></ul>", "- a\n  - b\n- c"),
         ('<ol start="3"><li>a</li><li><p>b</p><pre>c</pre></li></ol>', "3. a\n\n4. b\n\n   ```\n   c\n   ```"),
         ("<blockquote><p>a</p><p>b</p></blockquote>", "> a\n>\n> b"),
+        ("<blockquote><pre>  if x:\n    y</pre></blockquote>", "```\n  if x:\n    y\n```"),
+        (
+            "<table><tr><th>a</th><th>b</th></tr><tr><td><pre>x\n  y</pre></td><td><pre>z\n  w</pre></td></tr></table>",
+            "a\n\nb\n\n```\nx\n  y\n```\n\n```\nz\n  w\n```",
+        ),
         (
             "<table><tr><th>h|1</th><th>h2</th></tr><tr><td>a<br>b</td><td><p>c</p><p>d</p></td></tr></table>",
             "| h\\|1 | h2 |\n| --- | --- |\n| a b | c d |",

@@ -1,0 +1,81 @@
+"""Labelled pages for training and judging extraction: their measures, labels by block, and word F1.
+
+DIR/extract holds ground-truth.jsonl and ID.html.gz (WCXB, Murrough Foley, CC-BY-4.0). A block's label is the share of
+it that stands in the wanted text.
+"""
+
+import gzip
+import json
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from gateway.engines.blocks import Block
+from gateway.engines.charset import decode
+from gateway.engines.content import Measured, measured
+from gateway.engines.dom import parse
+from gateway.engines.metadata import Head, read_head
+
+DEPTHS = ("basic", "advanced")
+_TARGETS = re.compile(r"\]\((?:[^()\s]|\([^()\s]*\))*\)")
+
+
+def words(text: str) -> Counter[str]:
+    """Lower-cased words with their counts, Markdown link targets left out."""
+    return Counter(re.findall(r"\w+", _TARGETS.sub("] ", text).lower()))
+
+
+def f1(found: Counter[str], wanted: Counter[str]) -> tuple[float, float, float]:
+    """(F1, precision, recall)."""
+    both = (found & wanted).total()
+    if not found or not wanted:
+        value = float(not found and not wanted)
+        return value, value, value
+    precision, recall = both / found.total(), both / wanted.total()
+    return (2 * precision * recall / (precision + recall) if both else 0.0), precision, recall
+
+
+class Page:
+    """One labelled page, measured for some depths."""
+
+    def __init__(self, raw: dict[str, Any], folder: Path, depths: Sequence[str]) -> None:
+        self.number, self.kind = str(raw["id"]), str(raw["page_type"])
+        self.url, self.text = str(raw["url"]), str(raw["main_content"])
+        self.body = gzip.decompress((folder / f"{self.number}.html.gz").read_bytes())
+        self.wanted = words(self.text)
+        self.heads: dict[str, Head] = {}
+        self.measured: dict[str, Measured] = {}
+        for depth in depths:
+            self._measure(depth)
+        self.labels = _labels(self.measured[depths[0]].blocks, self.text) if depths else []
+        self.size = len(self.measured[depths[0]].rows) if depths else 0
+
+    def _measure(self, depth: str) -> None:
+        markup = decode(self.body, "text/html")
+        root = parse(markup)
+        self.heads[depth] = read_head(root, self.url)
+        self.measured[depth] = measured(root, markup, self.heads[depth], depth)
+
+
+def read(folder: Path, depths: Sequence[str] = (), only: str = "") -> list[Page]:
+    """The pages in the order of the file; `only` names one page type."""
+    rows = [json.loads(line) for line in (folder / "ground-truth.jsonl").read_text().splitlines()]
+    return [Page(row, folder, depths) for row in rows if only in ("", row["page_type"])]
+
+
+def _labels(blocks: Sequence[Block], text: str) -> list[float]:
+    """1 where the block stands in the wanted text: by runs of three words, short blocks as a whole."""
+    tokens = re.findall(r"\w+", text.lower())
+    triples = set(zip(tokens, tokens[1:], tokens[2:], strict=False))
+    joined = f" {' '.join(tokens)} "
+    out = []
+    for block in blocks:
+        own = block.words
+        if len(own) < 4:
+            out.append(float(f" {' '.join(own)} " in joined))
+        else:
+            runs = list(zip(own, own[1:], own[2:], strict=False))
+            out.append(sum(run in triples for run in runs) / len(runs))
+    return out
