@@ -71,6 +71,8 @@ async def check(folder: Path) -> None:
     said = await index.add(pages("late", 5, 50))
     assert said is not None and "the disk is full" in said, said
     assert await found(index, "first") == 5 and await found(index, "small") == 5
+    many = await asyncio.gather(*(found(index, "first") for _ in range(8)))  # more at once than have looked so far
+    assert many == [5] * 8
     await index.close()
     again = PageIndex(path, reserve_bytes=0)  # a restart while there is no room at all
     assert await again.add(pages("late", 5, 50)) is not None

@@ -207,7 +207,7 @@ class KeyStore:
         """The caller behind a key. Raises Unauthenticated, in the same words for every reason."""
         self._refresh(_LOOK_AGAIN_S)
         if len(presented) <= _MAX_KEY_CHARS:
-            asked = digest(presented).encode()
+            asked = hashlib.sha256(presented.encode("utf-8", "surrogateescape")).digest()
             if asked not in self._by_digest:
                 self._refresh(_LOOK_AGAIN_AT_A_MISS_S)  # a key that was made a moment ago works at once
             found = self._by_digest.get(asked)
@@ -250,8 +250,8 @@ class KeyStore:
             return
         self._is_broken = False
         self._by_digest = {
-            record.sha256.encode(): (
-                record.sha256.encode(),
+            bytes.fromhex(record.sha256): (
+                bytes.fromhex(record.sha256),
                 Caller(record.id, record.name, frozenset(record.scopes), record.per_minute, record.concurrent),
                 record.expires,
             )

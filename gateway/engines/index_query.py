@@ -21,6 +21,7 @@ _FEEDBACK_TERMS = 12
 _FEEDBACK_MAX_PAGES = 20_000
 _MAX_TERMS = 32
 _ROW_BUDGET = 12_000
+_LOOKED_CLOSER_AT = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,21 +104,26 @@ def _affordable(connection: sqlite3.Connection, query: IndexQuery, words: list[s
     """In a large index: the words that tell pages apart, rarest first, as far as ranking them all stays cheap.
 
     Words that nearly every page has add little to a ranking and cost the most. When all are such, the newest pages
-    that have them must do: the second value is the row to begin at. Only pages that may be found are counted.
+    that have them must do: the second value is the row to begin at. A word that is common in all may be rare among
+    the pages that may be found, so those are counted where it matters, for a few words.
     """
-    counts = {word: _pages_with(connection, _match(query, [word], [])) for word in words}
-    kept: list[str] = []
+    counts = {word: _pages_with(connection, _quoted(word)) for word in words}
+    for word in [word for word in words if counts[word] > _ROW_BUDGET][:_LOOKED_CLOSER_AT]:
+        counts[word] = _pages_with(connection, _match(query, [word], []))
+    rarest = sorted(words, key=lambda word: counts[word])
+    if counts[rarest[0]] > _ROW_BUDGET:
+        common = rarest[:_LOOKED_CLOSER_AT]
+        sql = "SELECT rowid FROM search WHERE search MATCH ? ORDER BY rowid DESC LIMIT 1 OFFSET ?"
+        row = connection.execute(sql, (_match(query, common, []), _ROW_BUDGET)).fetchone()
+        return common, int(row[0]) if row else 0
     total = 0
-    for word in sorted(words, key=lambda word: counts[word]):
+    kept: list[str] = []
+    for word in rarest:
         total += counts[word]
         if kept and total > _ROW_BUDGET:
             break
         kept.append(word)
-    if counts[kept[0]] <= _ROW_BUDGET:
-        return kept, 0
-    sql = "SELECT rowid FROM search WHERE search MATCH ? ORDER BY rowid DESC LIMIT 1 OFFSET ?"
-    row = connection.execute(sql, (_match(query, kept[:1], []), _ROW_BUDGET)).fetchone()
-    return words, int(row[0]) if row else 0
+    return kept, 0
 
 
 def _ranked(

@@ -35,6 +35,10 @@ STEPS: tuple[tuple[str, ...], ...] = (
 VERSION = len(STEPS)
 
 
+_INCREMENTAL = 2
+"""What `PRAGMA auto_vacuum` says of a file that can give space back."""
+
+
 class DamagedIndex(Exception):
     """The file is not a database, or one whose pages contradict each other. The text is the end of a sentence."""
 
@@ -47,7 +51,9 @@ def open_database(path: Path) -> sqlite3.Connection:
     """A connection to the index at `path`, made or upgraded as needed. Raises DamagedIndex, sqlite3.Error."""
     connection = sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False)
     try:
-        connection.execute("PRAGMA auto_vacuum=INCREMENTAL")  # takes effect on a file that is yet to be made
+        if connection.execute("PRAGMA auto_vacuum").fetchone()[0] != _INCREMENTAL:
+            # Takes effect on a file that is yet to be made. On any other it is a write, which a full disk refuses.
+            connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=NORMAL")
         connection.execute("PRAGMA journal_size_limit=16777216")

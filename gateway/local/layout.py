@@ -14,6 +14,7 @@ MAX_CROSSING_SHARE = 0.12
 MIN_COLUMN_LINES = 4
 MIN_COLUMN_WIDTH_SHARE = 0.2
 MIN_COLUMN_HEIGHTS = 7
+MIN_BESIDE = 0.3
 MAX_DEPTH = 8
 
 Row = list[int]
@@ -36,6 +37,29 @@ def rows_of(rects: Sequence[Rect], members: Sequence[int]) -> list[Row]:
     for row in rows:
         row.sort(key=lambda index: rects[index].x1)
     return rows
+
+
+def bands_of(rects: Sequence[Rect], rows: Sequence[Row]) -> list[Row]:
+    """Rows that stand beside one another in part as one: the lines of a tall cell, and what stands at its middle."""
+    bands: list[Row] = []
+    extents: list[Rect] = []
+    for row in rows:
+        extent = hull([rects[index] for index in row])
+        shared = min(extent.y2, extents[-1].y2) - max(extent.y1, extents[-1].y1) if bands else 0.0
+        usual = median(rects[index].height for index in row)
+        if bands and shared > MIN_BESIDE * usual and not _is_above(rects, bands[-1], row):
+            bands[-1] = sorted([*bands[-1], *row], key=lambda index: rects[index].x1)
+            extents[-1] = extents[-1].union(extent)
+        else:
+            bands.append(row)
+            extents.append(extent)
+    return bands
+
+
+def _is_above(rects: Sequence[Rect], above: Row, below: Row) -> bool:
+    """Whether more than one member of a row stands right above one of the other: two full rows, closely set."""
+    pairs = sum(any(min(rects[a].x2, rects[b].x2) - max(rects[a].x1, rects[b].x1) > 0 for a in above) for b in below)
+    return pairs > 1
 
 
 def _on_row(rects: Sequence[Rect], row: Row, index: int) -> bool:

@@ -17,6 +17,7 @@ MIN_CONTRAST = 24
 RULE_FILL = 0.9
 COLUMN_GAP_SIZES = 2.0
 """In heights of small letters: a wider gap in a line parts columns."""
+MAX_SIZE_SHARE = 0.42
 CLEAR_RATIO = 1.35
 DRIFT_WEIGHT = 0.4
 MAX_DRIFT_HEIGHTS = 3.0
@@ -54,7 +55,9 @@ def parts_of(gray: Any, line: Line) -> list[Line]:
     if found is None:
         return [line]
     ink, left, _ = found
-    wide = [gap for gap in _gaps(ink)[0] if _width(gap) >= COLUMN_GAP_SIZES * line.size]
+    # The measure of a line of capitals may be theirs.
+    size = min(line.size, MAX_SIZE_SHARE * line.rect.height)
+    wide = [gap for gap in _gaps(ink)[0] if _width(gap) >= COLUMN_GAP_SIZES * size]
     if not wide:
         return [line]
     cuts = [0.0, *((left + _middle(gap) - line.rect.x1) / line.rect.width for gap in wide), 1.0]

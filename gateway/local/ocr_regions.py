@@ -7,7 +7,7 @@ claim a place.
 from statistics import median
 from typing import Any
 
-from gateway.local.layout import rows_of
+from gateway.local.layout import bands_of, rows_of
 from gateway.local.ocr_extra import vision
 from gateway.local.ocr_types import Line, Rect, Region, hull
 
@@ -64,7 +64,7 @@ def plausible(lines: list[Line]) -> list[Line]:
 def aligned_tables(lines: list[Line]) -> list[Rect]:
     """Runs of rows whose pieces stand in columns: three columns or more, or two that no running text would make."""
     rects = [line.rect for line in lines]
-    rows = [[rects[i] for i in row] for row in rows_of(rects, range(len(rects)))]
+    rows = [[rects[i] for i in row] for row in bands_of(rects, rows_of(rects, range(len(rects))))]
     return [hull([rect for row in run for rect in row]) for run in _runs(rows) if _is_table(run)]
 
 
@@ -97,19 +97,14 @@ def _goes_on(run: list[list[Rect]], piece: Rect) -> bool:
 
 
 def _is_table(run: list[list[Rect]]) -> bool:
-    full = [row for row in run if len(row) > 1]
+    full = [row for row in map(_side_by_side, run) if len(row) > 1]
     if len(full) < MIN_TABLE_ROWS:
         return False
-    if sum(len(row) >= MIN_TABLE_COLUMNS for row in full) < 0.6 * len(full):
-        return _is_list_of_pairs(full)
     rects = [rect for row in run for rect in row]
     height = median(rect.height for rect in rects)
-    columns: list[Rect] = []
-    for rect in sorted(rects, key=lambda rect: rect.x1):
-        if columns and rect.x1 < columns[-1].x2 - OVERLAP * height:
-            columns[-1] = columns[-1].union(rect)
-        else:
-            columns.append(rect)
+    if sum(len(row) >= MIN_TABLE_COLUMNS for row in full) < 0.6 * len(full):
+        return _is_list_of_pairs(full, height)
+    columns = _side_by_side(rects)
     if len(columns) < MIN_TABLE_COLUMNS:
         return False
     filled = [sum(any(rect.overlap(column) for rect in row) for row in full) for column in columns]
@@ -117,18 +112,28 @@ def _is_table(run: list[list[Rect]]) -> bool:
     return full_columns >= MIN_TABLE_COLUMNS and median(c.width for c in columns) <= MAX_COLUMN_WIDTH * height
 
 
-def _is_list_of_pairs(rows: list[list[Rect]]) -> bool:
+def _side_by_side(rects: list[Rect]) -> list[Rect]:
+    """Cells or columns from left to right: what stands above one another is one."""
+    cells: list[Rect] = []
+    for rect in sorted(rects, key=lambda rect: rect.x1):
+        if cells and rect.x1 < cells[-1].x2 - OVERLAP * rect.height:
+            cells[-1] = cells[-1].union(rect)
+        else:
+            cells.append(rect)
+    return cells
+
+
+def _is_list_of_pairs(rows: list[list[Rect]], height: float) -> bool:
     """Names and their values. Columns of prose are told by the left one, whose lines are all nearly as wide as it; a
     list by its numbers or bullets, which are no wider than high."""
     pairs = [row for row in rows if len(row) == 2]
     if len(pairs) < max(MIN_TABLE_ROWS, 0.8 * len(rows)):
         return False
-    height = median(rect.height for row in pairs for rect in row)
     names, values = [row[0] for row in pairs], [row[1] for row in pairs]
     aligned = max(_share_near([getattr(r, side) for r in values], SAME_EDGE * height) for side in ("x1", "x2"))
     if aligned < 0.8 or _share_near([r.x1 for r in names], SAME_EDGE * height) < 0.6:
         return False
-    if min(right.x1 for right in values) < max(left.x2 for left in names):
+    if min(right.x1 for right in values) < max(left.x2 for left in names) - OVERLAP * height:
         return False
     usual, widest = median(r.width for r in names), max(r.width for r in names)
     is_even = sum(r.width >= 0.9 * widest for r in names) > 0.6 * len(names)

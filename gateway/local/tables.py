@@ -7,13 +7,13 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
-from gateway.local.layout import rows_of
+from gateway.local.layout import bands_of, rows_of
 from gateway.local.ocr_types import Cell, Line, Rect, Table, Word
 from gateway.local.table_rules import Grid, find_grid
 
 MIN_ROWS, MIN_COLUMNS = 2, 2
 MAX_COLUMNS = 40
-MIN_GUTTER = 0.55
+MIN_GUTTER = 0.42
 """In heights of words."""
 
 
@@ -73,7 +73,7 @@ def column_table(words: list[Word], grid: Grid | None) -> Table | None:
 def _rows(words: list[Word], grid: Grid | None) -> list[list[Word]]:
     """Words in rows; where horizontal rules part every row, the rules decide (cells of several lines stay whole)."""
     rects = [word.rect for word in words]
-    rows = [[words[index] for index in row] for row in rows_of(rects, range(len(words)))]
+    rows = [[words[index] for index in row] for row in bands_of(rects, rows_of(rects, range(len(words))))]
     if grid is None or grid.row_count < 4:
         return rows
     banded: dict[int, list[Word]] = {}
@@ -138,7 +138,7 @@ def _row_cells(number: int, row: list[Word], gutters: list[float]) -> list[Cell]
 
 
 def _joined_rows(rows: list[list[Word]], gutters: list[float]) -> list[list[Word]]:
-    """Rows, with a cell's second line joined to its first: a row set closer than others that fills fewer columns."""
+    """Rows, with the lines of a cell joined: they are set closer than rows are, and fill some of the row's columns."""
     tops = [min(word.rect.y1 for word in row) for row in rows]
     bottoms = [max(word.rect.y2 for word in row) for row in rows]
     gaps = [below - above for above, below in zip(bottoms, tops[1:], strict=False)]
@@ -149,8 +149,10 @@ def _joined_rows(rows: list[list[Word]], gutters: list[float]) -> list[list[Word
     filled = _columns_of(rows[0], gutters)
     for gap, row in zip(gaps, rows[1:], strict=True):
         columns = _columns_of(row, gutters)
-        if gap < narrow and len(columns) < len(filled) and columns <= filled:
+        is_part = columns != filled or len(columns) == 1
+        if gap < narrow and is_part:
             joined[-1].extend(row)
+            filled = filled | columns
         else:
             joined.append(list(row))
             filled = columns

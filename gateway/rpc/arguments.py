@@ -51,10 +51,11 @@ class Arguments:
     def check(self, taken: Json) -> InvalidRequest | None:
         """None when all is well, else an error that names each wrong field and what is allowed."""
         problems = self._checker.check(taken)
-        named = {problem.path for problem in problems}
-        problems += [problem for rule in self._rules for problem in rule(taken) if problem.path not in named]
-        if not problems:
+        ruled = [problem for rule in self._rules for problem in rule(taken)]
+        if not problems and not ruled:
             return None
+        named = {problem.path for problem in problems}
+        problems += [problem for problem in ruled if problem.path not in named]
         return InvalidRequest(
             f"Invalid arguments for {self._tool}: " + "; ".join(map(str, problems)), param=problems[0].path or None
         )
@@ -105,6 +106,8 @@ def not_blank(*names: str) -> Rule:
 
 def calendar_dates(taken: Json) -> list[Problem]:
     """Both dates exist in the calendar, and the first is not after the last."""
+    if "start_date" not in taken and "end_date" not in taken:
+        return []
     problems = [
         Problem(name, "must be a calendar date written YYYY-MM-DD")
         for name in ("start_date", "end_date")

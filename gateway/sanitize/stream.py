@@ -51,7 +51,7 @@ class StreamMask:
         self._masker = SlotMasker(scanner, actions, self._note)
         self._queue: deque[Held] = deque()
         self._events = 0
-        self._last: Json | None = None
+        self._last: Event | None = None
         self._channels: dict[Hashable, Channel] = {}
 
     async def run(self, events: EventStream, refused_events: Refusal) -> EventStream:
@@ -70,7 +70,8 @@ class StreamMask:
             raise
         except _Blocked as blocked:
             error = ContentBlocked(f"the answer holds {blocked.entity}", param=blocked.where)
-            yield [*self._released(), *refused_events(error, self._last)]
+            last = sse.decode(self._last) if self._last is not None else None
+            yield [*self._released(), *refused_events(error, last)]
         finally:
             await events.aclose()
 
@@ -81,13 +82,13 @@ class StreamMask:
             self._events += 1
             held = Held(event, self._events, event.raw)
             self._queue.append(held)
-            data = sse.decode(event)
-            if data is None:
+            slots = self._slots_in(event)
+            if slots is None:
                 if event.raw == sse.DONE:
                     self._close_all()
                 continue
-            self._last = data
-            for slot in self._slots_of(data):
+            self._last = event
+            for slot in slots:
                 if slot.channel is None:
                     held.frame = None
                     self._clean_whole(slot)
@@ -100,6 +101,15 @@ class StreamMask:
         if self._queue and self._events - self._queue[0].number > IDLE_EVENTS:
             self._close_idle()
         return self._released()
+
+    def _slots_in(self, event: Event) -> Iterable[TextSlot] | None:
+        """The pieces of text in an event, without decoding it where that can be; None when it has no data."""
+        if event.relayed_text is not None and event.data is None:
+            relayed = event.relayed_text(event)
+            if relayed is not None:
+                return (relayed,)
+        data = sse.decode(event)
+        return None if data is None else self._slots_of(data)
 
     def finish(self) -> EventBatch:
         """Everything that is left: the stream has ended."""

@@ -64,7 +64,8 @@ class WebSearchService:
         answer, provider, note = await self._ask_chain(request, call)
         results = filters.apply(answer["results"], request, provider.capabilities)
         dropped = _ALL_DROPPED.format(len(answer["results"])) if answer["results"] and not results else None
-        await self._complete(results, request, provider, call)
+        if request.include_raw_content or request.include_favicon:
+            await self._complete(results, request, provider, call)
         data: Json = {
             "query": request.query,
             "results": results,

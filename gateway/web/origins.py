@@ -4,11 +4,13 @@ from aiohttp import hdrs, web
 
 ALLOWED_ORIGINS: web.AppKey[frozenset[str]] = web.AppKey("allowed_origins", frozenset)
 
+_READABLE = "X-Request-Id, Retry-After, Mcp-Protocol-Version, X-Gateway-Guardrail, X-Gateway-Warning"
+
 
 def cross_origin(request: web.Request, reply: web.StreamResponse) -> None:
     """Lets an allowed page read the answer; called with a request that has an Origin."""
     origin = request.headers[hdrs.ORIGIN]
     if origin in request.app[ALLOWED_ORIGINS]:
         reply.headers["Access-Control-Allow-Origin"] = origin
-        reply.headers["Access-Control-Expose-Headers"] = "X-Request-Id, Retry-After, Mcp-Protocol-Version"
+        reply.headers["Access-Control-Expose-Headers"] = _READABLE
         reply.headers["Vary"] = "Origin"

@@ -6,7 +6,6 @@ always checked: an upstream that stops without a finish_reason raises UpstreamEr
 streams of llama.cpp, vLLM, Ollama, Azure, DeepSeek (facts read 2026-11-21). Deliberately knows no HTTP.
 """
 
-import re
 import time
 from typing import Any
 
@@ -17,10 +16,9 @@ from gateway.model import Event, EventBatch, Json
 from gateway.wire import sse
 from gateway.wire.chat_answer import Marks, finish_reason, mend_usage, new_id
 from gateway.wire.chat_calls import CallDeltas
+from gateway.wire.chat_template import Template, around_text
 from gateway.wire.openai_error import upstream_error
 
-_CONTENT_KEY = re.compile(rb'"content"\s*:\s*"')
-_PLAIN_TEXT = re.compile(rb'(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}))*')
 _MAX_LEARNT = 8
 
 
@@ -33,32 +31,6 @@ class _Choice:
         self.calls = CallDeltas()
         self.characters = 0
         self.text: list[str] = []
-
-
-class _Template:
-    """The bytes around the text of a choice's plain chunks: as the upstream sends them, and as we do."""
-
-    __slots__ = ("after", "before", "choice", "fixed_bytes", "our_after", "our_before")
-
-    def __init__(self, choice: _Choice, theirs: tuple[bytes, bytes], ours: tuple[bytes, bytes]) -> None:
-        self.choice = choice
-        self.before, self.after = theirs
-        self.fixed_bytes = len(self.before) + len(self.after)
-        self.our_before, self.our_after = b"data: " + ours[0], ours[1] + b"\n\n"
-
-    def relay(self, data: bytes) -> bytes | None:
-        """Our frame for this event, or None when it is not plain text in the learnt form."""
-        if not (data.startswith(self.before) and data.endswith(self.after)) or len(data) <= self.fixed_bytes:
-            return None
-        text = data[len(self.before) : len(data) - len(self.after)]
-        if not text or not _PLAIN_TEXT.fullmatch(text):
-            return None
-        if not text.isascii():
-            try:
-                text.decode()
-            except UnicodeDecodeError:
-                return None
-        return self.our_before + text + self.our_after
 
 
 class ChatStream:
@@ -75,7 +47,7 @@ class ChatStream:
         self._fingerprint: Any = marks.fingerprint
         self._choices: dict[int, _Choice] = {}
         self._usage: Any = None
-        self._templates: list[_Template] = []
+        self._templates: list[Template[_Choice]] = []
         self._learnt = 0
         self._relayed = 0
         self.done = False
@@ -102,7 +74,7 @@ class ChatStream:
             if (raw := template.relay(data)) is not None:
                 self._relayed += 1
                 template.choice.characters += len(data) - template.fixed_bytes
-                return [Event(raw=raw, opaque=False)]
+                return [Event(raw=raw, opaque=False, relayed_text=template.text_of)]
         if data.strip() == b"[DONE]":
             self.done = True
             return []
@@ -182,7 +154,7 @@ class ChatStream:
         for delta in deltas:
             events.append(self._event(index, delta, logprobs))
         if len(deltas) == 1 and list(deltas[0]) == ["content"] and not choice.finish and not self._keep_text:
-            self._learn(choice, data, events[-1].data or {})
+            self._learn(choice, index, data, events[-1].data or {})
         return events
 
     def _event(self, index: int, delta: Json, logprobs: Any) -> Event:
@@ -212,7 +184,7 @@ class ChatStream:
             deltas += choice.calls.take(calls, legacy=self._marks.legacy)
         return deltas
 
-    def _learn(self, choice: _Choice, data: bytes, ours: Json) -> None:
+    def _learn(self, choice: _Choice, index: int, data: bytes, ours: Json) -> None:
         """Remember the bytes around this chunk's text, if nothing else in it can hold text.
 
         An upstream whose every chunk differs elsewhere too (a clock, say) is not learnt again and again.
@@ -220,10 +192,10 @@ class ChatStream:
         if self._learnt - self._relayed // 4 >= _MAX_LEARNT:
             return
         self._learnt += 1
-        parts, our_parts = _split(data), _split(orjson.dumps(ours))
+        parts, our_parts = around_text(data), around_text(orjson.dumps(ours))
         if parts and our_parts:
             self._templates = [each for each in self._templates if each.choice is not choice]
-            self._templates.append(_Template(choice, parts, our_parts))
+            self._templates.append(Template(choice, index, parts, our_parts))
 
     def _check_json(self) -> None:
         for choice in self._choices.values():
@@ -239,22 +211,6 @@ def require_json(text: str) -> None:
     except orjson.JSONDecodeError:
         pass
     raise UpstreamError("the model did not answer with a JSON object", code="invalid_json_answer")
-
-
-def _split(data: bytes) -> tuple[bytes, bytes] | None:
-    """What stands before and after the text, when it is the one `content` of the one choice."""
-    found = _CONTENT_KEY.findall(data)
-    start = _CONTENT_KEY.search(data)
-    if start is None or len(found) != 1:
-        return None
-    text = _PLAIN_TEXT.match(data, start.end())
-    if text is None or data[text.end() : text.end() + 1] != b'"':
-        return None
-    before, after = data[: start.end()], data[text.end() :]
-    probe = orjson.loads(before + b"X" + after)
-    if len(probe["choices"]) != 1 or probe["choices"][0]["delta"].get("content") != "X":
-        return None
-    return before, after
 
 
 def _decoded(data: bytes) -> Json:

@@ -58,6 +58,15 @@ async def test_a_value_split_over_chunks_is_masked(cleaning: Running, upstream: 
     assert events[-2]["choices"][0]["finish_reason"] == "stop"
 
 
+async def test_relayed_chunks_keep_their_escapes_and_scripts_beside_what_is_masked(
+    cleaning: Running, upstream: Upstream
+) -> None:
+    pieces = ["Grüße, ", "die Karte:\n", "„4111 11", "11 1111 1111“ ", 'und "mehr"\\ ', "größer ", "日本 ", "end"]
+    upstream.will(up.stream(*up.text_stream(pieces)))
+    _, events = await ask_stream(cleaning)
+    assert said(events) == "".join(pieces).replace(CARD, "[REDACTED:CREDIT_CARD]")
+
+
 async def test_a_value_split_over_response_events_is_masked_in_all_of_them(
     cleaning: Running, upstream: Upstream
 ) -> None:

@@ -165,8 +165,9 @@ async def test_whenever_the_writer_is_killed_what_it_had_promised_is_there(tmp_p
         last = int(rest.split()[-1]) if rest.split() else last
         index = PageIndex(path)
         for n in range(last + 1):
-            removed = n % 3 == 1 and n + 1 <= last
-            assert len(await found(index, f"word{n}")) == (0 if removed else 5), (n, last)
+            removed = n % 3 == 1 and n < last
+            half_way = n % 3 == 1 and n == last  # killed in the next turn, perhaps between its removal and its word
+            assert len(await found(index, f"word{n}")) in ([0, 5] if half_way else [0] if removed else [5]), (n, last)
         assert (await index.stats())["error"] is None
         await index.close()
         with contextlib.closing(sqlite3.connect(path)) as connection:
