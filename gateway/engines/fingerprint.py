@@ -4,6 +4,7 @@ import hashlib
 import re
 
 _WORD = re.compile(r"\w+")
+_LINK = re.compile(r"\[[^\[\]]*\]\([^()\s]*\)")
 NEAR_BITS = 3
 # The bits of each byte spread over lanes of 16 bits, so that 64 counters are 8 additions.
 _LANES = tuple(sum(((byte >> bit) & 1) << (16 * bit) for bit in range(8)) for byte in range(256))
@@ -15,9 +16,11 @@ def exact(text: str) -> str:
 
 
 def simhash(text: str, max_words: int = 2000) -> int:
-    """Near texts differ in few bits; 0 for texts too short to judge by."""
+    """Near texts differ in few bits; 0 for texts too short to judge by, and for pages that are lists of links: two of
+    those may share nearly every entry and still lead to different places."""
     words = _WORD.findall(text.lower())[:max_words]
-    if len(words) < 30:
+    own_words = len(_WORD.findall(_LINK.sub(" ", text))) if "](" in text else len(words)
+    if len(words) < 30 or own_words < len(words) / 4:
         return 0
     shingles = {" ".join(words[at : at + 3]) for at in range(len(words) - 2)}
     sums = [0] * 8
