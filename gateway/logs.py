@@ -36,7 +36,7 @@ def event(name: str, fields: Mapping[str, Any] | None = None, *, level: int = lo
     """Write one line `{"ts", "level", "event": name, **fields, **more}` if the level is on. Fields are JSON values."""
     if not log.isEnabledFor(level):
         return
-    told = {**fields, **more} if fields else more
+    told = {**(fields or {}), **more} if more else fields or {}
     for handler in log.handlers:
         if isinstance(handler, EventHandler):
             handler.write_event(name, told, level)
@@ -71,7 +71,7 @@ class EventHandler(logging.StreamHandler[TextIO]):
     def write_event(self, name: str, fields: Mapping[str, Any], level: int) -> None:
         told = _LEVEL_NAMES.get(level) or logging.getLevelName(level).lower()
         line = self._line({"ts": round(time.time(), 3), "level": told, "event": name, **fields})
-        self._gathered.append(_harmless(line))
+        self._gathered.append(line if len(line) <= _MAX_CHARS else line[:_MAX_CHARS] + "…")
         if level >= logging.WARNING or len(self._gathered) >= _MOST_GATHERED:
             self.flush()
             return
@@ -97,7 +97,7 @@ class EventHandler(logging.StreamHandler[TextIO]):
             lines.append(self._gathered.popleft())
         with contextlib.suppress(OSError, ValueError):
             if lines:
-                self.stream.write("\n".join(lines) + "\n")
+                self.stream.write(_harmless("\n".join(lines)) + "\n")
             self.stream.flush()
 
     def _flush_late(self) -> None:
@@ -105,15 +105,12 @@ class EventHandler(logging.StreamHandler[TextIO]):
         self.flush()
 
 
-def _harmless(line: str) -> str:
-    """Second net: nothing that looks like a key, no endless line."""
-    if len(line) > _MAX_CHARS:
-        line = line[:_MAX_CHARS] + "…"
-    lowered = line.lower()
-    for start in _SECRET_STARTS:
-        if start in lowered:
-            return _SECRETS.sub(r"\1[hidden]", line)
-    return line
+def _harmless(lines: str) -> str:
+    """Second net: nothing that looks like a key. The pattern is tried only where one of its beginnings stands."""
+    lowered = lines.lower()
+    if any(start in lowered for start in _SECRET_STARTS):
+        return _SECRETS.sub(r"\1[hidden]", lines)
+    return lines
 
 
 def _json_line(fields: Mapping[str, Any]) -> str:

@@ -9,18 +9,18 @@ from collections.abc import Hashable
 
 
 class RunningCall:
-    """`cancelled` is True once its client has asked for the end, `expired` once its time is up."""
+    """`cancelled` is True once its client has asked for the end, `expired` once its time is up, at `ends_at_s`."""
 
-    __slots__ = ("cancelled", "expired", "task", "timer")
+    __slots__ = ("cancelled", "ends_at_s", "expired", "task")
 
-    def __init__(self, task: "asyncio.Task[object]") -> None:
+    def __init__(self, task: "asyncio.Task[object]", ends_at_s: float) -> None:
         self.task = task
+        self.ends_at_s = ends_at_s
         self.cancelled = False
         self.expired = False
-        self.timer: asyncio.TimerHandle | None = None
 
     def expire(self) -> None:
-        if not self.cancelled:
+        if not (self.cancelled or self.expired):
             self.expired = True
             self.task.cancel()
 
@@ -39,34 +39,47 @@ class RunningCall:
 class RunningCalls:
     """Bounded: over `most` calls, further ones run but cannot be cancelled by a notification.
 
-    `longest_call_s` is a backstop: tools have shorter budgets of their own.
+    `longest_call_s` is a backstop: tools have shorter budgets of their own. One timer looks after all calls, so that a
+    call may last a tenth longer.
     """
 
     def __init__(self, most: int = 10_000, longest_call_s: float = 180) -> None:
         self._most = most
         self.longest_call_s = longest_call_s
-        self._calls: dict[Hashable, list[RunningCall]] = {}
+        self._running: set[RunningCall] = set()
+        self._named: dict[Hashable, list[RunningCall]] = {}
+        self._timer: asyncio.TimerHandle | None = None
 
     def enter(self, key: Hashable) -> RunningCall:
         """Count the current task in as the call named `key`; `leave` must follow."""
         task = asyncio.current_task()
         assert task is not None
-        call = RunningCall(task)
-        call.timer = task.get_loop().call_later(self.longest_call_s, call.expire)
-        if len(self._calls) < self._most or key in self._calls:
-            self._calls.setdefault(key, []).append(call)
+        loop = task.get_loop()
+        call = RunningCall(task, loop.time() + self.longest_call_s)
+        self._running.add(call)
+        if len(self._named) < self._most or key in self._named:
+            self._named.setdefault(key, []).append(call)
+        if self._timer is None:
+            self._timer = loop.call_later(self.longest_call_s / 10, self._look, loop)
         return call
 
     def leave(self, key: Hashable, call: RunningCall) -> None:
-        if call.timer is not None:
-            call.timer.cancel()
-        calls = self._calls.get(key, [])
+        self._running.discard(call)
+        calls = self._named.get(key, [])
         if call in calls:
             calls.remove(call)
             if not calls:
-                del self._calls[key]
+                del self._named[key]
 
     def cancel(self, key: Hashable) -> bool:
         """Whether one call was meant and is being cancelled."""
-        calls = self._calls.get(key, [])
+        calls = self._named.get(key, [])
         return len(calls) == 1 and calls[0].cancel()
+
+    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._timer = None
+        for call in list(self._running):
+            if call.ends_at_s <= loop.time():
+                call.expire()
+        if self._running:
+            self._timer = loop.call_later(self.longest_call_s / 10, self._look, loop)

@@ -76,35 +76,37 @@ class Recorder:
 
     def _log(self, finished: Finished) -> None:
         account, status = finished.account, finished.status
-        logs.event(
-            "request",
-            _told(account),
-            request_id=finished.request_id,
-            key=finished.key_id,
-            endpoint=finished.endpoint,
-            method=finished.method,
-            status=status,
-            outcome=account.outcome or ("ok" if status < 400 else "refused" if status < 500 else "failed"),
-            total_ms=round(finished.total_s * 1000, 2),
-            upstream_ms=round(account.upstream_s * 1000, 2),
-            events=finished.events,
-        )
+        told: dict[str, object] = {
+            "request_id": finished.request_id,
+            "key": finished.key_id,
+            "endpoint": finished.endpoint,
+            "method": finished.method,
+            "status": status,
+            "outcome": account.outcome or ("ok" if status < 400 else "refused" if status < 500 else "failed"),
+            "total_ms": round(finished.total_s * 1000, 2),
+            "upstream_ms": round(account.upstream_s * 1000, 2),
+            "events": finished.events,
+        }
+        if account.tool:
+            told["tool"] = account.tool
+        if account.model:
+            told |= {name: value for name, value in _model_fields(account).items() if value}
+        if account.findings:
+            told["findings"] = account.findings
+        if account.unguarded:
+            told["unguarded"] = account.unguarded
+        logs.event("request", told)
 
 
-def _told(account: Account) -> dict[str, object]:
-    """The parts of the account that were filled."""
-    fields: dict[str, object] = {
+def _model_fields(account: Account) -> dict[str, object]:
+    return {
         "model": account.model,
         "upstream": account.upstream,
-        "tool": account.tool,
         "attempts": account.attempts,
         "input_tokens": account.input_tokens,
         "output_tokens": account.output_tokens,
         "user": account.user_hash,
-        "findings": account.findings,
-        "unguarded": account.unguarded,
     }
-    return {name: value for name, value in fields.items() if value}
 
 
 RECORDER = web.AppKey("recorder", Recorder)
