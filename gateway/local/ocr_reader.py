@@ -20,9 +20,9 @@ from gateway.local.ocr_types import Line, Rect, Word
 
 DETECTOR = "PP-OCRv6_det_small.onnx"
 RECOGNISER = "PP-OCRv6_rec_small.onnx"
-DETECT_PIXELS = 1_300_000
+DETECT_PIXELS = 1_000_000
 FINE_DETECT_PIXELS = 3_400_000
-FINE_LINE_HEIGHT = 15.0
+FINE_LINE_HEIGHT = 13.0
 """Lines lower than this, in the detector's pixels and with its margins, are looked for again on a finer page."""
 TILE_ASPECT = 2.5
 DETECT_SIDE = 480
