@@ -2,9 +2,10 @@
 
 `python -m bench.structure FOLDER [--sample N]`: HTML files of a documentation package, for example of Debian's
 postgresql-doc-15, sqlite3-doc, python-django-doc, git-doc. Counted on the one side in the region the page marks as its
-content, without the navigation that the programs which made the page are known to put around it; on the other in the
-Markdown as a CommonMark parser reads it. Rows are those of tables that hold data; `verbatim` is the share of code
-blocks found in the Markdown character by character.
+content, without the navigation that the programs which made the page are known to put around it, and without links to
+places of the page itself (its own table of contents); on the other in the Markdown as a CommonMark parser reads it.
+Rows are those of tables that hold data; `verbatim` is the share of code blocks found in the Markdown character by
+character.
 """
 
 import argparse
@@ -25,8 +26,8 @@ _AROUND = (  # navigation of DocBook, Sphinx, its Django theme, sqlite.org's own
 )
 
 
-def in_page(markup: str) -> tuple[Counter[str], list[str]]:
-    """Counts of the page's own structure, and the text of its code blocks."""
+def in_page(markup: str, name: str) -> tuple[Counter[str], list[str]]:
+    """Counts of the own structure of the page in the file `name`, and the text of its code blocks."""
     root = parse(markup)
     for path in _AROUND:
         for element in list(root.xpath(path)):
@@ -40,7 +41,9 @@ def in_page(markup: str) -> tuple[Counter[str], list[str]]:
     found["rows"] = sum(len(tables.rows_of(e)) for e in region.iter("table") if tables.is_data(e, tables.rows_of(e)))
     found["items"] = sum(1 for e in region.iter("li") if text_of(e))
     found["links"] = sum(
-        1 for e in region.iter("a") if text_of(e) and not (e.get("href") or "#").startswith(("#", "javascript:"))
+        1
+        for e in region.iter("a")
+        if text_of(e) and not (e.get("href") or "#").startswith(("#", "javascript:", f"{name}#"))
     )
     found["words"] = len(re.findall(r"\w+", text_of(region)))
     blocks = ["".join(e.itertext()).replace("\xa0", " ").strip("\n").rstrip() for e in region.iter("pre") if text_of(e)]
@@ -89,7 +92,7 @@ def main(argv: list[str] | None = None) -> int:
     rows = []
     for path in files:
         body = path.read_bytes()
-        page, code = in_page(decode(body, "text/html"))
+        page, code = in_page(decode(body, "text/html"), path.name)
         content = extract(body, ExtractOptions(f"{options.url}{path.name}", depth=options.depth))["content"]
         made = in_markdown(content)
         made["verbatim"] = sum(text in unindented(content) for text in code)
