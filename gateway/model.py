@@ -221,6 +221,7 @@ class Account:
     upstream_s: float = 0.0
     outcome: str = ""
     user_hash: str = ""
+    key_id: str = ""
     started_s: float = 0.0
     findings: dict[str, int] = field(default_factory=dict)
     unguarded: int = 0

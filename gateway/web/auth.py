@@ -13,7 +13,7 @@ from gateway.errors import Forbidden, Unauthenticated, UnsupportedCoding, Unsupp
 from gateway.model import Caller
 from gateway.web.endpoints import ENDPOINT
 from gateway.web.errors import from_http_exception
-from gateway.web.keys import CALLER
+from gateway.web.keys import ACCOUNT, CALLER
 from gateway.web.origins import ALLOWED_ORIGINS
 
 KEYS = web.AppKey("keys", KeyStore)
@@ -34,6 +34,7 @@ async def auth(request: web.Request, handler: Handler) -> web.StreamResponse:
     if request.match_info.http_exception is not None:
         raise from_http_exception(request, request.match_info.http_exception)
     request[CALLER] = caller = _caller(request)
+    request[ACCOUNT].key_id = caller.key_id
     scopes = request[ENDPOINT].scopes
     if scopes and not scopes & caller.scopes:
         raise Forbidden(

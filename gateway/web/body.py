@@ -5,7 +5,7 @@ Runs after auth: without a valid key not a byte of the body is read. Knows no in
 
 import asyncio
 
-from aiohttp import HttpVersion11, web
+from aiohttp import HttpVersion11, hdrs, web
 from aiohttp.typedefs import Handler
 
 from gateway.errors import BodyTimeout, InvalidRequest, PayloadTooLarge, UnsupportedMediaType
@@ -13,6 +13,7 @@ from gateway.web.endpoints import ENDPOINT
 from gateway.web.keys import BODY
 
 BODY_TIMEOUT_S = web.AppKey("body_timeout_s", float)
+_JSON = "application/json"
 _LARGE_BYTES = 1 << 20
 
 
@@ -20,14 +21,16 @@ _LARGE_BYTES = 1 << 20
 async def body(request: web.Request, handler: Handler) -> web.StreamResponse:
     check = request[ENDPOINT].check
     if check is not None:
-        if request.content_type.lower() != "application/json":
+        headers = request.headers
+        if headers.get(hdrs.CONTENT_TYPE) != _JSON and request.content_type.lower() != _JSON:
             raise UnsupportedMediaType("Content-Type must be application/json")
-        if request.headers.get("Content-Encoding", "identity").lower() != "identity":
+        coding = headers.get(hdrs.CONTENT_ENCODING)
+        if coding is not None and coding.lower() != "identity":
             raise UnsupportedMediaType("send the body without Content-Encoding")
         raw = await _read(request)
         if len(raw) > _LARGE_BYTES:
             await asyncio.sleep(0)  # gathering it took milliseconds, and so will looking through it
-        request[BODY] = check(raw, request.headers)
+        request[BODY] = check(raw, headers)
     return await handler(request)
 
 

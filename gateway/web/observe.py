@@ -12,7 +12,7 @@ from gateway.metrics import Metrics
 from gateway.model import Account
 from gateway.web.endpoints import ENDPOINT, ENDPOINTS
 from gateway.web.in_flight import IN_FLIGHT
-from gateway.web.keys import ACCOUNT, CALLER, REQUEST_ID
+from gateway.web.keys import ACCOUNT, REQUEST_ID
 from gateway.web.origins import cross_origin
 from gateway.web.recorder import RECORDER, Finished
 from gateway.web.replies import EventReply
@@ -49,12 +49,10 @@ async def observe(request: web.Request, handler: Handler) -> web.StreamResponse:
         raise
     finally:
         in_flight.leave(task)
-        caller = request.get(CALLER)
         app[RECORDER].add(
             Finished(
                 account,
                 request[REQUEST_ID],
-                caller.key_id if caller is not None else "",
                 request[ENDPOINT].name if request.match_info.http_exception is None else "unmatched",
                 request.method,
                 status,

@@ -20,11 +20,10 @@ _MOST_GATHERED = 256
 
 @dataclass(slots=True)
 class Finished:
-    """A request that has been answered, or left. `key_id` is empty when it had no valid key."""
+    """A request that has been answered, or left."""
 
     account: Account
     request_id: str
-    key_id: str
     endpoint: str
     method: str
     status: int
@@ -78,7 +77,7 @@ class Recorder:
         account, status = finished.account, finished.status
         told: dict[str, object] = {
             "request_id": finished.request_id,
-            "key": finished.key_id,
+            "key": account.key_id,
             "endpoint": finished.endpoint,
             "method": finished.method,
             "status": status,

@@ -35,9 +35,10 @@ class WebSearchHandler:
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         exchange: Exchange = request[BODY]
+        owner = request[CALLER].key_id
         caller = RpcCaller(
-            owner=request[CALLER].key_id,
-            client=(request[CALLER].key_id, request.remote, request.headers.get(hdrs.USER_AGENT)),
+            owner=owner,
+            client=(owner, request.remote, request.headers.get(hdrs.USER_AGENT)),
             request_id=request[REQUEST_ID],
             charge=request[CHARGE],
             account=request[ACCOUNT],

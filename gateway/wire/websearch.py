@@ -102,6 +102,8 @@ class Exchange:
     @property
     def answered(self) -> list[Message]:
         """The messages that get an answer: requests, and malformed members of a batch."""
+        if len(self.messages) == 1 and self.messages[0].is_request:
+            return self.messages  # nearly always
         return [message for message in self.messages if message.is_request or message.fault is not None]
 
     @property
@@ -109,7 +111,11 @@ class Exchange:
         """A stream is for those who take nothing else, or have work to do whose progress they want to see."""
         if not self.takes_json or not self.takes_events:
             return not self.takes_json
-        return any(call.progress_token is not None and call.error is None for call in self.calls)
+        for message in self.messages:
+            call = message.call
+            if call is not None and call.progress_token is not None and call.error is None:
+                return True
+        return False
 
 
 class ToolOutcome(dict[str, Any]):
