@@ -208,9 +208,10 @@ class KeyStore:
         self._refresh(_LOOK_AGAIN_S)
         if len(presented) <= _MAX_KEY_CHARS:
             asked = hashlib.sha256(presented.encode("utf-8", "surrogateescape")).digest()
-            if asked not in self._by_digest:
-                self._refresh(_LOOK_AGAIN_AT_A_MISS_S)  # a key that was made a moment ago works at once
             found = self._by_digest.get(asked)
+            if found is None:
+                self._refresh(_LOOK_AGAIN_AT_A_MISS_S)  # a key that was made a moment ago works at once
+                found = self._by_digest.get(asked)
             if found is not None and hmac.compare_digest(asked, found[0]):
                 _, caller, expires = found
                 if expires is None or self._now() < expires + _LEEWAY_S:

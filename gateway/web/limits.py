@@ -18,8 +18,9 @@ LIMITER: web.AppKey[Limiter] = web.AppKey("limiter", object)  # type: ignore[arg
 
 @web.middleware
 async def limits(request: web.Request, handler: Handler) -> web.StreamResponse:
-    request.app[IN_FLIGHT].check_room()
-    caller, limiter = request[CALLER], request.app[LIMITER]
+    app, caller = request.app, request[CALLER]
+    app[IN_FLIGHT].check_room()
+    limiter = app[LIMITER]
     request[CHARGE] = charge = partial(limiter.charge, caller)
     async with limiter.slot(caller):
         if request[ENDPOINT].charged:

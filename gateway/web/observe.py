@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
+from multidict import istr
 
 from gateway.metrics import Metrics
 from gateway.model import Account
@@ -22,6 +23,7 @@ ID_BITS: web.AppKey[Callable[[int], int]] = web.AppKey("id_bits", object)  # typ
 """Random bits for request ids: they need to be different, not secret, and the kernel's cost a system call each."""
 
 CLIENT_GONE = 499
+_REQUEST_ID = istr("X-Request-Id")
 
 _WELL_FORMED = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
@@ -30,7 +32,7 @@ _WELL_FORMED = re.compile(r"[A-Za-z0-9._-]{1,64}")
 async def observe(request: web.Request, handler: Handler) -> web.StreamResponse:
     started_s = time.perf_counter()
     app = request.app
-    given = request.headers.get("X-Request-Id")
+    given = request.headers.get(_REQUEST_ID)
     request[REQUEST_ID] = given if given and _WELL_FORMED.fullmatch(given) else f"req_{app[ID_BITS](96):024x}"
     request[ENDPOINT] = app[ENDPOINTS].of(request)
     request[ACCOUNT] = account = Account(started_s=started_s)
@@ -65,7 +67,7 @@ async def observe(request: web.Request, handler: Handler) -> web.StreamResponse:
 def stamp(request: web.Request, reply: web.StreamResponse) -> None:
     """What every answer carries, whole or streamed; before its headers are sent."""
     headers = reply.headers
-    headers["X-Request-Id"] = request[REQUEST_ID]
+    headers[_REQUEST_ID] = request[REQUEST_ID]
     headers[hdrs.SERVER] = "gateway"
     if hdrs.ORIGIN in request.headers:
         cross_origin(request, reply)

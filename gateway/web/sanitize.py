@@ -30,7 +30,7 @@ async def sanitize(request: web.Request, handler: Handler) -> web.StreamResponse
         return await handler(request)
     dialect, account = endpoint.dialect, request[ACCOUNT]
     asked: list[Verdict] = []
-    if sanitizer.requests and BODY in request:
+    if sanitizer.requests and endpoint.check is not None:
         asked = await _clean_request(sanitizer, dialect, request[BODY], account)
     reply = await handler(request)
     if isinstance(reply, JsonReply):

@@ -7,7 +7,7 @@ Source: modelcontextprotocol.io, revisions 2024-11-05 to 2026-07-28, and jsonrpc
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeAlias
 
@@ -94,10 +94,6 @@ class Exchange:
     is_batch: bool = False
     takes_json: bool = True
     takes_events: bool = False
-
-    @property
-    def calls(self) -> Iterator[ToolCall]:
-        return (message.call for message in self.messages if message.call is not None)
 
     @property
     def answered(self) -> list[Message]:
@@ -214,8 +210,9 @@ class WebSearchDialect:
 
     def request_units(self, body: Any) -> Iterable[TextUnit]:
         """One unit a tool call that is still to be made."""
-        for call in body.calls:
-            if call.error is None and call.arguments:
+        for message in body.messages:
+            call = message.call
+            if call is not None and call.error is None and call.arguments:
                 yield TextUnit(call.texts, owner=call, likeness=_packed(call.arguments))
 
     def refuse_request(self, body: Any, unit: TextUnit, error: GatewayError) -> None:
