@@ -107,11 +107,8 @@ class Exchange:
         """A stream is for those who take nothing else, or have work to do whose progress they want to see."""
         if not self.takes_json or not self.takes_events:
             return not self.takes_json
-        for message in self.messages:
-            call = message.call
-            if call is not None and call.progress_token is not None and call.error is None:
-                return True
-        return False
+        calls = [message.call for message in self.messages if message.call is not None]
+        return any(call.progress_token is not None and call.error is None for call in calls)
 
 
 class ToolOutcome(dict[str, Any]):
