@@ -22,6 +22,7 @@ from gateway.wire.chat_stream import ChatStream, require_json
 __all__ = ["CompletionService", "ModelEntry", "OwnModel", "Target"]
 
 _AFTER_FINISH_S = 5.0
+_MOST_AFTER_FINISH = 64
 
 
 class CompletionService:
@@ -87,7 +88,7 @@ class CompletionService:
                                 raise fault
                             if state.finished or state.done:
                                 break
-                        if trailing := await _trailing(payloads, state):
+                        if state.finished and not state.done and (trailing := await _trailing(payloads, state)):
                             yield trailing
                     ending = state.end()
                     attempt.begin()
@@ -148,18 +149,19 @@ async def _trailing(payloads: AsyncGenerator[list[bytes], None], state: ChatStre
     Raises UpstreamError for what comes and is no chunk.
     """
     events: EventBatch = []
-    while state.finished and not state.done:
-        try:
-            async with asyncio.timeout(_AFTER_FINISH_S):
-                batch = await anext(payloads, None)
-        except (TimeoutError, UpstreamError):
-            break
-        if batch is None:
-            break
-        more, fault = state.take(batch)
-        events += more
-        if fault is not None:
-            raise fault
+    try:
+        async with asyncio.timeout(_AFTER_FINISH_S):
+            async for batch in payloads:
+                more, fault = state.take(batch)
+                events += more
+                if fault is not None or state.done or len(events) > _MOST_AFTER_FINISH:
+                    break
+            else:
+                fault = None
+    except (TimeoutError, UpstreamError):
+        return events
+    if fault is not None:
+        raise fault
     return events
 
 

@@ -169,3 +169,17 @@ async def test_streams_one_after_another_use_one_connection(server: Running, ups
         assert status == 200
         await asyncio.sleep(0.05)  # the upstream writes the end of its body
     assert upstream.connections == 1
+
+
+async def test_an_upstream_that_talks_on_after_its_finish_is_left(server: Running, upstream: Upstream) -> None:
+    async def endless(exchange: up.Exchange) -> None:
+        await exchange.stream_head()
+        for piece in up.text_stream()[:4]:  # role, two texts, finish
+            await exchange.piece(piece)
+        while True:
+            await exchange.piece(up.chunk({"content": "and on "}))
+
+    upstream.will(endless)
+    status, events = await ask_stream(server)
+    assert status == 200 and events[-1] is None and said(events).startswith("Hello there")
+    assert len(events) < 2_000
