@@ -11,10 +11,10 @@ from aiohttp import web
 
 from gateway import schemas
 from gateway.errors import Forbidden
-from gateway.model import Account, EventStream, Json
+from gateway.model import Account, Caller, EventStream, Json
 from gateway.services.completion import CompletionService
 from gateway.web.json_body import checked_body
-from gateway.web.keys import ACCOUNT, BODY, CALLER
+from gateway.web.keys import CONTEXT
 from gateway.web.replies import EventReply, JsonReply
 
 SCOPE_OF_KIND = {"text": "chat", "ocr": "ocr"}
@@ -41,11 +41,12 @@ class ChatHandler:
         return checked_body(raw, self._checker)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        body: Json = request[BODY]
+        context = request[CONTEXT]
+        body: Json = context.body
         entry = self._completions.resolve(body["model"])
-        require_scope(request, SCOPE_OF_KIND[entry.kind])
+        require_scope(context.caller, SCOPE_OF_KIND[entry.kind])
         service: Completions = self._ocr if entry.kind == "ocr" and self._ocr is not None else self._completions
-        account = request[ACCOUNT]
+        account = context.account
         started_s = time.perf_counter()
         if body.get("stream"):
             reply = EventReply(service.stream(body, account), first_event_wait_s=entry.first_event_wait_s)
@@ -55,9 +56,9 @@ class ChatHandler:
         return JsonReply(data, headers=timing_headers(account, started_s))
 
 
-def require_scope(request: web.Request, scope: str) -> None:
+def require_scope(caller: Caller, scope: str) -> None:
     """Raises Forbidden when the key lacks the scope that the model's kind needs."""
-    if scope not in request[CALLER].scopes:
+    if scope not in caller.scopes:
         raise Forbidden(f"this key may not use this model; it needs the scope '{scope}'", param="model")
 
 
