@@ -58,7 +58,7 @@ async def observe(request: web.Request, handler: Handler) -> web.StreamResponse:
                 request.method,
                 status,
                 time.perf_counter() - started_s,
-                reply.event_count if isinstance(reply, EventReply) else 0,
+                reply.event_count if type(reply) is EventReply else 0,
             )
         )
 
