@@ -70,7 +70,7 @@ class PageLoader:
                 raise status_failure(fetched)
             target = refresh_target(fetched.headers.get("refresh", ""), fetched.url)
             page: Json = {}
-            if target is None or target == url:
+            if target in (None, url, fetched.url):
                 page = await self._pool.extract(
                     fetched.body, replace(options, url=fetched.url, content_type=fetched.content_type)
                 )
