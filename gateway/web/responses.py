@@ -15,7 +15,7 @@ from gateway.model import Json
 from gateway.services.completion import CompletionService
 from gateway.services.completion_native import NativeResponses
 from gateway.services.response_store import ResponseStore
-from gateway.web.chat import timing_headers
+from gateway.web.chat import timing_headers, used_so_far
 from gateway.web.json_body import checked_body
 from gateway.web.keys import CONTEXT
 from gateway.web.replies import EventReply, JsonReply
@@ -73,7 +73,7 @@ class ResponsesHandler:
                 headers=headers,
                 first_event_wait_s=entry.first_event_wait_s,
                 failure_events=stream.error_events,
-                refusal_events=stream.refused_events,
+                refusal_events=lambda error, _: stream.refused_events(error, used_so_far(account)),
             )
             reply.late_headers = lambda: timing_headers(account, started_s)
             return reply

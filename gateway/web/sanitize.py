@@ -11,7 +11,6 @@ from aiohttp.typedefs import Handler
 
 from gateway.model import Account, EventStream
 from gateway.sanitize.pipeline import Sanitizer, Verdict
-from gateway.sanitize.stream import Refusal
 from gateway.web.keys import CONTEXT
 from gateway.web.replies import EventReply, JsonReply
 from gateway.wire.dialect import Dialect
@@ -38,15 +37,10 @@ async def sanitize(request: web.Request, handler: Handler) -> web.StreamResponse
         reply.events = _clean_answers(sanitizer, dialect, reply.events, account, asked)
     elif isinstance(reply, EventReply) and sanitizer.responses:
         mask = sanitizer.stream(dialect.event_slots, lambda entity: _count(account, {entity: 1}))
-        reply.events = mask.run(reply.events, _ending(reply, dialect))
+        reply.events = mask.run(reply.events, reply.refusal_events or dialect.refused_events)
     if account.unguarded and isinstance(reply, JsonReply | EventReply):
         reply.headers[GUARDRAIL_HEADER] = "unavailable"
     return reply
-
-
-def _ending(reply: EventReply, dialect: Dialect) -> Refusal:
-    own = reply.refusal_events
-    return dialect.refused_events if own is None else lambda error, last: own(error)
 
 
 async def _clean_request(sanitizer: Sanitizer, dialect: Dialect, body: object, account: Account) -> list[Verdict]:
