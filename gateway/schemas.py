@@ -73,6 +73,8 @@ class Checker:
         found = jsonschema.exceptions.best_match(jsonschema.Draft202012Validator(narrowed).iter_errors(instance))
         if found is None:  # the two libraries differ on this value (an unusual format, say): the fast one has decided
             return Problem(_dotted(instance_path), f"is not valid ({keyword})")
+        if keyword == "anyOf" and not found.absolute_path and found.validator in ("type", "enum"):
+            return Problem(_dotted(instance_path), f"must be {_alternatives(subschema[keyword])}")
         where = [*instance_path, *found.absolute_path]
         if found.validator in ("required", "additionalProperties"):
             return _field_problem(found, where)
@@ -102,7 +104,7 @@ def _message(error: jsonschema.ValidationError) -> str:
     if keyword == "enum":
         return "must be one of: " + _names(allowed)
     if keyword in ("anyOf", "oneOf"):
-        return f"must be {_types(_branch_types(allowed))}"
+        return f"must be {_alternatives(allowed)}"
     if keyword == "format":
         return f"must be a valid {allowed}"
     return f"is not valid ({keyword})"
@@ -141,12 +143,14 @@ def _types(allowed: str | Sequence[str]) -> str:
     return " or ".join(_TYPE_WORDS.get(name, name) for name in names) or "of another type"
 
 
-def _branch_types(branches: Sequence[Json]) -> list[str]:
-    types: dict[str, None] = {}
+def _alternatives(branches: Sequence[Json]) -> str:
+    """What the branches of an `anyOf` allow: `auto or none or an object`."""
+    words: dict[str, None] = {}
     for branch in branches:
         kind = branch.get("type", [])
-        types.update(dict.fromkeys([kind] if isinstance(kind, str) else kind))
-    return list(types)
+        named = [str(name) for name in branch.get("enum", ()) if name is not None]
+        words.update(dict.fromkeys([*named, *map(_types, [kind] if isinstance(kind, str) else kind)]))
+    return " or ".join(words) or "of another type"
 
 
 def _field_problem(error: jsonschema.ValidationError, where: list[str | int]) -> Problem:

@@ -8,6 +8,7 @@ closed ports. It knows neither robots.txt nor what is in a page. HTTP as in RFC 
 
 import asyncio
 import ssl
+import time
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -74,13 +75,15 @@ class Fetcher:
     async def fetch(self, url: str, limits: FetchLimits | None = None, accept: str = _ACCEPT) -> Fetched:
         """The response at the end of at most 8 redirects, whatever its status. Raises FetchFailed."""
         limits = limits or self.limits
+        began_s = time.monotonic()
         try:
             async with asyncio.timeout(limits.total_s):
                 return await self._follow(parse_url(url), limits, accept)
         except FetchFailed:
             raise
         except TimeoutError as error:
-            raise FetchFailed(f"{NO_ANSWER}; gave up after {limits.total_s:g} s", "timeout") from error
+            waited_s = round(time.monotonic() - began_s, 1)  # a silence ends it sooner than the whole limit
+            raise FetchFailed(f"{NO_ANSWER}; gave up after {waited_s:g} s", "timeout") from error
         except (aiohttp.ClientError, OSError, ssl.SSLError, ValueError, asyncio.IncompleteReadError) as error:
             raise FetchFailed(NO_ANSWER) from error
 

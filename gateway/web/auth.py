@@ -4,6 +4,8 @@ Order of the answers: 403 origin, 404 path, 405 method, 401 key, 403 scope; all 
 Nothing here looks at Host or at a forwarded header, and nothing of a key reaches a log or an error.
 """
 
+import re
+
 from aiohttp import HttpVersion10, HttpVersion11, hdrs, web
 from aiohttp.typedefs import Handler
 
@@ -20,6 +22,7 @@ BAD_KEYS = web.AppKey("bad_keys", BadKeyLimiter)
 
 _LOCAL_HOSTS = frozenset(("localhost", "127.0.0.1", "[::1]"))
 _CORS_HEADERS = "Authorization, Content-Type, Accept, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, X-Request-Id"
+_HEADER_NAMES = re.compile(r"[A-Za-z0-9-]{1,64}(?: *, *[A-Za-z0-9-]{1,64}){0,63}")
 
 
 @web.middleware
@@ -79,13 +82,15 @@ def _check_origin(request: web.Request, origin: str) -> None:
 
 
 def _preflight(request: web.Request) -> web.Response:
-    """CORS preflight: browsers send it without a key."""
-    endpoint = request[CONTEXT].endpoint
+    """CORS preflight: browsers send it without a key. SDKs send headers of their own, and reading them does no harm."""
+    missed = request.match_info.http_exception
+    methods = sorted(missed.allowed_methods) if isinstance(missed, web.HTTPMethodNotAllowed) else ["POST"]
+    asked = request.headers.get(hdrs.ACCESS_CONTROL_REQUEST_HEADERS, "").strip()
     return web.Response(
         status=204,
         headers={
-            "Access-Control-Allow-Methods": f"{endpoint.method}, OPTIONS",
-            "Access-Control-Allow-Headers": _CORS_HEADERS,
+            "Access-Control-Allow-Methods": ", ".join([*methods, "OPTIONS"]),
+            "Access-Control-Allow-Headers": asked if _HEADER_NAMES.fullmatch(asked) else _CORS_HEADERS,
             "Access-Control-Max-Age": "600",
         },
     )

@@ -20,6 +20,7 @@ def checked_body(raw: bytes, checker: Checker) -> Json:
         raise InvalidRequest(f"the body is nested more than {MAX_DEPTH} levels deep", code="invalid_json")
     problems = checker.check(body, limit=1)
     if problems:
-        raise InvalidRequest(f"{problems[0]}", param=problems[0].path or None)
+        path, told = problems[0].path, problems[0].message
+        raise InvalidRequest(str(problems[0]) if path else f"the body {told}", param=path or None)
     checked: Json = body
     return checked

@@ -4,7 +4,10 @@ from aiohttp import hdrs, web
 
 ALLOWED_ORIGINS: web.AppKey[frozenset[str]] = web.AppKey("allowed_origins", frozenset)
 
-_READABLE = "X-Request-Id, Retry-After, Mcp-Protocol-Version, X-Gateway-Guardrail, X-Gateway-Warning"
+_READABLE = (
+    "X-Request-Id, Retry-After, X-Should-Retry, WWW-Authenticate, Mcp-Protocol-Version, X-Gateway-Guardrail, "
+    "X-Gateway-Warning"
+)
 
 
 def cross_origin(request: web.Request, reply: web.StreamResponse) -> None:

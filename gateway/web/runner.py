@@ -7,6 +7,7 @@ request bodies are inflated; send buffers grow to megabytes a stream.
 """
 
 import asyncio
+import secrets
 import socket
 import ssl
 from collections.abc import AsyncIterator, Sequence
@@ -17,6 +18,7 @@ import orjson
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
+from gateway import logs
 from gateway.config import Tls
 from gateway.web.in_flight import IN_FLIGHT
 
@@ -87,7 +89,10 @@ class _Connection(RequestHandler):
         kind = "invalid_request_error" if status < 500 else "server_error"
         error = {"message": told, "type": kind, "param": None, "code": "bad_request" if status < 500 else kind}
         reply = web.Response(body=orjson.dumps({"error": error}), status=status, content_type="application/json")
+        request_id = f"req_{secrets.token_hex(12)}"
+        logs.event("malformed", request_id=request_id, status=status)
         reply.headers["Server"] = "gateway"
+        reply.headers["X-Request-Id"] = request_id
         reply.force_close()
         return reply
 

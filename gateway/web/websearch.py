@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from aiohttp import hdrs, web
+from multidict import MultiMapping
 
 from gateway.errors import NotAcceptable
 from gateway.rpc.dispatcher import Dispatcher, RpcCaller
@@ -60,7 +61,10 @@ class WebSearchHandler:
 
 
 def _rpc_headers(headers: Mapping[str, str]) -> RpcHeaders:
-    return RpcHeaders(headers, *_accepted(headers.get(hdrs.ACCEPT, "")))
+    accept = headers.get(hdrs.ACCEPT, "")
+    if accept != _USUAL_ACCEPT and isinstance(headers, MultiMapping):
+        accept = ", ".join(headers.getall(hdrs.ACCEPT, ()))  # several lines are one list (RFC 9110, 5.3)
+    return RpcHeaders(headers, *_accepted(accept))
 
 
 def _accepted(accept: str) -> tuple[bool, bool]:

@@ -215,8 +215,7 @@ def image_urls(body: Json) -> list[Json]:
                     if isinstance(image, str):
                         image = {"url": image}
                     if not isinstance(image, dict) or not isinstance(image.get("url"), str):
-                        raise InvalidRequest(
-                            "must be an object with a url", param=f"messages[{index}].content[{place}]"
-                        )
+                        where = f"messages[{index}].content[{place}].image_url"
+                        raise InvalidRequest(f"{where}: must be an object with a url", param=where)
                     found.append(image)
     return found

@@ -11,6 +11,8 @@ from gateway.errors import GatewayError, UpstreamError, UpstreamRefused, Upstrea
 from gateway.model import Json
 
 _MAX_CHARS = 500
+_OF_RESPONSES = {"messages": "input", "max_tokens": "max_output_tokens", "max_completion_tokens": "max_output_tokens"}
+"""Fields of a chat request and what the responses route calls them."""
 _SECRETS = re.compile(r"(?i)\b(bearer\s+\S+|(?:sk|gw|pk|tvly|key|hf)[-_][A-Za-z0-9_-]{8,}|https?://\S+)")
 
 
@@ -20,6 +22,13 @@ def error_object(error: GatewayError) -> Json:
     if isinstance(error, UpstreamRefused):
         kind = "rate_limit_error" if error.status == 429 else "invalid_request_error"
     return {"message": error.message, "type": kind, "param": error.param, "code": error.code}
+
+
+def responses_error_object(error: GatewayError) -> Json:
+    """The same for a request that was translated to chat: `param` is the field its caller knows."""
+    param = error.param
+    named = _OF_RESPONSES.get(re.split(r"[.\[]", param)[0], param) if param is not None else None
+    return {**error_object(error), "param": named}
 
 
 def scrubbed(text: Any) -> str:

@@ -11,7 +11,7 @@ from gateway.errors import GatewayError
 from gateway.model import Event, Json, TextSlot, TextUnit
 from gateway.wire import responses_object as objects
 from gateway.wire import sse
-from gateway.wire.openai_error import error_object
+from gateway.wire.openai_error import responses_error_object
 
 
 class ResponsesDialect:
@@ -71,7 +71,7 @@ class ResponsesDialect:
         return self.error_events(error)
 
     def error_body(self, error: GatewayError, body: Any) -> Json:
-        return {"error": error_object(error)}
+        return {"error": responses_error_object(error)}
 
     def error_events(self, error: GatewayError) -> list[Event]:
         data = {"type": "error", "sequence_number": 0, **self.error_body(error, None)}

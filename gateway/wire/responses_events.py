@@ -12,7 +12,7 @@ from gateway.errors import GatewayError
 from gateway.model import Event, EventBatch, EventStream, Json
 from gateway.wire import responses_object as objects
 from gateway.wire import sse
-from gateway.wire.openai_error import error_object
+from gateway.wire.openai_error import responses_error_object
 
 
 class ResponseStream:
@@ -53,8 +53,8 @@ class ResponseStream:
 
     def error_events(self, error: GatewayError) -> list[Event]:
         """`error`, in both of its known shapes, then `response.failed`."""
-        told = error_object(error)
-        flat = {"code": error.code, "message": error.message, "param": error.param, "error": told}
+        told = responses_error_object(error)
+        flat = {"code": error.code, "message": error.message, "param": told["param"], "error": told}
         self.response["status"] = "failed"
         self.response["error"] = {"code": "server_error", "message": error.message}
         self.response["output"] = []

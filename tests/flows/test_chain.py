@@ -163,6 +163,26 @@ async def test_foreign_origins_are_403_and_listed_ones_get_cors(start_gateway: S
     assert status == 200
 
 
+async def test_a_preflight_allows_the_methods_of_its_path_and_the_headers_that_sdks_add(
+    start_gateway: StartGateway,
+) -> None:
+    server = await start_gateway('[server]\nallowed_origins = ["https://app.example"]\n')
+    asked = "authorization,content-type,x-stainless-lang"
+    preflight = {
+        "Origin": "https://app.example",
+        "Access-Control-Request-Method": "DELETE",
+        "Access-Control-Request-Headers": asked,
+    }
+    async with aiohttp.ClientSession() as session:
+        async with session.options(server.url + "/v1/responses/resp_1", headers=preflight) as answer:
+            assert answer.headers["Access-Control-Allow-Methods"] == "DELETE, GET, OPTIONS"
+            assert answer.headers["Access-Control-Allow-Headers"] == asked
+        strange = {**preflight, "Access-Control-Request-Headers": "a b, <c>"}
+        async with session.options(server.url + "/v1/responses", headers=strange) as answer:
+            assert answer.headers["Access-Control-Allow-Methods"] == "POST, OPTIONS"
+            assert answer.headers["Access-Control-Allow-Headers"].startswith("Authorization, Content-Type")
+
+
 async def test_a_key_over_its_minute_is_429_with_retry_after(start_gateway: StartGateway) -> None:
     server = await start_gateway("")
     key = server.make_key("chat", per_minute=2)

@@ -67,6 +67,11 @@ async def test_names_match_exactly_and_the_table_lists_them(server: Running) -> 
     [
         ({"messages": []}, "messages"),
         ({"messages": [{"role": "robot", "content": "x"}]}, "messages[0].role"),
+        ({"messages": [{"role": "user"}]}, "messages[0].content"),
+        ({"messages": [{"role": "user", "content": None}]}, "messages[0].content"),
+        ({"messages": [{"role": "user", "content": [{"type": "text"}]}]}, "messages[0].content[0].text"),
+        ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "messages[0].content[0].image_url"),
+        ({"tool_choice": "always"}, "tool_choice"),
         ({"temperature": 3}, "temperature"),
         ({"n": 9}, "n"),
         ({"max_tokens": 0}, "max_tokens"),

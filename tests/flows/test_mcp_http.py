@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 import pytest
+from multidict import CIMultiDict
 
 from gateway.config import Limits, Sanitize, SanitizeActions
 from tests.mcp_cases import CASES, NO_BODY
@@ -107,6 +108,15 @@ async def test_headers_decide_before_the_message_does(
         assert answer.status == status and told["jsonrpc"] == "2.0"
         assert ("error" in told) is (status != 200)
         assert "Mcp-Session-Id" not in answer.headers
+
+
+async def test_several_accept_lines_are_one_list(site: WebToolsSite) -> None:
+    headers = CIMultiDict(site.headers)
+    headers.popall("Accept", None)
+    headers.add("Accept", "text/html")
+    headers.add("Accept", "application/json")
+    async with site.session.post(site.url, data=orjson.dumps(request("ping")), headers=headers) as answer:
+        assert answer.status == 200 and answer.content_type == "application/json"
 
 
 async def test_an_origin_that_is_listed_may_ask_and_read(tmp_path: Path) -> None:

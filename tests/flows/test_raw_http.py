@@ -61,6 +61,8 @@ async def test_malformed_requests_get_one_fixed_answer_and_a_closed_connection(
     assert status == 400
     assert body["error"]["code"] == "bad_request"
     assert b"Server: gateway" in head
+    [request_id] = [line[14:].decode().strip() for line in head.split(b"\r\n") if line.startswith(b"X-Request-Id:")]
+    assert request_id in server.log_text()
     assert CANARY not in str(body) + server.log_text(), "nothing of the request is repeated"
 
 

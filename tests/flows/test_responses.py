@@ -259,6 +259,9 @@ async def test_stored_responses_are_found_again_by_their_own_key_alone(
         ({"input": 5}, "input"),
         ({"input": []}, "input"),
         ({"input": [{"role": "robot", "content": "x"}]}, "input[0].role"),
+        ({"input": [{"role": "user"}]}, "input[0].content"),
+        ({"input": [{"role": "user", "content": [{"type": "input_text"}]}]}, "input[0].content[0].text"),
+        ({"input": "x", "include": "all"}, "include"),
         ({"input": [{"type": "function_call_output", "call_id": "zz", "output": "x"}]}, "input[0].call_id"),
         ({"input": [{"role": "user", "content": [{"type": "input_file", "file_id": "f"}]}]}, "input[0].content[0]"),
         ({"input": "x", "tool_choice": {"type": "function", "name": "nope"}, "tools": [TOOL]}, "tool_choice"),
@@ -269,3 +272,13 @@ async def test_stored_responses_are_found_again_by_their_own_key_alone(
 async def test_a_wrong_field_is_named(server: Running, change: dict[str, Any], param: str) -> None:
     status, data, _ = await ask(server, "/v1/responses", **change)
     assert status == 400 and data["error"]["param"] == param, data
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize(("told", "named"), [("messages[0].content", "input"), ("max_tokens", "max_output_tokens")])
+async def test_what_the_upstream_refuses_is_named_as_the_caller_knows_it(
+    server: Running, upstream: Upstream, told: str, named: str, streamed: bool
+) -> None:
+    upstream.will(up.answer({"error": {"message": "too long", "param": told, "code": "invalid_value"}}, status=400))
+    status, data, _ = await ask(server, "/v1/responses", input="hello", stream=streamed)
+    assert (status, data["error"]["param"]) == (400, named)
