@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -21,7 +20,8 @@ import aiohttp
 import orjson
 
 from bench.load import Outcome, cpu_seconds, request_bytes, run_load
-from bench.overhead import free_port, running
+from bench.served import gateway_serving, running
+from gateway.local.process import free_port
 
 PATH = "/tools/websearch/mcp"
 ACCEPT = "Accept: application/json, text/event-stream\r\n"
@@ -46,23 +46,11 @@ def modern(params: dict[str, Any]) -> tuple[bytes, str]:
 @contextlib.contextmanager
 def gateway(folder: Path, provider_port: int) -> Iterator[tuple[int, int, str]]:
     """`(pid, port, key)` of a gateway in its default configuration before one search provider, without models."""
-    port = free_port()
-    config = folder / "gateway.toml"
-    config.write_text(
-        f'[server]\nport = {port}\n[ops]\nport = 0\n[local_llm]\nenabled = false\n[local_ocr]\nenabled = false\n'
-        f'[search]\nprovider = "tavily"\nbase_url = "http://127.0.0.1:{provider_port}"\n'
-        'api_key = { credential = "bench" }\n'
-    )  # fmt: skip
-    state = ["--state-dir", str(folder / "state")]
-    create = [sys.executable, "-m", "gateway", "keys", "create", "--name", "bench", "--scope", "web-search", *state]
-    key = subprocess.run(create, capture_output=True, text=True, check=True).stdout.strip()
-    serve = [sys.executable, "-m", "gateway", "serve", "--config", str(config), *state]
-    environment = {**os.environ, "GATEWAY_CREDENTIAL_BENCH": "bench"}
-    with (
-        (folder / "gateway.log").open("wb") as log,
-        running(serve, port, stdout=log, stderr=log, env=environment) as pid,
-    ):
-        yield pid, port, key
+    search = (
+        f'provider = "tavily"\nbase_url = "http://127.0.0.1:{provider_port}"\napi_key = {{ credential = "bench" }}\n'
+    )
+    with gateway_serving(folder, f"[search]\n{search}", "web-search", {"bench": "bench"}) as served:
+        yield served
 
 
 async def call(port: int, key: str, params: dict[str, Any]) -> dict[str, Any]:

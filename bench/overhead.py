@@ -10,18 +10,18 @@ import asyncio
 import contextlib
 import os
 import shutil
-import socket
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import orjson
 
 from bench.load import Outcome, cpu_seconds, pss_mib, request_bytes, run_load
+from bench.served import gateway_serving, running, wait_for
+from gateway.local.process import free_port
 
 SMALL = orjson.dumps({"model": "SvcLLM", "messages": [{"role": "user", "content": "Say it in few words, please."}]})
 _TURN = "A turn of an ordinary agent's history, some words long, with a figure or two such as 17 and 4.2 in it. " * 5
@@ -43,53 +43,13 @@ CASES = {
 _CONNECTIONS = 8
 
 
-def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
-
-
-def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        if process.poll() is not None:
-            raise SystemExit(f"{process.args!r} ended with {process.returncode}")
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-            return
-        time.sleep(0.02)
-    raise SystemExit(f"nothing answers on port {port}")
-
-
-@contextlib.contextmanager
-def running(command: list[str], port: int, **options: object) -> Iterator[int]:
-    """A server process on the first core, from its first answer to the end of the block. Yields its pid."""
-    process = subprocess.Popen(command, **options)  # type: ignore[call-overload]
-    try:
-        os.sched_setaffinity(process.pid, {0})
-        wait_for(port, process)
-        yield process.pid
-    finally:
-        process.terminate()
-        process.wait(30)
-
-
 @contextlib.contextmanager
 def gateway(folder: Path, upstream_url: str, more_config: str = "") -> Iterator[tuple[int, int, str]]:
     """`(pid, port, key)` of a gateway in its default configuration, and `more_config`, before one upstream."""
-    port = free_port()
-    config = folder / "gateway.toml"
-    config.write_text(
-        f'[server]\nport = {port}\n[ops]\nport = 0\n[local_ocr]\nenabled = false\n[guardrail]\nenabled = "off"\n'
-        f'[[models]]\nname = "SvcLLM"\n[[models.upstreams]]\nbase_url = "{upstream_url}"\nmodel = "upstream-model"\n'
-        + more_config
-    )
-    state = folder / "state"
-    command = [sys.executable, "-m", "gateway", "keys", "create", "--name", "bench", "--scope", "chat",
-               "--state-dir", str(state)]  # fmt: skip
-    key = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    serve = [sys.executable, "-m", "gateway", "serve", "--config", str(config), "--state-dir", str(state)]
-    with (folder / "gateway.log").open("wb") as log, running(serve, port, stdout=log, stderr=log) as pid:
-        yield pid, port, key
+    upstream = f'[[models.upstreams]]\nbase_url = "{upstream_url}"\nmodel = "upstream-model"\n'
+    settings = f'[guardrail]\nenabled = "off"\n[[models]]\nname = "SvcLLM"\n{upstream}{more_config}'
+    with gateway_serving(folder, settings, "chat") as served:
+        yield served
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ Knows no HTTP, no configuration and no wire format. Times are seconds, sizes byt
 from collections.abc import AsyncGenerator, Callable, Hashable, MutableMapping, MutableSequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 Json: TypeAlias = dict[str, Any]
 """A decoded JSON object."""
@@ -118,9 +118,11 @@ class TextUnit:
 # --- web tools ----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class SearchRequest:
-    """Arguments of `websearch-search`, checked and defaulted; see schemas/tools/search.json."""
+class SearchRequest(NamedTuple):
+    """Arguments of `websearch-search`, checked and defaulted; see schemas/tools/search.json.
+
+    A tuple, since every search is looked up by it: it is made, hashed and compared in a third of a dataclass's time.
+    """
 
     query: str
     search_depth: str = "basic"
@@ -203,6 +205,13 @@ class Progress:
 # --- usage --------------------------------------------------------------------------------------------------------
 
 
+class Metered(Protocol):
+    """A streamed answer on its way; `usage` as chat has it (`prompt_tokens`, `completion_tokens`)."""
+
+    @property
+    def usage(self) -> Json: ...
+
+
 @dataclass(slots=True)
 class Account:
     """What one request cost and where it went; filled on the way, read by the log line and the metrics.
@@ -226,3 +235,5 @@ class Account:
     findings: dict[str, int] = field(default_factory=dict)
     unguarded: int = 0
     """Texts that went on though the guardrail failed, as the policy has it."""
+    streaming: "Metered | None" = None
+    """The stream that is being answered: what it has used so far is not among the tokens yet."""

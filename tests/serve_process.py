@@ -9,10 +9,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
+from gateway.local.llm_server import is_installed
 from gateway.local.process import free_port
 
 START_S = 120.0
 STOP_S = 60.0
+ANSWER_S = 120.0
+NEEDS_MODEL = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not is_installed(), reason="the llm extra is not installed"),
+]
+"""Marks of tests whose server has the embedded language model."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,8 +44,12 @@ class CrawlOutcome:
     pages_read: int = 0
     failed: int = 0
     timed_out: bool = False
-    limited: bool = False
     too_much: bool = False
+
+    @property
+    def cut_short(self) -> bool:
+        """True when a budget, not the site or the caller's limit, ended it."""
+        return self.timed_out or self.too_much
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +134,6 @@ class Crawler:
             full = len(self.outcome.found) >= limit
         else:
             full = len(self.outcome.pages) + len(self._running) >= limit
-        if full and len(self._frontier):
-            self.outcome.limited = True
         if self._held_chars > MAX_HELD_CHARS:
             self.outcome.too_much = True
             return False

@@ -26,10 +26,48 @@ _CONTENT_IDS = re.compile(
     re.IGNORECASE,
 )
 _SPACE = re.compile(r"\s+")
+_MAX_NESTING = 512  # what browsers nest, too; libxml2's trees end at 2,048 and drop all that follows
+
+
+class _Flattening:
+    """A parser target that lets no element stand deeper than `_MAX_NESTING`: deeper ones become neighbours there."""
+
+    def __init__(self, builder: Any) -> None:
+        self._builder = builder
+        self._depth = 0
+        self._deepest: str | None = None
+
+    def start(self, tag: str, attributes: Any) -> None:
+        self._depth += 1
+        if self._depth >= _MAX_NESTING:
+            self._end_deepest()
+            self._deepest = tag
+        self._builder.start(tag, attributes)
+
+    def end(self, tag: str) -> None:
+        if self._depth >= _MAX_NESTING:
+            self._end_deepest()
+        else:
+            self._builder.end(tag)
+        self._depth -= 1
+
+    def _end_deepest(self) -> None:
+        if self._deepest is not None:
+            self._builder.end(self._deepest)
+            self._deepest = None
+
+    def data(self, text: str) -> None:
+        self._builder.data(text)
+
+    def close(self) -> Any:
+        return self._builder.close()
 
 
 def parse(markup: str) -> Any:
-    """The root element of a document, comments left out; None when there is nothing in it. Raises EngineMissing."""
+    """The root element of a document, comments left out; None when there is nothing in it. Raises EngineMissing.
+
+    Elements stand at most 2,048 deep.
+    """
     try:
         from lxml import etree  # noqa: PLC0415 - an optional extra
     except ImportError as error:
@@ -39,7 +77,11 @@ def parse(markup: str) -> Any:
     if not data.strip():
         return None
     try:
-        return etree.fromstring(data, parser)
+        root = etree.fromstring(data, parser)
+        if any(error.type_name == "ERR_RESOURCE_LIMIT" for error in parser.error_log):
+            target = _Flattening(etree.TreeBuilder())
+            root = etree.fromstring(data, etree.HTMLParser(encoding="utf-8", huge_tree=True, target=target))
+        return root
     except etree.XMLSyntaxError:
         return None
 
@@ -124,13 +166,10 @@ def _is_furniture(element: Any) -> bool:
 
 
 def _is_page_furniture(element: Any) -> bool:
-    """A header, footer or aside of the page itself; one inside an article may hold its title or a note."""
-    if element.tag == "header":
-        inside = any(parent.tag in ("article", "main", "section") for parent in element.iterancestors())
-        return not inside
-    if element.tag == "footer":
+    """A footer, an aside, or a header of the page itself: one inside an article may hold its title."""
+    if element.tag != "header":
         return True
-    return True
+    return not any(parent.tag in ("article", "main", "section") for parent in element.iterancestors())
 
 
 def region_of(root: Any) -> Region:

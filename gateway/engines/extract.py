@@ -49,7 +49,7 @@ def _html(markup: str, options: ExtractOptions) -> Json:
     if root is None:
         return _page("", options, {"title": title_from_url(options.url), "kind": "html"})
     head = read_head(root, options.url)
-    scripted = _looks_scripted(root)
+    scripted = root.find(".//script") is not None
     page = _head_fields(head)
     links = links_of(root, None, head) if options.links else []
     content = main_content(root, markup, head, options.depth)
@@ -87,7 +87,8 @@ def _main_first(links: list[list[Any]], region: Any, head: Head) -> list[list[An
 
 
 def _page(text: str, options: ExtractOptions, page: Json) -> Json:
-    text = text[:MAX_TEXT_CHARS]
+    text = _valid(text[:MAX_TEXT_CHARS])
+    page["title"] = _valid(page["title"])
     page["content"] = text
     page["hash"] = fingerprint.exact(text)
     page["simhash"] = f"{fingerprint.simhash(text):016x}"
@@ -96,6 +97,6 @@ def _page(text: str, options: ExtractOptions, page: Json) -> Json:
     return page
 
 
-def _looks_scripted(root: Any) -> bool:
-    scripts = sum(1 for _ in root.iter("script"))
-    return scripts > 0
+def _valid(text: str) -> str:
+    """Without lone surrogates: JSON and PDF can name them, and UTF-8 has no form for them."""
+    return text.encode("utf-8", "replace").decode()

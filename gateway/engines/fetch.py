@@ -100,13 +100,13 @@ class Fetcher:
         for _ in range(MAX_HOPS + 1):
             self._check(url)
             request = self._opened().get(
-                url, headers=self._headers(accept, cookies.get(url.host or "")), allow_redirects=False
+                url, headers=self._headers(accept, cookies.get(url.raw_host or "")), allow_redirects=False
             )
             async with request as response:
                 location = response.headers.get("Location")
                 if response.status not in _REDIRECTS or not location:
                     return await self._read(url, response, limits)
-                jar = cookies.setdefault(url.host or "", {})
+                jar = cookies.setdefault(url.raw_host or "", {})
                 jar.update({name: morsel.value for name, morsel in list(response.cookies.items())[:20]})
                 response.close()
             target = join(str(url), location)
@@ -117,7 +117,7 @@ class Fetcher:
 
     def _check(self, url: URL) -> None:
         """Judges IP literals, for which the HTTP client never asks a resolver."""
-        host = url.host or ""
+        host = url.raw_host or ""
         if parse_address(host) is not None and not self.policy.permits(host, host, url.port or 0):
             raise SkippedUrl()
 
@@ -148,8 +148,8 @@ class Fetcher:
 
     def _is_public(self, response: aiohttp.ClientResponse) -> bool:
         """False when only the operator's allow-list let this through: such pages are never shared between keys."""
-        host, port = response.url.host or "", response.url.port or 0
-        if self.policy.names(host, port) or self._guard.was_exempt(response.url.raw_host or "", port):
+        host, port = response.url.raw_host or "", response.url.port or 0
+        if self.policy.names(host, port) or self._guard.was_exempt(host, port):
             return False
         address = parse_address(host)
         return address is None or not self.policy.is_exempt(host, address, port)

@@ -24,6 +24,7 @@ MAX_PATTERNS = 20
 MAX_PATTERN_CHARS = 500
 MAX_PATH_DEPTH = 16
 MAX_SAME_SHAPE = 300
+MAX_WAITING = 20_000
 _LINKS_A_TURN = 50
 _DATED = re.compile(r"/(?:19|20)\d\d(?:[/-]\d{1,2}){1,2}(?:/|$)|calendar", re.IGNORECASE)
 _DIGITS = re.compile(r"\d+")
@@ -132,7 +133,7 @@ def same_site(url: str, site: tuple[str, int | None]) -> bool:
 
 
 class Frontier:
-    """The pages still to visit. `breadth` new, selected links are taken from each page."""
+    """The pages still to visit, at most MAX_WAITING. `breadth` new, selected links are taken from each page."""
 
     def __init__(
         self, root: str, scope: Scope, interest: Interest | None = None, *, max_depth: int, breadth: int
@@ -167,7 +168,7 @@ class Frontier:
         if visit.depth >= self._max_depth:
             return taken
         for number, (cost, (url, anchor, _)) in enumerate(await self._in_order(links, worth)):
-            if len(taken) >= self._breadth:
+            if len(taken) >= self._breadth or len(self) >= MAX_WAITING:
                 break
             if number % _LINKS_A_TURN == _LINKS_A_TURN - 1:
                 await asyncio.sleep(0)

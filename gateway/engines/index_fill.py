@@ -82,8 +82,7 @@ class IndexFiller:
         return _answer(batch, failed, explain(outcome, request, bool(batch.added)))
 
     async def _add_folder(self, folder: Path, limit: int, progress: Progress) -> Json:
-        paths = await asyncio.to_thread(lambda: sorted(p for p in folder.rglob("*") if p.suffix.lower() in _KINDS))
-        paths = paths[:limit]
+        paths = (await asyncio.to_thread(_readable, folder))[:limit]
         batch = IndexBatch(self._index)
         failed: list[Json] = []
         done = 0
@@ -118,8 +117,15 @@ def _answer(batch: IndexBatch, failed: list[Json], note: str) -> Json:
     return {**data, "note": notes} if notes else data
 
 
+def _readable(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.suffix.lower() in _KINDS and not path.is_dir())
+
+
 def _file(path: Path) -> tuple[str, bytes]:
-    resolved = path.resolve()
-    if resolved.stat().st_size > MAX_FILE_BYTES:
-        raise FetchFailed(f"the file is larger than {MAX_FILE_BYTES} bytes", "too_large")
-    return resolved.as_uri(), resolved.read_bytes()
+    try:
+        resolved = path.resolve()
+        if resolved.stat().st_size > MAX_FILE_BYTES:
+            raise FetchFailed(f"the file is larger than {MAX_FILE_BYTES} bytes", "too_large")
+        return resolved.as_uri(), resolved.read_bytes()
+    except OSError as error:
+        raise FetchFailed(f"the file cannot be read ({error.strerror})", "unreadable") from error

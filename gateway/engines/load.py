@@ -4,7 +4,6 @@ The bridge between the fetcher and the parsing processes; knows neither crawling
 """
 
 import asyncio
-import email.utils
 import time
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
@@ -17,6 +16,7 @@ from gateway.engines.parse_pool import ParsePool
 from gateway.engines.politeness import HostSlots
 from gateway.engines.urls import canonical
 from gateway.model import Json
+from gateway.wire.retry_after import retry_after_s
 
 MAX_REFRESHES = 3
 MAX_RETRY_AFTER_S = 5.0
@@ -70,7 +70,7 @@ class PageLoader:
                 raise status_failure(fetched)
             target = refresh_target(fetched.headers.get("refresh", ""), fetched.url)
             page: Json = {}
-            if target is None or target == url:
+            if target in (None, url, fetched.url):
                 page = await self._pool.extract(
                     fetched.body, replace(options, url=fetched.url, content_type=fetched.content_type)
                 )
@@ -105,7 +105,7 @@ class PageLoader:
 
     def _noted_wait_s(self, host: str, fetched: Fetched) -> float | None:
         """The pause a 429 or 503 asks for; it holds for everybody's requests to that host."""
-        wait_s = retry_after_s(fetched) if fetched.status in (429, 503) else None
+        wait_s = _retry_after_s(fetched) if fetched.status in (429, 503) else None
         if wait_s is None:
             return None
         now = time.monotonic()
@@ -115,22 +115,15 @@ class PageLoader:
         return wait_s
 
 
-def retry_after_s(fetched: Fetched) -> float | None:
-    """The Retry-After header in seconds from now (RFC 9110 §10.2.3: seconds, or a date)."""
-    value = fetched.headers.get("retry-after", "").strip()
-    if value.isdecimal() and len(value) < 8:
-        return float(value)
-    try:
-        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
-    except (ValueError, TypeError, OverflowError):
-        return None
-
-
 def status_failure(fetched: Fetched) -> FetchFailed:
     """A status that is no success, in words."""
     words = _STATUS_WORDS.get(fetched.status, "it is in trouble; try again later" if fetched.status >= 500 else "")
     message = f"the site answered {fetched.status}" + (f": {words}" if words else "")
-    return FetchFailed(message, "http_status", http_status=fetched.status, retry_after_s=retry_after_s(fetched))
+    return FetchFailed(message, "http_status", http_status=fetched.status, retry_after_s=_retry_after_s(fetched))
+
+
+def _retry_after_s(fetched: Fetched) -> float | None:
+    return retry_after_s(fetched.headers.get("retry-after", ""))
 
 
 def empty_reason(page: Page) -> str | None:

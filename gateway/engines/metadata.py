@@ -40,7 +40,6 @@ class Head:
 
     base: str
     title: str = ""
-    site_name: str = ""
     description: str = ""
     canonical: str | None = None
     refresh: str | None = None
@@ -67,7 +66,6 @@ def read_head(root: Any, url: str) -> Head:
         if (element.get("http-equiv") or "").strip().lower() == "refresh":
             head.refresh = head.refresh or refresh_target(content, head.base)
     head.title = _title(root, head, url)
-    head.site_name = head.meta.get("og:site_name", "")
     head.description = head.meta.get("description") or head.meta.get("og:description", "")
     head.noindex = any("noindex" in head.meta.get(name, "").lower() for name in ("robots", "googlebot"))
     head.image = join(head.base, head.meta.get("og:image", "")) if head.meta.get("og:image") else None

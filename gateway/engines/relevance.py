@@ -97,8 +97,8 @@ class Chooser:
         except (GatewayError, TimeoutError, KeyError, IndexError, TypeError):
             return set()
         found = _KEEP.search(_THOUGHT.sub("", content)) if isinstance(content, str) else None
-        numbers = {int(text) - 1 for text in found[1].split(",") if text.strip().isdecimal()} if found else set()
-        return {number for number in numbers if 0 <= number < len(shown)}
+        named = {text.strip() for text in found[1].split(",")} if found else set()
+        return {number for number in range(len(shown)) if str(number + 1) in named}
 
 
 def _by_words(candidates: Sequence[Candidate], query: str) -> tuple[list[int], set[int]]:

@@ -49,7 +49,7 @@ def parse_url(raw: str) -> URL:
         raise SkippedUrl("the URL holds a blank, a backslash, a control character or credentials")
     try:
         url = URL(raw).with_fragment(None)
-        host, port = url.host, url.port
+        host, port = url.raw_host, url.port  # raw: an international name in its ASCII form, as it is looked up
     except (ValueError, UnicodeError) as error:
         raise SkippedUrl("the URL is malformed") from error
     if not host or url.user is not None or port is None or port in _BAD_PORTS:
@@ -59,7 +59,10 @@ def parse_url(raw: str) -> URL:
 
 
 def check_host(host: str) -> None:
-    """Refuses what a resolver might read as an address while a parser reads a name (`0x7f.1`, `2130706433`)."""
+    """Refuses what a resolver might read as an address while a parser reads a name (`0x7f.1`, `2130706433`).
+
+    `host` is in lower case and ASCII.
+    """
     if ":" in host:
         return  # an IPv6 literal, judged as an address
     if len(host) > 253 or not _HOST.match(host):

@@ -54,7 +54,7 @@ class LocalWebEngine:
         self._settings = settings
 
     async def extract(self, request: ExtractRequest, call: WebCall) -> Json:
-        """`{results, failed_results, response_time}`; each URL succeeds or fails for itself."""
+        """`{results, failed_results, response_time, truncated?, note?}`; each URL succeeds or fails for itself."""
         started = time.monotonic()
         results: dict[int, Json] = {}
         failures: dict[int, Json] = {}
@@ -79,13 +79,16 @@ class LocalWebEngine:
                 task.cancel()
             ended = await asyncio.gather(*tasks, return_exceptions=True)
         _raise_first(ended)
-        for at, raw in enumerate(request.urls):
-            if at not in results and at not in failures:
-                failures[at] = {"url": raw, "error": f"not read within {budget_s:g} s; ask for fewer pages at once"}
+        unread = [at for at in range(len(request.urls)) if at not in results and at not in failures]
+        for at in unread:
+            error = f"not read within {budget_s:g} s; ask for fewer pages at once"
+            failures[at] = {"url": request.urls[at], "error": error}
         data: Json = {
             "results": [results[at] for at in sorted(results)],
             "failed_results": [failures[at] for at in sorted(failures)],
         }
+        if unread:
+            data |= {"truncated": True, "note": "The time budget ended before all pages were read."}
         await self._store(pages, call, data)
         return {**data, "response_time": round(time.monotonic() - started, 3)}
 
@@ -106,7 +109,7 @@ class LocalWebEngine:
         return page
 
     async def crawl(self, request: CrawlRequest, call: WebCall) -> Json:
-        """`{base_url, results: [{url, title, raw_content, depth, favicon?}], failed_results, response_time, note?}`."""
+        """As extract, and `base_url`; each result has its `depth`."""
         started = time.monotonic()
         batch = IndexBatch(self._index)
 
@@ -123,12 +126,12 @@ class LocalWebEngine:
         notes = " ".join(text for text in (explain(outcome, request, bool(kept)), batch.problem) if text)
         if notes:
             data["note"] = notes
-        if outcome.timed_out or outcome.too_much:
+        if outcome.cut_short:
             data["truncated"] = True
         return {**data, "response_time": round(time.monotonic() - started, 3)}
 
     async def map(self, request: CrawlRequest, call: WebCall) -> Json:
-        """`{base_url, results: [url], response_time, note?}`."""
+        """`{base_url, results: [url], response_time, truncated?, note?}`."""
         started = time.monotonic()
         outcome = await self._explore(request, call)
         urls = list(dict.fromkeys(visit.url for visit in outcome.found))
@@ -142,6 +145,8 @@ class LocalWebEngine:
         note = NOTHING_MEANT if found and not urls else explain(outcome, request, bool(urls))
         if note:
             data["note"] = note
+        if outcome.cut_short:
+            data["truncated"] = True
         return {**data, "response_time": round(time.monotonic() - started, 3)}
 
     async def _meant(self, urls: list[str], outcome: CrawlOutcome, instructions: str) -> list[str]:

@@ -15,6 +15,7 @@ import aiohttp
 
 from gateway.errors import UpstreamError, UpstreamTimeout
 from gateway.wire.large_json import Pieces
+from gateway.wire.retry_after import retry_after_s
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 UNREACHABLE = "upstream_unreachable"
@@ -139,9 +140,8 @@ class Answer:
 
     @property
     def retry_after_s(self) -> float | None:
-        """Retry-After in whole seconds, or None when absent or a date."""
-        value = self._response.headers.get("Retry-After", "")
-        return float(value) if value.isascii() and value.isdigit() and len(value) < 6 else None
+        """See wire.retry_after."""
+        return retry_after_s(self._response.headers.get("Retry-After", ""))
 
 
 class _Watch:

@@ -4,9 +4,7 @@ Knows no provider's fields. Nothing of the key, the query or a whole upstream bo
 """
 
 import asyncio
-import email.utils
 import re
-import time
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +14,7 @@ import orjson
 
 from gateway.errors import GatewayError, UpstreamError, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
 from gateway.model import Json, SearchRequest
+from gateway.wire.retry_after import retry_after_s
 
 MAX_ANSWER_BYTES = 16_777_216
 MAX_RETRY_AFTER_S = 5.0
@@ -182,13 +181,7 @@ def _said(decoded: Any) -> str:
 
 def _retry_after_s(headers: Mapping[str, str]) -> float | None:
     """From Retry-After (seconds or a date), else from the first window of X-RateLimit-Reset, as Brave has it."""
-    value = (headers.get("Retry-After") or "").strip()
+    if "Retry-After" in headers:
+        return retry_after_s(headers["Retry-After"])
     reset = headers.get("X-RateLimit-Reset", "").partition(",")[0].strip()
-    if not value and reset.isdecimal() and len(reset) < 5:
-        return float(reset)
-    if value.isdecimal() and len(value) < 8:
-        return float(value)
-    try:
-        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
-    except (ValueError, TypeError, OverflowError):
-        return None
+    return float(reset) if reset.isdecimal() and len(reset) < 5 else None

@@ -17,6 +17,7 @@ from gateway.model import Json
 from gateway.schemas import Checker, Problem
 
 _INTEGER = re.compile(r"[+-]?\d{1,18}(\.0+)?", re.ASCII)
+_TYPES: Mapping[str, type] = {"string": str, "integer": int, "boolean": bool}
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 Rule = Callable[[Json], list[Problem]]
@@ -31,6 +32,12 @@ class Arguments:
         self._properties: Mapping[str, Json] = {name: _not_null(prop) for name, prop in schema["properties"].items()}
         self._checker = Checker({**schema, "properties": self._properties})
         self._rules = rules
+        # A value of exactly this type stays as it is; a nullable string may also say that there is none.
+        self._as_is: Mapping[str, type] = {
+            name: _TYPES[prop["type"]]
+            for name, prop in schema["properties"].items()
+            if "anyOf" not in prop and prop["type"] in _TYPES
+        }
         self._nullable = frozenset(name for name, prop in schema["properties"].items() if "anyOf" in prop)
         self._optional = frozenset(self._properties) - frozenset(schema.get("required", ()))
 
@@ -38,20 +45,21 @@ class Arguments:
         """A new object: nulls of optional parameters dropped, values brought to the type the schema asks for."""
         taken: Json = {}
         for name, value in given.items():
-            prop = self._properties.get(name)
-            if prop is None:
+            if name not in self._properties or type(value) is self._as_is.get(name):
                 taken[name] = value
             elif not self._means_default(name, value):
-                taken[name] = _coerced(value, prop["type"])
+                taken[name] = _coerced(value, self._properties[name]["type"])
         country = taken.get("country")
-        if "country" in self._properties and isinstance(country, str):
+        if isinstance(country, str) and "country" in self._properties:
             taken["country"] = " ".join(country.lower().split())
         return taken
 
     def check(self, taken: Json) -> InvalidRequest | None:
         """None when all is well, else an error that names each wrong field and what is allowed."""
         problems = self._checker.check(taken)
-        ruled = [problem for rule in self._rules for problem in rule(taken)]
+        ruled: list[Problem] = []
+        for rule in self._rules:
+            ruled += rule(taken)
         if not problems and not ruled:
             return None
         named = {problem.path for problem in problems}
@@ -96,10 +104,10 @@ def _listed(text: str) -> Any:
     return [text]
 
 
-def not_blank(*names: str) -> Rule:
+def not_blank(name: str) -> Rule:
     def rule(taken: Json) -> list[Problem]:
-        blank = (name for name in names if isinstance(taken.get(name), str) and not taken[name].strip())
-        return [Problem(name, "must not be blank") for name in blank]
+        value = taken.get(name)
+        return [Problem(name, "must not be blank")] if isinstance(value, str) and not value.strip() else []
 
     return rule
 

@@ -79,14 +79,16 @@ class Dispatcher:
                 if type(meant) is str or type(meant) is int:
                     self._running.cancel((caller.client, type(meant), meant))
 
-    async def answer(self, exchange: Exchange, caller: RpcCaller) -> Json | list[Json]:
+    def answer(self, exchange: Exchange, caller: RpcCaller) -> Awaitable[Json | list[Json]]:
         """The answer to a body with requests: a message, or a list of them for a batch, in order; not yet rendered.
 
         Raises RateLimited when a single call is over the limit.
         """
-        asked = exchange.answered
-        if not exchange.is_batch:
-            return await self._answer(asked[0], exchange, caller, None)
+        if exchange.is_batch:
+            return self._answer_batch(exchange, caller)
+        return self._answer(exchange.answered[0], exchange, caller, None)
+
+    async def _answer_batch(self, exchange: Exchange, caller: RpcCaller) -> list[Json]:
         turn = asyncio.Semaphore(_SIDE_BY_SIDE)
 
         async def member(message: Message) -> Json:
@@ -94,7 +96,7 @@ class Dispatcher:
                 return await self._answer(message, exchange, caller, None)
 
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(member(message)) for message in asked]
+            tasks = [group.create_task(member(message)) for message in exchange.answered]
         return [task.result() for task in tasks]
 
     def events(self, exchange: Exchange, caller: RpcCaller) -> EventStream:
@@ -120,7 +122,7 @@ class Dispatcher:
         running = self._running.enter(key)
         try:
             await caller.charge()
-            outcome = succeeded(await self._run(tool, call, caller, meter))
+            outcome = succeeded(await _started(tool, call, caller, meter))
         except RateLimited as error:
             if not exchange.is_batch:
                 raise  # the whole request is over the limit: a status the client's HTTP layer understands
@@ -141,7 +143,7 @@ class Dispatcher:
             self._log(error, caller)
             return _fault(INTERNAL_ERROR, "The gateway failed on this call; its log has the details", message)
         finally:
-            self._running.leave(key, running)
+            self._running.leave(running)
         return self._outcome(outcome, message, exchange, tool)
 
     def _outcome(self, outcome: Json, message: Message, exchange: Exchange, tool: Tool) -> ToolOutcome:
@@ -153,19 +155,20 @@ class Dispatcher:
             from_web=tool.from_web,
         )
 
-    async def _run(self, tool: Tool, call: ToolCall, caller: RpcCaller, meter: Meter | None) -> Json:
-        if call.error is not None:
-            raise call.error
-        if masked := call.masked():
-            _refuse_misfits(tool, call, masked)
-        patient = call.progress_token is not None
-        progress = Progress(meter.changed) if meter is not None and patient else None
-        web_call = WebCall(caller.owner, caller.request_id, patient, progress)
-        return await tool.run(call.arguments, web_call)
-
     def _log(self, error: Exception, caller: RpcCaller) -> None:
         caller.account.outcome = "failed"
         logs.event("unexpected", level=logging.ERROR, request_id=caller.request_id, error=logs.failure(error))
+
+
+def _started(tool: Tool, call: ToolCall, caller: RpcCaller, meter: Meter | None) -> Awaitable[Json]:
+    """Raises what was found wrong with the call before it began."""
+    if call.error is not None:
+        raise call.error
+    if call.slots and (masked := call.masked()):
+        _refuse_misfits(tool, call, masked)
+    patient = call.progress_token is not None
+    progress = Progress(meter.changed) if meter is not None and patient else None
+    return tool.run(call.arguments, WebCall(caller.owner, caller.request_id, patient, progress))
 
 
 def _refuse_misfits(tool: Tool, call: ToolCall, masked: list[str]) -> None:

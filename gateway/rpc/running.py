@@ -11,9 +11,10 @@ from collections.abc import Hashable
 class RunningCall:
     """`cancelled` is True once its client has asked for the end, `expired` once its time is up, at `ends_at_s`."""
 
-    __slots__ = ("cancelled", "ends_at_s", "expired", "task")
+    __slots__ = ("cancelled", "ends_at_s", "expired", "name", "task")
 
-    def __init__(self, task: "asyncio.Task[object]", ends_at_s: float) -> None:
+    def __init__(self, name: Hashable, task: "asyncio.Task[object]", ends_at_s: float) -> None:
+        self.name = name
         self.task = task
         self.ends_at_s = ends_at_s
         self.cancelled = False
@@ -37,44 +38,44 @@ class RunningCall:
 
 
 class RunningCalls:
-    """Bounded: over `most` calls, further ones run but cannot be cancelled by a notification.
+    """As many as the requests in flight hold. Calls come and go all the time, so they are only counted by name; the
+    rare cancellation looks for the one it means.
 
     `longest_call_s` is a backstop: tools have shorter budgets of their own. One timer looks after all calls, so that a
     call may last a tenth longer.
     """
 
-    def __init__(self, most: int = 10_000, longest_call_s: float = 180) -> None:
-        self._most = most
+    def __init__(self, longest_call_s: float = 180) -> None:
         self.longest_call_s = longest_call_s
         self._running: set[RunningCall] = set()
-        self._named: dict[Hashable, list[RunningCall]] = {}
+        self._named: dict[Hashable, int] = {}
         self._timer: asyncio.TimerHandle | None = None
 
-    def enter(self, key: Hashable) -> RunningCall:
-        """Count the current task in as the call named `key`; `leave` must follow."""
+    def enter(self, name: Hashable) -> RunningCall:
+        """Count the current task in as the call of this name; `leave` must follow."""
         task = asyncio.current_task()
         assert task is not None
         loop = task.get_loop()
-        call = RunningCall(task, loop.time() + self.longest_call_s)
+        call = RunningCall(name, task, loop.time() + self.longest_call_s)
         self._running.add(call)
-        if len(self._named) < self._most or key in self._named:
-            self._named.setdefault(key, []).append(call)
+        self._named[name] = self._named.get(name, 0) + 1
         if self._timer is None:
             self._timer = loop.call_later(self.longest_call_s / 10, self._look, loop)
         return call
 
-    def leave(self, key: Hashable, call: RunningCall) -> None:
-        self._running.discard(call)
-        calls = self._named.get(key, [])
-        if call in calls:
-            calls.remove(call)
-            if not calls:
-                del self._named[key]
+    def leave(self, call: RunningCall) -> None:
+        self._running.remove(call)
+        left = self._named[call.name] - 1
+        if left:
+            self._named[call.name] = left
+        else:
+            del self._named[call.name]
 
-    def cancel(self, key: Hashable) -> bool:
+    def cancel(self, name: Hashable) -> bool:
         """Whether one call was meant and is being cancelled."""
-        calls = self._named.get(key, [])
-        return len(calls) == 1 and calls[0].cancel()
+        if self._named.get(name) != 1:
+            return False
+        return next(call for call in self._running if call.name == name).cancel()
 
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
         self._timer = None

@@ -61,20 +61,20 @@ def tool_table(service: WebTools) -> Mapping[str, Tool]:
     """The five tools over a service, in the order they are listed."""
     country = known_country(schemas.load("country")["enum"])
 
-    async def search(given: Json, call: WebCall) -> Json:
-        return await service.search(search_request(given), call)
+    def search(given: Json, call: WebCall) -> Awaitable[Json]:
+        return service.search(search_request(given), call)
 
-    async def extract(given: Json, call: WebCall) -> Json:
-        return await service.extract(ExtractRequest(**_tuples(given)), call)
+    def extract(given: Json, call: WebCall) -> Awaitable[Json]:
+        return service.extract(ExtractRequest(**_tuples(given)), call)
 
-    async def crawl(given: Json, call: WebCall) -> Json:
-        return await service.crawl(CrawlRequest(**_tuples(given)), call)
+    def crawl(given: Json, call: WebCall) -> Awaitable[Json]:
+        return service.crawl(CrawlRequest(**_tuples(given)), call)
 
-    async def map_(given: Json, call: WebCall) -> Json:
-        return await service.map(CrawlRequest(**_tuples(given)), call)
+    def map_(given: Json, call: WebCall) -> Awaitable[Json]:
+        return service.map(CrawlRequest(**_tuples(given)), call)
 
-    async def status(given: Json, call: WebCall) -> Json:
-        return await service.status(call)
+    def status(given: Json, call: WebCall) -> Awaitable[Json]:
+        return service.status(call)
 
     search_rules = (not_blank("query"), calendar_dates, images_for_descriptions, country)
     tools = (

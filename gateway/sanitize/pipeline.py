@@ -49,6 +49,10 @@ class Verdict:
             self.refusal = ContentBlocked(f"{where} holds {entity}, which must not pass; remove it", param=where)
 
 
+_NOTHING_FOUND = Verdict()
+"""Shared: a verdict that was given is not changed any more."""
+
+
 class Sanitizer:
     """`requests` and `responses` say which directions are looked at, `routes` on which interfaces."""
 
@@ -68,16 +72,20 @@ class Sanitizer:
 
     async def clean(self, unit: TextUnit, direction: Direction) -> Verdict:
         """Mask a unit's slots in place. Raises SanitizerFailed when that could not be done as the policy wants it."""
-        verdict = Verdict()
+        guardrail = self.guardrail if self.guardrail is not None and self.guardrail.enabled else None
         seen = (direction, blake2b(unit.likeness, digest_size=16, key=self._key).digest()) if unit.likeness else None
-        if seen is None or not self._known_clean(seen):
+        known = seen is not None and self._known_clean(seen)
+        if known and guardrail is None:
+            return _NOTHING_FOUND
+        verdict = Verdict()
+        if not known:
             await self._look(unit, direction, verdict)
             if seen is not None and not verdict.counts:
                 self._clean_units[seen] = None
                 if len(self._clean_units) > _MOST_CLEAN_UNITS:
                     self._clean_units.popitem(last=False)
-        if verdict.refusal is None and self.guardrail is not None and self.guardrail.enabled:
-            await self._judge(self.guardrail, unit, direction, verdict)
+        if verdict.refusal is None and guardrail is not None:
+            await self._judge(guardrail, unit, direction, verdict)
         return verdict
 
     def _known_clean(self, seen: tuple[Direction, bytes]) -> bool:

@@ -7,7 +7,7 @@ import asyncio
 import hashlib
 import hmac
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 from gateway.errors import ModelNotFound, UpstreamError, UpstreamTimeout
@@ -55,18 +55,15 @@ class CompletionService:
                 sent, marks = self._sent(body, attempt, account), _marks(body, attempt, account, started_s)
                 answer = normalise_answer(await attempt.target.upstream.complete(sent, account), marks)
                 break
+        count_usage(answer["usage"], account)
         if needs_json_check(body, attempt.target.terms):
             for choice in answer["choices"]:
                 if choice["finish_reason"] == "stop":
                     require_json(choice["message"]["content"] or "")
-        count_usage(answer["usage"], account)
         return answer
 
-    async def stream(self, body: Json, account: Account, *, on_first: Callable[[], None] | None = None) -> EventStream:
-        """Normal chunks, ended by `[DONE]`. Raises GatewayError, also after it has begun; then nothing was ended.
-
-        `on_first` is called before the first batch is given, when the upstream is known to answer.
-        """
+    async def stream(self, body: Json, account: Account) -> EventStream:
+        """Normal chunks, ended by `[DONE]`. Raises GatewayError, also after it has begun; then nothing was ended."""
         body = await self._prepared(body)
         started_s = time.perf_counter()
         plan = self.plan(body["model"])
@@ -81,8 +78,7 @@ class CompletionService:
                             if events:
                                 if not attempt.begun:
                                     attempt.begin()
-                                    if on_first is not None:
-                                        on_first()
+                                    account.streaming = state
                                 yield events
                             if fault is not None:
                                 raise fault
@@ -94,12 +90,10 @@ class CompletionService:
                     attempt.begin()
                     yield ending
                 finally:
-                    count_usage(state.usage, account)
+                    account.streaming = None
+                    if attempt.begun:  # what never answered cost nothing
+                        count_usage(state.usage, account)
                 return
-
-    def first_event_wait_s(self, entry: ModelEntry) -> float:
-        """How long a stream's status may wait for its first event."""
-        return entry.first_event_wait_s
 
     def hashed_user(self, body: Json) -> str | None:
         """The keyed hash of the caller's `user`, stable over restarts as long as the key is."""

@@ -74,12 +74,6 @@ class Plan:
         self._made = 0
         self._retried = False
 
-    @property
-    def next_target(self) -> Target | None:
-        """The upstream that the next attempt would go to."""
-        self._skip_resting()
-        return self._waiting[0].target if self._waiting else None
-
     @asynccontextmanager
     async def attempt(self, account: Account) -> AsyncIterator[Attempt]:
         """The next attempt. A fault inside the block that may be hidden is: loop on. Any other is raised."""

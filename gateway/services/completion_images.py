@@ -10,19 +10,10 @@ from gateway.errors import InvalidRequest
 from gateway.model import Json
 from gateway.ports import ImageSource
 from gateway.wire.chat_request import image_urls
+from gateway.wire.image_header import media_type
 
 MAX_IMAGES = 8
 MAX_IMAGE_BYTES = 20 * 1024 * 1024
-
-_MAGIC = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-    (b"BM", "image/bmp"),
-    (b"II*\x00", "image/tiff"),
-    (b"MM\x00*", "image/tiff"),
-)
 
 
 async def inline_images(body: Json, source: ImageSource | None) -> Json:
@@ -42,13 +33,6 @@ async def inline_images(body: Json, source: ImageSource | None) -> Json:
     for image, url in zip(images, urls, strict=True):
         image["url"] = url
     return {**body, "messages": messages}
-
-
-def media_type(data: bytes) -> str | None:
-    """The image format by its first bytes, whatever a server or a caller calls it."""
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return "image/webp"
-    return next((kind for magic, kind in _MAGIC if data.startswith(magic)), None)
 
 
 async def data_url(url: str, source: ImageSource | None) -> str:

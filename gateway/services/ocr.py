@@ -4,6 +4,7 @@ Built over the completion service (which knows upstreams, retries and normal for
 fetched and checked before the first upstream call, so that a bad one is refused whole. Knows no HTTP.
 """
 
+from contextlib import aclosing
 from typing import Any, Protocol
 
 from gateway.errors import GatewayError, InvalidRequest, UpstreamRefused
@@ -49,17 +50,14 @@ class OcrService:
         images = await self._images.load_all(list(request.urls))
         joint = _JoinedStream(images)
         for number, image in enumerate(images):
-            events = self._completions.stream(_call(body, request.prompt, image), account)
             joint.begin(number)
             try:
-                async for batch in events:
-                    if shown := joint.take(batch):
-                        yield shown
+                async with aclosing(self._completions.stream(_call(body, request.prompt, image), account)) as events:
+                    async for batch in events:
+                        if shown := joint.take(batch):
+                            yield shown
             except UpstreamRefused as error:
                 raise _naming(error, image) from error
-            finally:
-                if hasattr(events, "aclose"):
-                    await events.aclose()
         yield joint.end()
 
 

@@ -15,9 +15,9 @@ from typing import Protocol
 from gateway.errors import GatewayError, InvalidRequest
 from gateway.model import Json
 from gateway.ports import ImageSource
+from gateway.services.completion_images import MAX_IMAGE_BYTES
 from gateway.wire.image_header import ImageInfo, check_size, read_header
 
-MAX_IMAGE_BYTES = 20 * 1024 * 1024
 MAX_PIXELS = 50_000_000
 MAX_CONCURRENT_FETCHES = 4
 SLICE_CHARS = 1 << 19

@@ -9,9 +9,9 @@ from typing import Any
 
 from gateway.errors import InvalidRequest
 from gateway.model import Json
+from gateway.services.completion_images import MAX_IMAGES
 from gateway.wire import ocr as wire
 
-MAX_IMAGES = 8
 EXPECTED = (
     'OCR takes one user message whose content is a list of a {"type": "text"} part with the instruction '
     'and 1 to 8 {"type": "image_url"} parts.'

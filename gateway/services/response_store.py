@@ -51,6 +51,8 @@ class ResponseStore:
         if size > self._max_bytes:
             return
         place = (owner, str(response["id"]))
+        if place in self._stored:  # an upstream that speaks /responses itself may use an id again
+            self._drop(place)
         self._stored[place] = Stored(response, items, size, self._clock() + self._ttl_s)
         self._bytes += size
         for item in response["output"]:

@@ -16,6 +16,7 @@ from gateway.ports import SearchProvider, WebEngine
 from gateway.services import websearch_filters as filters
 from gateway.services.websearch_budget import fit
 from gateway.services.websearch_cache import SearchCache
+from gateway.wire.packed import PackedJson
 
 PROBE_KEPT_S = 60.0
 STATS_KEPT_S = 1.0
@@ -58,41 +59,36 @@ class WebSearchService:
         self._probing = asyncio.Lock()
 
     async def search(self, request: SearchRequest, call: WebCall) -> Json:
-        """`{query, results, images, response_time, provider, request_id, …}`. Raises InvalidRequest, UpstreamError."""
+        """`{query, results, images, provider, response_time, request_id, …}`; a remembered answer comes packed.
+
+        Raises InvalidRequest, UpstreamError.
+        """
         started = time.monotonic()
         request = self._checked(request)
-        answer, provider, note = await self._ask_chain(request, call)
-        results = filters.apply(answer["results"], request, provider.capabilities)
-        dropped = _ALL_DROPPED.format(len(answer["results"])) if answer["results"] and not results else None
+        data, provider, failure = await self._ask_chain(request, call)
         if request.include_raw_content or request.include_favicon:
-            await self._complete(results, request, provider, call)
-        data: Json = {
-            "query": request.query,
-            "results": results,
-            "images": answer.get("images", []),
-            "response_time": 0.0,
-            "provider": provider.name,
-            "request_id": call.request_id,
-        }
-        ignored = [*filters.ignored(request, provider.capabilities), *answer.get("ignored", [])]
-        if ignored:
-            data["ignored_parameters"] = ignored
-        self._cut(data, " ".join(text for text in (note, answer.get("note"), dropped) if text))
+            if isinstance(data, PackedJson):
+                data.unpack()
+            await self._complete(data["results"], request, provider, call)
+            self._cut(data)
+        if failure is not None:
+            _tell(data, f"{failure} These results come from {provider.name}.")
         data["response_time"] = round(time.monotonic() - started, 3)
+        data["request_id"] = call.request_id
         return data
 
     async def extract(self, request: ExtractRequest, call: WebCall) -> Json:
         """`{results, failed_results, response_time, truncated?, note?}`."""
         data = await self._parts.engine.extract(request, call)
         self._titled(data)
-        self._cut(data, "")
+        self._cut(data)
         return data
 
     async def crawl(self, request: CrawlRequest, call: WebCall) -> Json:
         """The same and `base_url`; each result has its `depth`."""
         data = await self._parts.engine.crawl(request, call)
         self._titled(data)
-        self._cut(data, "")
+        self._cut(data)
         return data
 
     async def map(self, request: CrawlRequest, call: WebCall) -> Json:
@@ -126,19 +122,18 @@ class WebSearchService:
                 "country must be a country's English name in lower case, such as `france` or `united states`",
                 param="country",
             )
-        return replace(
-            request,
+        return request._replace(
             country=country,
             include_domains=_domains(request.include_domains, "include_domains"),
             exclude_domains=_domains(request.exclude_domains, "exclude_domains"),
         )
 
     async def _ask_chain(self, request: SearchRequest, call: WebCall) -> tuple[Json, SearchProvider, str | None]:
-        """The first provider's answer, and a note when others failed before it."""
+        """The first provider's answer, and what was wrong with the first that failed before it."""
         failures: list[GatewayError] = []
         for provider in self._parts.providers:
             try:
-                answer = await self._ask(provider, request, call)
+                data = await self._ask(provider, request, call)
             except UpstreamRefused:
                 raise
             except (UpstreamError, EngineMissing) as error:
@@ -148,16 +143,34 @@ class WebSearchService:
                 continue
             if not failures and self._probed is not None and self._probed[1] is not None:
                 self._probed = None
-            note = f"{failures[0].message} These results come from {provider.name}." if failures else None
-            return answer, provider, note
+            return data, provider, failures[0].message if failures else None
         if failures:
             raise failures[0]
         raise EngineMissing("no search provider is configured; the operator must set search.provider")
 
-    async def _ask(self, provider: SearchProvider, request: SearchRequest, call: WebCall) -> Json:
+    def _ask(self, provider: SearchProvider, request: SearchRequest, call: WebCall) -> Awaitable[Json]:
         if provider.name in PER_KEY_PROVIDERS:
-            return await provider.search(request, call)
-        return await self._cache.get((provider.name, request), lambda: provider.search(request, call))
+            return self._found(provider, request, call)
+        return self._cache.get((provider.name, request), lambda: self._found(provider, request, call))
+
+    async def _found(self, provider: SearchProvider, request: SearchRequest, call: WebCall) -> Json:
+        """A provider's answer as the caller gets it, but for what differs from call to call."""
+        answer = await provider.search(request, call)
+        results = filters.apply(answer["results"], request, provider.capabilities)
+        data: Json = {
+            "query": request.query,
+            "results": results,
+            "images": answer.get("images", []),
+            "provider": provider.name,
+        }
+        ignored = [*filters.ignored(request, provider.capabilities), *answer.get("ignored", [])]
+        if ignored:
+            data["ignored_parameters"] = ignored
+        if answer.get("note"):
+            _tell(data, answer["note"])
+        if answer["results"] and not results:
+            _tell(data, _ALL_DROPPED.format(len(answer["results"])))
+        return data
 
     async def _complete(
         self, results: list[Json], request: SearchRequest, provider: SearchProvider, call: WebCall
@@ -179,13 +192,11 @@ class WebSearchService:
             if wants_icon:
                 result["favicon"] = result.get("favicon") or page.get("favicon")
 
-    def _cut(self, data: Json, note: str) -> None:
+    def _cut(self, data: Json) -> None:
         shortened = fit(data["results"], self._settings.result_budget_chars)
         if shortened is not None:
             data["truncated"] = True
-        notes = [text for text in (data.get("note"), note, shortened) if text]
-        if notes:
-            data["note"] = " ".join(notes)
+            _tell(data, shortened)
 
     def _titled(self, data: Json) -> None:
         for result in data["results"]:
@@ -205,6 +216,10 @@ class WebSearchService:
                 if error is not None:
                     self._last_error = error
             return self._probed[1]
+
+
+def _tell(data: Json, text: str) -> None:
+    data["note"] = f"{data['note']} {text}" if data.get("note") else text
 
 
 def _domains(names: tuple[str, ...], param: str) -> tuple[str, ...]:

@@ -6,15 +6,14 @@ import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable
 
-import orjson
-
 from gateway.model import Json
+from gateway.wire.packed import PackedJson
 
 
 class SearchCache:
     """At most `max_entries` answers of `max_bytes` together, for `ttl_s` seconds, the oldest go first; 0 keeps none.
 
-    Answers are copies, free to change.
+    Answers are copies: their members may be set anew, and packed ones unpacked and changed.
     """
 
     def __init__(self, ttl_s: float, max_entries: int = 500, max_bytes: int = 33_554_432) -> None:
@@ -22,7 +21,7 @@ class SearchCache:
         self._max_entries = max_entries
         self._max_bytes = max_bytes
         self._bytes = 0
-        self._kept: OrderedDict[Hashable, tuple[float, bytes]] = OrderedDict()
+        self._kept: OrderedDict[Hashable, tuple[float, PackedJson]] = OrderedDict()
         self._asking: dict[Hashable, asyncio.Task[Json]] = {}
         self._askers: dict[Hashable, int] = {}
 
@@ -32,9 +31,9 @@ class SearchCache:
             return await ask()
         kept = self._kept.get(key)
         if kept is not None and kept[0] > time.monotonic():
-            answer: Json = orjson.loads(kept[1])  # a tenth of what copying the objects costs
-            return answer
-        return copy.deepcopy(await self._shared(key, ask))
+            return kept[1].copy()
+        answer = await self._shared(key, ask)
+        return answer.copy() if isinstance(answer, PackedJson) else copy.deepcopy(answer)
 
     async def _shared(self, key: Hashable, ask: Callable[[], Awaitable[Json]]) -> Json:
         task = self._asking.get(key)
@@ -56,16 +55,16 @@ class SearchCache:
     async def _fill(self, key: Hashable, ask: Callable[[], Awaitable[Json]]) -> Json:
         answer = await ask()
         try:
-            packed = orjson.dumps(answer)
+            packed = PackedJson.of(answer)
         except TypeError:  # text that is no Unicode: given once, not kept
             return answer
         self._keep(key, packed)
-        return answer
+        return packed
 
-    def _keep(self, key: Hashable, packed: bytes) -> None:
+    def _keep(self, key: Hashable, packed: PackedJson) -> None:
         old = self._kept.pop(key, None)
-        self._bytes += len(packed) - (len(old[1]) if old else 0)
+        self._bytes += packed.size - (old[1].size if old else 0)
         self._kept[key] = (time.monotonic() + self._ttl_s, packed)
         while len(self._kept) > self._max_entries or self._bytes > self._max_bytes:
             _, (_, dropped) = self._kept.popitem(last=False)
-            self._bytes -= len(dropped)
+            self._bytes -= dropped.size

@@ -4,7 +4,6 @@ Pure. What can be done neither there nor here is named in `ignored_parameters`.
 """
 
 import re
-from dataclasses import fields
 from datetime import UTC, date, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
@@ -12,7 +11,6 @@ from urllib.parse import urlsplit
 from gateway.model import Json, SearchRequest
 
 DAYS = {"day": 1, "week": 7, "month": 31, "year": 366}
-_FIELDS = tuple((each.name, each.default) for each in fields(SearchRequest))
 _QUOTED = re.compile(r'"([^"]{1,200})"')
 # What the service makes up for: filters below, pages read by the gateway's own engine.
 _MENDED = frozenset(
@@ -27,7 +25,7 @@ def ignored(request: SearchRequest, capabilities: frozenset[str]) -> list[str]:
     """Arguments the caller set that nobody can honour."""
     return [
         name
-        for name, default in _FIELDS
+        for name, default in SearchRequest._field_defaults.items()
         if getattr(request, name) != default and name not in capabilities and name not in _MENDED
     ]
 

@@ -13,9 +13,8 @@ from gateway.access.keys import KeyStore
 from gateway.access.limits import BadKeyLimiter
 from gateway.errors import Forbidden, Unauthenticated, UnsupportedCoding, UnsupportedProtocol
 from gateway.model import Caller
-from gateway.web.endpoints import ENDPOINT
 from gateway.web.errors import from_http_exception
-from gateway.web.keys import ACCOUNT, CALLER
+from gateway.web.keys import CONTEXT
 from gateway.web.origins import ALLOWED_ORIGINS
 
 KEYS = web.AppKey("keys", KeyStore)
@@ -36,9 +35,10 @@ async def auth(request: web.Request, handler: Handler) -> web.StreamResponse:
             return _preflight(request)
     if request.match_info.http_exception is not None:
         raise from_http_exception(request, request.match_info.http_exception)
-    request[CALLER] = caller = _caller(request)
-    request[ACCOUNT].key_id = caller.key_id
-    scopes = request[ENDPOINT].scopes
+    context = request[CONTEXT]
+    context.caller = caller = _caller(request, context.app)
+    context.account.key_id = caller.key_id
+    scopes = context.endpoint.scopes
     if scopes and not scopes & caller.scopes:
         raise Forbidden(
             f"this key lacks the scope {' or '.join(sorted(scopes))}; the operator can make one that has it"
@@ -55,16 +55,16 @@ def _check_framing(request: web.Request) -> None:
         raise UnsupportedCoding("the only Transfer-Encoding is chunked")
 
 
-def _caller(request: web.Request) -> Caller:
+def _caller(request: web.Request, app: web.Application) -> Caller:
     """The key's caller. A valid key is served even where others behind the same address (a proxy, a NAT) guess."""
     scheme, _, presented = request.headers.get(hdrs.AUTHORIZATION, "").partition(" ")
     presented = presented.strip()
     try:
         if not presented or scheme.lower() != "bearer":
             raise Unauthenticated("send the header 'Authorization: Bearer <API key>'")
-        return request.app[KEYS].lookup(presented)
+        return app[KEYS].lookup(presented)
     except Unauthenticated:
-        request.app[BAD_KEYS].record(request.remote or "")
+        app[BAD_KEYS].record(request.remote or "")
         raise
 
 

@@ -9,8 +9,7 @@ from aiohttp import HttpVersion11, hdrs, web
 from aiohttp.typedefs import Handler
 
 from gateway.errors import BodyTimeout, InvalidRequest, PayloadTooLarge, UnsupportedMediaType
-from gateway.web.endpoints import ENDPOINT
-from gateway.web.keys import BODY
+from gateway.web.keys import CONTEXT
 
 BODY_TIMEOUT_S = web.AppKey("body_timeout_s", float)
 _JSON = "application/json"
@@ -19,7 +18,8 @@ _LARGE_BYTES = 1 << 20
 
 @web.middleware
 async def body(request: web.Request, handler: Handler) -> web.StreamResponse:
-    check = request[ENDPOINT].check
+    context = request[CONTEXT]
+    check = context.endpoint.check
     if check is not None:
         headers = request.headers
         if headers.get(hdrs.CONTENT_TYPE) != _JSON and request.content_type.lower() != _JSON:
@@ -27,24 +27,26 @@ async def body(request: web.Request, handler: Handler) -> web.StreamResponse:
         coding = headers.get(hdrs.CONTENT_ENCODING)
         if coding is not None and coding.lower() != "identity":
             raise UnsupportedMediaType("send the body without Content-Encoding")
-        raw = await _read(request)
+        raw = await _read(request, context.app[BODY_TIMEOUT_S])
         if len(raw) > _LARGE_BYTES:
             await asyncio.sleep(0)  # gathering it took milliseconds, and so will looking through it
-        request[BODY] = check(raw, headers)
+        context.body = check(raw, headers)
     return await handler(request)
 
 
-async def _read(request: web.Request) -> bytes:
+async def _read(request: web.Request, limit_s: float) -> bytes:
     most, size = request.client_max_size, request.content_length
     if size is not None and size > most:
         raise PayloadTooLarge(f"the request body has {size} bytes; the limit is {most}")
-    limit_s = request.app[BODY_TIMEOUT_S]
     if request.version == HttpVersion11 and request.headers.get("Expect", "").lower() == "100-continue":
         await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         request.writer.output_size = 0  # the answer itself has not begun
     try:
         if request.content.is_eof():  # it came with the headers: nothing to wait for
-            return await request.read()
+            raw = request.content.read_nowait()
+            if len(raw) > most:
+                raise PayloadTooLarge(f"the request body has {len(raw)} bytes; the limit is {most}")
+            return raw
         async with asyncio.timeout(limit_s):
             return await request.read()
     except TimeoutError:

@@ -11,11 +11,12 @@ from aiohttp import web
 
 from gateway import schemas
 from gateway.errors import Forbidden
-from gateway.model import Account, EventStream, Json
+from gateway.model import Account, Caller, EventStream, Json
 from gateway.services.completion import CompletionService
 from gateway.web.json_body import checked_body
-from gateway.web.keys import ACCOUNT, BODY, CALLER
+from gateway.web.keys import CONTEXT
 from gateway.web.replies import EventReply, JsonReply
+from gateway.wire.chat import ChatDialect
 
 SCOPE_OF_KIND = {"text": "chat", "ocr": "ocr"}
 
@@ -34,6 +35,7 @@ class ChatHandler:
     def __init__(self, completions: CompletionService, ocr: Completions | None = None) -> None:
         self._completions = completions
         self._ocr = ocr
+        self._dialect = ChatDialect()
         self._checker = schemas.Checker(schemas.load("chat"))
 
     def check(self, raw: bytes, headers: Mapping[str, str]) -> Json:
@@ -41,24 +43,38 @@ class ChatHandler:
         return checked_body(raw, self._checker)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        body: Json = request[BODY]
+        context = request[CONTEXT]
+        body: Json = context.body
         entry = self._completions.resolve(body["model"])
-        require_scope(request, SCOPE_OF_KIND[entry.kind])
+        require_scope(context.caller, SCOPE_OF_KIND[entry.kind])
         service: Completions = self._ocr if entry.kind == "ocr" and self._ocr is not None else self._completions
-        account = request[ACCOUNT]
+        account = context.account
         started_s = time.perf_counter()
         if body.get("stream"):
-            reply = EventReply(service.stream(body, account), first_event_wait_s=entry.first_event_wait_s)
+            reply = EventReply(
+                service.stream(body, account),
+                first_event_wait_s=entry.first_event_wait_s,
+                refusal_events=lambda error, last: self._dialect.refused_events(error, last, used_so_far(account)),
+            )
             reply.late_headers = lambda: timing_headers(account, started_s)
             return reply
         data = await service.complete(body, account)
         return JsonReply(data, headers=timing_headers(account, started_s))
 
 
-def require_scope(request: web.Request, scope: str) -> None:
+def require_scope(caller: Caller, scope: str) -> None:
     """Raises Forbidden when the key lacks the scope that the model's kind needs."""
-    if scope not in request[CALLER].scopes:
+    if scope not in caller.scopes:
         raise Forbidden(f"this key may not use this model; it needs the scope '{scope}'", param="model")
+
+
+def used_so_far(account: Account) -> Json:
+    """Chat's usage of an answer that is still on its way."""
+    counts = (account.input_tokens, account.output_tokens)
+    if account.streaming is not None:
+        usage = account.streaming.usage
+        counts = (counts[0] + usage["prompt_tokens"], counts[1] + usage["completion_tokens"])
+    return {"prompt_tokens": counts[0], "completion_tokens": counts[1], "total_tokens": sum(counts)}
 
 
 def timing_headers(account: Account, started_s: float) -> dict[str, str]:

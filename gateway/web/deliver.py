@@ -14,12 +14,11 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from gateway.errors import GatewayError, Unauthenticated, UpstreamError
-from gateway.model import EventBatch, EventStream
+from gateway.model import EventBatch
 from gateway.web.auth import KEYS
-from gateway.web.endpoints import ENDPOINT
 from gateway.web.errors import as_gateway_error
 from gateway.web.in_flight import IN_FLIGHT
-from gateway.web.keys import ACCOUNT, CALLER
+from gateway.web.keys import CONTEXT, RequestContext
 from gateway.web.observe import METRICS, stamp
 from gateway.web.replies import EventReply, JsonReply
 from gateway.wire import sse
@@ -45,25 +44,26 @@ async def deliver(request: web.Request, handler: Handler) -> web.StreamResponse:
         try:
             await _stream(request, reply)
         except ClientGone:
-            request[ACCOUNT].outcome = "client_gone"
+            request[CONTEXT].account.outcome = "client_gone"
     return reply
 
 
 async def _stream(request: web.Request, reply: EventReply) -> None:
+    context = request[CONTEXT]
     async with aclosing(reply.events) as events:
         first = asyncio.ensure_future(anext(events, None))
         try:
             await asyncio.wait({first}, timeout=reply.first_event_wait_s)
             if first.done():
                 first.result()  # an early failure is raised here, before any header: a true status
-            stamp(request, reply)
+            stamp(request, context, reply)
             if reply.late_headers is not None:
                 reply.headers.update(reply.late_headers())
             await _written(reply.prepare(request))
-            waited_s = time.perf_counter() - request[ACCOUNT].started_s
-            request.app[METRICS].first_event.labels(request[ENDPOINT].name).observe(waited_s)
+            waited_s = time.perf_counter() - context.account.started_s
+            context.app[METRICS].first_event.labels(context.endpoint.name).observe(waited_s)
             try:
-                await _pump(request, reply, events, first)
+                await _pump(request, context, reply, first)
             finally:
                 reply.stop_streaming()
         finally:
@@ -73,14 +73,14 @@ async def _stream(request: web.Request, reply: EventReply) -> None:
 
 
 async def _pump(
-    request: web.Request, reply: EventReply, events: EventStream, first: Awaitable[EventBatch | None]
+    request: web.Request, context: RequestContext, reply: EventReply, first: Awaitable[EventBatch | None]
 ) -> None:
     since_yield = 0
-    batch = await _guarded(request, first)  # aiohttp-sse sends its pings meanwhile
+    batch = await _guarded(request, context, first)  # aiohttp-sse sends its pings meanwhile
     while batch is not None:
         if isinstance(batch, GatewayError):
-            request[ACCOUNT].outcome = "truncated"
-            told = reply.failure_events or request[ENDPOINT].dialect.error_events
+            context.account.outcome = "truncated"
+            told = reply.failure_events or context.endpoint.dialect.error_events
             await _write(reply, told(batch))
             break
         if batch:
@@ -90,24 +90,26 @@ async def _pump(
         if since_yield >= _EVENTS_BETWEEN_YIELDS:
             since_yield = 0
             await asyncio.sleep(0)  # a burst at hand must not stall the neighbours
-        batch = await _guarded(request, events.__anext__())
+        batch = await _guarded(request, context, reply.events.__anext__())
     await _written(reply.write_eof())
 
 
-async def _guarded(request: web.Request, batch: Awaitable[EventBatch | None]) -> EventBatch | GatewayError | None:
+async def _guarded(
+    request: web.Request, context: RequestContext, batch: Awaitable[EventBatch | None]
+) -> EventBatch | GatewayError | None:
     """The next batch; or what the caller is told when the stream fails, the server stops, or the key was revoked."""
     try:
         events = await batch
     except StopAsyncIteration:
         return None
     except asyncio.CancelledError:
-        stopping = request.app[IN_FLIGHT].take_back()
+        stopping = context.app[IN_FLIGHT].take_back()
         if stopping is None:
             raise
         return stopping
     except Exception as error:
         return as_gateway_error(request, error)
-    if events is not None and not request.app[KEYS].is_live(request[CALLER].key_id):
+    if events is not None and not context.app[KEYS].is_live(context.caller.key_id):
         return Unauthenticated("this API key was revoked")
     return events
 

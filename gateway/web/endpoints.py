@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import web
-from aiohttp.helpers import RequestKey
 
 from gateway.wire.dialect import Dialect
 
@@ -63,5 +62,3 @@ async def _answer_expect_later(request: web.Request) -> None:
 
 
 ENDPOINTS = web.AppKey("endpoints", EndpointTable)
-ENDPOINT = RequestKey("endpoint", Endpoint)
-"""The request's own row, put there by the outermost middleware."""

@@ -22,9 +22,8 @@ from gateway.errors import (
     UnsupportedCoding,
     UnsupportedProtocol,
 )
-from gateway.web.endpoints import ENDPOINT
 from gateway.web.in_flight import IN_FLIGHT
-from gateway.web.keys import BODY, REQUEST_ID
+from gateway.web.keys import CONTEXT
 from gateway.web.observe import METRICS
 from gateway.web.replies import JsonReply
 
@@ -34,7 +33,7 @@ async def errors(request: web.Request, handler: Handler) -> web.StreamResponse:
     try:
         return await handler(request)
     except asyncio.CancelledError:
-        stopping = request.app[IN_FLIGHT].take_back()
+        stopping = request[CONTEXT].app[IN_FLIGHT].take_back()
         if stopping is None:
             raise
         return error_reply(request, stopping)
@@ -50,7 +49,7 @@ def as_gateway_error(request: web.Request, error: Exception) -> GatewayError:
         return PayloadTooLarge(f"the request body is larger than {request.client_max_size} bytes")
     if isinstance(error, web.HTTPException):
         return from_http_exception(request, error)
-    logs.event("unexpected", level=logging.ERROR, request_id=request.get(REQUEST_ID, ""), error=logs.failure(error))
+    logs.event("unexpected", level=logging.ERROR, request_id=request[CONTEXT].request_id, error=logs.failure(error))
     return InternalError("the gateway failed on this request; its log has the details under this request id")
 
 
@@ -64,8 +63,9 @@ def from_http_exception(request: web.Request, error: web.HTTPException) -> Gatew
 
 
 def error_reply(request: web.Request, error: GatewayError) -> JsonReply:
-    request.app[METRICS].rejected.labels(error.code).inc()
-    body = request[ENDPOINT].dialect.error_body(error, request.get(BODY))
+    context = request[CONTEXT]
+    context.app[METRICS].rejected.labels(error.code).inc()
+    body = context.endpoint.dialect.error_body(error, context.body)
     reply = JsonReply(body, status=error.status, headers=_headers(error))
     reply.render()
     if isinstance(error, UnsupportedCoding | UnsupportedProtocol):

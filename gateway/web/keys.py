@@ -1,15 +1,33 @@
-"""Typed names under which things hang on the request. Constants only, never string keys."""
+"""What a request gathers on its way through the chain: one object, hung on the request under one typed name."""
 
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from typing import Any
 
+from aiohttp import web
 from aiohttp.helpers import RequestKey
 
 from gateway.model import Account, Caller
+from gateway.web.endpoints import Endpoint
 
-REQUEST_ID = RequestKey("request_id", str)
-CALLER = RequestKey("caller", Caller)
-ACCOUNT = RequestKey("account", Account)
-BODY: RequestKey[Any] = RequestKey("body", object)
-"""The request's decoded and checked body: what `Endpoint.check` returned."""
-CHARGE: RequestKey[Any] = RequestKey("charge", object)
-"""`async () -> None`: charges one more call to the key's minute. Raises RateLimited."""
+
+@dataclass(slots=True)
+class RequestContext:
+    """Put there by the outermost middleware; `caller` is set by auth, `charge` by limits, `body` by body.
+
+    `task` serves the request to the end of its answer. `body` is what `Endpoint.check` returned, None where nothing
+    was read. `charge` takes one more call from the key's minute and raises RateLimited.
+    """
+
+    app: web.Application
+    request_id: str
+    endpoint: Endpoint
+    account: Account
+    task: asyncio.Task[object]
+    caller: Caller = field(init=False)
+    charge: Callable[[], Awaitable[None]] = field(init=False)
+    body: Any = None
+
+
+CONTEXT = RequestKey("context", RequestContext)

@@ -9,20 +9,20 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from gateway.access.limits import Limiter
-from gateway.web.endpoints import ENDPOINT
 from gateway.web.in_flight import IN_FLIGHT
-from gateway.web.keys import CALLER, CHARGE
+from gateway.web.keys import CONTEXT
 
 LIMITER: web.AppKey[Limiter] = web.AppKey("limiter", object)  # type: ignore[arg-type]
 
 
 @web.middleware
 async def limits(request: web.Request, handler: Handler) -> web.StreamResponse:
-    app, caller = request.app, request[CALLER]
+    context = request[CONTEXT]
+    app, caller = context.app, context.caller
     app[IN_FLIGHT].check_room()
     limiter = app[LIMITER]
-    request[CHARGE] = charge = partial(limiter.charge, caller)
+    context.charge = partial(limiter.charge, caller)
     async with limiter.slot(caller):
-        if request[ENDPOINT].charged:
-            await charge()
+        if context.endpoint.charged:
+            await context.charge()
         return await handler(request)

@@ -11,9 +11,9 @@ from multidict import istr
 
 from gateway.metrics import Metrics
 from gateway.model import Account
-from gateway.web.endpoints import ENDPOINT, ENDPOINTS
+from gateway.web.endpoints import ENDPOINTS
 from gateway.web.in_flight import IN_FLIGHT
-from gateway.web.keys import ACCOUNT, REQUEST_ID
+from gateway.web.keys import CONTEXT, RequestContext
 from gateway.web.origins import cross_origin
 from gateway.web.recorder import RECORDER, Finished
 from gateway.web.replies import EventReply
@@ -33,17 +33,16 @@ async def observe(request: web.Request, handler: Handler) -> web.StreamResponse:
     started_s = time.perf_counter()
     app = request.app
     given = request.headers.get(_REQUEST_ID)
-    request[REQUEST_ID] = given if given and _WELL_FORMED.fullmatch(given) else f"req_{app[ID_BITS](96):024x}"
-    request[ENDPOINT] = app[ENDPOINTS].of(request)
-    request[ACCOUNT] = account = Account(started_s=started_s)
+    request_id = given if given and _WELL_FORMED.fullmatch(given) else f"req_{app[ID_BITS](96):024x}"
+    in_flight = app[IN_FLIGHT]
+    endpoint, account, task = app[ENDPOINTS].of(request), Account(started_s=started_s), in_flight.enter()
+    request[CONTEXT] = context = RequestContext(app, request_id, endpoint, account, task)
     status = CLIENT_GONE
     reply: web.StreamResponse | None = None
-    in_flight = app[IN_FLIGHT]
-    task = in_flight.enter()
     try:
         reply = await handler(request)
         if not reply.prepared:
-            stamp(request, reply)
+            stamp(request, context, reply)
         status = CLIENT_GONE if account.outcome == "client_gone" else reply.status
         return reply
     except asyncio.CancelledError:
@@ -54,22 +53,22 @@ async def observe(request: web.Request, handler: Handler) -> web.StreamResponse:
         app[RECORDER].add(
             Finished(
                 account,
-                request[REQUEST_ID],
-                request[ENDPOINT].name if request.match_info.http_exception is None else "unmatched",
+                request_id,
+                endpoint.name if request.match_info.http_exception is None else "unmatched",
                 request.method,
                 status,
                 time.perf_counter() - started_s,
-                reply.event_count if isinstance(reply, EventReply) else 0,
+                reply.event_count if type(reply) is EventReply else 0,
             )
         )
 
 
-def stamp(request: web.Request, reply: web.StreamResponse) -> None:
+def stamp(request: web.Request, context: RequestContext, reply: web.StreamResponse) -> None:
     """What every answer carries, whole or streamed; before its headers are sent."""
     headers = reply.headers
-    headers[_REQUEST_ID] = request[REQUEST_ID]
+    headers[_REQUEST_ID] = context.request_id
     headers[hdrs.SERVER] = "gateway"
     if hdrs.ORIGIN in request.headers:
         cross_origin(request, reply)
-    if request.app[IN_FLIGHT].draining:
+    if context.app[IN_FLIGHT].draining:
         reply.force_close()

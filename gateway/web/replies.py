@@ -14,6 +14,7 @@ from aiohttp_sse import EventSourceResponse
 
 from gateway.errors import GatewayError
 from gateway.model import Event, EventStream
+from gateway.sanitize.stream import Refusal
 
 _CLIENT_STALL_S = 60.0
 """A client that takes nothing for so long is cut; found by the pings, which go out every 15 s."""
@@ -50,8 +51,8 @@ class EventReply(EventSourceResponse):
     `first_event_wait_s`: how long the status may wait for the first batch before the stream is committed anyway.
     `whole_answers`: each event's data is an answer in itself, not a piece of one, and is looked at as such.
     `failure_events`, `refusal_events`: what ends this stream when it fails or its text must not go on, where the
-    dialect alone cannot know (a request's id, a sequence number). `late_headers` are asked for when the first event is
-    there.
+    dialect alone cannot know (a request's id, a sequence number, the tokens used). `late_headers` are asked for when
+    the first event is there.
     """
 
     late_headers: Callable[[], Mapping[str, str]] | None = None
@@ -64,7 +65,7 @@ class EventReply(EventSourceResponse):
         first_event_wait_s: float = 25,
         whole_answers: bool = False,
         failure_events: Endings | None = None,
-        refusal_events: Endings | None = None,
+        refusal_events: Refusal | None = None,
     ) -> None:
         super().__init__(headers=headers, sep="\n", allow_all_methods=True, send_timeout=_CLIENT_STALL_S)
         self.headers.update(STREAM_HEADERS)

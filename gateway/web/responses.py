@@ -15,9 +15,9 @@ from gateway.model import Json
 from gateway.services.completion import CompletionService
 from gateway.services.completion_native import NativeResponses
 from gateway.services.response_store import ResponseStore
-from gateway.web.chat import timing_headers
+from gateway.web.chat import timing_headers, used_so_far
 from gateway.web.json_body import checked_body
-from gateway.web.keys import ACCOUNT, BODY, CALLER
+from gateway.web.keys import CONTEXT
 from gateway.web.replies import EventReply, JsonReply
 from gateway.wire.responses_events import ResponseStream
 from gateway.wire.responses_native import NativeStream
@@ -41,8 +41,9 @@ class ResponsesHandler:
         return checked_body(raw, self._checker)
 
     async def create(self, request: web.Request) -> web.StreamResponse:
-        body: Json = request[BODY]
-        owner = request[CALLER].key_id
+        context = request[CONTEXT]
+        body: Json = context.body
+        owner = context.caller.key_id
         entry = self._completions.resolve(body["model"])
         if entry.kind != "text":
             raise InvalidRequest(f"model '{body['model']}' reads images: ask it on /v1/chat/completions", param="model")
@@ -58,7 +59,7 @@ class ResponsesHandler:
             if response["store"]:
                 self._store.put(owner, copy.deepcopy(response), [*earlier, *_with_ids(body["input"])])
 
-        account, started_s = request[ACCOUNT], time.perf_counter()
+        account, started_s = context.account, time.perf_counter()
         if body.get("stream"):
             stream: ResponseStream
             if native:
@@ -72,7 +73,7 @@ class ResponsesHandler:
                 headers=headers,
                 first_event_wait_s=entry.first_event_wait_s,
                 failure_events=stream.error_events,
-                refusal_events=stream.refused_events,
+                refusal_events=lambda error, _: stream.refused_events(error, used_so_far(account)),
             )
             reply.late_headers = lambda: timing_headers(account, started_s)
             return reply
@@ -84,17 +85,17 @@ class ResponsesHandler:
         return JsonReply(response, headers={**headers, **timing_headers(account, started_s)})
 
     async def retrieve(self, request: web.Request) -> web.StreamResponse:
-        stored = self._store.get(request[CALLER].key_id, request.match_info["response_id"])
+        stored = self._store.get(request[CONTEXT].caller.key_id, request.match_info["response_id"])
         return JsonReply(copy.deepcopy(stored.response))
 
     async def delete(self, request: web.Request) -> web.StreamResponse:
         response_id = request.match_info["response_id"]
-        self._store.delete(request[CALLER].key_id, response_id)
+        self._store.delete(request[CONTEXT].caller.key_id, response_id)
         return JsonReply({"id": response_id, "object": "response", "deleted": True})
 
     async def input_items(self, request: web.Request) -> web.StreamResponse:
         """Newest first unless `order=asc`; at most `limit` (1 to 100, 20 by default), after the item `after`."""
-        stored = self._store.get(request[CALLER].key_id, request.match_info["response_id"])
+        stored = self._store.get(request[CONTEXT].caller.key_id, request.match_info["response_id"])
         limit = request.query.get("limit", "20")
         if not (limit.isascii() and limit.isdigit() and 1 <= int(limit) <= _MAX_PAGE):
             raise InvalidRequest(f"must be 1 to {_MAX_PAGE}", param="limit")

@@ -11,9 +11,7 @@ from aiohttp.typedefs import Handler
 
 from gateway.model import Account, EventStream
 from gateway.sanitize.pipeline import Sanitizer, Verdict
-from gateway.sanitize.stream import Refusal
-from gateway.web.endpoints import ENDPOINT
-from gateway.web.keys import ACCOUNT, BODY
+from gateway.web.keys import CONTEXT
 from gateway.web.replies import EventReply, JsonReply
 from gateway.wire.dialect import Dialect
 
@@ -24,14 +22,14 @@ GUARDRAIL_HEADER = "X-Gateway-Guardrail"
 
 @web.middleware
 async def sanitize(request: web.Request, handler: Handler) -> web.StreamResponse:
-    sanitizer = request.app[SANITIZER]
-    endpoint = request[ENDPOINT]
+    context = request[CONTEXT]
+    sanitizer, endpoint = context.app[SANITIZER], context.endpoint
     if endpoint.name not in sanitizer.routes:
         return await handler(request)
-    dialect, account = endpoint.dialect, request[ACCOUNT]
+    dialect, account = endpoint.dialect, context.account
     asked: list[Verdict] = []
     if sanitizer.requests and endpoint.check is not None:
-        asked = await _clean_request(sanitizer, dialect, request[BODY], account)
+        asked = await _clean_request(sanitizer, dialect, context.body, account)
     reply = await handler(request)
     if isinstance(reply, JsonReply):
         await _clean_answer(sanitizer, dialect, reply.data, account, asked)
@@ -39,15 +37,10 @@ async def sanitize(request: web.Request, handler: Handler) -> web.StreamResponse
         reply.events = _clean_answers(sanitizer, dialect, reply.events, account, asked)
     elif isinstance(reply, EventReply) and sanitizer.responses:
         mask = sanitizer.stream(dialect.event_slots, lambda entity: _count(account, {entity: 1}))
-        reply.events = mask.run(reply.events, _ending(reply, dialect))
+        reply.events = mask.run(reply.events, reply.refusal_events or dialect.refused_events)
     if account.unguarded and isinstance(reply, JsonReply | EventReply):
         reply.headers[GUARDRAIL_HEADER] = "unavailable"
     return reply
-
-
-def _ending(reply: EventReply, dialect: Dialect) -> Refusal:
-    own = reply.refusal_events
-    return dialect.refused_events if own is None else lambda error, last: own(error)
 
 
 async def _clean_request(sanitizer: Sanitizer, dialect: Dialect, body: object, account: Account) -> list[Verdict]:
@@ -79,30 +72,36 @@ async def _clean_answer(
 ) -> None:
     """What was found in the only unit of a request is told with the only unit of its answer."""
     units = list(dialect.reply_units(data))
+    is_only = len(asked) == len(units) == 1
     for unit in units:
-        verdicts = list(asked) if len(asked) == len(units) == 1 else []
+        verdicts = list(asked) if is_only else []
         if sanitizer.responses:
             verdict = await sanitizer.clean(unit, "responses")
             verdicts.append(verdict)
             _note(account, verdict)
             if verdict.refusal is not None:
                 dialect.refuse_reply(data, unit, verdict.refusal)
-        if any(each.counts or each.degraded for each in verdicts):
-            dialect.note_findings(unit, _told(verdicts))
+        if told := _told(verdicts):
+            dialect.note_findings(unit, told)
 
 
 def _told(verdicts: list[Verdict]) -> dict[str, int | str]:
     """What was found in request and answer together, and whether the guardrail had no part in it."""
-    told: dict[str, int | str] = {}
-    for entity in sorted({entity for each in verdicts for entity in each.counts}):
-        told[entity] = sum(each.counts.get(entity, 0) for each in verdicts)
-    if any(each.degraded for each in verdicts):
+    counts: dict[str, int] = {}
+    degraded = False
+    for verdict in verdicts:
+        degraded = degraded or verdict.degraded
+        for entity, number in verdict.counts.items():
+            counts[entity] = counts.get(entity, 0) + number
+    told: dict[str, int | str] = dict(sorted(counts.items()))
+    if degraded:
         told["guardrail"] = "unavailable"
     return told
 
 
 def _note(account: Account, verdict: Verdict) -> None:
-    _count(account, verdict.counts)
+    if verdict.counts:
+        _count(account, verdict.counts)
     account.unguarded += verdict.degraded
 
 

@@ -13,7 +13,7 @@ from multidict import MultiMapping
 from gateway.errors import NotAcceptable
 from gateway.rpc.dispatcher import Dispatcher, RpcCaller
 from gateway.rpc.revisions import RpcHeaders
-from gateway.web.keys import ACCOUNT, BODY, CALLER, CHARGE, REQUEST_ID
+from gateway.web.keys import CONTEXT
 from gateway.web.replies import EventReply, JsonReply
 from gateway.wire.websearch import Exchange, failure_events, render, render_all
 
@@ -35,14 +35,15 @@ class WebSearchHandler:
         return self._dispatcher.check(raw, _rpc_headers(headers))
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        exchange: Exchange = request[BODY]
-        owner = request[CALLER].key_id
+        context = request[CONTEXT]
+        exchange: Exchange = context.body
+        owner = context.caller.key_id
         caller = RpcCaller(
             owner=owner,
             client=(owner, request.remote, request.headers.get(hdrs.USER_AGENT)),
-            request_id=request[REQUEST_ID],
-            charge=request[CHARGE],
-            account=request[ACCOUNT],
+            request_id=context.request_id,
+            charge=context.charge,
+            account=context.account,
         )
         self._dispatcher.notify(exchange, caller)
         if not exchange.answered:

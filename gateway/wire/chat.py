@@ -70,8 +70,11 @@ class ChatDialect:
             if last:
                 yield from _endings(index)
 
-    def refused_events(self, error: GatewayError, last: Json | None) -> list[Event]:
-        """The last chunk of the refused choice, in the stream's own envelope, then `[DONE]`."""
+    def refused_events(self, error: GatewayError, last: Json | None, usage: Json | None = None) -> list[Event]:
+        """The last chunk of the refused choice, in the stream's own envelope, then `[DONE]`.
+
+        Chunks have a `usage` where the caller asked for it: null in all but one of its own, before `[DONE]`.
+        """
         found = _CHOICE.match(error.param or "")
         ending = {"index": int(found[1]) if found else 0, "delta": {}, "logprobs": None}
         envelope = {
@@ -80,8 +83,11 @@ class ChatDialect:
             "created": int(time.time()),
             "model": "",
         }
-        envelope |= {name: value for name, value in (last or {}).items() if name not in ("choices", "usage")}
-        return [Event({**envelope, "choices": [{**ending, "finish_reason": "content_filter"}]}), Event(raw=sse.DONE)]
+        envelope |= {name: None if name == "usage" else value for name, value in (last or {}).items()}
+        events = [Event({**envelope, "choices": [{**ending, "finish_reason": "content_filter"}]})]
+        if usage is not None and "usage" in envelope:
+            events.append(Event({**envelope, "choices": [], "usage": usage}))
+        return [*events, Event(raw=sse.DONE)]
 
     def error_body(self, error: GatewayError, body: Any) -> Json:
         return {"error": error_object(error)}

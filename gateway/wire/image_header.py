@@ -27,9 +27,14 @@ class ImageInfo:
     has_alpha: bool = False
 
 
+def media_type(data: bytes) -> str | None:
+    """The format by the first bytes, whatever a server or a caller calls it; None when it is not known."""
+    return next((mime for test, mime, _ in _READERS if test(data)), None)
+
+
 def read_header(data: bytes) -> ImageInfo:
     """The image's header. Raises InvalidRequest, code `invalid_image_format`."""
-    reader = next((reader for test, reader in _READERS if test(data)), None)
+    reader = next((reader for test, _, reader in _READERS if test(data)), None)
     if reader is None:
         raise InvalidRequest(f"{_what_came(data)} Send a {ALLOWED} image.", code="invalid_image_format")
     try:
@@ -178,11 +183,11 @@ def _first_directory(data: bytes) -> dict[int, int]:
     return tags
 
 
-_READERS: tuple[tuple[Callable[[bytes], bool], Callable[[bytes], ImageInfo]], ...] = (
-    (lambda data: data.startswith(b"\x89PNG\r\n\x1a\n"), _png),
-    (lambda data: data.startswith(b"\xff\xd8\xff"), _jpeg),
-    (lambda data: data.startswith((b"GIF87a", b"GIF89a")), _gif),
-    (lambda data: data[:4] == b"RIFF" and data[8:12] == b"WEBP", _webp),
-    (lambda data: data.startswith(b"BM") and len(data) > 26, _bmp),
-    (lambda data: data.startswith((b"II*\0", b"MM\0*")), _tiff),
+_READERS: tuple[tuple[Callable[[bytes], bool], str, Callable[[bytes], ImageInfo]], ...] = (
+    (lambda data: data.startswith(b"\x89PNG\r\n\x1a\n"), "image/png", _png),
+    (lambda data: data.startswith(b"\xff\xd8\xff"), "image/jpeg", _jpeg),
+    (lambda data: data.startswith((b"GIF87a", b"GIF89a")), "image/gif", _gif),
+    (lambda data: data[:4] == b"RIFF" and data[8:12] == b"WEBP", "image/webp", _webp),
+    (lambda data: data.startswith(b"BM") and len(data) > 26, "image/bmp", _bmp),
+    (lambda data: data.startswith((b"II*\0", b"MM\0*")), "image/tiff", _tiff),
 )

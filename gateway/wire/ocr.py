@@ -16,18 +16,17 @@ LOCATE_PLACEHOLDER = "<TEXT_TO_FIND>"
 
 @dataclass(frozen=True, slots=True)
 class PromptMode:
-    """One mode: `prompt` is what a caller sends, `has_grounding` whether the answer carries boxes."""
+    """One mode; `prompt` is what a caller sends."""
 
     name: str
     prompt: str
-    has_grounding: bool
 
 
-MARKDOWN = PromptMode("markdown", "<image>\n<|grounding|>Convert the document to markdown.", True)
-FREE = PromptMode("free", "<image>\nFree OCR.", False)
-LOCATE = PromptMode("locate", "<image>\nLocate <|ref|><TEXT_TO_FIND><|/ref|> in the image.", True)
-DESCRIBE = PromptMode("describe", "<image>\nDescribe this image in detail.", False)
-CUSTOM = PromptMode("custom", "", False)
+MARKDOWN = PromptMode("markdown", "<image>\n<|grounding|>Convert the document to markdown.")
+FREE = PromptMode("free", "<image>\nFree OCR.")
+LOCATE = PromptMode("locate", "<image>\nLocate <|ref|><TEXT_TO_FIND><|/ref|> in the image.")
+DESCRIBE = PromptMode("describe", "<image>\nDescribe this image in detail.")
+CUSTOM = PromptMode("custom", "")
 MODES: tuple[PromptMode, ...] = (MARKDOWN, FREE, LOCATE, DESCRIBE, CUSTOM)
 
 _REF = re.compile(r"<\|ref\|>(.*?)<\|/ref\|>", re.DOTALL)

@@ -16,7 +16,10 @@ from gateway.wire.openai_error import responses_error_object
 
 
 class ResponseStream:
-    """One stream. `run` turns chat chunks into events; `on_end` gets the finished response object once."""
+    """One stream. `run` turns chat chunks into events; `on_end` gets the finished response object once.
+
+    `backend` is what stands in `provider_specific_fields`, as far as it is known.
+    """
 
     def __init__(self, body: Json, on_end: Callable[[Json], None]) -> None:
         self._body = body
@@ -29,7 +32,7 @@ class ResponseStream:
         self._closed: set[str] = set()
         self._finish_reason: str | None = None
         self._usage: Json | None = None
-        self._backend: Json | None = None
+        self.backend: Json | None = None
 
     async def run(self, chunks: EventStream) -> EventStream:
         """The events of the whole stream. What the chat stream raises passes through."""
@@ -57,15 +60,15 @@ class ResponseStream:
         self.response["output"] = []
         return [self._event("error", flat), self._event("response.failed", {"response": self.response})]
 
-    def refused_events(self, error: GatewayError) -> list[Event]:
-        """The end of a stream whose text must not go on: its items without their text, and why."""
+    def refused_events(self, error: GatewayError, usage: Json) -> list[Event]:
+        """The end of a stream whose text must not go on: its items without their text, and why. `usage` is chat's."""
         events = []
         for index, item in enumerate(self.response["output"]):
             item["status"] = "incomplete"
             objects.without_text(item)
             if item["id"] not in self._closed:
                 events.append(self._event("response.output_item.done", {"output_index": index, "item": item}))
-        objects.finish(self.response, "content_filter", self._usage, self._backend)
+        objects.finish(self.response, "content_filter", usage, self.backend)
         return [*events, self._event("response.incomplete", {"response": self.response}), Event(raw=sse.DONE)]
 
     def _event(self, kind: str, fields: Json) -> Event:
@@ -93,7 +96,7 @@ class ResponseStream:
             for call in delta.get("tool_calls") or ():
                 yield from self._call(call)
             self._finish_reason = choice.get("finish_reason") or self._finish_reason
-            self._backend = choice.get("provider_specific_fields") or self._backend
+            self.backend = choice.get("provider_specific_fields") or self.backend
 
     def _think(self, text: str) -> Iterator[Event]:
         if self._reasoning is None:
@@ -193,7 +196,7 @@ class ResponseStream:
             fields = {**self._place(item), "name": item["name"], "arguments": arguments}
             yield self._event("response.function_call_arguments.done", fields)
             yield from self._close(item, "completed" if item is not last else cut)
-        status = objects.finish(self.response, self._finish_reason, self._usage, self._backend)
+        status = objects.finish(self.response, self._finish_reason, self._usage, self.backend)
         self._on_end(self.response)
         final = {**self.response, "output": [objects.snapshot(item) for item in self.response["output"]]}
         yield self._event(f"response.{status}", {"response": final})

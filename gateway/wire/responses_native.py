@@ -95,10 +95,9 @@ def _finish_reason(response: Json) -> str:
 
 
 class NativeStream(ResponseStream):
-    """One stream passed through. `backend` gives `provider_specific_fields` at its end."""
+    """One stream passed through, as `model`."""
 
     model = ""
-    backend: Json
 
     async def pass_through(self, payloads: AsyncGenerator[list[bytes], None]) -> EventStream:
         """Mended events for theirs. Raises UpstreamError for a failure, nonsense, or a stream without its end."""
@@ -211,7 +210,7 @@ class NativeStream(ResponseStream):
         if data["type"] == "response.incomplete":
             answer["status"] = "incomplete"
         merged = {**answer, "output": outputs, "id": self.response["id"], "created_at": self.response["created_at"]}
-        final = mend_response(merged, self._body, self.model, self.backend)
+        final = mend_response(merged, self._body, self.model, self.backend or {})
         self.response.update(final)
         self._ended = True
         self._on_end(final)

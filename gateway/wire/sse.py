@@ -10,7 +10,6 @@ from gateway.errors import UpstreamError
 from gateway.model import Event, Json
 
 DONE = b"data: [DONE]\n\n"
-PING = b": ping\n\n"
 
 
 def frame(data: Json, name: str | None = None) -> bytes:

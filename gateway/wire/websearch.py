@@ -6,7 +6,6 @@ and no revision: `rpc` decides, this module puts into form.
 Source: modelcontextprotocol.io, revisions 2024-11-05 to 2026-07-28, and jsonrpc.org/specification, read 2026-11-21.
 """
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeAlias
@@ -15,6 +14,8 @@ import orjson
 
 from gateway.errors import GatewayError, InvalidRequest
 from gateway.model import Event, Json, TextSlot, TextUnit
+from gateway.wire.json_texts import text_slots
+from gateway.wire.packed import PackedJson
 
 RequestId: TypeAlias = str | int | None
 
@@ -27,7 +28,6 @@ INTERNAL_ERROR = -32603
 # Strings of an answer that are ours, not the web's: ids and names that a detector might take for something else.
 _OWN_WORDS = frozenset({"provider", "request_id", "published_date", "ignored_parameters", "note", "sanitization"})
 _NO_OTHERS_WORDS = _OWN_WORDS | {"response_time"}
-_URL = re.compile(r"(?i)https?://\S+")
 
 
 class RpcFault(InvalidRequest):
@@ -59,7 +59,7 @@ class ToolCall:
 
     def texts(self) -> list[TextSlot]:
         """Every string of the arguments, at any depth."""
-        self.slots = _slots(self.arguments)
+        self.slots = text_slots(self.arguments)
         self.originals = [slot.text for slot in self.slots]
         return self.slots
 
@@ -107,8 +107,11 @@ class Exchange:
         """A stream is for those who take nothing else, or have work to do whose progress they want to see."""
         if not self.takes_json or not self.takes_events:
             return not self.takes_json
-        calls = [message.call for message in self.messages if message.call is not None]
-        return any(call.progress_token is not None and call.error is None for call in calls)
+        for message in self.messages:
+            call = message.call
+            if call is not None and call.progress_token is not None and call.error is None:
+                return True
+        return False
 
 
 class ToolOutcome(dict[str, Any]):
@@ -207,10 +210,12 @@ class WebSearchDialect:
 
     def request_units(self, body: Any) -> Iterable[TextUnit]:
         """One unit a tool call that is still to be made."""
-        for message in body.messages:
-            call = message.call
-            if call is not None and call.error is None and call.arguments:
-                yield TextUnit(call.texts, owner=call, likeness=_packed(call.arguments))
+        calls = [message.call for message in body.messages if message.call is not None]
+        return [
+            TextUnit(call.texts, owner=call, likeness=_packed(call.arguments))
+            for call in calls
+            if call.error is None and call.arguments
+        ]
 
     def refuse_request(self, body: Any, unit: TextUnit, error: GatewayError) -> None:
         """The call is answered as a failure; other members of a batch go on."""
@@ -218,9 +223,8 @@ class WebSearchDialect:
 
     def reply_units(self, data: Any) -> Iterable[TextUnit]:
         """One unit a successful tool call: every string that came from the web. Our own errors are not looked at."""
-        for item in data if isinstance(data, list) else (data,):
-            if isinstance(item, ToolOutcome) and item.from_web:
-                yield _answer_unit(item)
+        outcomes = data if isinstance(data, list) else (data,)
+        return [_answer_unit(item) for item in outcomes if isinstance(item, ToolOutcome) and item.from_web]
 
     def refuse_reply(self, data: Any, unit: TextUnit, error: GatewayError) -> None:
         unit.owner.update(failed(error))
@@ -256,8 +260,10 @@ def _only_id(exchange: Exchange) -> RequestId:
 
 def _answer_unit(outcome: ToolOutcome) -> TextUnit:
     data = outcome["data"]
+    if isinstance(data, PackedJson) and data.likeness:
+        return TextUnit(lambda: text_slots(data.unpack(), _OWN_WORDS), owner=outcome, likeness=data.likeness)
     likeness = _packed({name: value for name, value in data.items() if name not in _NO_OTHERS_WORDS})
-    return TextUnit(lambda: _slots(data, _OWN_WORDS), owner=outcome, likeness=likeness)
+    return TextUnit(lambda: text_slots(data, _OWN_WORDS), owner=outcome, likeness=likeness)
 
 
 def _packed(data: Json) -> bytes:
@@ -265,34 +271,3 @@ def _packed(data: Json) -> bytes:
         return orjson.dumps(data)
     except TypeError:  # half a surrogate pair
         return b""
-
-
-def _slots(value: Any, skip: frozenset[str] = frozenset()) -> list[TextSlot]:
-    """The places of all strings in `value`, at any depth."""
-    found: list[TextSlot] = []
-    _collect(value, "", skip, found)
-    return found
-
-
-def _collect(value: Any, where: str, skip: frozenset[str], found: list[TextSlot]) -> None:
-    """Recursion is bounded by the JSON depth limit."""
-    named = type(value) is dict
-    for key, item in value.items() if named else enumerate(value):
-        if named and key in skip:
-            continue
-        kind = type(item)
-        if kind is str:
-            if item:
-                found.append(TextSlot(value, key, _path(where, key, named), "url" if _is_url(item) else "text"))
-        elif kind is dict or kind is list:
-            _collect(item, _path(where, key, named), skip, found)
-
-
-def _path(where: str, key: Any, named: bool) -> str:
-    if not named:
-        return f"{where}[{key}]"
-    return f"{where}.{key}" if where else str(key)
-
-
-def _is_url(text: str) -> bool:
-    return text[:4].lower() == "http" and _URL.fullmatch(text) is not None

@@ -1,6 +1,7 @@
 """Upstream faults and clients that leave, in every phase, through the whole gateway."""
 
 import asyncio
+import re
 
 import aiohttp
 import orjson
@@ -54,6 +55,19 @@ async def test_a_fault_before_the_first_byte_is_a_true_status(
     assert ("Retry-After" in headers) == (status in (429, 503))
     if status in (400, 413):
         assert len(upstream.seen) == 1 and error["type"] == "invalid_request_error"
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_tokens_are_counted_once_though_an_attempt_failed(
+    server: Running, upstream: Upstream, streamed: bool
+) -> None:
+    good = up.stream(*up.text_stream(["Hi"])) if streamed else up.answer(up.completion("Hi"))
+    upstream.will(up.reset(), good)
+    status, _, _ = await ask(server) if not streamed else (*await ask_stream(server), None)
+    assert status == 200 and len(upstream.seen) == 2
+    async with aiohttp.ClientSession() as session, session.get(server.ops_url + "/metrics") as metrics:
+        counted = re.findall(r'gateway_tokens_total\{kind="(\w+)",model="SvcLLM"\} (\S+)', await metrics.text())
+    assert dict(counted) == {"input": "3.0", "output": "2.0"}
 
 
 async def test_a_context_too_long_is_the_callers_400(server: Running, upstream: Upstream) -> None:

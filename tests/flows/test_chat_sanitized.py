@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import aiohttp
+import openai
 import orjson
 import pytest
 
@@ -90,11 +91,39 @@ async def test_a_blocked_chat_stream_ends_with_content_filter(blocking: Running,
     assert ending["model"] == "SvcLLM"
 
 
+async def test_a_blocked_chat_stream_tells_its_usage_when_asked(blocking: Running, upstream: Upstream) -> None:
+    upstream.will(up.stream(*up.text_stream(PIECES)))
+    _, events = await ask_stream(blocking, stream_options={"include_usage": True})
+    *chunks, ending, told, done = events
+    assert done is None and ending["choices"][0]["finish_reason"] == "content_filter"
+    assert all(event["usage"] is None for event in (*chunks, ending))
+    usage = told["usage"]
+    assert told["choices"] == [] and told["id"] == ending["id"]
+    assert usage["prompt_tokens"] in (2, 3) and usage["completion_tokens"] > 0  # estimated, or the upstream's own
+    assert usage["total_tokens"] == usage["prompt_tokens"] + usage["completion_tokens"]
+
+
+async def test_the_clients_own_accumulator_follows_a_blocked_chat_stream(blocking: Running, upstream: Upstream) -> None:
+    upstream.will(up.stream(*up.text_stream(PIECES)))
+    client = openai.AsyncOpenAI(base_url=blocking.url + "/v1", api_key=blocking.key, max_retries=0, timeout=8)
+    async with (
+        client,
+        client.chat.completions.stream(
+            model="SvcLLM", messages=[{"role": "user", "content": "hello"}], stream_options={"include_usage": True}
+        ) as stream,
+    ):
+        kinds = [event.type async for event in stream]
+        snapshot = stream.current_completion_snapshot
+    assert snapshot.choices[0].finish_reason == "content_filter" and snapshot.usage is not None
+    assert kinds[-1] == "chunk" and (snapshot.choices[0].message.content or "").strip() == "My card is"
+
+
 async def test_a_blocked_responses_stream_ends_incomplete(blocking: Running, upstream: Upstream) -> None:
     upstream.will(up.stream(*up.text_stream(PIECES)))
     events = await responses_stream(blocking)
     assert events[-1]["type"] == "response.incomplete"
     assert events[-1]["response"]["incomplete_details"] == {"reason": "content_filter"}
+    assert events[-1]["response"]["usage"]["input_tokens"] > 0
     assert [e["sequence_number"] for e in events] == list(range(len(events)))
     assert "1111" not in orjson.dumps(events).decode()
 

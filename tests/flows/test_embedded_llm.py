@@ -3,36 +3,19 @@
 import base64
 import struct
 import zlib
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from openai import BadRequestError, OpenAI
 
-from gateway.local.llm_server import CONTEXT_TOKENS, SLOTS, is_installed
-from tests.serve_process import ServeProcess, gateway_serving
+from gateway.local.llm_server import CONTEXT_TOKENS, SLOTS
+from tests.serve_process import NEEDS_MODEL
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not is_installed(), reason="the llm extra is not installed"),
-]
+pytestmark = NEEDS_MODEL
 
-ANSWER_S = 120.0
 LONG = "word and other words " * CONTEXT_TOKENS
 both_ways = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-
-
-@pytest.fixture(scope="module")
-def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeProcess]:
-    with gateway_serving(tmp_path_factory.mktemp("embedded-llm")) as serving:
-        yield serving
-
-
-@pytest.fixture
-def client(gateway: ServeProcess) -> Iterator[OpenAI]:
-    with OpenAI(base_url=f"{gateway.url}/v1", api_key=gateway.key, max_retries=0, timeout=ANSWER_S) as made:
-        yield made
 
 
 def png() -> str:

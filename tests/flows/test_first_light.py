@@ -12,7 +12,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -22,29 +22,12 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from openai import AuthenticationError, NotFoundError, OpenAI
 
-from gateway.local.llm_server import is_installed
-from tests.serve_process import ServeProcess, gateway_serving
+from tests.serve_process import ANSWER_S, NEEDS_MODEL, ServeProcess
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not is_installed(), reason="the llm extra is not installed"),
-]
+pytestmark = NEEDS_MODEL
 
 HELLO: list[Any] = [{"role": "user", "content": "Say hello."}]
 TOOLS = {f"websearch-{name}" for name in ("search", "extract", "crawl", "map", "search_status")}
-ANSWER_S = 120.0
-
-
-@pytest.fixture(scope="module")
-def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeProcess]:
-    with gateway_serving(tmp_path_factory.mktemp("first-light")) as serving:
-        yield serving
-
-
-@pytest.fixture
-def client(gateway: ServeProcess) -> Iterator[OpenAI]:
-    with OpenAI(base_url=f"{gateway.url}/v1", api_key=gateway.key, max_retries=0, timeout=ANSWER_S) as made:
-        yield made
 
 
 @asynccontextmanager

@@ -139,6 +139,35 @@ async def test_a_late_failure_is_an_error_then_failed(native: Running, upstream:
     assert events[-1]["response"]["status"] == "failed" and events[-1]["response"]["error"]["message"]
 
 
+async def test_a_blocked_stream_ends_incomplete_in_its_own_numbers(
+    start_gateway: StartGateway, upstream: Upstream
+) -> None:
+    server = await start_gateway(
+        toml(upstream, responses="'native'")
+        + '[guardrail]\nenabled = "off"\n[sanitize]\nroutes = ["responses"]\n'
+        + '[sanitize.actions.responses]\nCREDIT_CARD = "block"\n'
+    )
+    at = {"output_index": 0, "item_id": "msg_up", "content_index": 0}
+    pieces = [event("response.output_text.delta", **at, delta=each) for each in ("Pay ", "4111 1111 1111 1111", " now")]
+    upstream.will(up.stream(*good_stream()[:4], *pieces, *good_stream()[6:]))
+    events = await read(server, input="x")
+    assert "1111" not in orjson.dumps(events).decode()
+    assert [each["sequence_number"] for each in events] == list(range(len(events)))
+    *_, closed, last = events
+    assert closed["type"] == "response.output_item.done" and closed["item"]["status"] == "incomplete"
+    response = last["response"]
+    assert (last["type"], response["status"]) == ("response.incomplete", "incomplete")
+    assert response["incomplete_details"] == {"reason": "content_filter"}
+    assert response["provider_specific_fields"]["finish_reason"] == "content_filter"
+    assert response["provider_specific_fields"]["model"] == "up-model"
+    assert [item["id"] for item in response["output"]] == ["msg_up"] and response["output"][0]["content"] == []
+    async with openai.AsyncOpenAI(base_url=server.url + "/v1", api_key=server.key, max_retries=0, timeout=8) as client:
+        upstream.will(up.stream(*good_stream()[:4], *pieces, *good_stream()[6:]))
+        async with client.responses.stream(model="SvcLLM", input="x") as stream:
+            kinds = [each.type async for each in stream]
+    assert kinds[-1] == "response.incomplete"
+
+
 async def test_an_early_failure_is_a_true_status(native: Running, upstream: Upstream) -> None:
     upstream.will(up.answer({"error": {"message": "no"}}, status=500), up.answer({"output": "x"}), up.answer(b"{"))
     for streamed in (False, False, False):

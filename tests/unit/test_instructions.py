@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.engines.frontier import Frontier, Scope, Visit
+from gateway.engines.frontier import MAX_WAITING, Frontier, Scope, Visit
 from gateway.engines.relevance import Candidate, Chooser, Interest
 from gateway.errors import UpstreamUnavailable
 from gateway.model import CrawlRequest, Json
@@ -91,6 +91,15 @@ async def test_patterns_on_thousands_of_long_links_leave_turns_to_others() -> No
     assert turns >= 50
 
 
+async def test_a_site_that_names_endless_pages_fills_no_memory_with_them() -> None:
+    request = CrawlRequest("https://a.test/", max_depth=5, max_breadth=500)
+    frontier = Frontier(request.url, Scope(request, request.url), max_depth=5, breadth=500)
+    for number in range(60):
+        links = [[f"https://a.test/{number}-{n}", "x", True] for n in range(500)]
+        await frontier.offer(Visit(0, (0, 0), request.url), links)
+    assert len(frontier) == MAX_WAITING
+
+
 async def test_a_map_keeps_what_the_instructions_mean_best_first(tmp_path: Path) -> None:
     site = wide_site()
     async with serving(site), engine(tmp_path, (site.address,)) as made:
@@ -131,6 +140,7 @@ async def test_a_model_may_bring_in_other_words_and_drop_chance_matches() -> Non
         Model("I would keep all of them."),
         Model('{"keep": []}'),
         Model('{"keep": [77]}'),
+        Model('{"keep": [' + "9" * 5_000 + "]}"),
         Model(None),
         Model(error=UpstreamUnavailable("down")),
         Model(wait=True),

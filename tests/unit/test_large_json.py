@@ -40,8 +40,9 @@ def test_a_large_body_is_decoded_as_the_parser_decodes_it(text: str) -> None:
         f'{{"a": {NAMED[:-1]}',
         f'{{"a": "x"data:{NAMED[6:]}}}',
         f'{{"a": {NAMED}}} {{}}',
+        *(f'{{"a": {NAMED}, "b": {NAMED[:-4]}{control}{NAMED[-4:]}}}' for control in "\n\r\t"),
     ],
-    ids=["cut", "cut inside", "no comma", "two documents"],
+    ids=["cut", "cut inside", "no comma", "two documents", "line feed", "carriage return", "tab"],
 )
 def test_a_large_body_that_is_no_json_is_refused_at_the_parsers_place(text: str) -> None:
     with pytest.raises(orjson.JSONDecodeError) as ours:

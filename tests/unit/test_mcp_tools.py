@@ -1,6 +1,6 @@
 """The five tools as a client sees them: arguments in every dress, outcomes, and the text made of them."""
 
-import dataclasses
+import inspect
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -280,11 +280,11 @@ async def test_tools_are_described_well_enough_to_be_chosen() -> None:
 )  # fmt: skip
 def test_defaults_of_the_schema_are_those_of_the_request(tool: str, kind: Any, optional_extras: set[str]) -> None:
     properties = schemas.load(f"tools/{tool}")["properties"]
-    fields = {each.name: each for each in dataclasses.fields(kind)}
-    assert set(properties) == set(fields) - optional_extras
+    parameters = inspect.signature(kind).parameters
+    assert set(properties) == set(parameters) - optional_extras
     for name, prop in properties.items():
-        default = fields[name].default
-        if default is dataclasses.MISSING:
+        default = parameters[name].default
+        if default is inspect.Parameter.empty:
             assert name in schemas.load(f"tools/{tool}")["required"]
         else:
             assert prop["default"] == (None if default == () else default)

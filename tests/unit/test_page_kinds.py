@@ -34,6 +34,11 @@ async def test_broken_encodings_and_markup_are_read_as_well_as_they_can_be(tmp_p
 @pytest.mark.parametrize(
     ("kind", "body", "shown"),
     [
+        (
+            "application/json",
+            b'{"a": "\\ud83d"}',
+            '```json\n{\n  "a": "?"\n}\n```',
+        ),  # half of a pair, which no text may hold
         ("application/json", b'{"a": [1, 2]}', '```json\n{\n  "a": [\n    1,\n    2\n  ]\n}\n```'),
         ("text/plain", b"just <b>text</b>", "just <b>text</b>"),
         ("text/markdown", b"# Head\n\ntext", "# Head\n\ntext"),

@@ -5,6 +5,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from gateway.errors import InvalidRequest, UpstreamUnavailable
@@ -12,6 +13,7 @@ from gateway.model import ExtractRequest, Json, SearchRequest, WebCall
 from gateway.ports import SearchProvider
 from gateway.services.websearch import WebSearchParts, WebSearchService, WebSearchSettings
 from gateway.services.websearch_cache import SearchCache
+from gateway.wire.packed import PackedJson
 from tests.websites import Site, engine, page, serving
 
 CALL = WebCall("key1", "req_1")
@@ -63,6 +65,11 @@ def service(*providers: SearchProvider, reader: Any = None, budget: int = 80_000
     return WebSearchService(parts, WebSearchSettings("1.0", budget))
 
 
+def whole(data: Json) -> Json:
+    """What `data` is on the wire, free to change."""
+    return orjson.loads(orjson.dumps(data))  # type: ignore[no-any-return]
+
+
 def result(url: str, **more: Any) -> Json:
     return {"title": url, "url": url, "content": "plain words here", "score": 0.5, **more}
 
@@ -81,18 +88,17 @@ async def test_what_a_provider_cannot_filter_is_filtered_afterwards() -> None:
     request = SearchRequest(
         "q", include_domains=("https://A.test/",), exclude_domains=("b.a.test",), start_date=date(2026, 1, 1)
     )
-    data = await made.search(request, CALL)
+    data = whole(await made.search(request, CALL))
     assert [item["url"] for item in data["results"]] == ["https://www.a.test/1", "https://a.test/4"]
-    exact = await made.search(SearchRequest('find "Exact Phrase"', exact_match=True), CALL)
+    exact = whole(await made.search(SearchRequest('find "Exact Phrase"', exact_match=True), CALL))
     assert [item["url"] for item in exact["results"]] == ["https://a.test/4"]
-    nothing = await made.search(SearchRequest("q", include_domains=("elsewhere.test",)), CALL)
+    nothing = whole(await made.search(SearchRequest("q", include_domains=("elsewhere.test",)), CALL))
     assert nothing["results"] == [] and "None of the 5 results found fits" in nothing["note"]
 
 
 async def test_what_nobody_can_do_is_told_never_dropped_in_silence() -> None:
-    data = await service(Scripted([])).search(
-        SearchRequest("q", country="France ", topic="news", include_images=True), CALL
-    )
+    request = SearchRequest("q", country="France ", topic="news", include_images=True)
+    data = whole(await service(Scripted([])).search(request, CALL))
     assert data["ignored_parameters"] == ["topic", "include_images", "country"]
     assert data["results"] == [] and data["provider"] == "scripted" and data["request_id"] == "req_1"
 
@@ -152,9 +158,11 @@ async def test_equal_questions_at_once_cost_one_request_and_are_remembered() -> 
     tasks[0].cancel()
     provider.gate.set()
     answers = await asyncio.gather(*tasks[1:])
-    answers[0]["results"][0]["title"] = "changed by a caller"
-    again = await made.search(SearchRequest("q"), CALL)
-    assert provider.asked == 1 and again["results"][0]["title"] == "https://a.test/"
+    assert isinstance(answers[0], PackedJson)
+    answers[0].unpack()["results"][0]["title"] = "changed by a caller"
+    answers[1]["query"] = "changed as well"
+    again = whole(await made.search(SearchRequest("q"), CALL))
+    assert provider.asked == 1 and again["results"][0]["title"] == "https://a.test/" and again["query"] == "q"
 
 
 async def test_what_is_remembered_is_bounded_in_number_and_size() -> None:

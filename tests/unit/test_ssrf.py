@@ -58,9 +58,11 @@ class Answers(AbstractResolver):
     def __init__(self, *answers: list[str]) -> None:
         self.answers = list(answers)
         self.questions = 0
+        self.asked: set[str] = set()
 
     async def resolve(self, host: str, port: int = 0, family: int = 0) -> list[ResolveResult]:
         self.questions += 1
+        self.asked.add(host.rstrip("."))
         found = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         return [
             ResolveResult(hostname=host, host=ip, port=port, family=socket.AF_INET, proto=0, flags=0) for ip in found
@@ -157,6 +159,20 @@ async def test_a_name_inside_an_allowed_network_is_fetched_but_never_counts_as_p
             fetched = await fetcher.fetch(f"http://wiki.corp.test:{site.port}/")
             assert fetched.body == b"inside" and fetched.public is False
         await fetcher.close()
+
+
+@pytest.mark.parametrize("name", ["bücher.test", "xn--bcher-kva.test", "BÜCHER.test."])
+async def test_an_international_name_is_asked_for_in_its_ascii_form(name: str) -> None:
+    async with serving(Site({"/": "Bücher"})) as site:
+        names = Answers(["127.0.0.1"])
+        fetcher = Fetcher(AddressPolicy([f"127.0.0.1:{site.port}"]), "test", resolver=names)
+        assert (await fetcher.fetch(f"http://{name}:{site.port}/")).body == "Bücher".encode()
+        await fetcher.close()
+        refusing = Fetcher(AddressPolicy(), "test", resolver=names)
+        with pytest.raises(FetchFailed, match="not public"):
+            await refusing.fetch(f"http://{name}:{site.port}/")
+        await refusing.close()
+    assert names.asked == {"xn--bcher-kva.test"}
 
 
 @pytest.mark.parametrize("entry", ["127.0.0.1", "host", "host:0", "host:99999", "10.0.0.0/33", ":80", "10.0.0.1/8"])

@@ -17,6 +17,8 @@ from tests.websites import Engine, Site, engine, page, serving, urls
 
 TEXT = "A page that says something worth reading about gateways and crawlers. " * 5
 
+_STORY = "What comes after the deep part of a page belongs to it as much as what came before, and is read as well."
+
 
 @asynccontextmanager
 async def made_for(site: Site, state: Path, **limits: float) -> AsyncIterator[Engine]:
@@ -56,6 +58,13 @@ async def test_a_meta_refresh_loop_ends_and_a_refresh_is_followed(tmp_path: Path
     assert "refreshes to another one too many times" in await why(site, tmp_path)
     moved = Site({"/": '<meta http-equiv="Refresh" content="1; URL=\'/b\'">', "/b": page("Moved here", TEXT)})
     assert (await text(moved, tmp_path))["title"] == "Moved here"
+
+
+async def test_a_page_that_a_redirect_led_to_and_that_refreshes_itself_is_read(tmp_path: Path) -> None:
+    """Live pages reload themselves; the address they name is the one they stand at, not the one first asked for."""
+    live = (200, {"Refresh": "5; url=/live", "Content-Type": "text/html"}, page("Live", TEXT).encode())
+    site = Site({"/": (302, {"Location": "/live"}, b""), "/live": live})
+    assert (await text(site, tmp_path))["title"] == "Live"
 
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate"])
@@ -120,15 +129,18 @@ async def test_a_cancelled_extract_lets_go_of_its_connection_within_a_second(tmp
                 await task
 
 
-async def test_deep_nesting_is_read_or_refused_but_harms_no_other_page(tmp_path: Path) -> None:
-    deep = "<div>" * 20_000 + TEXT + "</div>" * 20_000
-    spans = "<p>" + "<b><i>" * 5_000 + TEXT
-    site = Site({"/deep": deep, "/spans": spans, "/fine": page("Fine", TEXT)})
-    async with made_for(site, tmp_path) as made:
-        request = ExtractRequest(tuple(site.url + path for path in ("/deep", "/spans", "/fine")))
-        data = await made.service.extract(request, made.call())
-    assert site.url + "/fine" in urls(data)
-    assert len(data["results"]) + len(data["failed_results"]) == 3
+@pytest.mark.parametrize("levels", [400, 1_900, 2_100, 4_000, 15_000])
+async def test_the_text_of_a_deeply_nested_page_is_read(tmp_path: Path, levels: int) -> None:
+    deepest = f"<script>never shown</script><h2>Below</h2><p>{TEXT}</p>"
+    after = f"<h2>After</h2><p>{_STORY}</p>"
+    boxes = "<div>" * levels + deepest + "</div>" * levels + after
+    spans = "<p>" + "<b><i>" * (levels // 2) + TEXT
+    site = Site({"/boxes": f"<title>Deep</title>{boxes}", "/spans": spans})
+    assert "gateways and crawlers" in (await text(site, tmp_path, "/spans"))["raw_content"]
+    read = await text(site, tmp_path, "/boxes")
+    assert read["title"] == "Deep" and "never shown" not in read["raw_content"]
+    assert "Below" in read["raw_content"] and TEXT.strip() in read["raw_content"]
+    assert read["raw_content"].endswith(f"## After\n\n{_STORY}")
 
 
 async def test_an_endless_calendar_ends_by_itself(tmp_path: Path) -> None:
@@ -237,5 +249,10 @@ async def test_a_time_budget_returns_what_it_has_with_a_note(tmp_path: Path) -> 
     site = Site({"/": page("Home", TEXT, "/slow"), "/slow": slow})
     async with serving(site), engine(tmp_path, (site.address,), crawl_budget_s=1.0) as made:
         data = await made.service.crawl(CrawlRequest(site.url + "/"), made.call())
+        mapped = await made.service.map(CrawlRequest(site.url + "/", max_depth=2), made.call())
+        named = await made.service.extract(ExtractRequest((site.url + "/", site.url + "/slow")), made.call())
     assert [result["title"] for result in data["results"]] == ["Home"]
-    assert data["truncated"] is True and "time budget" in data["note"]
+    assert mapped["results"] == [site.url + "/", site.url + "/slow"]
+    assert urls(named) == [site.url + "/"] and "not read within 1 s" in named["failed_results"][0]["error"]
+    for cut in (data, mapped, named):
+        assert cut["truncated"] is True and "time budget" in cut["note"]

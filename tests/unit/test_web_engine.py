@@ -153,6 +153,8 @@ async def test_a_folder_and_a_site_fill_the_index_for_everybody(tmp_path: Path) 
     (docs / "a.html").write_text(page("Handbook", "The handbook of the orchard. " * 5))
     (docs / "b.md").write_text("# Notes\n\nNotes on orchards.")
     (docs / "c.bin").write_bytes(b"\x00")
+    (docs / "folder.html").mkdir()
+    (docs / "gone.html").symlink_to(docs / "nowhere.html")
     steps: list[int] = []
     async with serving(small_site()) as site, engine(tmp_path, (site.address,)) as made:
         filler = IndexFiller(made.parts, made.pool, made.settings)
@@ -162,8 +164,9 @@ async def test_a_folder_and_a_site_fill_the_index_for_everybody(tmp_path: Path) 
         found = await made.service.search(SearchRequest("orchard"), made.call("anyone"))
         removed = await filler.remove(site.url + "/")
         left = await filler.stats()
+    assert [failure["url"] for failure in folder["failed"]] == [(docs / "gone.html").as_uri()]
     assert folder["added"] == 2 and crawled["added"] == 5 and removed == 5 and left["pages"] == 2
-    assert len(found["results"]) == 3 and steps == [1, 2]
+    assert len(found["results"]) == 3 and steps == [1, 2, 3]
 
 
 async def test_the_server_process_never_loads_the_parsers(tmp_path: Path) -> None:

@@ -1,0 +1,60 @@
+"""Servers that are measured: started as processes on the first core, asked when they answer, ended with the block."""
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from gateway.local.process import free_port
+
+
+def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise SystemExit(f"{process.args!r} ended with {process.returncode}")
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return
+        time.sleep(0.02)
+    raise SystemExit(f"nothing answers on port {port}")
+
+
+@contextlib.contextmanager
+def running(command: list[str], port: int, **options: object) -> Iterator[int]:
+    """A server process on the first core, from its first answer to the end of the block. Yields its pid."""
+    process = subprocess.Popen(command, **options)  # type: ignore[call-overload]
+    try:
+        os.sched_setaffinity(process.pid, {0})
+        wait_for(port, process)
+        yield process.pid
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+@contextlib.contextmanager
+def gateway_serving(
+    folder: Path, settings: str, scope: str, credentials: dict[str, str] | None = None
+) -> Iterator[tuple[int, int, str]]:
+    """`(pid, port, key)` of `gateway serve` with `settings` and no embedded server, its files and log in `folder`.
+
+    `credentials`: what `{ credential = "NAME" }` in the settings stands for.
+    """
+    port = free_port()
+    config = folder / "gateway.toml"
+    own = f"[server]\nport = {port}\n[ops]\nport = 0\n[local_llm]\nenabled = false\n[local_ocr]\nenabled = false\n"
+    config.write_text(own + settings)
+    state = ["--state-dir", str(folder / "state")]
+    create = [sys.executable, "-m", "gateway", "keys", "create", "--name", "bench", "--scope", scope, *state]
+    key = subprocess.run(create, capture_output=True, text=True, check=True).stdout.strip()
+    serve = [sys.executable, "-m", "gateway", "serve", "--config", str(config), *state]
+    named = {f"GATEWAY_CREDENTIAL_{name.upper()}": value for name, value in (credentials or {}).items()}
+    with (
+        (folder / "gateway.log").open("wb") as log,
+        running(serve, port, stdout=log, stderr=log, env={**os.environ, **named}) as pid,
+    ):
+        yield pid, port, key
