@@ -31,6 +31,7 @@ from gateway.local.embedded import MAX_CALLS, OCR_MODEL, TEXT_MODEL, Embedded, E
 from gateway.local.ocr_prepare import PixelNormaliser
 from gateway.metrics import Metrics
 from gateway.ports import SearchProvider, WebEngine
+from gateway.providers.answers_apart import AnswersApart
 from gateway.providers.brave import Brave
 from gateway.providers.embedded import EmbeddedCompletions
 from gateway.providers.openai_compat import OpenAICompatUpstream
@@ -177,8 +178,8 @@ def _embedded_target(kind: str, embedded: EmbeddedUpstream, closers: list[Close]
     if kind == "ocr":
         settings = replace(settings, first_byte_timeout_s=300, idle_timeout_s=120)
     reached = OpenAICompatUpstream(f"embedded-{kind}", settings)
-    upstream = EmbeddedCompletions(reached, embedded.wake, embedded.fingerprint, MAX_CALLS)
-    closers.append(upstream.close)
+    upstream = EmbeddedCompletions(AnswersApart(reached), embedded.wake, embedded.fingerprint, MAX_CALLS)
+    closers.append(reached.close)
     return Target(OcrUpstream(upstream, context_tokens=0) if kind == "ocr" else upstream, Terms(embedded.model))
 
 

@@ -123,6 +123,13 @@ class Web:
     index_ttl_days: int = 90
 
 
+ENTITIES = (
+    *("SECRET", "CREDIT_CARD", "IBAN", "US_SSN", "NATIONAL_ID", "CRYPTO_WALLET", "EMAIL", "PHONE", "IP"),
+    *("PERSON", "ADDRESS", "DATE_OF_BIRTH", "HEALTH", "PRIVATE"),
+)
+"""What the sanitizer finds by itself: names that `sanitize.actions` takes beside those of own patterns."""
+
+
 @dataclass(frozen=True, slots=True)
 class SanitizeActions:
     """Per direction, entity -> action, over the profile's."""

@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 import re2
 
 from gateway import schemas
-from gateway.config import Config, Environment, Secret, Tls
+from gateway.config import ENTITIES, Config, Environment, Secret, Tls
 
 Section = TypeVar("Section")
 
@@ -35,7 +35,7 @@ def load_config(path: Path | None, state_dir: Path | None, environment: Environm
     document = _read(path) if path else {}
     _apply_overrides(document, environment)
     for problem in schemas.Checker(schemas.load("config")).check(document, limit=1):
-        raise ConfigError(source, problem.path, problem.message)
+        raise ConfigError(source, problem.path, _as_written(problem))
     loader = _Loader(source, environment)
     config = loader.section(Config, {**document, "state_dir": state_dir or environment.state_dir}, "")
     if config.server.tls is not None:
@@ -43,6 +43,13 @@ def load_config(path: Path | None, state_dir: Path | None, environment: Environm
     for where, message in _contradictions(config):
         raise ConfigError(source, where, message)
     return config
+
+
+def _as_written(problem: schemas.Problem) -> str:
+    """What is wrong, in the words of a TOML file where a schema's would not help."""
+    if problem.path.endswith((".api_key", ".redis_url")) and problem.message == "must be an object":
+        return 'must be { credential = "NAME" }: secrets never stand in the file'
+    return problem.message
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -129,6 +136,14 @@ def _contradictions(config: Config) -> Iterator[tuple[str, str]]:
     for index, custom in enumerate(config.sanitize.patterns):
         if message := _pattern_problem(custom.pattern):
             yield f"sanitize.patterns[{index}].pattern", message
+    entities = (*ENTITIES, *(custom.entity for custom in config.sanitize.patterns))
+    for direction in ("requests", "responses"):
+        for entity in getattr(config.sanitize.actions, direction):
+            if entity not in entities:
+                yield f"sanitize.actions.{direction}.{entity}", f"is no entity; allowed: {', '.join(entities)}"
+    own_model = config.local_llm.model if config.local_llm.enabled else ""
+    if own_model and not (config.state_dir / own_model).is_file():
+        yield "local_llm.model", "no such file"
     if config.server.tls:
         for name in ("cert", "key"):
             if not Path(getattr(config.server.tls, name)).is_file():

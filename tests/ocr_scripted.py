@@ -48,7 +48,12 @@ class Scripted:
                     "index": 0,
                     "message": {"role": "assistant", "content": self.texts[len(self.bodies) - 1]},
                     "finish_reason": self.finish,
-                    "provider_specific_fields": {"provider": "p", "model": "m", "latency_ms": 5, "attempts": 1},
+                    "provider_specific_fields": {
+                        "provider": "p",
+                        "model": "m",
+                        "latency_ms": 5,
+                        "attempts": len(self.bodies),
+                    },
                 }
             ],
             "usage": {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12},
@@ -64,7 +69,7 @@ class Scripted:
                 yield [self._event(shared, {"content": piece})]
             if self.error is not None:
                 raise self.error
-            fields = {"provider_specific_fields": {"provider": "p", "latency_ms": 5, "attempts": 1}}
+            fields = {"provider_specific_fields": {"provider": "p", "latency_ms": 5, "attempts": len(self.bodies)}}
             usage = {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}
             yield [
                 self._event(shared, {}, finish_reason=self.finish, **fields),

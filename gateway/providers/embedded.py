@@ -8,7 +8,7 @@ import orjson
 
 from gateway.errors import UpstreamRefused
 from gateway.model import Account, Json
-from gateway.providers.openai_compat import OpenAICompatUpstream
+from gateway.ports import CompletionUpstream
 
 _BUSY_RETRY_AFTER_S = 5.0
 _FINGERPRINT = re.compile(rb'"system_fingerprint":"[^"\\]*"')
@@ -22,7 +22,7 @@ class EmbeddedCompletions:
     """
 
     def __init__(
-        self, upstream: OpenAICompatUpstream, wake: Callable[[], Awaitable[None]], fingerprint: str, max_calls: int
+        self, upstream: CompletionUpstream, wake: Callable[[], Awaitable[None]], fingerprint: str, max_calls: int
     ) -> None:
         self._max_calls = max_calls
         self._calls = 0
@@ -34,9 +34,6 @@ class EmbeddedCompletions:
     @property
     def name(self) -> str:
         return self._upstream.name
-
-    async def close(self) -> None:
-        await self._upstream.close()
 
     async def complete(self, body: Json, account: Account, *, route: str = "chat/completions") -> Json:
         with self._place():

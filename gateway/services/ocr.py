@@ -17,7 +17,6 @@ SEPARATOR = "\n\n"
 FINISH_ORDER = ("content_filter", "length")
 """Of several images' finish reasons the first of these that occurs is the answer's; else the last one's."""
 IMAGE_CODES = ("invalid_image_format", "image_too_large", "invalid_image_url", "ocr_failed", "ocr_timeout")
-SUMMED_FIELDS = ("latency_ms", "attempts")
 
 
 class Completions(Protocol):
@@ -111,12 +110,14 @@ def summed(usages: list[Json]) -> Json:
 
 
 def merged(fields: list[Json]) -> Json:
-    """Provider fields of several calls: times and attempts added, the rest as the first call had them."""
+    """Provider fields of several calls: times added, the attempts of the last, which counts those before it."""
     result: Json = {}
     for one in fields:
         for key, value in one.items():
-            if key in result and key in SUMMED_FIELDS and isinstance(value, int | float):
-                result[key] += value
+            if key == "latency_ms":
+                result[key] = round(result.get(key, 0) + value, 1)
+            elif key == "attempts":
+                result[key] = value
             else:
                 result.setdefault(key, value)
     return result

@@ -17,7 +17,8 @@ class RequestContext:
     """Put there by the outermost middleware; `caller` is set by auth, `charge` by limits, `body` by body.
 
     `task` serves the request to the end of its answer. `body` is what `Endpoint.check` returned, None where nothing
-    was read. `charge` takes one more call from the key's minute and raises RateLimited.
+    was read. `charge` takes one more call from the key's minute and raises RateLimited. `clean` masks, in place, what a
+    handler adds to a body from what was kept, and raises ContentBlocked; None where requests are not looked at.
     """
 
     app: web.Application
@@ -28,6 +29,7 @@ class RequestContext:
     caller: Caller = field(init=False)
     charge: Callable[[], Awaitable[None]] = field(init=False)
     body: Any = None
+    clean: Callable[[Any], Awaitable[object]] | None = None
 
 
 CONTEXT = RequestKey("context", RequestContext)

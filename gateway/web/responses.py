@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from aiohttp import web
 
 from gateway import schemas
-from gateway.errors import InvalidRequest, NotFound
+from gateway.errors import ContentBlocked, InvalidRequest, NotFound
 from gateway.model import Json
 from gateway.services.completion import CompletionService
 from gateway.services.completion_native import NativeResponses
@@ -50,8 +50,7 @@ class ResponsesHandler:
         entry = self._completions.resolve(body["model"])
         if entry.kind != "text":
             raise InvalidRequest(f"model '{body['model']}' reads images: ask it on /v1/chat/completions", param="model")
-        earlier = self._earlier(owner, body)
-        body["input"] = [self._dereferenced(owner, item, index) for index, item in enumerate(input_items(body))]
+        earlier = await self._recalled(request, body)
         native = self._native.serves(entry, body)
         chat, dropped = ({}, []) if native else to_chat(body, earlier)
         headers = {"X-Gateway-Warning": _left_out(dropped)} if dropped else {}
@@ -117,9 +116,23 @@ class ResponsesHandler:
             }
         )
 
-    def _earlier(self, owner: str, body: Json) -> list[Json]:
-        previous = body.get("previous_response_id")
-        return self._store.history(owner, previous) if previous else []
+    async def _recalled(self, request: web.Request, body: Json) -> list[Json]:
+        """The turns before this one; the items that the input points to take their places in it. What was kept goes to
+        a model again, so it is looked at like what is sent: it was kept as the model gave it."""
+        clean, owner = request[CONTEXT].clean, request[CONTEXT].caller.key_id
+        given, previous = input_items(body), body.get("previous_response_id")
+        earlier = self._store.history(owner, previous) if previous else []
+        items = [self._dereferenced(owner, item, index) for index, item in enumerate(given)]
+        if clean is not None and (earlier or items != given):
+            earlier = copy.deepcopy(earlier)
+            items = [copy.deepcopy(item) if item is not was else was for item, was in zip(items, given, strict=True)]
+            try:
+                await clean({"input": [*earlier, *items]})
+            except ContentBlocked as error:
+                error.param = "previous_response_id" if earlier else "input"
+                raise
+        body["input"] = items
+        return earlier
 
     def _dereferenced(self, owner: str, item: Json, index: int) -> Json:
         """A reference to an earlier output item becomes that item: AI SDK clients send them for every old answer."""

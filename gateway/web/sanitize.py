@@ -5,6 +5,7 @@ bytes are made of them. The endpoint's dialect says where the text is and how to
 """
 
 from contextlib import aclosing
+from functools import partial
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
@@ -30,6 +31,7 @@ async def sanitize(request: web.Request, handler: Handler) -> web.StreamResponse
     asked: list[Verdict] = []
     if sanitizer.requests and endpoint.check is not None:
         asked = await _clean_request(sanitizer, dialect, context.body, account)
+        context.clean = partial(_clean_request, sanitizer, dialect, account=account)
     reply = await handler(request)
     if isinstance(reply, JsonReply):
         await _clean_answer(sanitizer, dialect, reply.data, account, asked)
@@ -70,11 +72,11 @@ async def _clean_answers(
 async def _clean_answer(
     sanitizer: Sanitizer, dialect: Dialect, data: object, account: Account, asked: list[Verdict]
 ) -> None:
-    """What was found in the only unit of a request is told with the only unit of its answer."""
+    """What was found in a request is told with its answer: the first unit, or the only one where each is a call."""
     units = list(dialect.reply_units(data))
-    is_only = len(asked) == len(units) == 1
-    for unit in units:
-        verdicts = list(asked) if is_only else []
+    is_theirs = dialect.is_one_question or len(asked) == len(units) == 1
+    for number, unit in enumerate(units):
+        verdicts = list(asked) if is_theirs and number == 0 else []
         if sanitizer.responses:
             verdict = await sanitizer.clean(unit, "responses")
             verdicts.append(verdict)

@@ -24,6 +24,10 @@ class ChatDialect:
     def name(self) -> str:
         return "chat"
 
+    @property
+    def is_one_question(self) -> bool:
+        return True
+
     def request_units(self, body: Json) -> Iterable[TextUnit]:
         for index, message in enumerate(body["messages"]):
             slots = list(message_slots(message, f"messages[{index}]"))

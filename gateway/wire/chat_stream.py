@@ -36,7 +36,8 @@ class _Choice:
 class ChatStream:
     """One stream. `take` is given the data of incoming events, `end` is called once when no more will come.
 
-    `finished`: every choice has said why it ended, at most usage and `[DONE]` are to come. `done`: `[DONE]` came.
+    `finished`: every choice asked for has said why it ended, at most usage and `[DONE]` are to come. `done`: `[DONE]`
+    came.
     """
 
     def __init__(self, marks: Marks, *, keep_text: bool = False) -> None:
@@ -87,14 +88,18 @@ class ChatStream:
             if not isinstance(choice, dict):
                 raise UpstreamError("the upstream sent a chunk that is not valid")
             events += self._choice_events(choice, position, data)
-        self.finished = bool(self._choices) and all(choice.finish for choice in self._choices.values())
+        self.finished = len(self._choices) >= (self._marks.asked.get("n") or 1) and self._all_ended
         return events
+
+    @property
+    def _all_ended(self) -> bool:
+        return all(choice.finish for choice in self._choices.values())
 
     def end(self) -> EventBatch:
         """The last events: finish chunks, usage if asked, `[DONE]`. Raises UpstreamError when the stream was cut."""
         if not self._choices:
             raise UpstreamError("the upstream ended its stream without an answer")
-        if not self.finished:
+        if not self._all_ended:
             raise UpstreamError("the upstream ended its stream before the answer was complete")
         if self._keep_text:
             self._check_json()

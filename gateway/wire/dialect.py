@@ -17,6 +17,11 @@ class Dialect(Protocol):
         """The interface's one word: `chat`, `responses`, `websearch`."""
         ...
 
+    @property
+    def is_one_question(self) -> bool:
+        """Whether all units of a request belong to one answer; else they are calls of their own."""
+        ...
+
     def request_units(self, body: Any) -> Iterable[TextUnit]:
         """Every place in a checked request body where text stands that would leave the gateway."""
         ...

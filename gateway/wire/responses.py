@@ -19,6 +19,10 @@ class ResponsesDialect:
     def name(self) -> str:
         return "responses"
 
+    @property
+    def is_one_question(self) -> bool:
+        return True
+
     def request_units(self, body: Any) -> Iterable[TextUnit]:
         slots = list(_own(body, "", "instructions"))
         if isinstance(body.get("input"), str):

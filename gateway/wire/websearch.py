@@ -207,6 +207,7 @@ class WebSearchDialect:
     """The Dialect of the web-tools path. A request body is an Exchange; an answer is a message or a list of them."""
 
     name: ClassVar[str] = "websearch"
+    is_one_question: ClassVar[bool] = False
 
     def request_units(self, body: Any) -> Iterable[TextUnit]:
         """One unit a tool call that is still to be made."""

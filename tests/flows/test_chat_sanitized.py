@@ -52,6 +52,38 @@ async def test_what_is_asked_is_masked_before_it_leaves(cleaning: Running, upstr
     assert upstream.last.body["messages"][0]["content"] == "pay [REDACTED:CREDIT_CARD]"
 
 
+async def test_what_was_found_in_any_message_is_told_with_the_answer(cleaning: Running, upstream: Upstream) -> None:
+    upstream.will(up.answer())
+    messages = [{"role": "system", "content": f"never say {CARD}"}, {"role": "user", "content": f"pay {CARD}"}]
+    _, data, _ = await ask(cleaning, messages=messages)
+    assert data["choices"][0]["provider_specific_fields"]["sanitization"] == {"CREDIT_CARD": 2}
+
+
+@pytest.mark.parametrize("by_reference", [False, True])
+async def test_what_was_kept_of_earlier_turns_is_masked_before_it_leaves_again(
+    cleaning: Running, upstream: Upstream, by_reference: bool
+) -> None:
+    upstream.will(up.answer(up.completion(f"Your card is {CARD}")), up.answer())
+    _, first, _ = await ask(cleaning, "/v1/responses", input="which card?")
+    assert CARD not in str(first)
+    reference = [{"type": "item_reference", "id": first["output"][0]["id"]}, {"role": "user", "content": "again"}]
+    again = {"input": reference} if by_reference else {"input": "again", "previous_response_id": first["id"]}
+    status, _, _ = await ask(cleaning, "/v1/responses", **again)
+    assert status == 200 and CARD not in str(upstream.last.body)
+    assert "Your card is [REDACTED:CREDIT_CARD]" in str(upstream.last.body)
+
+
+async def test_an_earlier_turn_that_must_not_pass_is_refused_by_name(
+    start_gateway: StartGateway, upstream: Upstream
+) -> None:
+    server = await start_gateway(toml(upstream) + ROUTES + '[sanitize.actions.requests]\nCREDIT_CARD = "block"\n')
+    upstream.will(up.answer(up.completion(f"Your card is {CARD}")), up.answer())
+    _, first, _ = await ask(server, "/v1/responses", input="which card?")
+    status, data, _ = await ask(server, "/v1/responses", input="again", previous_response_id=first["id"])
+    assert (status, data["error"]["code"], data["error"]["param"]) == (400, "content_filter", "previous_response_id")
+    assert len(upstream.seen) == 1
+
+
 async def test_a_value_split_over_chunks_is_masked(cleaning: Running, upstream: Upstream) -> None:
     upstream.will(up.stream(*up.text_stream(PIECES)))
     _, events = await ask_stream(cleaning)

@@ -69,7 +69,7 @@ def test_a_taken_port_is_said_naming_the_setting(tmp_path: Path) -> None:
 def test_an_own_model_file_that_is_not_there_stops_the_start_naming_the_setting(tmp_path: Path) -> None:
     file = written(tmp_path, "[server]\nport = 0\n[ops]\nport = 0\n[local_llm]\nmodel = 'no-such-model.gguf'\n")
     done = gateway("serve", "--config", file, "--state-dir", str(tmp_path / "state"))
-    assert done.returncode == 1
+    assert done.returncode == 78
     assert "local_llm.model" in done.stderr
     assert "Traceback" not in done.stderr
 

@@ -52,18 +52,18 @@ def test_a_response_longer_than_the_context_is_told_apart(client: OpenAI, stream
     assert caught.value.code == "context_length_exceeded"
 
 
-@both_ways
-def test_more_choices_than_the_engine_has_slots_are_refused_by_name(client: OpenAI, stream: bool) -> None:
-    with pytest.raises(BadRequestError) as caught:
-        chat(client, "Say hello.", n=SLOTS + 1, stream=stream)
-    assert caught.value.param == "n"
-    assert str(SLOTS) in caught.value.message
-
-
-def test_as_many_choices_as_slots_are_answered_and_counted(client: OpenAI) -> None:
-    answer = chat(client, "Say hello.", n=SLOTS)
-    assert [choice.index for choice in answer.choices] == list(range(SLOTS))
+def test_more_choices_than_the_engine_has_slots_are_answered_and_counted(client: OpenAI) -> None:
+    answer = chat(client, "Say hello.", n=2 * SLOTS)
+    assert [choice.index for choice in answer.choices] == list(range(2 * SLOTS))
+    assert 2 * SLOTS <= answer.usage.completion_tokens <= 2 * SLOTS * 4
     assert answer.usage.total_tokens == answer.usage.prompt_tokens + answer.usage.completion_tokens
+
+
+def test_more_choices_than_slots_are_streamed_to_their_ends(client: OpenAI) -> None:
+    chunks = chat(client, "Say hello.", n=2 * SLOTS, stream=True, stream_options={"include_usage": True})
+    ended = [choice.index for chunk in chunks for choice in chunk.choices if choice.finish_reason]
+    assert sorted(ended) == list(range(2 * SLOTS))
+    assert 2 * SLOTS <= chunks[-1].usage.completion_tokens <= 2 * SLOTS * 4
 
 
 @both_ways

@@ -103,6 +103,7 @@ async def test_several_images_from_urls_and_data_are_one_answer(server: Running,
     request = body("Free OCR.", data_url(page("the first"), "image/jpeg"), f"http://{pictures}/word.png")
     status, answer = await post(server, request)
     assert (status, answer["choices"][0]["message"]["content"]) == (200, "the first\n\nfrom a URL")
+    assert answer["choices"][0]["provider_specific_fields"]["attempts"] == 2
 
 
 async def test_the_official_client_streams_several_images_as_one_answer(server: Running) -> None:

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from gateway.config import Config, Environment
+from gateway.config import ENTITIES, Config, Environment, Sanitize
 from gateway.config_file import ConfigError, config_text, load_config
+from gateway.sanitize.policy import actions
 
 FULL = """
 [server]
@@ -76,7 +77,7 @@ def test_variables_override_host_port_and_level(tmp_path: Path) -> None:
         ('[search]\nprovider = "tavily"', "search.api_key", "needs { credential"),
         ('[search]\nprovider = "exa"', "search.provider", "tavily, searxng, brave, local"),
         ('[search]\nprovider = "searxng"', "search.base_url", "address of your instance"),
-        ('[search]\napi_key = "tvly-plain"', "search.api_key", "must be an object"),
+        ('[search]\napi_key = "tvly-plain"', "search.api_key", '{ credential = "NAME" }'),
         ('[search]\napi_key = { credential = "tavily" }', "search.api_key", "LoadCredential=tavily"),
         ('[[models]]\nname = "x"', "models[0].upstreams", "at least one upstream"),
         ('[[models]]\nname = "SvcLLM"\nkind = "video"', "models[0].kind", "text, ocr"),
@@ -86,6 +87,8 @@ def test_variables_override_host_port_and_level(tmp_path: Path) -> None:
         ('[web]\nengine = "provider"', "web.engine", "tavily"),
         ('[[sanitize.patterns]]\nentity = "X1"\npattern = "(?=a)"', "sanitize.patterns[0].pattern", "RE2"),
         ('[sanitize.actions]\nrequests.EMAIL = "hide"', "sanitize.actions.requests.EMAIL", "block, redact"),
+        ('[sanitize.actions]\nrequests.CARD = "block"', "sanitize.actions.requests.CARD", "CREDIT_CARD, IBAN"),
+        ('[local_llm]\nmodel = "none.gguf"', "local_llm.model", "no such file"),
         ("[ops]\nport = 8080", "ops.port", "differ"),
     ],
 )
@@ -97,6 +100,13 @@ def test_a_wrong_file_is_refused_naming_the_key_and_what_is_allowed(
     assert refusal.value.path == path
     assert says in str(refusal.value)
     assert str(refusal.value).startswith(str(tmp_path / "gateway.toml"))
+
+
+def test_an_action_may_name_an_entity_of_an_own_pattern_and_every_one_the_sanitizer_knows(tmp_path: Path) -> None:
+    own = '[[sanitize.patterns]]\nentity = "BADGE"\npattern = "B-[0-9]{4}"\n'
+    config = load(tmp_path, own + '[sanitize.actions]\nresponses.BADGE = "block"')
+    assert config.sanitize.actions.responses == {"BADGE": "block"}
+    assert set(actions(Sanitize(), "requests")) == set(ENTITIES)
 
 
 def test_relative_tls_files_stand_under_the_state_directory(tmp_path: Path) -> None:
