@@ -5,7 +5,7 @@ space, those between stand in the dictionary's order; a character spans columns,
 Read 2026-11-21.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -51,33 +51,34 @@ class Recogniser:
         seen = scaled(self._cv2.resize(picture, (seen_width, HEIGHT), interpolation=method)).transpose(2, 0, 1)
         ground = numpy.zeros((1, 3, HEIGHT, max(MIN_WIDTH, seen_width)), numpy.float32)
         ground[0, :, :, :seen_width] = seen
-        chances = self._network(ground)[0]
-        return self._decoded(chances, seen_width / ground.shape[3])
+        return decode(self._network(ground)[0], self._characters, seen_width / ground.shape[3])
 
-    def _decoded(self, chances: Any, used: float) -> Reading:
-        """`chances`: (columns, classes); `used`: the share of the columns that belongs to the picture."""
-        numpy = self._numpy
-        best = chances.argmax(axis=1)
-        is_new = best != 0
-        is_new[1:] &= best[1:] != best[:-1]
-        columns = numpy.flatnonzero(is_new)
-        if not len(columns):
-            return Reading("", 0.0, 0.0, ())
-        labels = best[columns]
-        score = float(chances[columns, labels].mean())
-        centers = numpy.minimum(1.0, (columns + 0.5) / (used * len(best)))
-        text = "".join(self._characters[index] for index in labels.tolist())
-        return Reading(text, score, self._fit(chances, labels, numpy.cumsum(is_new)), tuple(centers.tolist()))
 
-    def _fit(self, chances: Any, labels: Any, begun: Any) -> float:
-        """`begun`: how many characters have begun at each column."""
-        numpy = self._numpy
-        around = numpy.concatenate([[0], labels, [0]])
-        before, following = around[begun], around[begun + 1]
-        column = numpy.arange(len(chances))
-        explained = chances[:, 0] + numpy.where(before == 0, 0, chances[column, before])
-        explained += numpy.where((following == 0) | (following == before), 0, chances[column, following])
-        return float(numpy.exp(numpy.log(numpy.clip(explained, 1e-9, 1.0)).sum() / len(labels)))
+def decode(chances: Any, characters: Sequence[str], used: float) -> Reading:
+    """`chances`: (columns, classes); `used`: the share of the columns that belongs to the picture."""
+    _, numpy = vision()
+    best = chances.argmax(axis=1)
+    begins = best != 0
+    begins[1:] &= best[1:] != best[:-1]
+    columns = numpy.flatnonzero(begins)
+    if not len(columns):
+        return Reading("", 0.0, 0.0, ())
+    labels = best[columns]
+    centers = numpy.minimum(1.0, (columns + 0.5) / (used * len(best)))
+    text = "".join(characters[index] for index in labels.tolist())
+    explained = _explained(chances, labels, numpy.cumsum(begins))
+    fit = float(numpy.exp(numpy.log(numpy.clip(explained, 1e-9, 1.0)).sum() / len(labels)))
+    return Reading(text, float(chances[columns, labels].mean()), fit, tuple(centers.tolist()))
+
+
+def _explained(chances: Any, labels: Any, begun: Any) -> Any:
+    """What each column's chances of blank and of the characters around it add up to; `begun`: characters begun."""
+    _, numpy = vision()
+    around = numpy.concatenate([[0], labels, [0]])
+    before, following = around[begun], around[begun + 1]
+    column = numpy.arange(len(chances))
+    explained = chances[:, 0] + numpy.where(before == 0, 0, chances[column, before])
+    return explained + numpy.where((following == 0) | (following == before), 0, chances[column, following])
 
 
 class Cascade:
