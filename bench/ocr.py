@@ -189,6 +189,8 @@ DENSE = (
     (1.333, 26, "Serif-Italic", 1),
     (1.0, 20, "Serif", 2),
     (1.333, 24, "SansMono", 2),
+    (2.04, 44, "Sans", 1),
+    (2.04, 34, "Serif", 1),
 )
 """Scale of the page, size of the letters, their style, columns."""
 DENSE_WORN = ("jpeg", "noise", "blur")
