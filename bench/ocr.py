@@ -14,12 +14,13 @@ from pathlib import Path
 from statistics import mean
 
 import numpy
+from PIL import Image
 
 from gateway.local.layout import rows_of
 from gateway.local.ocr_engine import OcrEngine
 from gateway.local.ocr_types import Rect
 from gateway.wire.ocr import FREE, LOCATE, MARKDOWN, build_prompt, parse_blocks
-from tests.ocr_pages import Sheet, degrade, letter, png, report, two_columns
+from tests.ocr_pages import Sheet, degrade, dense, letter, png, report, two_columns
 
 DEGRADATIONS = ("clean", "noise", "blur", "jpeg", "low", "inverted", "shaded", "skew", "rot90", "rot180", "rot270")
 
@@ -178,14 +179,54 @@ def speed(engine: OcrEngine) -> None:
     print(f"peak memory of this process {peak:.0f} MB, load average {os.getloadavg()[0]:.1f}")
 
 
+DENSE = (
+    (1.0, 26, "Serif", 1),
+    (1.0, 24, "Sans", 1),
+    (1.0, 22, "Sans", 1),
+    (1.0, 20, "Serif", 1),
+    (1.0, 18, "SansCondensed", 1),
+    (1.333, 32, "Sans", 1),
+    (1.333, 26, "Serif-Italic", 1),
+    (1.0, 20, "Serif", 2),
+    (1.333, 24, "SansMono", 2),
+    (2.04, 44, "Sans", 1),
+    (2.04, 34, "Serif", 1),
+)
+"""Scale of the page, size of the letters, their style, columns."""
+DENSE_WORN = ("jpeg", "noise", "blur")
+
+
+def dense_pages(engine: OcrEngine) -> None:
+    """Pages full of text, with names, figures and addresses among the words."""
+    print("dense page                                   chars  Mpx  mode      CER     wall s  CPU s")
+    for seed, (scale, size, style, columns) in enumerate(DENSE):
+        sheet = dense(seed, scale, size, style, columns)
+        show_dense(engine, sheet, sheet.image, f"{style} {size}, {columns} column{'s' * (columns > 1)}")
+    for how in DENSE_WORN:
+        sheet = dense(20, 1.0, 22, "Serif")
+        show_dense(engine, sheet, degrade(sheet.image, how), f"Serif 22, {how}")
+
+
+def show_dense(engine: OcrEngine, sheet: Sheet, image: Image.Image, name: str) -> None:
+    want, data = " ".join(sheet.truth.lines), png(image)
+    for mode in (FREE, MARKDOWN):
+        begun, cpu = time.perf_counter(), time.process_time()
+        got = ask(engine, data, mode.prompt)
+        wall, used = time.perf_counter() - begun, time.process_time() - cpu
+        if mode is MARKDOWN:
+            got = " ".join(re.sub(r"^#+ ", "", block.content) for block in parse_blocks(got))
+        size = image.width * image.height / 1e6
+        print(f"{name:44} {len(want):5}  {size:.1f}  {mode.name:8} {cer(got, want):.4f}  {wall:6.2f} {used:6.2f}")
+
+
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("DATA_DIR", "../shared/data")))
-    parser.add_argument("--only", default="", help="free, locate, blocks, receipts or speed")
+    parser.add_argument("--only", default="", help="free, locate, blocks, dense, speed or receipts")
     options = parser.parse_args(argv)
     engine = OcrEngine(os.cpu_count() or 1)
     engine.load()
-    parts = {"free": free_text, "locate": locate, "blocks": blocks, "speed": speed}
+    parts = {"free": free_text, "locate": locate, "blocks": blocks, "dense": dense_pages, "speed": speed}
     for name, part in parts.items():
         if options.only in ("", name):
             part(engine)

@@ -4,17 +4,15 @@ Nothing but the entry points and tests imports it. What is opened here is closed
 """
 
 import asyncio
-import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from pathlib import Path
 
 from aiohttp import web
 
 from gateway import __version__
-from gateway.access.keys import KeyStore, write_private
+from gateway.access.keys import KeyStore, kept_secret
 from gateway.access.limits import BadKeyLimiter, LocalLimiter
 from gateway.access.shared import RedisLimiter
 from gateway.config import Config, Model, Upstream
@@ -148,7 +146,7 @@ def _completions(config: Config, embedded: Embedded, images: Fetcher, closers: l
             free = tuple(alias for alias in (*aliases, *own.aliases) if alias not in named)
             target = _embedded_target(kind, upstream, closers)
             rows.append(ModelEntry(name, kind, (target,), free, own.fallback, int(time.time())))
-    return CompletionService(rows, images=images, user_key=_user_key(config.state_dir / "user-hash-key"))
+    return CompletionService(rows, images=images, user_key=kept_secret(config.state_dir / "user-hash-key"))
 
 
 def _image_loader(config: Config, fetcher: Fetcher, closers: list[Close]) -> ImageLoader:
@@ -188,14 +186,6 @@ def _embedded_target(kind: str, embedded: EmbeddedUpstream, closers: list[Close]
 def _upstream_name(base_url: str) -> str:
     """`host:port` of an upstream: what logs and `provider_specific_fields.provider` show."""
     return base_url.split("://", 1)[1].split("/", 1)[0]
-
-
-def _user_key(path: Path) -> bytes:
-    """The key of the hash that stands for a caller's `user`: made once, so that the hash is stable over restarts."""
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_private(path, secrets.token_bytes(32))
-    return path.read_bytes()
 
 
 def _guardrail(config: Config, completions: CompletionService) -> Guardrail:

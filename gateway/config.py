@@ -1,6 +1,6 @@
 """Configuration as frozen dataclasses, and the environment. `config_file` fills them from a TOML file.
 
-The dataclasses, the schema and the table in docs/configuration.md say the same thing; a test holds them together.
+The dataclasses, the schema and the table in the README say the same thing; a test holds them together.
 This is the only module that reads the environment.
 """
 

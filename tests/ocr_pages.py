@@ -64,6 +64,22 @@ class Sheet:
             words[count // 2] += ","
         return " ".join(words) + "."
 
+    def token(self) -> str:
+        """A word, sometimes with a capital or a comma; one in eight a figure, a date, an address or a foreign name."""
+        word, draw = self.random.choice(WORDS), self.random
+        if draw.random() < 1 / 8:
+            return draw.choice(
+                (
+                    f"{draw.uniform(1, 9000):,.2f}",
+                    f"{draw.randint(1, 28)}/{draw.randint(1, 12)}/{draw.randint(1990, 2030)}",
+                    f"{draw.randint(2, 99)}%",
+                    f"{word}@{draw.choice(WORDS)}.org",
+                    f"www.{word}.com",
+                    draw.choice(("Müller", "Zoë", "Besançon", "São", "Łódź", "señor")),
+                )
+            )
+        return draw.choice((word, word, word, word.capitalize(), f"{word},"))
+
     def prose(self, count: int) -> str:
         text = []
         while sum(len(sentence.split()) for sentence in text) < count:
@@ -192,6 +208,22 @@ def letter(seed: int, size: int = 22, style: str = "Sans") -> Sheet:
     y = 120.0
     for _ in range(6):
         y = sheet.paragraph(120, y, 1000, sheet.prose(40), size) + 30
+    return sheet
+
+
+def dense(seed: int, scale: float = 1.0, size: int = 22, style: str = "Sans", columns: int = 1) -> Sheet:
+    """A page full of text from margin to margin, as letters and reports are; one token in eight is no plain word."""
+    sheet = Sheet(int(1240 * scale), int(1754 * scale), seed, style)
+    margin, gap, face = int(90 * scale), int(60 * scale), font(size, style)
+    width = (sheet.image.width - 2 * margin - (columns - 1) * gap) / columns
+    for column in range(columns):
+        x, y = margin + column * (width + gap), float(margin)
+        while y + 1.2 * size < sheet.image.height - margin:
+            row = sheet.token()
+            while sheet.draw.textlength(longer := f"{row} {sheet.token()}", font=face) <= width:
+                row = longer
+            sheet.line(x, y, row, face)
+            y += 1.55 * size
     return sheet
 
 

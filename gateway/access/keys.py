@@ -185,6 +185,15 @@ def write_private(path: Path, data: bytes) -> None:
         raise
 
 
+def kept_secret(path: Path) -> bytes:
+    """32 random bytes in a private file, made at the first call: processes that start together get the same ones."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with _locked(path.parent / f".{path.name}.lock"):
+        if not path.exists():
+            write_private(path, secrets.token_bytes(32))
+        return path.read_bytes()
+
+
 class KeyStore:
     """The keys as the server sees them: looked up by digest, the file looked at again once a second at most.
 

@@ -110,7 +110,10 @@ def is_damage(error: sqlite3.Error) -> bool:
 
 
 def set_aside(path: Path) -> Path | None:
-    """Moves an unusable file out of the way, once even if several processes find it; returns where it went."""
+    """Moves an unusable file out of the way, once even if several processes find it; returns where it went.
+
+    Raises sqlite3.Error when it cannot be told whether the file is unusable.
+    """
     with (path.parent / (path.name + ".lock")).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         kind = "damaged"
@@ -120,8 +123,11 @@ def set_aside(path: Path) -> Path | None:
                 return None
         except NewerIndex:
             kind = "newer"
-        except (DamagedIndex, sqlite3.Error):
+        except DamagedIndex:
             pass
+        except sqlite3.DatabaseError as error:
+            if not is_damage(error):  # locked, say, or no descriptors left: the file itself may be sound
+                raise
         target = path.with_name(f"{path.name}.{kind}-{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}")
         if path.exists():
             path.rename(target)

@@ -38,7 +38,6 @@ class Page:
     """A page that was read. `url` is where it was found, `data` what engines.extract made of it."""
 
     url: str
-    requested: str
     data: Json
     public: bool = True
     fetched_at: float = field(default_factory=time.time)
@@ -78,7 +77,7 @@ class PageLoader:
             if not target or target in (url, fetched.url) or len(page.get("content", "")) > 500:
                 if "noindex" in fetched.headers.get("x-robots-tag", "").lower():
                     page["noindex"] = True
-                return Page(fetched.url, options.url, page, fetched.public)
+                return Page(fetched.url, page, fetched.public)
             url = target
         raise FetchFailed("the page refreshes to another one too many times", "redirects")
 

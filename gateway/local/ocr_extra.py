@@ -45,12 +45,3 @@ def onnxruntime() -> Any:
     except ImportError as error:
         raise EngineMissing(MISSING) from error
     return runtime
-
-
-def rapidocr() -> Any:
-    """The RapidOCR class. Raises EngineMissing."""
-    try:
-        from rapidocr import RapidOCR  # noqa: PLC0415 - optional extra
-    except ImportError as error:
-        raise EngineMissing(MISSING) from error
-    return RapidOCR

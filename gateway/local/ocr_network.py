@@ -1,7 +1,7 @@
-"""A network that looks at a whole page, run by onnxruntime with settings for a machine shared with others.
+"""A network in an ONNX file, run by onnxruntime with settings for a machine shared with others.
 
-Its threads sleep while they wait instead of spinning (a sixth of the processor time of a page), and the memory of a
-run is kept together for that run alone: pages differ in size, and what the largest took would stay otherwise.
+Its threads sleep while they wait instead of spinning (a sixth of the processor time of a page). The memory of a run
+over a whole page is given back after it: pages differ in size, and what the largest took would stay otherwise.
 """
 
 from pathlib import Path
@@ -16,7 +16,7 @@ GIVE_BACK = ("memory.enable_memory_arena_shrinkage", "cpu:0")
 class Network:
     """`run` gives all outputs for one input array, calling gives the first. Raises EngineMissing without the extra."""
 
-    def __init__(self, path: Path, threads: int) -> None:
+    def __init__(self, path: Path, threads: int, *, gives_back: bool = True) -> None:
         runtime = onnxruntime()
         options = runtime.SessionOptions()
         options.intra_op_num_threads = threads
@@ -26,7 +26,8 @@ class Network:
         self._session = runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         self._input = self._session.get_inputs()[0].name
         self._run_options = runtime.RunOptions()
-        self._run_options.add_run_config_entry(*GIVE_BACK)
+        if gives_back:
+            self._run_options.add_run_config_entry(*GIVE_BACK)
 
     def __call__(self, array: Any) -> Any:
         return self.run(array)[0]

@@ -53,9 +53,6 @@ class EndpointTable:
         row = self._by_handler.get(request.match_info.handler)
         return row or self._by_path.get(request.path, self._fallback)
 
-    def rows(self) -> tuple[Endpoint, ...]:
-        return tuple(self._by_handler.values())
-
 
 async def _answer_expect_later(request: web.Request) -> None:
     """A client that waits for `100 Continue` gets it from the body middleware: after its key, not before."""

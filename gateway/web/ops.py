@@ -79,9 +79,7 @@ class OpsPages:
 
     async def page(self, request: web.Request) -> web.Response:
         asked = request.match_info["page"]
-        name = (
-            asked.rsplit("/", 1)[-1].removesuffix(".md").lower()
-        )  # how the files link to each other in the repository
+        name = asked.rsplit("/", 1)[-1].removesuffix(".md").lower()  # the files link to each other as in the repository
         text = self._docs.get(name)
         if text is not None and name != asked:
             raise web.HTTPMovedPermanently(f"/docs/{name}")

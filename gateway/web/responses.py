@@ -4,6 +4,7 @@ A request is translated to chat and its answer back (`wire.responses_*`); the se
 """
 
 import copy
+import re
 import time
 from collections.abc import Mapping
 
@@ -25,6 +26,8 @@ from gateway.wire.responses_object import from_chat, new_id
 from gateway.wire.responses_request import input_items, to_chat
 
 _MAX_PAGE = 100
+_MAX_NAMED = 8
+_NOT_PLAIN = re.compile(r"[^A-Za-z0-9_.-]")
 
 
 class ResponsesHandler:
@@ -50,9 +53,7 @@ class ResponsesHandler:
         earlier = await self._recalled(request, body)
         native = self._native.serves(entry, body)
         chat, dropped = ({}, []) if native else to_chat(body, earlier)
-        headers = (
-            {"X-Gateway-Warning": f"tools not available here were left out: {', '.join(dropped)}"} if dropped else {}
-        )
+        headers = {"X-Gateway-Warning": _left_out(dropped)} if dropped else {}
 
         def keep(response: Json) -> None:
             if response["store"]:
@@ -142,6 +143,13 @@ class ResponsesHandler:
         except NotFound as error:
             error.param = f"input[{index}].id"
             raise
+
+
+def _left_out(kinds: list[str]) -> str:
+    """What the caller asked for in vain, fit for a header: letters, digits and `_.-` of the first few names."""
+    names = list(dict.fromkeys(_NOT_PLAIN.sub("", kind) or "unnamed" for kind in kinds))
+    more = " and more" if len(names) > _MAX_NAMED else ""
+    return f"tools not available here were left out: {', '.join(names[:_MAX_NAMED])}{more}"
 
 
 def _with_ids(items: list[Json]) -> list[Json]:

@@ -10,8 +10,7 @@ import asyncio
 import secrets
 import socket
 import ssl
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
@@ -205,13 +204,3 @@ def bind(host: str, port: int, shared: bool = False) -> socket.socket:
         sock.close()
         raise
     return sock
-
-
-@asynccontextmanager
-async def listening(app: web.Application, sock: socket.socket, header_timeout_s: float) -> AsyncIterator[Listener]:
-    listener = Listener(app, header_timeout_s)
-    try:
-        await listener.start([sock])
-        yield listener
-    finally:
-        await listener.close()

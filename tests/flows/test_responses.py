@@ -199,6 +199,20 @@ async def test_tools_go_both_ways_and_calls_are_merged(client: openai.AsyncOpenA
 ADD = {"type": "function", "function": {"name": "add"}}
 
 
+async def test_tools_that_are_left_out_are_named_in_a_header_that_nothing_can_be_put_into(
+    server: Running, upstream: Upstream
+) -> None:
+    for kinds, named in (
+        (["web_search", "web_search", "computer"], "web_search, computer"),
+        (["a\r\nSet-Cookie: x=y", "\x00", "ä"], "aSet-Cookiexy, unnamed"),
+        ([f"tool{number}" for number in range(256)], ", ".join(f"tool{number}" for number in range(8)) + " and more"),
+    ):
+        upstream.will(up.answer(up.completion("done")))
+        status, _, headers = await ask(server, "/v1/responses", input="x", tools=[{"type": kind} for kind in kinds])
+        assert (status, headers["X-Gateway-Warning"]) == (200, f"tools not available here were left out: {named}")
+        assert "Set-Cookie" not in headers
+
+
 @pytest.mark.parametrize(
     ("given", "shown"),
     [

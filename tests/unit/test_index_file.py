@@ -13,7 +13,7 @@ import pytest
 
 from gateway.engines.index import IndexedPage, PageIndex
 from gateway.engines.index_query import IndexQuery, owner_token
-from gateway.engines.index_schema import STEPS, VERSION, transaction, upgrade
+from gateway.engines.index_schema import STEPS, VERSION, set_aside, transaction, upgrade
 from tests.full_disk import NOT_PERMITTED
 
 ROOT = Path(__file__).parents[2]
@@ -182,3 +182,11 @@ def test_a_full_disk_costs_the_new_pages_only_and_passes_by_itself() -> None:
     if done.returncode == NOT_PERMITTED:
         pytest.skip("this machine permits no mount namespaces")
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+
+
+def test_what_cannot_be_opened_is_not_taken_for_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "i.db"
+    path.mkdir()
+    with pytest.raises(sqlite3.OperationalError):
+        set_aside(path)
+    assert path.is_dir()

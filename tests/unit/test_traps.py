@@ -11,8 +11,12 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
+from gateway.engines.extract import ExtractOptions
+from gateway.engines.failures import FetchFailed
 from gateway.engines.fetch import FetchLimits
+from gateway.engines.parse_pool import ParsePool
 from gateway.model import CrawlRequest, ExtractRequest, Json
+from tests.waiting import until
 from tests.websites import Engine, Site, engine, page, serving, urls
 
 TEXT = "A page that says something worth reading about gateways and crawlers. " * 5
@@ -226,6 +230,17 @@ async def test_a_page_that_hangs_the_parser_is_given_up_and_the_pool_heals(tmp_p
         fine = await made.service.extract(ExtractRequest((site.url + "/",)), made.call())
     assert "to read" in slow["failed_results"][0]["error"]
     assert len(fine["results"]) == 1
+
+
+async def test_closing_the_pool_ends_what_is_being_read(tmp_path: Path) -> None:
+    pool = ParsePool(1, job_limit_s=30)
+    body = ("<p>" + "word " * 200) * 20_000  # tens of seconds of work for `advanced`
+    task = asyncio.create_task(pool.extract(body.encode(), ExtractOptions("http://a.test/", depth="advanced")))
+    async with asyncio.timeout(10):
+        await until(lambda: bool(pool._busy), 5)
+        await pool.close()
+        with pytest.raises(FetchFailed):
+            await task
 
 
 async def test_a_retry_after_is_honoured_once(tmp_path: Path) -> None:

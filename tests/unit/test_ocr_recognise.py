@@ -1,0 +1,181 @@
+"""The two recognisers of the OCR engine and the order they are asked in: on made-up chances, and on the real models."""
+
+import numpy
+import pytest
+
+from gateway.local.ocr_detect import TextDetector, ordered
+from gateway.local.ocr_reader import (
+    CAREFUL,
+    DETECTOR,
+    PACKAGE,
+    QUICK,
+    SURE_FIT,
+    LineReader,
+    model_file,
+)
+from gateway.local.ocr_recognise import Cascade, Reading, Recogniser, decode
+from gateway.local.ocr_types import Line, Rect
+from tests.ocr_pages import Sheet, degrade, font
+
+TEXT = "Paid 1,204.50 to Zo\u00eb M\u00fcller on 3 March"
+CLASSES = ("", "a", "b", " ")
+
+
+class Reader:
+    """Reads whatever it is shown as one text, and counts how often it was asked."""
+
+    def __init__(self, text: str, fit: float) -> None:
+        self.reading = Reading(text, 0.9, fit, tuple((n + 0.5) / len(text) for n in range(len(text))))
+        self.asked = 0
+
+    def __call__(self, picture: object) -> Reading:
+        self.asked += 1
+        return self.reading
+
+
+def columns(*likely: dict[str, float]) -> numpy.ndarray:
+    """Chances a column: what is named, the rest of 1 for no character."""
+    made = numpy.zeros((len(likely), len(CLASSES)), numpy.float32)
+    for row, chances in zip(made, likely, strict=True):
+        for character, chance in chances.items():
+            row[CLASSES.index(character)] = chance
+        row[0] = 1 - sum(chances.values())
+    return made
+
+
+def drawn(text: str, size: int = 30, style: str = "Sans") -> Sheet:
+    sheet = Sheet(60 + int(font(size, style).getlength(text)), 2 * size)
+    sheet.line(30, size // 2, text, font(size, style))
+    return sheet
+
+
+def pixels_of(image: object) -> numpy.ndarray:
+    return numpy.ascontiguousarray(numpy.asarray(image)[:, :, ::-1])
+
+
+def whole(pixels: numpy.ndarray) -> Line:
+    height, width = pixels.shape[:2]
+    return Line(Rect(0, 0, width, height), ((0, 0), (width, 0), (width, height), (0, height)))
+
+
+# --- which reading stands ---------------------------------------------------------------------------------------------
+
+
+def test_a_line_the_quick_reader_is_sure_of_is_read_once() -> None:
+    quick, careful = Reader("quick", 0.992), Reader("careful", 0.999)
+    assert Cascade(quick, careful, 0.99)(None).text == "quick"
+    assert (quick.asked, careful.asked) == (1, 0)
+
+
+@pytest.mark.parametrize(("careful_fit", "stands"), [(0.95, "careful"), (0.9, "careful"), (0.85, "quick")])
+def test_an_unsure_line_is_read_again_and_the_reading_that_fits_better_stands(careful_fit: float, stands: str) -> None:
+    quick, careful = Reader("quick", 0.9), Reader("careful", careful_fit)
+    assert Cascade(quick, careful, 0.99)(None).text == stands
+    assert (quick.asked, careful.asked) == (1, 1)
+
+
+# --- what a reading says of itself ------------------------------------------------------------------------------------
+
+
+def test_repeated_columns_are_one_character_and_a_gap_parts_two() -> None:
+    reading = decode(columns({"a": 0.9}, {"a": 0.8}, {}, {"a": 0.7}, {" ": 0.9}, {"b": 1.0}), CLASSES, 1.0)
+    assert reading.text == "aa b"
+    assert reading.score == pytest.approx((0.9 + 0.7 + 0.9 + 1.0) / 4)
+    assert reading.centers == pytest.approx([0.5 / 6, 3.5 / 6, 4.5 / 6, 5.5 / 6])
+
+
+def test_ground_to_the_right_of_the_picture_does_not_move_its_characters() -> None:
+    reading = decode(columns({"a": 1.0}, {}, {"b": 1.0}, {}, {}, {}, {}, {}), CLASSES, 0.5)
+    assert reading.centers == pytest.approx([0.5 / 4, 2.5 / 4])
+
+
+def test_a_character_that_fades_into_the_gap_leaves_the_fit_whole() -> None:
+    assert decode(columns({"a": 0.9}, {"a": 0.5}, {"a": 0.1}, {"b": 0.6}), CLASSES, 1.0).fit == pytest.approx(1.0)
+
+
+def test_a_space_that_may_be_missing_lowers_the_fit_but_not_the_score() -> None:
+    sure = decode(columns({"a": 1.0}, {}, {"b": 1.0}), CLASSES, 1.0)
+    doubtful = decode(columns({"a": 1.0}, {" ": 0.4}, {"b": 1.0}), CLASSES, 1.0)
+    assert (sure.text, doubtful.text) == ("ab", "ab")
+    assert sure.score == doubtful.score == pytest.approx(1.0)
+    assert sure.fit == pytest.approx(1.0)
+    assert doubtful.fit == pytest.approx(0.6**0.5)
+
+
+def test_a_picture_without_text_has_none_and_no_fit() -> None:
+    assert decode(columns({}, {}, {}), CLASSES, 1.0) == Reading("", 0.0, 0.0, ())
+
+
+# --- the models -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", [QUICK, CAREFUL], ids=["quick", "careful"])
+def test_both_models_read_a_line_and_place_its_characters(model: tuple[str, str]) -> None:
+    sheet = drawn(TEXT)
+    pixels = pixels_of(sheet.image)
+    reading = Recogniser(*(model_file(PACKAGE, name) for name in model))(pixels)
+    assert reading.text == TEXT
+    assert reading.fit > 0.95
+    assert len(reading.centers) == len(TEXT)
+    at = 0
+    for word, (x1, _, x2, _) in sheet.truth.words:
+        middles = [center * pixels.shape[1] for center in reading.centers[at : at + len(word)]]
+        assert all(x1 - 12 <= middle <= x2 + 12 for middle in middles), word
+        at += len(word) + 1
+
+
+@pytest.mark.slow
+def test_a_clear_print_is_sure_and_a_ruined_one_is_not() -> None:
+    quick = Recogniser(*(model_file(PACKAGE, name) for name in QUICK))
+    sheet = drawn("The goods left our warehouse on the fifth", 24)
+    assert quick(pixels_of(sheet.image)).fit >= SURE_FIT
+    blurred = degrade(drawn("The goods left our warehouse on the fifth", 9).image, "blur")
+    assert quick(pixels_of(blurred)).fit < SURE_FIT
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [24, 11], ids=["read once", "read again"])
+def test_words_lie_over_their_ink_whichever_model_read_them(size: int) -> None:
+    text = "Our goods arrived in seven wooden boxes"
+    sheet = drawn(text, size)
+    image = sheet.image if size > 12 else degrade(sheet.image, "noise")
+    pixels = pixels_of(image)
+    fit = Recogniser(*(model_file(PACKAGE, name) for name in QUICK))(pixels).fit
+    assert (fit >= SURE_FIT) is (size > 12)
+    reader = LineReader(1)
+    [line] = reader.read_all(pixels, [whole(pixels)])
+    reader.close()
+    assert line.text == text
+    assert [word.text for word in line.words] == text.split()
+    for word, (drawn_word, (x1, _, x2, _)) in zip(line.words, sheet.truth.words, strict=True):
+        assert word.text == drawn_word
+        shared = min(word.rect.x2, x2) - max(word.rect.x1, x1)
+        assert shared >= 0.8 * (x2 - x1), word
+
+
+@pytest.mark.slow
+def test_lines_are_found_where_they_stand_top_to_bottom_also_when_they_lean() -> None:
+    sheet = Sheet(700, 480)
+    boxes = [sheet.line(60, y, text, font(24)) for y, text in ((60, "First of all"), (200, "then"), (340, "at last"))]
+    reader = LineReader(1)
+    found = reader.detect(pixels_of(sheet.image))
+    leaning = reader.detect(pixels_of(sheet.image.rotate(4, fillcolor="white")))
+    reader.close()
+    assert len(found) == len(leaning) == len(boxes)
+    for line, (x1, y1, x2, y2) in zip(found, boxes, strict=True):
+        assert line.rect.overlap(Rect(x1, y1, x2, y2)) >= 0.97 * (x2 - x1) * (y2 - y1)
+        assert line.rect.height <= 3 * (y2 - y1)
+    (left, top), (right, lower), *_ = leaning[0].quad
+    assert right - left > 100
+    assert 2 <= top - lower <= 20
+
+
+@pytest.mark.slow
+def test_a_blank_picture_holds_no_line() -> None:
+    detector = TextDetector(model_file(PACKAGE, DETECTOR), 1)
+    assert detector(numpy.full((160, 320, 3), 255, numpy.uint8)) == []
+
+
+def test_corners_come_clockwise_from_the_top_left() -> None:
+    assert ordered([(9.0, 5.0), (0.0, 6.0), (0.5, 0.0), (9.5, 0.5)]) == ((0.5, 0.0), (9.5, 0.5), (9.0, 5.0), (0.0, 6.0))
