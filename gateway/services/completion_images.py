@@ -29,10 +29,19 @@ async def inline_images(body: Json, source: ImageSource | None) -> Json:
     images = image_urls({"messages": messages})
     if len(images) > MAX_IMAGES:
         raise InvalidRequest(f"a request may hold at most {MAX_IMAGES} images", param="messages")
-    urls = await asyncio.gather(*(data_url(image["url"], source) for image in images))
-    for image, url in zip(images, urls, strict=True):
+    urls = await asyncio.gather(*(_named(where, image["url"], source) for where, image in images))
+    for (_, image), url in zip(images, urls, strict=True):
         image["url"] = url
     return {**body, "messages": messages}
+
+
+async def _named(where: str, url: str, source: ImageSource | None) -> str:
+    """`data_url`, whose refusal names the field."""
+    try:
+        return await data_url(url, source)
+    except InvalidRequest as error:
+        error.param = where
+        raise
 
 
 async def data_url(url: str, source: ImageSource | None) -> str:
