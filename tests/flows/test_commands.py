@@ -109,6 +109,8 @@ def test_a_place_that_cannot_be_written_is_named_without_a_traceback() -> None:
         ["keys", "create", "--name", "x", "--scope", "chat", "--expires", "soon"],
         ["keys", "create", "--name", "x", "--scope", "chat", "--per-minute", "-1"],
         ["launch"],
+        ["llm-server", "--port", "99999"],
+        ["ocr-server", "--port", "0"],
     ],
 )
 def test_wrong_usage_is_exit_code_two(wrong: list[str]) -> None:
