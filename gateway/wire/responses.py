@@ -38,8 +38,9 @@ class ResponsesDialect:
     def reply_units(self, data: Any) -> Iterable[TextUnit]:
         slots = list(_own(data, "", "instructions"))
         for name in ("output", "data"):  # a response; a page of input items
-            for index, item in enumerate(data.get(name) or ()):
-                slots += _item_slots(item, f"{name}[{index}]")
+            items = data.get(name)
+            for index, item in enumerate(items if isinstance(items, list) else ()):
+                slots += _item_slots(item, f"{name}[{index}]") if isinstance(item, dict) else ()
         yield TextUnit(slots, owner=data)
 
     def refuse_reply(self, data: Any, unit: TextUnit, error: GatewayError) -> None:
@@ -55,7 +56,7 @@ class ResponsesDialect:
 
     def event_slots(self, data: Json) -> Iterable[TextSlot]:
         kind = data.get("type", "")
-        channel = (data.get("item_id"), kind.rpartition(".")[0], data.get("content_index"))
+        channel = (data.get("item_id"), kind.rpartition(".")[0], str(data.get("content_index")))
         if kind.endswith(".delta") and isinstance(data.get("delta"), str):
             yield TextSlot(data, "delta", kind, channel=channel)
             return

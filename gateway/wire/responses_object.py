@@ -81,17 +81,27 @@ def finish(response: Json, finish_reason: str | None, usage: Json | None, backen
 
 def usage_object(usage: Json | None) -> Json:
     """Chat's usage under responses' names, all five fields."""
-    given = usage or {}
-    prompt, answer = int(given.get("prompt_tokens") or 0), int(given.get("completion_tokens") or 0)
-    cached = (given.get("prompt_tokens_details") or {}).get("cached_tokens") or 0
-    reasoned = (given.get("completion_tokens_details") or {}).get("reasoning_tokens") or 0
+    prompt, answer = count_in(usage, "prompt_tokens"), count_in(usage, "completion_tokens")
+    details = table_in(usage, "prompt_tokens_details"), table_in(usage, "completion_tokens_details")
     return {
         "input_tokens": prompt,
-        "input_tokens_details": {"cached_tokens": cached},
+        "input_tokens_details": {"cached_tokens": count_in(details[0], "cached_tokens")},
         "output_tokens": answer,
-        "output_tokens_details": {"reasoning_tokens": reasoned},
+        "output_tokens_details": {"reasoning_tokens": count_in(details[1], "reasoning_tokens")},
         "total_tokens": prompt + answer,
     }
+
+
+def count_in(holder: Any, name: str) -> int:
+    """A number that an upstream counted; 0 for anything else that stands there."""
+    value = holder.get(name) if isinstance(holder, dict) else None
+    return value if isinstance(value, int) else 0
+
+
+def table_in(holder: Any, name: str) -> Json:
+    """An object that an upstream sent; an empty one for anything else that stands there."""
+    value = holder.get(name) if isinstance(holder, dict) else None
+    return value if isinstance(value, dict) else {}
 
 
 def text_part(text: str) -> Json:
