@@ -12,6 +12,7 @@ from gateway.model import Event, Json, TextSlot, TextUnit
 from gateway.wire import responses_object as objects
 from gateway.wire import sse
 from gateway.wire.openai_error import responses_error_object
+from gateway.wire.shapes import list_in
 
 
 class ResponsesDialect:
@@ -38,8 +39,7 @@ class ResponsesDialect:
     def reply_units(self, data: Any) -> Iterable[TextUnit]:
         slots = list(_own(data, "", "instructions"))
         for name in ("output", "data"):  # a response; a page of input items
-            items = data.get(name)
-            for index, item in enumerate(items if isinstance(items, list) else ()):
+            for index, item in enumerate(list_in(data, name)):
                 slots += _item_slots(item, f"{name}[{index}]") if isinstance(item, dict) else ()
         yield TextUnit(slots, owner=data)
 

@@ -18,6 +18,7 @@ from gateway.wire import sse
 from gateway.wire.chat_answer import arguments_text
 from gateway.wire.openai_error import upstream_error
 from gateway.wire.responses_events import ResponseStream
+from gateway.wire.shapes import count_in, table_in, tables_in
 
 _OURS = ("model", "object", "previous_response_id", "store", "instructions", "user", "metadata", "background")
 _ID_PREFIX = {"message": "msg", "function_call": "fc", "reasoning": "rs"}
@@ -38,8 +39,8 @@ def mend_response(answer: Any, body: Json, model: str, backend: Json) -> Json:
         response["created"]
     )  # fmt: skip
     response["model"] = model
-    response["output"] = [mend_item(item) for item in answer["output"] if isinstance(item, dict)]
-    reason = objects.table_in(answer, "incomplete_details").get("reason")
+    response["output"] = [mend_item(item) for item in tables_in(answer, "output")]
+    reason = table_in(answer, "incomplete_details").get("reason")
     if answer.get("status") == "incomplete" or reason:
         response["incomplete_details"] = {"reason": reason or "max_output_tokens"}
         response["status"], response["completed_at"] = "incomplete", None
@@ -60,10 +61,7 @@ def mend_item(item: Json) -> Json:
     if kind == "message":
         mended["role"] = "assistant"
         mended["status"] = item.get("status") or "completed"
-        parts = item.get("content")
-        mended["content"] = (
-            [_mend_part(each) for each in parts if isinstance(each, dict)] if isinstance(parts, list) else []
-        )
+        mended["content"] = [_mend_part(part) for part in tables_in(item, "content")]
     elif kind == "function_call":
         mended["status"] = item.get("status") or "completed"
         mended["call_id"] = item.get("call_id") or objects.new_id("call")
@@ -75,13 +73,13 @@ def mend_item(item: Json) -> Json:
 
 def mend_usage(usage: Any) -> Json:
     """The five fields, adding up."""
-    asked, answered = objects.count_in(usage, "input_tokens"), objects.count_in(usage, "output_tokens")
+    asked, answered = count_in(usage, "input_tokens"), count_in(usage, "output_tokens")
     return {
         **(usage if isinstance(usage, dict) else {}),
         "input_tokens": asked,
-        "input_tokens_details": {"cached_tokens": 0, **objects.table_in(usage, "input_tokens_details")},
+        "input_tokens_details": {"cached_tokens": 0, **table_in(usage, "input_tokens_details")},
         "output_tokens": answered,
-        "output_tokens_details": {"reasoning_tokens": 0, **objects.table_in(usage, "output_tokens_details")},
+        "output_tokens_details": {"reasoning_tokens": 0, **table_in(usage, "output_tokens_details")},
         "total_tokens": asked + answered,
     }
 
@@ -154,7 +152,7 @@ class NativeStream(ResponseStream):
             yield self._event(kind, {"response": {**self.response, "output": []}})
 
     def _added(self, data: Json) -> Iterator[Event]:
-        item = mend_item(objects.table_in(data, "item"))
+        item = mend_item(table_in(data, "item"))
         item["status"] = "in_progress"
         self._theirs[item["id"]] = index = len(self._ids)
         self._ids.append(item["id"])
@@ -182,7 +180,7 @@ class NativeStream(ResponseStream):
             return
         rest["item_id"] = self._ids[index]
         if kind.startswith(("response.output_text", "response.content_part", "response.refusal")):
-            rest["content_index"] = objects.count_in(data, "content_index")
+            rest["content_index"] = count_in(data, "content_index")
         if kind.startswith("response.output_text.d"):
             rest.setdefault("logprobs", [])
         yield self._event(kind, rest)
@@ -199,8 +197,7 @@ class NativeStream(ResponseStream):
     def _end(self, data: Json) -> Iterator[Event]:
         given = data.get("response")
         answer: Json = dict(given) if isinstance(given, dict) else {}
-        output = answer.get("output")
-        finals: list[Json] = [item for item in output if isinstance(item, dict)] if isinstance(output, list) else []
+        finals = tables_in(answer, "output")
         outputs = []
         for index, identity in enumerate(self._ids):
             item = self._done.get(index) or (finals[index] if index < len(finals) else None)

@@ -9,6 +9,7 @@ import time
 from typing import Any
 
 from gateway.model import Json
+from gateway.wire.shapes import count_in, table_in
 
 _REASONS = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
@@ -90,18 +91,6 @@ def usage_object(usage: Json | None) -> Json:
         "output_tokens_details": {"reasoning_tokens": count_in(details[1], "reasoning_tokens")},
         "total_tokens": prompt + answer,
     }
-
-
-def count_in(holder: Any, name: str) -> int:
-    """A number that an upstream counted; 0 for anything else that stands there."""
-    value = holder.get(name) if isinstance(holder, dict) else None
-    return value if isinstance(value, int) else 0
-
-
-def table_in(holder: Any, name: str) -> Json:
-    """An object that an upstream sent; an empty one for anything else that stands there."""
-    value = holder.get(name) if isinstance(holder, dict) else None
-    return value if isinstance(value, dict) else {}
 
 
 def text_part(text: str) -> Json:

@@ -7,9 +7,14 @@ from typing import Any
 
 import orjson
 import pytest
+from aiohttp import web
 
 from gateway.errors import UpstreamError
-from gateway.model import EventBatch, Json
+from gateway.model import Account, CrawlRequest, EventBatch, ExtractRequest, Json, SearchRequest, WebCall
+from gateway.providers.brave import Brave
+from gateway.providers.searxng import Searxng
+from gateway.providers.tavily import Tavily
+from gateway.services.ocr_upstream import OcrUpstream
 from gateway.wire.chat import ChatDialect
 from gateway.wire.chat_answer import Marks, normalise_answer
 from gateway.wire.chat_stream import ChatStream
@@ -17,6 +22,7 @@ from gateway.wire.openai_error import upstream_error
 from gateway.wire.responses import ResponsesDialect
 from gateway.wire.responses_native import NativeStream, mend_response
 from gateway.wire.responses_object import from_chat
+from tests.websites import Site, serving
 
 ROUNDS = 3_000
 ODD: list[Any] = [None, True, 0, -1, 1.5, "", "x", "9" * 30, [], {}, [None], ["x"], {"a": 1}, [[]], [{}]]
@@ -54,6 +60,20 @@ RESPONSE = {
         "output_tokens_details": {"reasoning_tokens": 1},
     },
 }
+FOUND = {
+    "title": "t",
+    "url": "http://a.test/",
+    "content": "c",
+    "score": 0.5,
+    "raw_content": "r",
+    "error": "e",
+    "img_src": "http://a.test/i",
+    "images": [{"url": "u", "description": "d"}, "http://a.test/i"],
+    "extra_snippets": ["a", "b"],
+    "meta_url": {"favicon": "f"},
+    "properties": {"url": "u"},
+}
+SEARCHED = {"results": [FOUND], "web": {"results": [FOUND]}, "images": ["u"], "failed_results": [FOUND]}
 PLACE = {"item_id": "m1", "output_index": 0, "content_index": 0}
 EVENTS = [
     {"type": "response.created", "response": {**RESPONSE, "output": []}},
@@ -140,3 +160,60 @@ async def test_an_odd_native_stream_is_mended_or_the_upstreams_fault() -> None:
         except UpstreamError:
             continue
     assert mended > ROUNDS / 10
+
+
+class OddModel:
+    """A vision model's server whose answers are spoilt."""
+
+    name = "odd"
+
+    def __init__(self) -> None:
+        self._spoiler = Spoiler()
+
+    async def complete(self, body: Json, account: Account, *, route: str = "") -> Json:
+        return {name: self._spoiler.spoil(value) for name, value in CHAT.items()}
+
+    async def stream(self, body: Json, account: Account, *, route: str = "") -> AsyncGenerator[list[bytes], None]:
+        yield [orjson.dumps(self._spoiler.spoil(chunk)) for chunk in CHUNKS]
+
+
+async def test_what_an_ocr_server_says_is_cleaned_where_it_is_text_and_passed_on_where_it_is_not() -> None:
+    reader = OcrUpstream(OddModel())
+    for _ in range(ROUNDS):
+        orjson.dumps(await reader.complete(ASKED, Account()))
+        async for batch in reader.stream(ASKED, Account()):
+            for data in batch:
+                orjson.loads(data)
+
+
+async def test_odd_results_of_a_search_provider_are_left_out_and_the_others_given() -> None:
+    spoiler, found = Spoiler(), 0
+
+    async def odd(request: web.Request) -> web.Response:
+        return web.json_response({name: spoiler.spoil(value) for name, value in SEARCHED.items()})
+
+    paths = (
+        "/search",
+        "/res/v1/web/search",
+        "/res/v1/news/search",
+        "/res/v1/images/search",
+        "/extract",
+        "/crawl",
+        "/map",
+    )
+    call = WebCall("key1", "req_1")
+    wanted = {"include_images": True, "include_image_descriptions": True, "include_favicon": True}
+    async with serving(Site(dict.fromkeys(paths, odd))) as site:
+        tavily = Tavily("key", site.url)
+        providers = (tavily, Brave("key", site.url), Searxng(site.url))
+        for number in range(150):
+            topic = "news" if number % 2 else "general"
+            for provider in providers:
+                answer = await provider.search(SearchRequest("q", topic=topic, **wanted), call)
+                found += len(orjson.loads(orjson.dumps(answer))["results"])
+            await tavily.extract(ExtractRequest(("http://a.test/",), include_images=True), call)
+            await tavily.crawl(CrawlRequest("http://a.test/"), call)
+            await tavily.map(CrawlRequest("http://a.test/"), call)
+        for provider in providers:
+            await provider.close()
+    assert found > 200
