@@ -3,7 +3,7 @@
 import asyncio
 import re
 import sqlite3
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 from gateway.engines import chunks
 from gateway.engines.index import PageIndex
@@ -77,11 +77,11 @@ def _result(hit: IndexHit, request: SearchRequest) -> Json:
 
 
 def date_bounds(request: SearchRequest) -> tuple[date | None, date | None]:
-    """The days asked for; explicit dates override the range."""
+    """The days asked for, in UTC as the index has them; explicit dates override the range."""
     if request.start_date or request.end_date:
         return request.start_date, request.end_date
     if request.time_range:
-        return date.today() - timedelta(days=_DAYS[request.time_range]), None
+        return datetime.now(UTC).date() - timedelta(days=_DAYS[request.time_range]), None
     return None, None
 
 
