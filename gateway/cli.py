@@ -233,7 +233,9 @@ def _keys_revoke(arguments: argparse.Namespace, environment: Environment) -> int
 
 
 def _keys_rotate(arguments: argparse.Namespace, environment: Environment) -> int:
-    return _show_key(*_key_file(arguments, environment).rotate(arguments.id))
+    made = _show_key(*_key_file(arguments, environment).rotate(arguments.id))
+    sys.stderr.write(f"key {arguments.id} is still good; `gateway keys revoke {arguments.id}` ends it\n")
+    return made
 
 
 def _check_config(arguments: argparse.Namespace, environment: Environment) -> int:

@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+import time
 from pathlib import Path
 from typing import TextIO
 
@@ -47,7 +48,9 @@ def index_stats(config: Config) -> int:
             return await filler.stats()
 
     for name, value in asyncio.run(run()).items():
-        sys.stdout.write(f"{name:20} {value}\n")
+        if name in ("oldest", "newest") and value is not None:
+            value = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(value))
+        sys.stdout.write(f"{name:20} {'-' if value is None else value}\n")
     return 0
 
 

@@ -20,6 +20,9 @@ from gateway.config import ENTITIES, Config, Environment, Secret, Tls
 
 Section = TypeVar("Section")
 
+_VARIABLES = {"server.host": "GATEWAY_HOST", "server.port": "GATEWAY_PORT", "log.level": "GATEWAY_LOG_LEVEL"}
+"""Keys that a variable overrides."""
+
 
 class ConfigError(Exception):
     """`FILE: key.path: what is wrong and what is allowed`. Never holds a secret's value."""
@@ -35,7 +38,9 @@ def load_config(path: Path | None, state_dir: Path | None, environment: Environm
     document = _read(path) if path else {}
     _apply_overrides(document, environment)
     for problem in schemas.Checker(schemas.load("config")).check(document, limit=1):
-        raise ConfigError(source, problem.path, _as_written(problem))
+        variable = _VARIABLES.get(problem.path, "")
+        place = variable if environment.variables.get(variable) else source
+        raise ConfigError(place, problem.path, _as_written(problem))
     loader = _Loader(source, environment)
     config = loader.section(Config, {**document, "state_dir": state_dir or environment.state_dir}, "")
     if config.server.tls is not None:
@@ -69,11 +74,8 @@ def _under(folder: Path, tls: Tls) -> Tls:
 
 
 def _apply_overrides(document: dict[str, Any], environment: Environment) -> None:
-    for variable, section, key in (
-        ("GATEWAY_HOST", "server", "host"),
-        ("GATEWAY_PORT", "server", "port"),
-        ("GATEWAY_LOG_LEVEL", "log", "level"),
-    ):
+    for path, variable in _VARIABLES.items():
+        section, key = path.split(".")
         value: Any = environment.variables.get(variable)
         if value:
             table = document.setdefault(section, {})

@@ -102,8 +102,8 @@ class CompletionService:
             return None
         return "user_" + hmac.new(self._user_key, user.encode(), hashlib.sha256).hexdigest()[:32]
 
-    async def inlined(self, urls: list[str]) -> list[str]:
-        """The images behind these URLs as data URLs. Raises InvalidRequest."""
+    async def inlined(self, urls: list[tuple[str, str]]) -> list[str]:
+        """The images behind these `(url, where)` pairs as data URLs. Raises InvalidRequest naming a `where`."""
         return await data_urls(urls, self._images)
 
     async def _prepared(self, body: Json) -> Json:

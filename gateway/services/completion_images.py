@@ -29,20 +29,31 @@ async def inline_images(body: Json, source: ImageSource | None) -> Json:
     images = image_urls({"messages": messages})
     if len(images) > MAX_IMAGES:
         raise InvalidRequest(f"a request may hold at most {MAX_IMAGES} images", param="messages")
-    urls = await data_urls([image["url"] for image in images], source)
-    for image, url in zip(images, urls, strict=True):
+    urls = await data_urls([(image["url"], where) for where, image in images], source)
+    for (_, image), url in zip(images, urls, strict=True):
         image["url"] = url
     return {**body, "messages": messages}
 
 
-async def data_urls(urls: list[str], source: ImageSource | None) -> list[str]:
-    """See data_url, in the same order. When one is refused the others are not fetched to their end."""
-    tasks = [asyncio.create_task(data_url(url, source)) for url in urls]
+async def data_urls(urls: list[tuple[str, str]], source: ImageSource | None) -> list[str]:
+    """See data_url, of `(url, where)` pairs, in the same order; a refusal names its `where`.
+
+    When one is refused the others are not fetched to their end.
+    """
+    tasks = [asyncio.create_task(_named(url, where, source)) for url, where in urls]
     try:
         return await asyncio.gather(*tasks)
     finally:
         for task in tasks:
             task.cancel()
+
+
+async def _named(url: str, where: str, source: ImageSource | None) -> str:
+    try:
+        return await data_url(url, source)
+    except InvalidRequest as error:
+        error.param = where
+        raise
 
 
 async def data_url(url: str, source: ImageSource | None) -> str:

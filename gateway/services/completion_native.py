@@ -108,8 +108,8 @@ class NativeResponses:
         parts = image_parts(body["input"])
         if len(parts) > MAX_IMAGES:
             raise InvalidRequest(f"a request may hold at most {MAX_IMAGES} images", param="input")
-        urls = await self._completions.inlined([part["image_url"] for part in parts])
-        for part, url in zip(parts, urls, strict=True):
+        urls = await self._completions.inlined([(part["image_url"], where) for where, part in parts])
+        for (_, part), url in zip(parts, urls, strict=True):
             part["image_url"] = url
 
 

@@ -85,6 +85,8 @@ class ResponsesHandler:
         return JsonReply(response, headers={**headers, **timing_headers(account, started_s)})
 
     async def retrieve(self, request: web.Request) -> web.StreamResponse:
+        if request.query.get("stream") == "true":
+            raise InvalidRequest("stream: kept responses are given whole, their events are not kept", param="stream")
         stored = self._store.get(request[CONTEXT].caller.key_id, request.match_info["response_id"])
         return JsonReply(copy.deepcopy(stored.response))
 
@@ -98,12 +100,14 @@ class ResponsesHandler:
         stored = self._store.get(request[CONTEXT].caller.key_id, request.match_info["response_id"])
         limit = request.query.get("limit", "20")
         if not (limit.isascii() and limit.isdigit() and 1 <= int(limit) <= _MAX_PAGE):
-            raise InvalidRequest(f"must be 1 to {_MAX_PAGE}", param="limit")
+            raise InvalidRequest(f"limit: must be 1 to {_MAX_PAGE}", param="limit")
+        if request.query.get("order", "desc") not in ("asc", "desc"):
+            raise InvalidRequest("order: must be asc or desc", param="order")
         items = stored.items if request.query.get("order") == "asc" else stored.items[::-1]
         ids = [item["id"] for item in items]
         after = request.query.get("after")
         if after is not None and after not in ids:
-            raise InvalidRequest("no item of this response has this id", param="after")
+            raise InvalidRequest("after: no item of this response has this id", param="after")
         start = ids.index(after) + 1 if after is not None else 0
         page = items[start : start + int(limit)]
         return JsonReply(

@@ -10,8 +10,10 @@ from functools import partial
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from gateway.model import Account, EventStream
+from gateway.errors import GatewayError, SanitizerFailed
+from gateway.model import Account, EventStream, TextUnit
 from gateway.sanitize.pipeline import Sanitizer, Verdict
+from gateway.sanitize.policy import Direction
 from gateway.web.keys import CONTEXT
 from gateway.web.replies import EventReply, JsonReply
 from gateway.wire.dialect import Dialect
@@ -49,12 +51,23 @@ async def _clean_request(sanitizer: Sanitizer, dialect: Dialect, body: object, a
     """What was found, by unit of the request."""
     found = []
     for unit in dialect.request_units(body):
-        verdict = await sanitizer.clean(unit, "requests")
-        _note(account, verdict)
+        verdict, refusal = await _judged(sanitizer, unit, "requests", account)
         found.append(verdict)
-        if verdict.refusal is not None:
-            dialect.refuse_request(body, unit, verdict.refusal)
+        if refusal is not None:
+            dialect.refuse_request(body, unit, refusal)
     return found
+
+
+async def _judged(
+    sanitizer: Sanitizer, unit: TextUnit, direction: Direction, account: Account
+) -> tuple[Verdict, GatewayError | None]:
+    """What was found in a unit, and why it must not go on: a finding, or a sanitizer that failed."""
+    try:
+        verdict = await sanitizer.clean(unit, direction)
+    except SanitizerFailed as failure:
+        return Verdict(), failure
+    _note(account, verdict)
+    return verdict, verdict.refusal
 
 
 async def _clean_answers(
@@ -78,11 +91,12 @@ async def _clean_answer(
     for number, unit in enumerate(units):
         verdicts = list(asked) if is_theirs and number == 0 else []
         if sanitizer.responses:
-            verdict = await sanitizer.clean(unit, "responses")
+            verdict, refusal = await _judged(sanitizer, unit, "responses", account)
             verdicts.append(verdict)
-            _note(account, verdict)
-            if verdict.refusal is not None:
-                dialect.refuse_reply(data, unit, verdict.refusal)
+            if dialect.is_one_question and isinstance(refusal, SanitizerFailed):
+                raise refusal  # a status, where no other call of the request needs an answer
+            if refusal is not None:
+                dialect.refuse_reply(data, unit, refusal)
         if told := _told(verdicts):
             dialect.note_findings(unit, told)
 

@@ -203,9 +203,12 @@ def _instructed(messages: list[Json]) -> list[Json]:
     return [{"role": "system", "content": _JSON_ONLY}, *messages]
 
 
-def image_urls(body: Json) -> list[Json]:
-    """The `image_url` objects of all messages, to be read or replaced in place. Raises InvalidRequest."""
-    found: list[Json] = []
+def image_urls(body: Json) -> list[tuple[str, Json]]:
+    """The `image_url` objects of all messages, to be read or replaced in place, each after the name of its field.
+
+    Raises InvalidRequest.
+    """
+    found: list[tuple[str, Json]] = []
     for index, message in enumerate(body["messages"]):
         content = message.get("content")
         if isinstance(content, list):
@@ -214,8 +217,8 @@ def image_urls(body: Json) -> list[Json]:
                     image = part.get("image_url")
                     if isinstance(image, str):
                         image = {"url": image}
+                    where = f"messages[{index}].content[{place}].image_url"
                     if not isinstance(image, dict) or not isinstance(image.get("url"), str):
-                        where = f"messages[{index}].content[{place}].image_url"
                         raise InvalidRequest(f"{where}: must be an object with a url", param=where)
-                    found.append(image)
+                    found.append((f"{where}.url", image))
     return found

@@ -83,7 +83,10 @@ def test_keys_are_kept_private_and_told_once(tmp_path: Path) -> None:
     assert key.startswith("gw_")
     assert file.stat().st_mode & 0o777 == 0o600
     assert key not in file.read_text()
-    assert json.loads(file.read_text())["keys"][0]["scopes"] == ["chat"]
+    record = json.loads(file.read_text())["keys"][0]
+    assert record["scopes"] == ["chat"]
+    rotated = gateway("keys", "rotate", record["id"], *place)
+    assert rotated.stdout.startswith("gw_") and f"keys revoke {record['id']}" in rotated.stderr
     assert gateway("keys", "revoke", "nobody", *place).returncode == 1
     file.write_text("{")
     broken = gateway("keys", "create", "--name", "two", "--scope", "chat", *place)

@@ -1,6 +1,7 @@
 """`gateway index`: fills, tells and empties the search index from the shell."""
 
 import asyncio
+import re
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,9 @@ def test_a_folder_goes_in_and_comes_out_again(documents: Path, tmp_path: Path) -
     done = gateway("index", "add", str(documents), *place)
     assert (done.returncode, done.stdout) == (0, "21 pages added\n")
     assert "empty.txt" in done.stderr and "no readable text" in done.stderr and "picture" not in done.stderr
-    assert told(tmp_path / "state")["pages"].strip() == "21"
+    counts = told(tmp_path / "state")
+    assert (counts["pages"].strip(), counts["error"].strip()) == ("21", "-")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", counts["oldest"].strip())
     assert gateway("index", "add", str(documents), "--limit", "5", *place).stdout == "5 pages added\n"
     assert told(tmp_path / "state")["pages"].strip() == "21", "a page that is there already is not doubled"
     assert gateway("index", "remove", (documents / "3.html").as_uri(), *place).stdout == "1 pages removed\n"

@@ -296,3 +296,21 @@ async def test_what_the_upstream_refuses_is_named_as_the_caller_knows_it(
     upstream.will(up.answer({"error": {"message": "too long", "param": told, "code": "invalid_value"}}, status=400))
     status, data, _ = await ask(server, "/v1/responses", input="hello", stream=streamed)
     assert (status, data["error"]["param"]) == (400, named)
+
+
+@pytest.mark.parametrize(
+    ("query", "param"),
+    [("/input_items?limit=0", "limit"), ("/input_items?order=up", "order"), ("/input_items?after=x", "after"),
+     ("?stream=true", "stream")],
+)  # fmt: skip
+async def test_a_wrong_question_about_a_kept_response_is_named(
+    server: Running, upstream: Upstream, query: str, param: str
+) -> None:
+    upstream.will(up.answer())
+    _, made, _ = await ask(server, "/v1/responses", input="hello")
+    async with (
+        aiohttp.ClientSession(headers=server.headers) as session,
+        session.get(f"{server.url}/v1/responses/{made['id']}{query}") as answer,
+    ):
+        error = (await answer.json())["error"]
+        assert (answer.status, error["param"]) == (400, param) and error["message"].startswith(f"{param}: ")

@@ -223,6 +223,20 @@ async def test_the_guardrail_judges_what_the_detectors_left_and_is_told_in_the_s
     assert json.loads(answer["result"]["content"][0]["text"])["data"]["guardrail"]["status"] == "ok"
 
 
+async def test_a_failing_guardrail_fails_the_tool_call_that_needed_it_and_no_other(
+    start_gateway: StartGateway, upstream: Upstream
+) -> None:
+    upstream.will(answering({"content": "I would rather not say."}))
+    server = await start_gateway(toml(upstream, guardrail="on"))
+    judged = tool_call("search", {"query": "who is the patient"}, call_id=1)
+    free = tool_call("search_status", {}, call_id=2)
+    status, answers = await post(server, [judged, free], "/tools/websearch/mcp")
+    assert status == 200 and [answer["id"] for answer in answers] == [1, 2]
+    assert [answer["result"]["isError"] for answer in answers] == [True, False]
+    error = json.loads(answers[0]["result"]["content"][0]["text"])["data"]["error"]
+    assert error["retryable"] is True and "guardrail" in error["message"]
+
+
 async def test_a_failing_guardrail_refuses_requests_unless_it_is_told_not_to(
     start_gateway: StartGateway, upstream: Upstream
 ) -> None:

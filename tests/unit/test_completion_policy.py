@@ -125,8 +125,9 @@ async def test_images_by_url_are_put_in_and_the_callers_body_stays() -> None:
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://x.example/a", "//x.example/a", "javascript:1"])
 async def test_no_other_scheme_is_taken(url: str) -> None:
-    with pytest.raises(InvalidRequest):
-        await inline_images(asking(url), Pictures(PNG))
+    with pytest.raises(InvalidRequest) as refusal:
+        await inline_images(asking("https://x.example/a", url), Pictures(PNG))
+    assert refusal.value.param == "messages[0].content[2].image_url.url"
 
 
 async def test_what_is_no_image_and_too_many_are_refused() -> None:

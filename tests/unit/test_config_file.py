@@ -66,6 +66,12 @@ def test_variables_override_host_port_and_level(tmp_path: Path) -> None:
     assert (config.server.host, config.server.port, config.log.level) == ("::1", 9000, "debug")
 
 
+def test_a_wrong_variable_is_refused_by_its_own_name(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as refusal:
+        load(tmp_path, "[server]\nport = 8081", GATEWAY_PORT="99999")
+    assert str(refusal.value).startswith("GATEWAY_PORT: server.port: must be at most")
+
+
 @pytest.mark.parametrize(
     ("text", "path", "says"),
     [
