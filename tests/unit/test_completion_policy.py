@@ -183,6 +183,7 @@ async def test_when_one_image_is_refused_the_others_are_let_go_at_once() -> None
             return PNG
 
     async with asyncio.timeout(5):
-        with pytest.raises(InvalidRequest, match="no such image"):
-            await data_urls(["http://a.test/slow", "http://a.test/bad"], Slow())
+        with pytest.raises(InvalidRequest, match="no such image") as refused:
+            await data_urls([("http://a.test/slow", "first"), ("http://a.test/bad", "second")], Slow())
+        assert refused.value.param == "second"
         await let_go.wait()
