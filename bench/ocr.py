@@ -10,6 +10,7 @@ import re
 import resource
 import time
 from collections import Counter
+from itertools import product
 from pathlib import Path
 from statistics import mean
 
@@ -202,9 +203,9 @@ def dense_pages(engine: OcrEngine) -> None:
     for seed, (scale, size, style, columns) in enumerate(DENSE):
         sheet = dense(seed, scale, size, style, columns)
         show_dense(engine, sheet, sheet.image, f"{style} {size}, {columns} column{'s' * (columns > 1)}")
-    for how in DENSE_WORN:
-        sheet = dense(20, 1.0, 22, "Serif")
-        show_dense(engine, sheet, degrade(sheet.image, how), f"Serif 22, {how}")
+    for size, how in product((22, 16), DENSE_WORN):
+        sheet = dense(20, 1.0, size, "Serif")
+        show_dense(engine, sheet, degrade(sheet.image, how), f"Serif {size}, {how}")
 
 
 def show_dense(engine: OcrEngine, sheet: Sheet, image: Image.Image, name: str) -> None:

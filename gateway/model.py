@@ -5,7 +5,7 @@ Knows no HTTP, no configuration and no wire format. Times are seconds, sizes byt
 
 from collections.abc import AsyncGenerator, Callable, Hashable, MutableMapping, MutableSequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 Json: TypeAlias = dict[str, Any]
@@ -139,6 +139,17 @@ class SearchRequest(NamedTuple):
     country: str | None = None
     include_favicon: bool = False
     exact_match: bool = False
+
+    def days(self) -> tuple[date | None, date | None]:
+        """First and last day wanted, in UTC; explicit dates override the range."""
+        if self.start_date or self.end_date:
+            return self.start_date, self.end_date
+        if self.time_range:
+            return datetime.now(UTC).date() - timedelta(days=_DAYS[self.time_range]), None
+        return None, None
+
+
+_DAYS = {"day": 1, "week": 7, "month": 31, "year": 366}
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 import asyncio
 import re
 import sqlite3
-from datetime import date, timedelta
 
 from gateway.engines import chunks
 from gateway.engines.index import PageIndex
@@ -12,7 +11,6 @@ from gateway.engines.index_schema import SHARED
 from gateway.errors import UpstreamUnavailable
 from gateway.model import Json, SearchRequest, WebCall
 
-_DAYS = {"day": 1, "week": 7, "month": 31, "year": 366}
 _QUOTED = re.compile(r'"([^"]{1,200})"')
 _NOTHING = (
     "Nothing was found among the pages this gateway has read for you: the local index knows only pages that "
@@ -38,7 +36,7 @@ class LocalSearch:
 
     async def search(self, request: SearchRequest, call: WebCall) -> Json:
         """Results best first; each `content` is made of the page's best pieces."""
-        start, end = date_bounds(request)
+        start, end = request.days()
         query = IndexQuery(
             request.query,
             (call.owner, SHARED),
@@ -74,15 +72,6 @@ def _result(hit: IndexHit, request: SearchRequest) -> Json:
     if request.include_favicon:
         result["favicon"] = hit.favicon
     return result
-
-
-def date_bounds(request: SearchRequest) -> tuple[date | None, date | None]:
-    """The days asked for; explicit dates override the range."""
-    if request.start_date or request.end_date:
-        return request.start_date, request.end_date
-    if request.time_range:
-        return date.today() - timedelta(days=_DAYS[request.time_range]), None
-    return None, None
 
 
 def _phrases(request: SearchRequest) -> tuple[str, ...]:

@@ -53,7 +53,7 @@ async def _body(fetcher: Fetcher, url: str) -> bytes:
     if fetched.status != 200:
         return b""
     if fetched.body.startswith(b"\x1f\x8b"):
-        return Inflater(_MAX_BYTES, gzip=True).feed(fetched.body)
+        return await asyncio.to_thread(Inflater(_MAX_BYTES, gzip=True).feed, fetched.body)
     return fetched.body
 
 

@@ -7,6 +7,7 @@ restarts this process and goes on with the queue. Protocol, ours: standard input
 `{"id", "error": {status, code, message}}`; `{"id", "alive"}` between them. Ends when its input does.
 """
 
+import contextlib
 import os
 import queue
 import resource
@@ -56,7 +57,8 @@ class Jobs:
 
 def main(threads: int, nice: int) -> None:
     """Serve jobs until the input ends."""
-    os.nice(nice)
+    with contextlib.suppress(OSError):  # a sandbox may forbid it: then the page is read without giving way
+        os.nice(nice)
     resource.setrlimit(resource.RLIMIT_DATA, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
     # Libraries may print: what they print must not end up in the protocol.
     out = os.fdopen(os.dup(1), "wb", buffering=0)

@@ -12,6 +12,7 @@ from typing import Any
 from gateway.errors import GatewayError
 from gateway.model import Json, SearchRequest, WebCall
 from gateway.providers.search_http import Exchange, ProviderSite, SearchHttp, will_filter, with_images
+from gateway.wire.shapes import list_in, table_in, tables_in
 
 BASE_URL = "https://api.search.brave.com"
 CAPABILITIES = frozenset(
@@ -59,8 +60,7 @@ class Brave:
         news = request.topic == "news"
         path = "/res/v1/news/search" if news else "/res/v1/web/search"
         answer = await self._http.ask(Exchange(path, params=_params(request)))
-        found = answer.get("results") if news else (answer.get("web") or {}).get("results")
-        raw = [item for item in found or [] if isinstance(item, dict) and item.get("url")]
+        raw = [item for item in tables_in(answer if news else table_in(answer, "web"), "results") if item.get("url")]
         results = [_result(rank, item, request) for rank, item in enumerate(raw, 1)]
         made: Json = {"results": results, "images": []}
         if request.country and country_code(request.country) is None:
@@ -71,8 +71,8 @@ class Brave:
         params = {"q": _query(request), "count": str(request.max_results), "safesearch": "strict"}
         answer = await self._http.ask(Exchange("/res/v1/images/search", params=params))
         images = []
-        for item in answer.get("results") or []:
-            url = (item.get("properties") or {}).get("url") if isinstance(item, dict) else None
+        for item in tables_in(answer, "results"):
+            url = table_in(item, "properties").get("url")
             if url:
                 described = {"url": str(url), "description": _plain(item.get("title"))}
                 images.append(described if request.include_image_descriptions else str(url))
@@ -124,7 +124,7 @@ def _params(request: SearchRequest) -> dict[str, str]:
 
 
 def _result(rank: int, item: Json, request: SearchRequest) -> Json:
-    snippets = [item.get("description"), *(item.get("extra_snippets") or [])][:4]
+    snippets = [item.get("description"), *list_in(item, "extra_snippets")][:4]
     result: Json = {
         "title": _plain(item.get("title")) or str(item["url"]),
         "url": str(item["url"]),
@@ -134,7 +134,7 @@ def _result(rank: int, item: Json, request: SearchRequest) -> Json:
     if item.get("page_age"):
         result["published_date"] = str(item["page_age"])
     if request.include_favicon:
-        result["favicon"] = (item.get("meta_url") or {}).get("favicon")
+        result["favicon"] = table_in(item, "meta_url").get("favicon")
     return result
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from gateway.errors import GatewayError
 from gateway.model import Json, SearchRequest, WebCall
 from gateway.providers.search_http import Exchange, ProviderSite, SearchHttp, will_filter, with_images
+from gateway.wire.shapes import tables_in
 
 CAPABILITIES = frozenset({"max_results", "topic", "time_range", "include_images", "include_image_descriptions"})
 _RANGES = {"day": "day", "week": "week", "month": "month", "year": "year"}
@@ -39,7 +40,7 @@ class Searxng:
         wanted = request.max_results * (3 if will_filter(request) else 1)
         for page in range(1, _MAX_PAGES + 1):
             answer = await self._http.ask(Exchange("/search", params=_params(request, page)))
-            raw = [item for item in answer.get("results") or [] if isinstance(item, dict) and item.get("url")]
+            raw = [item for item in tables_in(answer, "results") if item.get("url")]
             for item in raw:
                 results.setdefault(str(item["url"]), item)
             if len(results) >= wanted or not raw:
@@ -49,7 +50,7 @@ class Searxng:
 
     async def _images(self, request: SearchRequest) -> list[Any]:
         answer = await self._http.ask(Exchange("/search", params={**_params(request, 1), "categories": "images"}))
-        found = [item for item in answer.get("results") or [] if isinstance(item, dict) and item.get("img_src")]
+        found = [item for item in tables_in(answer, "results") if item.get("img_src")]
         if request.include_image_descriptions:
             return [
                 {"url": str(item["img_src"]), "description": str(item.get("title") or "")}

@@ -9,6 +9,7 @@ from typing import Any
 from gateway.errors import GatewayError
 from gateway.model import CrawlRequest, ExtractRequest, Json, SearchRequest, WebCall
 from gateway.providers.search_http import Exchange, ProviderSite, SearchHttp
+from gateway.wire.shapes import tables_in, texts_in
 
 BASE_URL = "https://api.tavily.com"
 CAPABILITIES = frozenset(
@@ -41,7 +42,7 @@ class Tavily:
     async def search(self, request: SearchRequest, call: WebCall) -> Json:
         """See ports.SearchProvider."""
         answer = await self._http.ask(Exchange("/search", body=search_body(request)))
-        results = [_result(raw, request) for raw in _dicts(answer.get("results"))]
+        results = [_result(raw, request) for raw in tables_in(answer, "results")]
         made: Json = {"results": results, "images": _images(answer.get("images"), request)}
         if request.country and request.topic != "general":
             made["ignored"] = ["country"]  # taken for general searches alone
@@ -68,13 +69,13 @@ class Tavily:
         if request.query:
             body["query"] = request.query
         answer = await self._http.ask(Exchange("/extract", body=body, timeout_s=60))
-        results = [_page(raw, request.include_favicon) for raw in _dicts(answer.get("results"))]
+        results = [_page(raw, request.include_favicon) for raw in tables_in(answer, "results")]
         if request.include_images:
-            for page, raw in zip(results, _dicts(answer.get("results")), strict=True):
-                page["images"] = [url for url in raw.get("images") or [] if isinstance(url, str)]
+            for page, raw in zip(results, tables_in(answer, "results"), strict=True):
+                page["images"] = texts_in(raw, "images")
         failed = [
             {"url": str(raw.get("url", "")), "error": str(raw.get("error", "not extracted"))[:300]}
-            for raw in _dicts(answer.get("failed_results"))
+            for raw in tables_in(answer, "failed_results")
         ]
         return {"results": results, "failed_results": failed, "response_time": round(time.monotonic() - started, 3)}
 
@@ -86,7 +87,7 @@ class Tavily:
         answer = await self._http.ask(Exchange("/crawl", body=body, timeout_s=150))
         return {
             "base_url": request.url,
-            "results": [_page(raw, request.include_favicon) for raw in _dicts(answer.get("results"))],
+            "results": [_page(raw, request.include_favicon) for raw in tables_in(answer, "results")],
             "failed_results": [],
             "response_time": round(time.monotonic() - started, 3),
         }
@@ -95,7 +96,7 @@ class Tavily:
         """See ports.WebEngine."""
         started = time.monotonic()
         answer = await self._http.ask(Exchange("/map", body=_crawl_body(request), timeout_s=150))
-        urls = [url for url in answer.get("results") or [] if isinstance(url, str)]
+        urls = texts_in(answer, "results")
         return {"base_url": request.url, "results": urls, "response_time": round(time.monotonic() - started, 3)}
 
 
@@ -182,7 +183,3 @@ def _crawl_body(request: CrawlRequest) -> Json:
         "select_domains": list(request.select_domains),
     }
     return body | {name: value for name, value in optional.items() if value}
-
-
-def _dicts(value: Any) -> list[Json]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

@@ -14,7 +14,7 @@ from gateway.errors import ModelNotFound, UpstreamError, UpstreamTimeout
 from gateway.model import Account, EventBatch, EventStream, Json
 from gateway.ports import ImageSource
 from gateway.services.completion_attempts import Attempt, ModelEntry, Plan, Target
-from gateway.services.completion_images import data_url, inline_images
+from gateway.services.completion_images import data_urls, inline_images
 from gateway.wire.chat_answer import Marks, normalise_answer
 from gateway.wire.chat_request import is_legacy, needs_json_check, to_upstream
 from gateway.wire.chat_stream import ChatStream, require_json
@@ -102,9 +102,9 @@ class CompletionService:
             return None
         return "user_" + hmac.new(self._user_key, user.encode(), hashlib.sha256).hexdigest()[:32]
 
-    async def inlined(self, url: str) -> str:
-        """The image behind a URL as a data URL. Raises InvalidRequest."""
-        return await data_url(url, self._images)
+    async def inlined(self, urls: list[tuple[str, str]]) -> list[str]:
+        """The images behind these `(url, where)` pairs as data URLs. Raises InvalidRequest naming a `where`."""
+        return await data_urls(urls, self._images)
 
     async def _prepared(self, body: Json) -> Json:
         self.resolve(body["model"])

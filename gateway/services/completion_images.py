@@ -29,14 +29,26 @@ async def inline_images(body: Json, source: ImageSource | None) -> Json:
     images = image_urls({"messages": messages})
     if len(images) > MAX_IMAGES:
         raise InvalidRequest(f"a request may hold at most {MAX_IMAGES} images", param="messages")
-    urls = await asyncio.gather(*(_named(where, image["url"], source) for where, image in images))
+    urls = await data_urls([(image["url"], where) for where, image in images], source)
     for (_, image), url in zip(images, urls, strict=True):
         image["url"] = url
     return {**body, "messages": messages}
 
 
-async def _named(where: str, url: str, source: ImageSource | None) -> str:
-    """`data_url`, whose refusal names the field."""
+async def data_urls(urls: list[tuple[str, str]], source: ImageSource | None) -> list[str]:
+    """See data_url, of `(url, where)` pairs, in the same order; a refusal names its `where`.
+
+    When one is refused the others are not fetched to their end.
+    """
+    tasks = [asyncio.create_task(_named(url, where, source)) for url, where in urls]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+async def _named(url: str, where: str, source: ImageSource | None) -> str:
     try:
         return await data_url(url, source)
     except InvalidRequest as error:

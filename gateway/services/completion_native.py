@@ -4,7 +4,6 @@ A fallback model that does not speak /responses is asked through chat, as the la
 what comes back.
 """
 
-import asyncio
 import time
 from contextlib import aclosing
 
@@ -109,8 +108,8 @@ class NativeResponses:
         parts = image_parts(body["input"])
         if len(parts) > MAX_IMAGES:
             raise InvalidRequest(f"a request may hold at most {MAX_IMAGES} images", param="input")
-        urls = await asyncio.gather(*(self._completions.inlined(part["image_url"]) for part in parts))
-        for part, url in zip(parts, urls, strict=True):
+        urls = await self._completions.inlined([(part["image_url"], where) for where, part in parts])
+        for (_, part), url in zip(parts, urls, strict=True):
             part["image_url"] = url
 
 

@@ -16,6 +16,7 @@ from gateway.ports import CompletionUpstream
 from gateway.wire import ocr as wire
 from gateway.wire.large_json import LongText
 from gateway.wire.repetition import LoopGuard, cut_loop
+from gateway.wire.shapes import list_in, table_in, tables_in
 
 CONTEXT_TOKENS = 8192
 VISION_TOKENS = 1156
@@ -41,8 +42,8 @@ class OcrUpstream:
 
     async def complete(self, body: Json, account: Account, *, route: str = "chat/completions") -> Json:
         answer = await self._inner.complete(self._adapted(body), account, route=route)
-        for choice in answer.get("choices") or []:
-            message = choice.get("message") or {}
+        for choice in tables_in(answer, "choices"):
+            message = table_in(choice, "message")
             if isinstance(message.get("content"), str):
                 text, was_cut = cut_loop(
                     wire.strip_special_tokens(message["content"]),
@@ -102,7 +103,8 @@ def _chunk(raw: bytes) -> Json | None:
         data = orjson.loads(raw)
     except orjson.JSONDecodeError:
         return None
-    return data if isinstance(data, dict) and data.get("choices") else None
+    choices = list_in(data, "choices")
+    return data if choices and isinstance(choices[0], dict) else None
 
 
 class _StreamCleaner:
@@ -130,8 +132,8 @@ class _StreamCleaner:
         return shown
 
     def _clean(self, choice: dict[str, Any]) -> None:
-        delta = choice.setdefault("delta", {})
-        piece = delta.get("content")
+        delta = choice["delta"] = table_in(choice, "delta")
+        piece = delta["content"] if isinstance(delta.get("content"), str) else None
         reason = choice.get("finish_reason")
         if piece is None and reason is None:
             return

@@ -4,13 +4,12 @@ Pure. What can be done neither there nor here is named in `ignored_parameters`.
 """
 
 import re
-from datetime import UTC, date, datetime, timedelta
+from datetime import date
 from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
 from gateway.model import Json, SearchRequest
 
-DAYS = {"day": 1, "week": 7, "month": 31, "year": 366}
 _QUOTED = re.compile(r'"([^"]{1,200})"')
 # What the service makes up for: filters below, pages read by the gateway's own engine.
 _MENDED = frozenset(
@@ -37,7 +36,7 @@ def apply(results: list[Json], request: SearchRequest, capabilities: frozenset[s
         kept = [result for result in kept if on_domain(result["url"], request.include_domains)]
     if request.exclude_domains and "exclude_domains" not in capabilities:
         kept = [result for result in kept if not on_domain(result["url"], request.exclude_domains)]
-    start, end = date_bounds(request)
+    start, end = request.days()
     if (start or end) and not _dates_done(request, capabilities):
         kept = [result for result in kept if _in_time(result, start, end)]
     if request.exact_match and "exact_match" not in capabilities:
@@ -57,15 +56,6 @@ def domain_of(text: str) -> str:
     host = text.strip().lower()
     host = host.split("://", 1)[-1].split("/", 1)[0].split(":", 1)[0]
     return host.removeprefix("*.").removeprefix("www.").strip(".")
-
-
-def date_bounds(request: SearchRequest) -> tuple[date | None, date | None]:
-    """First and last day wanted; explicit dates override the range."""
-    if request.start_date or request.end_date:
-        return request.start_date, request.end_date
-    if request.time_range:
-        return datetime.now(UTC).date() - timedelta(days=DAYS[request.time_range]), None
-    return None, None
 
 
 def _dates_done(request: SearchRequest, capabilities: frozenset[str]) -> bool:

@@ -119,7 +119,7 @@ def mend_message(message: Json, *, legacy: bool) -> Json:
     message["role"] = "assistant"
     content = message.get("content")
     if isinstance(content, list):
-        content = "".join(part.get("text") or "" for part in content if isinstance(part, dict))
+        content = joined_text(content)
     message["content"] = content if isinstance(content, str) else None
     message.setdefault("refusal", None)
     if "reasoning" in message and "reasoning_content" not in message:
@@ -127,8 +127,8 @@ def mend_message(message: Json, *, legacy: bool) -> Json:
     calls = message.pop("tool_calls", None)
     if not calls and isinstance(message.get("function_call"), dict) and not legacy:
         calls = [{"function": message.pop("function_call")}]
-    if isinstance(calls, list) and calls:
-        mended = [mend_call(call) for call in calls if isinstance(call, dict)]
+    mended = [mend_call(call) for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    if mended:
         if legacy:
             message["function_call"] = mended[0]["function"]
         else:
@@ -137,6 +137,12 @@ def mend_message(message: Json, *, legacy: bool) -> Json:
     elif message["content"] is None and not message.get("function_call") and not message["refusal"]:
         message["content"] = ""
     return message
+
+
+def joined_text(parts: list[Any]) -> str:
+    """The text of a content that came in parts."""
+    texts = [part.get("text") for part in parts if isinstance(part, dict)]
+    return "".join(text for text in texts if isinstance(text, str))
 
 
 def mend_call(call: Json) -> Json:

@@ -14,7 +14,7 @@ import orjson
 from gateway.errors import UpstreamError
 from gateway.model import Event, EventBatch, Json
 from gateway.wire import sse
-from gateway.wire.chat_answer import Marks, finish_reason, mend_usage, new_id
+from gateway.wire.chat_answer import Marks, finish_reason, joined_text, mend_usage, new_id
 from gateway.wire.chat_calls import CallDeltas
 from gateway.wire.chat_template import Template, around_text
 from gateway.wire.openai_error import upstream_error
@@ -174,7 +174,7 @@ class ChatStream:
             deltas.append({"reasoning_content": reasoning})
         content = delta.get("content")
         if isinstance(content, list):
-            content = "".join(part.get("text") or "" for part in content if isinstance(part, dict))
+            content = joined_text(content)
         if isinstance(content, str) and content:
             choice.characters += len(content)
             if self._keep_text:

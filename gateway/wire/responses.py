@@ -12,6 +12,7 @@ from gateway.model import Event, Json, TextSlot, TextUnit
 from gateway.wire import responses_object as objects
 from gateway.wire import sse
 from gateway.wire.openai_error import responses_error_object
+from gateway.wire.shapes import list_in
 
 
 class ResponsesDialect:
@@ -38,8 +39,8 @@ class ResponsesDialect:
     def reply_units(self, data: Any) -> Iterable[TextUnit]:
         slots = list(_own(data, "", "instructions"))
         for name in ("output", "data"):  # a response; a page of input items
-            for index, item in enumerate(data.get(name) or ()):
-                slots += _item_slots(item, f"{name}[{index}]")
+            for index, item in enumerate(list_in(data, name)):
+                slots += _item_slots(item, f"{name}[{index}]") if isinstance(item, dict) else ()
         yield TextUnit(slots, owner=data)
 
     def refuse_reply(self, data: Any, unit: TextUnit, error: GatewayError) -> None:
@@ -55,7 +56,7 @@ class ResponsesDialect:
 
     def event_slots(self, data: Json) -> Iterable[TextSlot]:
         kind = data.get("type", "")
-        channel = (data.get("item_id"), kind.rpartition(".")[0], data.get("content_index"))
+        channel = (data.get("item_id"), kind.rpartition(".")[0], str(data.get("content_index")))
         if kind.endswith(".delta") and isinstance(data.get("delta"), str):
             yield TextSlot(data, "delta", kind, channel=channel)
             return

@@ -44,15 +44,16 @@ def to_native(body: Json, earlier: Sequence[Json], terms: Terms, user: str | Non
     return {**sent, **terms.extra_body}
 
 
-def image_parts(items: Sequence[Any]) -> list[Json]:
-    """Parts whose `image_url` is an address, to be replaced in place."""
-    parts = [part for item in items if isinstance(item, dict) for part in _parts(item)]
-    return [part for part in parts if isinstance(part.get("image_url"), str)]
-
-
-def _parts(item: Json) -> list[Json]:
-    found = [*_listed(item.get("content")), *_listed(item.get("output"))]
-    return [part for part in found if isinstance(part, dict)]
+def image_parts(items: Sequence[Any]) -> list[tuple[str, Json]]:
+    """Parts whose `image_url` is an address, to be replaced in place, each after the name of that field."""
+    return [
+        (f"input[{index}].{name}[{place}].image_url", part)
+        for index, item in enumerate(items)
+        if isinstance(item, dict)
+        for name in ("content", "output")
+        for place, part in enumerate(_listed(item.get(name)))
+        if isinstance(part, dict) and isinstance(part.get("image_url"), str)
+    ]
 
 
 def _listed(value: Any) -> list[Any]:

@@ -18,6 +18,7 @@ from gateway.wire import sse
 from gateway.wire.chat_answer import arguments_text
 from gateway.wire.openai_error import upstream_error
 from gateway.wire.responses_events import ResponseStream
+from gateway.wire.shapes import count_in, table_in, tables_in
 
 _OURS = ("model", "object", "previous_response_id", "store", "instructions", "user", "metadata", "background")
 _ID_PREFIX = {"message": "msg", "function_call": "fc", "reasoning": "rs"}
@@ -38,8 +39,8 @@ def mend_response(answer: Any, body: Json, model: str, backend: Json) -> Json:
         response["created"]
     )  # fmt: skip
     response["model"] = model
-    response["output"] = [mend_item(item) for item in answer["output"] if isinstance(item, dict)]
-    reason = (answer.get("incomplete_details") or {}).get("reason")
+    response["output"] = [mend_item(item) for item in tables_in(answer, "output")]
+    reason = table_in(answer, "incomplete_details").get("reason")
     if answer.get("status") == "incomplete" or reason:
         response["incomplete_details"] = {"reason": reason or "max_output_tokens"}
         response["status"], response["completed_at"] = "incomplete", None
@@ -53,12 +54,14 @@ def mend_response(answer: Any, body: Json, model: str, backend: Json) -> Json:
 
 def mend_item(item: Json) -> Json:
     """One output item with every required key; unknown kinds only get an id."""
-    kind = item.get("type") or "message"
-    mended: Json = {**item, "type": kind, "id": item.get("id") or objects.new_id(_ID_PREFIX.get(kind, "item"))}
+    kind = item["type"] if isinstance(item.get("type"), str) and item["type"] else "message"
+    mended: Json = {**item, "type": kind}
+    if not isinstance(item.get("id"), str) or not item["id"]:
+        mended["id"] = objects.new_id(_ID_PREFIX.get(kind, "item"))
     if kind == "message":
         mended["role"] = "assistant"
         mended["status"] = item.get("status") or "completed"
-        mended["content"] = [_mend_part(part) for part in item.get("content") or () if isinstance(part, dict)]
+        mended["content"] = [_mend_part(part) for part in tables_in(item, "content")]
     elif kind == "function_call":
         mended["status"] = item.get("status") or "completed"
         mended["call_id"] = item.get("call_id") or objects.new_id("call")
@@ -70,14 +73,13 @@ def mend_item(item: Json) -> Json:
 
 def mend_usage(usage: Any) -> Json:
     """The five fields, adding up."""
-    given: Json = usage if isinstance(usage, dict) else {}
-    asked, answered = int(given.get("input_tokens") or 0), int(given.get("output_tokens") or 0)
+    asked, answered = count_in(usage, "input_tokens"), count_in(usage, "output_tokens")
     return {
-        **given,
+        **(usage if isinstance(usage, dict) else {}),
         "input_tokens": asked,
-        "input_tokens_details": {"cached_tokens": 0, **(given.get("input_tokens_details") or {})},
+        "input_tokens_details": {"cached_tokens": 0, **table_in(usage, "input_tokens_details")},
         "output_tokens": answered,
-        "output_tokens_details": {"reasoning_tokens": 0, **(given.get("output_tokens_details") or {})},
+        "output_tokens_details": {"reasoning_tokens": 0, **table_in(usage, "output_tokens_details")},
         "total_tokens": asked + answered,
     }
 
@@ -150,7 +152,7 @@ class NativeStream(ResponseStream):
             yield self._event(kind, {"response": {**self.response, "output": []}})
 
     def _added(self, data: Json) -> Iterator[Event]:
-        item = mend_item(data.get("item") or {})
+        item = mend_item(table_in(data, "item"))
         item["status"] = "in_progress"
         self._theirs[item["id"]] = index = len(self._ids)
         self._ids.append(item["id"])
@@ -178,14 +180,14 @@ class NativeStream(ResponseStream):
             return
         rest["item_id"] = self._ids[index]
         if kind.startswith(("response.output_text", "response.content_part", "response.refusal")):
-            rest.setdefault("content_index", 0)
+            rest["content_index"] = count_in(data, "content_index")
         if kind.startswith("response.output_text.d"):
             rest.setdefault("logprobs", [])
         yield self._event(kind, rest)
 
     def _index_of(self, data: Json, item: Json | None) -> int | None:
         identity = data.get("item_id") or (item or {}).get("id")
-        if identity in self._theirs:
+        if isinstance(identity, str) and identity in self._theirs:
             return self._theirs[identity]
         index = data.get("output_index")
         if isinstance(index, int) and 0 <= index < len(self._ids):
@@ -195,7 +197,7 @@ class NativeStream(ResponseStream):
     def _end(self, data: Json) -> Iterator[Event]:
         given = data.get("response")
         answer: Json = dict(given) if isinstance(given, dict) else {}
-        finals: list[Json] = answer["output"] if isinstance(answer.get("output"), list) else []
+        finals = tables_in(answer, "output")
         outputs = []
         for index, identity in enumerate(self._ids):
             item = self._done.get(index) or (finals[index] if index < len(finals) else None)

@@ -9,6 +9,7 @@ import time
 from typing import Any
 
 from gateway.model import Json
+from gateway.wire.shapes import count_in, table_in
 
 _REASONS = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
@@ -81,15 +82,13 @@ def finish(response: Json, finish_reason: str | None, usage: Json | None, backen
 
 def usage_object(usage: Json | None) -> Json:
     """Chat's usage under responses' names, all five fields."""
-    given = usage or {}
-    prompt, answer = int(given.get("prompt_tokens") or 0), int(given.get("completion_tokens") or 0)
-    cached = (given.get("prompt_tokens_details") or {}).get("cached_tokens") or 0
-    reasoned = (given.get("completion_tokens_details") or {}).get("reasoning_tokens") or 0
+    prompt, answer = count_in(usage, "prompt_tokens"), count_in(usage, "completion_tokens")
+    details = table_in(usage, "prompt_tokens_details"), table_in(usage, "completion_tokens_details")
     return {
         "input_tokens": prompt,
-        "input_tokens_details": {"cached_tokens": cached},
+        "input_tokens_details": {"cached_tokens": count_in(details[0], "cached_tokens")},
         "output_tokens": answer,
-        "output_tokens_details": {"reasoning_tokens": reasoned},
+        "output_tokens_details": {"reasoning_tokens": count_in(details[1], "reasoning_tokens")},
         "total_tokens": prompt + answer,
     }
 

@@ -1,12 +1,13 @@
 """Breaker, retry budget, weights, and images put in: the parts of the completion service that need no upstream."""
 
+import asyncio
 from collections import Counter
 
 import pytest
 
 from gateway.errors import InvalidRequest
 from gateway.model import Json
-from gateway.services.completion_images import MAX_IMAGES, inline_images
+from gateway.services.completion_images import MAX_IMAGES, data_urls, inline_images
 from gateway.services.completion_policy import Breaker, RetryBudget, weighted_order
 from gateway.wire.chat_request import Terms, to_upstream
 
@@ -164,3 +165,25 @@ def test_todays_names_go_up_whatever_the_caller_calls_them() -> None:
     assert sent["messages"][1]["content"] == [{"type": "text", "text": "x"}]
     assert sent["max_tokens"] == 9 and "max_completion_tokens" not in sent and sent["top_k"] == 1
     assert sent["tools"][0]["function"]["name"] == "f" == sent["tool_choice"]["function"]["name"]
+
+
+async def test_when_one_image_is_refused_the_others_are_let_go_at_once() -> None:
+    begun, let_go = asyncio.Event(), asyncio.Event()
+
+    class Slow:
+        async def fetch_image(self, url: str, max_bytes: int) -> bytes:
+            if url.endswith("/bad"):
+                await begun.wait()
+                raise InvalidRequest("no such image")
+            begun.set()
+            try:
+                await asyncio.sleep(60)
+            finally:
+                let_go.set()
+            return PNG
+
+    async with asyncio.timeout(5):
+        with pytest.raises(InvalidRequest, match="no such image") as refused:
+            await data_urls([("http://a.test/slow", "first"), ("http://a.test/bad", "second")], Slow())
+        assert refused.value.param == "second"
+        await let_go.wait()

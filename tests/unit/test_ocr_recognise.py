@@ -13,7 +13,7 @@ from gateway.local.ocr_reader import (
     LineReader,
     model_file,
 )
-from gateway.local.ocr_recognise import Cascade, Reading, Recogniser, decode
+from gateway.local.ocr_recognise import MAX_WIDTH, Cascade, Reading, Recogniser, decode, width_seen
 from gateway.local.ocr_types import Line, Rect
 from tests.ocr_pages import Sheet, degrade, font
 
@@ -104,6 +104,12 @@ def test_a_space_that_may_be_missing_lowers_the_fit_but_not_the_score() -> None:
 
 def test_a_picture_without_text_has_none_and_no_fit() -> None:
     assert decode(columns({}, {}, {}), CLASSES, 1.0) == Reading("", 0.0, 0.0, ())
+
+
+def test_pictures_keep_their_proportions_up_to_a_bound() -> None:
+    assert width_seen(300, 24) == 600
+    assert width_seen(2, 96) == 1
+    assert width_seen(30_000, 10) == width_seen(60_000, 3) == MAX_WIDTH
 
 
 # --- the models -------------------------------------------------------------------------------------------------------
