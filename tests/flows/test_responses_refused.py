@@ -1,0 +1,62 @@
+"""What `POST /v1/responses` and the questions about kept responses refuse, and by which name."""
+
+from typing import Any
+
+import aiohttp
+import pytest
+
+from tests import upstream as up
+from tests.asking import ask
+from tests.running import Running
+from tests.upstream import Upstream
+
+TOOL = {"type": "function", "name": "add", "description": "adds", "parameters": {"type": "object", "properties": {}}}
+
+
+@pytest.mark.parametrize(
+    ("change", "param"),
+    [
+        ({"input": 5}, "input"),
+        ({"input": []}, "input"),
+        ({"input": [{"role": "robot", "content": "x"}]}, "input[0].role"),
+        ({"input": [{"role": "user"}]}, "input[0].content"),
+        ({"input": [{"role": "user", "content": [{"type": "input_text"}]}]}, "input[0].content[0].text"),
+        ({"input": "x", "include": "all"}, "include"),
+        ({"input": [{"type": "function_call_output", "call_id": "zz", "output": "x"}]}, "input[0].call_id"),
+        ({"input": [{"role": "user", "content": [{"type": "input_file", "file_id": "f"}]}]}, "input[0].content[0]"),
+        ({"input": "x", "tool_choice": {"type": "function", "name": "nope"}, "tools": [TOOL]}, "tool_choice"),
+        ({"input": "x", "max_output_tokens": 0}, "max_output_tokens"),
+        ({"input": "x", "background": True}, "background"),
+    ],
+)
+async def test_a_wrong_field_is_named(server: Running, change: dict[str, Any], param: str) -> None:
+    status, data, _ = await ask(server, "/v1/responses", **change)
+    assert status == 400 and data["error"]["param"] == param, data
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize(("told", "named"), [("messages[0].content", "input"), ("max_tokens", "max_output_tokens")])
+async def test_what_the_upstream_refuses_is_named_as_the_caller_knows_it(
+    server: Running, upstream: Upstream, told: str, named: str, streamed: bool
+) -> None:
+    upstream.will(up.answer({"error": {"message": "too long", "param": told, "code": "invalid_value"}}, status=400))
+    status, data, _ = await ask(server, "/v1/responses", input="hello", stream=streamed)
+    assert (status, data["error"]["param"]) == (400, named)
+
+
+@pytest.mark.parametrize(
+    ("query", "param"),
+    [("/input_items?limit=0", "limit"), ("/input_items?order=up", "order"), ("/input_items?after=x", "after"),
+     ("?stream=true", "stream")],
+)  # fmt: skip
+async def test_a_wrong_question_about_a_kept_response_is_named(
+    server: Running, upstream: Upstream, query: str, param: str
+) -> None:
+    upstream.will(up.answer())
+    _, made, _ = await ask(server, "/v1/responses", input="hello")
+    async with (
+        aiohttp.ClientSession(headers=server.headers) as session,
+        session.get(f"{server.url}/v1/responses/{made['id']}{query}") as answer,
+    ):
+        error = (await answer.json())["error"]
+        assert (answer.status, error["param"]) == (400, param) and error["message"].startswith(f"{param}: ")
