@@ -39,6 +39,7 @@ class Verdict:
     `degraded`: the guardrail failed, and the policy lets the text go on without it.
     """
 
+    direction: Direction = "requests"
     counts: dict[str, int] = field(default_factory=dict)
     refusal: ContentBlocked | None = None
     degraded: bool = False
@@ -46,7 +47,8 @@ class Verdict:
     def note(self, entity: str, action: Action, where: str) -> None:
         self.counts[entity] = self.counts.get(entity, 0) + 1
         if action == "block" and self.refusal is None:
-            self.refusal = ContentBlocked(f"{where} holds {entity}, which must not pass; remove it", param=where)
+            advice = "remove it" if self.direction == "requests" else "it is withheld"
+            self.refusal = ContentBlocked(f"{where} holds {entity}, which must not pass; {advice}", param=where)
 
 
 _NOTHING_FOUND = Verdict()
@@ -77,7 +79,7 @@ class Sanitizer:
         known = seen is not None and self._known_clean(seen)
         if known and guardrail is None:
             return _NOTHING_FOUND
-        verdict = Verdict()
+        verdict = Verdict(direction)
         if not known:
             await self._look(unit, direction, verdict)
             if seen is not None and not verdict.counts:

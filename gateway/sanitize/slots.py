@@ -43,18 +43,23 @@ class SlotMasker:
             slot.text = cleaned
 
     def _clean_text(self, text: str, name: str, where: str) -> str:
-        """`name` is what the value is called: `{"password": …}` says what stands there."""
+        """`name` is what the value is called: `{"password": …}` says what stands there. A text that is blocked ends
+        before the finding."""
         prefix = "" if not name or name in _PLAIN_KEYS else f"{name}: "
         spans = scan_long(self._scanner.scan, prefix + text)
         if not spans:
             return text
         shift = len(prefix)
-        redacted = [
-            Finding(max(each.start - shift, 0), each.end - shift, each.entity)
-            for each in spans
-            if each.end > shift and self._act(each.entity, where) == "redact"
-        ]
-        return masked(text, redacted)
+        stop, redacted = len(text), []
+        for each in spans:
+            if each.end <= shift:
+                continue
+            start, action = max(each.start - shift, 0), self._act(each.entity, where)
+            if action == "block":
+                stop = min(stop, start)
+            elif action == "redact" and start < stop:
+                redacted.append(Finding(start, each.end - shift, each.entity))
+        return masked(text[:stop], redacted)
 
     def _act(self, entity: str, where: str) -> Action:
         action = self._actions.get(entity, "off")

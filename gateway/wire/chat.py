@@ -13,6 +13,7 @@ from gateway.model import Event, Json, TextSlot, TextUnit
 from gateway.wire import sse
 from gateway.wire.chat_answer import new_id
 from gateway.wire.openai_error import error_object
+from gateway.wire.withhold import withhold
 
 _CHOICE = re.compile(r"choices\[(\d+)\]")
 
@@ -45,7 +46,9 @@ class ChatDialect:
 
     def refuse_reply(self, data: Json, unit: TextUnit, error: GatewayError) -> None:
         choice: Json = unit.owner
-        message: Json = {"role": "assistant", "content": _up_to(unit, error), "refusal": None}
+        withhold(unit, error.param)
+        text = "".join(slot.text for slot in unit.slots if slot.key in ("content", "text"))
+        message: Json = {"role": "assistant", "content": text, "refusal": None}
         choice.update(message=message, finish_reason="content_filter")
 
     def note_findings(self, unit: TextUnit, told: dict[str, int | str]) -> None:
@@ -144,14 +147,3 @@ def _endings(index: int) -> Iterator[TextSlot]:
     """Empty last pieces: the finish chunk ends every channel of its choice, though it holds no text of them."""
     for name in ("content", "refusal", "reasoning_content"):
         yield TextSlot({"": ""}, "", f"choices[{index}].delta.{name}", channel=(index, name), last=True)
-
-
-def _up_to(unit: TextUnit, error: GatewayError) -> str:
-    """The texts before the blocked one; where inside it the finding stands is not known here."""
-    text = ""
-    for slot in unit.slots:
-        if slot.where == error.param:
-            break
-        if slot.key in ("content", "text"):
-            text += slot.text
-    return text

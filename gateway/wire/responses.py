@@ -13,6 +13,7 @@ from gateway.wire import responses_object as objects
 from gateway.wire import sse
 from gateway.wire.openai_error import responses_error_object
 from gateway.wire.shapes import list_in
+from gateway.wire.withhold import withhold
 
 
 class ResponsesDialect:
@@ -44,9 +45,8 @@ class ResponsesDialect:
         yield TextUnit(slots, owner=data)
 
     def refuse_reply(self, data: Any, unit: TextUnit, error: GatewayError) -> None:
-        """An incomplete response whose items have lost their text."""
-        for item in data.get("output") or ():
-            objects.without_text(item)
+        """An incomplete response that has lost its text from the finding on."""
+        withhold(unit, error.param)
         objects.finish(data, "content_filter", None, data.get("provider_specific_fields"))
 
     def note_findings(self, unit: TextUnit, told: dict[str, int | str]) -> None:

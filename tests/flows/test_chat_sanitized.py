@@ -164,8 +164,10 @@ async def test_a_blocked_whole_answer_is_a_200_that_says_so(blocking: Running, u
     upstream.will(up.answer(up.completion("".join(PIECES))))
     status, data, _ = await ask(blocking)
     assert status == 200 and data["choices"][0]["finish_reason"] == "content_filter"
+    assert data["choices"][0]["message"]["content"] == "My card is ", "the text up to the finding"
     status, answer, _ = await ask(blocking, "/v1/responses", input="x")
     assert status == 200 and answer["incomplete_details"] == {"reason": "content_filter"}
+    assert [part["text"] for part in answer["output"][0]["content"]] == ["My card is "]
     assert "1111" not in orjson.dumps([data, answer]).decode()
 
 
