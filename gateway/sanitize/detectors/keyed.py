@@ -5,7 +5,7 @@ The name decides how much the value must look like a secret: after a password's 
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 import re2
@@ -75,10 +75,7 @@ def find_keyed(view: View) -> Iterator[Finding]:
         value = _value_at(text, end)
         if value is None:
             continue
-        key = text[start:end], value
-        size = known.get(key, _UNKNOWN)
-        if size == _UNKNOWN:
-            size = known[key] = _secret_named(*key)
+        size = _size_known(known, text[start:end], value, _secret_named)
         if size:
             yield Finding(end, end + size, "SECRET")
         if size or len(value) > _LONG:
@@ -97,17 +94,21 @@ def _find_elsewhere(text: bytes, known: "_Known") -> Iterator[Finding]:
         value = _value_at(text, end)
         if value is None:
             continue
-        key = text[start:end], value
-        size = known.get(key, _UNKNOWN)
-        if size == _UNKNOWN:
-            opened = _quoted_at(text[start:end])
-            size = known[key] = _size_of(value, text[start] in b" -iIsS", opened, opened)
+        size = _size_known(known, text[start:end], value, _secret_behind)
         if size:
             yield Finding(end, end + size, "SECRET")
 
 
 _Known: TypeAlias = dict[tuple[bytes, bytes], int]
 """(name and what stands up to the value, value with the character behind it) -> length of the secret, 0 for none."""
+
+
+def _size_known(known: _Known, name: bytes, value: bytes, judge: Callable[[bytes, bytes], int]) -> int:
+    key = name, value
+    size = known.get(key, _UNKNOWN)
+    if size == _UNKNOWN:
+        size = known[key] = judge(name, value)
+    return size
 
 
 def _value_at(text: bytes, start: int) -> bytes | None:
@@ -128,6 +129,11 @@ def _secret_named(name: bytes, value: bytes) -> int:
     quoted = _quoted_at(name)
     assigned = quoted or _IS_ASSIGNED.search(name) is not None
     return _size_of(value, _IS_STRONG.match(name) is not None, assigned, quoted)
+
+
+def _secret_behind(name: bytes, value: bytes) -> int:
+    opened = _quoted_at(name)
+    return _size_of(value, name[0] in b" -iIsS", opened, opened)
 
 
 def _size_of(word: bytes, strong: bool, assigned: bool, quoted: bool) -> int:
