@@ -14,6 +14,7 @@ from itertools import accumulate
 import re2
 
 from gateway.config import SanitizePattern
+from gateway.sanitize.crowd import Crowded, Effort, all_but_prose
 from gateway.sanitize.detectors.addresses import find_addresses
 from gateway.sanitize.detectors.cards import CARD_WORDS, find_cards
 from gateway.sanitize.detectors.email import find_emails
@@ -27,6 +28,7 @@ from gateway.sanitize.detectors.spelt import Spelling, decoded_words, spellings
 from gateway.sanitize.detectors.wallets import find_wallets
 from gateway.sanitize.findings import Finding, disjoint
 from gateway.sanitize.folding import View
+from gateway.sanitize.long_text import scan_long
 from gateway.sanitize.policy import RANK
 from gateway.sanitize.quiet import is_quiet
 
@@ -39,15 +41,13 @@ _CUSTOM_LEAST_HELD = 160
 _REMEMBERED = 20_000
 _LONG_RUN = 64
 _SEEN = 80
-_MOST_RESPELT = 16_384
-"""Characters that are looked at for what is disguised twice."""
 
 
 class _Numbers:
     """What rows of digits are, in one text. A verdict depends on the run and `_SEEN` characters beside it."""
 
-    def __init__(self, lower: bytes) -> None:
-        self._phones = Phones(lower)
+    def __init__(self, lower: bytes, effort: Effort) -> None:
+        self._phones = Phones(lower, effort)
         self._card_words, self._ssn_words = Words(CARD_WORDS, lower), Words(SSN_WORDS, lower)
         self.may_be_short = self._phones.may_be_short
 
@@ -99,16 +99,25 @@ class Scanner:
 
     def look(self, text: str) -> list[Finding]:
         """`scan` without its memory: for the pieces of a stream, which never come again."""
-        view = View(text)
-        found = list(self._find(view, 0))
-        if view.is_shifted:
-            found = [Finding(*view.origin(start, end), entity) for start, end, entity in found]
+        found = scan_long(self._look, text)
         for entity, pattern in self._custom:
             found += [Finding(match.start(), match.end(), entity) for match in pattern.finditer(text) if match.group()]
-        if not found:
-            return found
-        found = disjoint(found, self._rank) if len(found) > 1 else found
-        return [each for each in found if not self._is_allowed(text[each.start : each.end])] if self._allowed else found
+        if self._custom and len(found) > 1:
+            found = disjoint(found, self._rank)
+        if found and self._allowed:
+            found = [each for each in found if not self._is_allowed(text[each.start : each.end])]
+        return found
+
+    def _look(self, text: str) -> list[Finding]:
+        """The detectors' findings in a piece of text, in order, disjoint."""
+        view, effort = View(text), Effort(len(text))
+        try:
+            found = list(self._find(view, effort, 0))
+        except Crowded:
+            found = list(all_but_prose(view))
+        if view.is_shifted:
+            found = [Finding(*view.origin(start, end), entity) for start, end, entity in found]
+        return disjoint(found, self._rank) if len(found) > 1 else found
 
     def is_quiet(self, text: str) -> bool:
         """True only when nothing can be found in the text; cheap, for the small pieces of a stream."""
@@ -123,44 +132,47 @@ class Scanner:
         _, at, domain = value.rpartition("@")
         return value in self._allowed or (at != "" and f"@{domain}" in self._allowed)
 
-    def _find(self, view: View, depth: int) -> Iterator[Finding]:
+    def _find(self, view: View, effort: Effort, depth: int) -> Iterator[Finding]:
         if len(view.folded) < 5:
             return
-        yield from find_secrets(view)
-        yield from find_keyed(view)
-        yield from self._outside_urls(view, self._find_personal(view))
+        yield from find_secrets(view, effort)
+        yield from find_keyed(view, effort)
+        yield from self._outside_urls(view, self._find_personal(view, effort), effort)
         if depth < _DEPTH:
-            yield from self._find_spelt(view, depth)
+            yield from self._find_spelt(view, effort, depth)
 
-    def _find_personal(self, view: View) -> Iterator[Finding]:
-        yield from find_emails(view)
-        yield from self._find_numbers(view)
-        yield from find_ibans(view)
-        yield from find_addresses(view)
-        yield from find_wallets(view)
-        yield from self._identities.find(view)
+    def _find_personal(self, view: View, effort: Effort) -> Iterator[Finding]:
+        yield from find_emails(view, effort)
+        yield from self._find_numbers(view, effort)
+        yield from find_ibans(view, effort)
+        yield from find_addresses(view, effort)
+        yield from find_wallets(view, effort)
+        yield from self._identities.find(view, effort)
 
-    def _find_numbers(self, view: View) -> Iterator[Finding]:
+    def _find_numbers(self, view: View, effort: Effort) -> Iterator[Finding]:
         if not has_digits(view):
             return
         text = view.folded
-        numbers = _Numbers(view.lower)
+        numbers = _Numbers(view.lower, effort)
         known: dict[tuple[bytes, int, int], list[tuple[int, int, str]]] = {}
         for start, end in digit_runs(view, numbers.may_be_short, numbers.plain_from):
+            effort.spend(3)
             if end - start > _LONG_RUN:
+                effort.spend(8 + (end - start) // 8)
                 yield from numbers.find(Run(text, start, end))
                 continue
             low = start - _SEEN if start > _SEEN else 0
             key = text[low : end + _SEEN], start - low, end - start
             found = known.get(key)
             if found is None:
+                effort.spend(7)
                 found = known[key] = [
                     (first - start, last - start, entity) for first, last, entity in numbers.find(Run(text, start, end))
                 ]
             for first, last, entity in found:
                 yield Finding(start + first, start + last, entity)
 
-    def _outside_urls(self, view: View, found: Iterable[Finding]) -> Iterator[Finding]:
+    def _outside_urls(self, view: View, found: Iterable[Finding], effort: Effort) -> Iterator[Finding]:
         """Numbers inside a web address name a page, not a person; values sent along in its query still count."""
         if b"://" not in view.folded:
             yield from found
@@ -168,6 +180,7 @@ class Scanner:
         starts, spans = [], []
         for match in _URL.finditer(view.folded):
             start, end = match.span()
+            effort.spend(1)
             starts.append(start)
             spans.append((end, view.folded.find(b"?", start, end)))
         for finding in found:
@@ -181,21 +194,23 @@ class Scanner:
                     continue  # user@host
             yield finding
 
-    def _find_spelt(self, view: View, depth: int) -> Iterator[Finding]:
+    def _find_spelt(self, view: View, effort: Effort, depth: int) -> Iterator[Finding]:
         """Look at all other spellings at once, as lines of one text; what is said twice is one line."""
         said: dict[str, list[Spelling]] = {}
-        for word in (*spellings(view.folded), *decoded_words(view.folded)):
+        for word in (*spellings(view.folded, effort), *decoded_words(view.folded, effort)):
             said.setdefault(word.text, []).append(word)
         if not said:
             return
         lines = list(said)
         starts = [0, *accumulate(len(line) + 2 for line in lines)]
-        inner = View("\n\n".join(lines)[: _MOST_RESPELT if depth else None])
-        for finding in self._find(inner, depth + 1):
+        inner = View("\n\n".join(lines))
+        effort.spend(len(inner.folded) // 16)
+        for finding in self._find(inner, effort, depth + 1):
             start, end = inner.origin(finding.start, finding.end)
             index = bisect_right(starts, start) - 1
             line, shift = lines[index], starts[index]
             if end - shift <= len(line):
+                effort.spend(2 * len(said[line]))
                 for word in said[line]:
                     yield from _in_outer_text(word, Finding(start - shift, end - shift, finding.entity), view.folded)
 

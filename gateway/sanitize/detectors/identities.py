@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import re2
 
+from gateway.sanitize.crowd import Effort
 from gateway.sanitize.detectors.countries import COUNTRIES
 from gateway.sanitize.detectors.numbers import Run, Words
 from gateway.sanitize.findings import Finding
@@ -19,10 +20,6 @@ from gateway.sanitize.folding import View
 
 _REACH = 64
 _WINDOW = _REACH + 24
-_MAX_TRIES = 800
-"""Past that many look-ups in one text, what stands behind a word like an id counts as one."""
-_MOST_WORDS = 2000
-"""Past that many names of numbers in one text, every number is taken for an id."""
 _TOKEN = re.compile(rb"[A-Za-z0-9]+")
 _PLAIN_NUMBER = re.compile(rb"[A-Za-z]?\d(?:[ ./-]?\d){5,17}")
 _UNSPELT = b"\x02"
@@ -60,14 +57,17 @@ class Identities:
             check = self._checks[module] = importlib.import_module(f"stdnum.{module}").is_valid
         return check
 
-    def find(self, view: View) -> Iterator[Finding]:
-        """Every token is looked at once, with all the words that stand before it; a word names one number."""
+    def find(self, view: View, effort: Effort) -> Iterator[Finding]:
+        """Every token is looked at once, with all the words that stand before it; a word names one number.
+
+        Where effort is low, what stands behind a word like an id counts as one.
+        """
         text = view.folded
-        words = self._named(view)
+        words = self._named(view, effort)
         known: dict[tuple[bytes, tuple[tuple[str, ...], ...]], tuple[int, str]] = {}
-        tries, reached, first = 0, 0, 0
+        reached, first = 0, 0
         waiting: list[_Named] = []
-        for chain, index in _beginnings(text, words):
+        for chain, index in _beginnings(text, words, effort):
             start = chain.tokens[index][0]
             while first < len(words) and words[first].end <= start:
                 waiting.append(words[first])
@@ -78,29 +78,28 @@ class Identities:
                 continue
             key = text[start : chain.reach(index)], tuple([word.modules for word in waiting])
             verdict = known.get(key)
-            if verdict is None and tries > _MAX_TRIES:
+            effort.spend(4)
+            if verdict is None and effort.is_low:
                 plain = _PLAIN_NUMBER.match(key[0])
                 verdict = (plain.end() if plain else 0), ""
             elif verdict is None:
                 checks = {module: self._check_of(module) for word in waiting for module in word.modules}
                 sizes = [end - start for end in chain.ends(index)]
-                tries += len(checks) * len(sizes)
+                effort.spend(4 + 5 * len(checks) * len(sizes))
                 verdict = known[key] = _valid(key[0], sizes, checks)
             size, valid = verdict
             if size:
                 reached = start + size
                 yield Finding(start, reached, "NATIONAL_ID")
                 waiting = [word for word in waiting if valid not in word.modules] if valid else []
-        if len(words) == _MOST_WORDS:
-            for plain in _PLAIN_NUMBER.finditer(text, max(reached, words[-1].end)):
-                yield Finding(plain.start(), plain.end(), "NATIONAL_ID")
 
-    def _named(self, view: View) -> "list[_Named]":
+    def _named(self, view: View, effort: Effort) -> "list[_Named]":
         """The words with enough digits behind them."""
         text, lower, at = view.folded, view.lower, 0
         words: list[_Named] = []
-        while len(words) < _MOST_WORDS and (match := self._words.search(lower, at)) is not None:
+        while (match := self._words.search(lower, at)) is not None:
             start, end = match.span()
+            effort.spend(4)
             if len(text[end : end + _WINDOW].translate(None, _NOT_DIGITS)) < 4:
                 digits = _FOUR_DIGITS.search(text, end)
                 if digits is None:
@@ -181,7 +180,7 @@ class _Chain:
         return ends
 
 
-def _beginnings(text: bytes, words: Sequence[_Named]) -> Iterator[tuple[_Chain, int]]:
+def _beginnings(text: bytes, words: Sequence[_Named], effort: Effort) -> Iterator[tuple[_Chain, int]]:
     """Every token that a number behind the words may begin with. A plain word is none."""
     for region in _regions(words):
         for match in _CHAIN.finditer(text, *region):
@@ -189,6 +188,7 @@ def _beginnings(text: bytes, words: Sequence[_Named]) -> Iterator[tuple[_Chain, 
             if high - low < 6 or len(text[low:high].translate(None, _NOT_DIGITS)) < 4:
                 continue
             chain = _Chain(text, low, high)
+            effort.spend(3 + len(chain.tokens))
             for index, (start, end) in enumerate(chain.tokens):
                 if chain.may_begin(index):
                     token = text[start:end]

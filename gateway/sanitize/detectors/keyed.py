@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 import re2
 
+from gateway.sanitize.crowd import Effort
 from gateway.sanitize.findings import Finding
 from gateway.sanitize.folding import View
 
@@ -64,50 +65,55 @@ _QUOTES = (b'"', b"'", b"`")
 _UNKNOWN = -1
 
 
-def find_keyed(view: View) -> Iterator[Finding]:
+def find_keyed(view: View, effort: Effort) -> Iterator[Finding]:
     text = view.folded
     known: _Known = {}
     behind = 0
     for named in _NAMED.finditer(text):
         start, end = named.span()
+        effort.spend(4)
         if start < behind:
             continue  # inside a long value that has been looked at
         value = _value_at(text, end)
         if value is None:
             continue
-        size = _size_known(known, text[start:end], value, _secret_named)
+        size = _size_known(known, (text[start:end], value), _secret_named, effort)
         if size:
             yield Finding(end, end + size, "SECRET")
         if size or len(value) > _LONG:
             behind = end + len(value) - 1
-    yield from _find_elsewhere(text, known)
+    yield from _find_elsewhere(text, known, effort)
     if b"://" in text and b"@" in text:
         for match in _USERINFO.finditer(text):
+            effort.spend(4)
             group = 1 if match.group(1) is not None else 2
             if not _PLACEHOLDER.search(match.group(group)):
                 yield Finding(match.start(group), match.end(group), "SECRET")
 
 
-def _find_elsewhere(text: bytes, known: "_Known") -> Iterator[Finding]:
+def _find_elsewhere(text: bytes, known: "_Known", effort: Effort) -> Iterator[Finding]:
     for match in _ELSEWHERE.finditer(text):
         start, end = match.span()
+        effort.spend(4)
         value = _value_at(text, end)
         if value is None:
             continue
-        size = _size_known(known, text[start:end], value, _secret_behind)
+        size = _size_known(known, (text[start:end], value), _secret_behind, effort)
         if size:
             yield Finding(end, end + size, "SECRET")
 
 
-_Known: TypeAlias = dict[tuple[bytes, bytes], int]
-"""(name and what stands up to the value, value with the character behind it) -> length of the secret, 0 for none."""
+_Named: TypeAlias = tuple[bytes, bytes]
+"""(name and what stands up to the value, value with the character behind it)."""
+_Known: TypeAlias = dict[_Named, int]
+"""What is named -> length of the secret, 0 for none."""
 
 
-def _size_known(known: _Known, name: bytes, value: bytes, judge: Callable[[bytes, bytes], int]) -> int:
-    key = name, value
-    size = known.get(key, _UNKNOWN)
+def _size_known(known: _Known, named: _Named, judge: Callable[[bytes, bytes], int], effort: Effort) -> int:
+    size = known.get(named, _UNKNOWN)
     if size == _UNKNOWN:
-        size = known[key] = judge(name, value)
+        effort.spend(8)
+        size = known[named] = judge(*named)
     return size
 
 

@@ -14,6 +14,8 @@ from functools import partial
 
 import re2
 
+from gateway.sanitize.crowd import Effort
+
 _ESCAPED_WORD = re2.compile(
     rb"[^\s\"'<>]*(?:%[0-9A-Fa-f]{2}|&#x?[0-9A-Fa-f]{2,6};|&(?:commat|period|lowbar|hyphen|dash|nbsp|sol|colon|equals|amp);"
     rb"|\\u[0-9A-Fa-f]{4}|\\x[0-9A-Fa-f]{2}|=[0-9A-F]{2})[^\s\"'<>]*"
@@ -54,12 +56,13 @@ class Spelling:
     places: Callable[[], Sequence[int]] | None = None
 
 
-def spellings(text: bytes) -> Iterator[Spelling]:
+def spellings(text: bytes, effort: Effort) -> Iterator[Spelling]:
     """Every word of the folded text that may hide something behind its spelling."""
     if b"%" in text or b"&" in text or b"\\" in text or b"=" in text:
-        yield from _unescaped(text)
+        yield from _unescaped(text, effort)
     for match in _LETTERED.finditer(text):
         start, end = match.span(1)
+        effort.spend(6 + (end - start) // 8)
         if len(set(text[start + 1 : end : 2])) == 1:
             kept = list(range(start, end, 2))
         else:
@@ -68,14 +71,18 @@ def spellings(text: bytes) -> Iterator[Spelling]:
         yield Spelling(start, end, joined.decode(), partial(list, (*kept, end)))
 
 
-def _unescaped(text: bytes) -> Iterator[Spelling]:
+def _unescaped(text: bytes, effort: Effort) -> Iterator[Spelling]:
     """Words without their escapes, but where they hide nothing except the usual punctuation of addresses."""
     known: dict[bytes, tuple[str, bool]] = {}
     for word in _ESCAPED_WORD.finditer(text):
         start, end = word.span()
+        effort.spend(5)
         if end - start <= _MAX_WORD:
             raw = text[start:end]
-            plain, hides = known[raw] if raw in known else known.setdefault(raw, _decode_escapes(raw))
+            if raw not in known:
+                effort.spend(4 + (end - start) // 8)
+                known[raw] = _decode_escapes(raw)
+            plain, hides = known[raw]
             if hides:
                 yield Spelling(start, end, plain, partial(_places_of, raw, start))
 
@@ -118,14 +125,16 @@ def _decode_one(escape: re.Match[bytes]) -> str:
     return chr(number) if not 0xD800 <= number < 0xE000 else "?"
 
 
-def decoded_words(text: bytes) -> Iterator[Spelling]:
+def decoded_words(text: bytes, effort: Effort) -> Iterator[Spelling]:
     """Words that are base64 or hex of plain text."""
     known: dict[bytes, list[str]] = {}
     for match in _ENCODED.finditer(text.translate(_CLASS)):
         start, end = match.span()
         word = text[start:end]
         plains = known.get(word)
+        effort.spend(4)
         if plains is None:
+            effort.spend(3)
             plains = known[word] = [*_decodings(word)] if end - start <= _MAX_WORD else []
         for plain in plains:
             yield Spelling(start, end, plain)
