@@ -12,8 +12,8 @@ import re2
 from gateway.sanitize.findings import Finding
 from gateway.sanitize.folding import View
 
-_LEAST = 2500
-_CHARS_A_UNIT = 4
+_LEAST = 3000
+_CHARS_A_UNIT = 3
 _PROSE = re2.compile(
     rb"(?:^|[ \n])(?:(?:[A-Za-z\x02]{2,15}(?:'[a-z]{1,2})?|[aAI])[,.;!?]?[ \n]{1,2}){12,}[A-Za-z\x02]{2,15}"
 )

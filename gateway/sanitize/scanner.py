@@ -39,12 +39,10 @@ _NOT_IN_PATHS = frozenset(("CREDIT_CARD", "IBAN", "EMAIL"))
 _AUTHORITY = re.compile(rb"://[^/?#]*\Z")
 _CUSTOM_LEAST_HELD = 160
 _REMEMBERED = 20_000
-_LONG_RUN = 64
-_SEEN = 80
 
 
 class _Numbers:
-    """What rows of digits are, in one text. A verdict depends on the run and `_SEEN` characters beside it."""
+    """What rows of digits are, in one text."""
 
     def __init__(self, lower: bytes, effort: Effort) -> None:
         self._phones = Phones(lower, effort)
@@ -152,25 +150,10 @@ class Scanner:
     def _find_numbers(self, view: View, effort: Effort) -> Iterator[Finding]:
         if not has_digits(view):
             return
-        text = view.folded
         numbers = _Numbers(view.lower, effort)
-        known: dict[tuple[bytes, int, int], list[tuple[int, int, str]]] = {}
         for start, end in digit_runs(view, numbers.may_be_short, numbers.plain_from):
-            effort.spend(3)
-            if end - start > _LONG_RUN:
-                effort.spend(8 + (end - start) // 8)
-                yield from numbers.find(Run(text, start, end))
-                continue
-            low = start - _SEEN if start > _SEEN else 0
-            key = text[low : end + _SEEN], start - low, end - start
-            found = known.get(key)
-            if found is None:
-                effort.spend(7)
-                found = known[key] = [
-                    (first - start, last - start, entity) for first, last, entity in numbers.find(Run(text, start, end))
-                ]
-            for first, last, entity in found:
-                yield Finding(start + first, start + last, entity)
+            effort.spend(6 + (end - start) // 8)
+            yield from numbers.find(Run(view.folded, start, end))
 
     def _outside_urls(self, view: View, found: Iterable[Finding], effort: Effort) -> Iterator[Finding]:
         """Numbers inside a web address name a page, not a person; values sent along in its query still count."""

@@ -64,7 +64,6 @@ class Identities:
         """
         text = view.folded
         words = self._named(view, effort)
-        known: dict[tuple[bytes, tuple[tuple[str, ...], ...]], tuple[int, str]] = {}
         reached, first = 0, 0
         waiting: list[_Named] = []
         for chain, index in _beginnings(text, words, effort):
@@ -76,18 +75,16 @@ class Identities:
                 del waiting[0]
             if start < reached or not waiting:
                 continue
-            key = text[start : chain.reach(index)], tuple([word.modules for word in waiting])
-            verdict = known.get(key)
+            number = text[start : chain.reach(index)]
             effort.spend(4)
-            if verdict is None and effort.is_low:
-                plain = _PLAIN_NUMBER.match(key[0])
-                verdict = (plain.end() if plain else 0), ""
-            elif verdict is None:
+            if effort.is_low:
+                plain = _PLAIN_NUMBER.match(number)
+                size, valid = (plain.end() if plain else 0), ""
+            else:
                 checks = {module: self._check_of(module) for word in waiting for module in word.modules}
                 sizes = [end - start for end in chain.ends(index)]
                 effort.spend(4 + 5 * len(checks) * len(sizes))
-                verdict = known[key] = _valid(key[0], sizes, checks)
-            size, valid = verdict
+                size, valid = _valid(number, sizes, checks)
             if size:
                 reached = start + size
                 yield Finding(start, reached, "NATIONAL_ID")

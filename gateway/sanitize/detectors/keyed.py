@@ -5,8 +5,7 @@ The name decides how much the value must look like a secret: after a password's 
 """
 
 import re
-from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from collections.abc import Iterator
 
 import re2
 
@@ -62,12 +61,10 @@ _DIGITS = re.compile(rb"\d+")
 _ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}")
 _TRAILING = b".:?*\\"
 _QUOTES = (b'"', b"'", b"`")
-_UNKNOWN = -1
 
 
 def find_keyed(view: View, effort: Effort) -> Iterator[Finding]:
     text = view.folded
-    known: _Known = {}
     behind = 0
     for named in _NAMED.finditer(text):
         start, end = named.span()
@@ -77,12 +74,13 @@ def find_keyed(view: View, effort: Effort) -> Iterator[Finding]:
         value = _value_at(text, end)
         if value is None:
             continue
-        size = _size_known(known, (text[start:end], value), _secret_named, effort)
+        effort.spend(8)
+        size = _secret_named(text[start:end], value)
         if size:
             yield Finding(end, end + size, "SECRET")
         if size or len(value) > _LONG:
             behind = end + len(value) - 1
-    yield from _find_elsewhere(text, known, effort)
+    yield from _find_elsewhere(text, effort)
     if b"://" in text and b"@" in text:
         for match in _USERINFO.finditer(text):
             effort.spend(4)
@@ -91,30 +89,18 @@ def find_keyed(view: View, effort: Effort) -> Iterator[Finding]:
                 yield Finding(match.start(group), match.end(group), "SECRET")
 
 
-def _find_elsewhere(text: bytes, known: "_Known", effort: Effort) -> Iterator[Finding]:
+def _find_elsewhere(text: bytes, effort: Effort) -> Iterator[Finding]:
     for match in _ELSEWHERE.finditer(text):
         start, end = match.span()
         effort.spend(4)
         value = _value_at(text, end)
         if value is None:
             continue
-        size = _size_known(known, (text[start:end], value), _secret_behind, effort)
+        effort.spend(8)
+        opened = _quoted_at(text[start:end])
+        size = _size_of(value, text[start] in b" -iIsS", opened, opened)
         if size:
             yield Finding(end, end + size, "SECRET")
-
-
-_Named: TypeAlias = tuple[bytes, bytes]
-"""(name and what stands up to the value, value with the character behind it)."""
-_Known: TypeAlias = dict[_Named, int]
-"""What is named -> length of the secret, 0 for none."""
-
-
-def _size_known(known: _Known, named: _Named, judge: Callable[[bytes, bytes], int], effort: Effort) -> int:
-    size = known.get(named, _UNKNOWN)
-    if size == _UNKNOWN:
-        effort.spend(8)
-        size = known[named] = judge(*named)
-    return size
 
 
 def _value_at(text: bytes, start: int) -> bytes | None:
@@ -135,11 +121,6 @@ def _secret_named(name: bytes, value: bytes) -> int:
     quoted = _quoted_at(name)
     assigned = quoted or _IS_ASSIGNED.search(name) is not None
     return _size_of(value, _IS_STRONG.match(name) is not None, assigned, quoted)
-
-
-def _secret_behind(name: bytes, value: bytes) -> int:
-    opened = _quoted_at(name)
-    return _size_of(value, name[0] in b" -iIsS", opened, opened)
 
 
 def _size_of(word: bytes, strong: bool, assigned: bool, quoted: bool) -> int:

@@ -22,6 +22,8 @@ _SEPARATOR = 0x73
 _JOINED = re.compile(rb"d(?:s{0,2}d)*")
 _NOT_DIGITS = bytes(code for code in range(256) if not 0x30 <= code <= 0x39)
 _GROUP = re.compile(rb"\d+")
+_DATE = re.compile(rb"(?:19|20)\d\d[-./][01]\d[-./][0-3]\d(?: [0-2]\d)?")
+"""With the hour of a time: stands in every line of many a log, and is no number of anything."""
 
 
 class Run:
@@ -91,6 +93,8 @@ def digit_runs(view: View, short: bool, plain_from: int) -> Iterator[tuple[int, 
     for match in (_RUN if short else _LONG_RUN).finditer(classes):
         start, end = match.span()
         for low, high in _joined(classes, start, end) if gaps or classes[end - 1] == _SEPARATOR else ((start, end),):
+            if text[low] in b"12" and text[low - 1 : low] != b"+" and _DATE.fullmatch(text, low, high):
+                continue
             count = classes.count(b"d", low, high)
             if count >= least and (count < high - low or count >= plain_from or text.startswith(b"00", low)):
                 yield low, high

@@ -24,7 +24,7 @@ _ESCAPE = re.compile(
     rb"((?:%[0-9A-Fa-f]{2})+)|(&#x?[0-9A-Fa-f]{2,6};|&[a-z]{2,8};)|\\u([0-9A-Fa-f]{4})|(?:\\x|=)([0-9A-Fa-f]{2})"
 )
 _PLAIN = re.compile(rb"[A-Za-z0-9@._-]")
-_ENCODED = re2.compile(rb"t{16,}=?=?")
+_ENCODED = re.compile(rb"t(?<!tt)t{15,}=?=?")
 _CLASS = bytes(
     0x74
     if code in b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-"
@@ -132,7 +132,7 @@ def decoded_words(text: bytes, effort: Effort) -> Iterator[Spelling]:
         start, end = match.span()
         word = text[start:end]
         plains = known.get(word)
-        effort.spend(4)
+        effort.spend(2)
         if plains is None:
             effort.spend(3)
             plains = known[word] = [*_decodings(word)] if end - start <= _MAX_WORD else []
