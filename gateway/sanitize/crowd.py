@@ -5,20 +5,23 @@ too long is not judged: all of it but plain prose counts as secret. So no filler
 and none takes more time than its length allows. Ordinary text, dense tables of values among it, stays far below.
 """
 
+import re
 from collections.abc import Iterator
-
-import re2
 
 from gateway.sanitize.findings import Finding
 from gateway.sanitize.folding import View
 
 _LEAST = 3000
 _CHARS_A_UNIT = 3
-_PROSE = re2.compile(
-    rb"(?:^|[ \n])(?:(?:[A-Za-z\x02]{2,15}(?:'[a-z]{1,2})?|[aAI])[,.;!?]?[ \n]{1,2}){12,}[A-Za-z\x02]{2,15}"
+_CLASS = bytes(
+    0x77 if code == 0x02 or (chr(code).isascii() and chr(code).isalpha()) else 0x20 if code in b" ,.;!?\n" else 0x78
+    for code in range(256)
 )
+_PROSE = re.compile(rb"(?<![w ])[w ]{80,}+")
+_NOT_PROSE = re.compile(rb"w{16}|(?<!w)w +w(?!w)")
+"""Words too long for prose, or letters one by one."""
 _EDGE_WORDS = 4
-"""Words at the ends of a stretch of prose that may belong to what stands beside it."""
+"""Words at the ends of a row that may belong to what stands beside it."""
 
 
 class Crowded(Exception):
@@ -47,27 +50,16 @@ class Effort:
 
 
 def all_but_prose(view: View) -> Iterator[Finding]:
-    """Everything that is no row of a dozen plain words. It covers whatever any detector could find."""
+    """Everything that is no long row of plain words. It covers whatever any detector could find."""
     text, place = view.folded, 0
     opening = text.find(b"-----BEGIN")
-    stop = opening if opening >= 0 else len(text)
-    for match in _PROSE.finditer(text, 0, stop):
+    for match in _PROSE.finditer(text.translate(_CLASS), 0, opening if opening >= 0 else len(text)):
         words = match.group()
-        if b"dot" in words.lower():
-            continue  # may be an address spelt out
-        start, end = match.start() + len(_first(words)), match.end() - len(_last(words))
-        if start > place:
+        if _NOT_PROSE.search(words) or b"dot" in view.lower[match.start() : match.end()]:
+            continue  # a key, or an address spelt out
+        start = match.end() - len(words.split(None, _EDGE_WORDS)[-1])
+        end = match.start() + len(words.rsplit(None, _EDGE_WORDS)[0])
+        if start < end:
             yield Finding(place, start, "SECRET")
-        place = end
-    if place < len(text):
-        yield Finding(place, len(text), "SECRET")
-
-
-def _first(words: bytes) -> bytes:
-    rest = words.split(None, _EDGE_WORDS)[-1]
-    return words[: len(words) - len(rest)].rstrip()
-
-
-def _last(words: bytes) -> bytes:
-    rest = words.rsplit(None, _EDGE_WORDS)[0]
-    return words[len(rest) :].lstrip()
+            place = end
+    yield Finding(place, len(text), "SECRET")

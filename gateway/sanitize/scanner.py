@@ -46,7 +46,7 @@ class _Numbers:
 
     def __init__(self, lower: bytes, effort: Effort) -> None:
         self._phones = Phones(lower, effort)
-        self._card_words, self._ssn_words = Words(CARD_WORDS, lower), Words(SSN_WORDS, lower)
+        self._card_words, self._ssn_words = Words(CARD_WORDS, lower, effort), Words(SSN_WORDS, lower, effort)
         self.may_be_short = self._phones.may_be_short
 
     @property
@@ -152,7 +152,7 @@ class Scanner:
             return
         numbers = _Numbers(view.lower, effort)
         for start, end in digit_runs(view, numbers.may_be_short, numbers.plain_from):
-            effort.spend(6 + (end - start) // 8)
+            effort.spend(7 + (end - start) // 8)
             yield from numbers.find(Run(view.folded, start, end))
 
     def _outside_urls(self, view: View, found: Iterable[Finding], effort: Effort) -> Iterator[Finding]:
@@ -200,11 +200,10 @@ class Scanner:
 
 def _in_outer_text(word: Spelling, finding: Finding, text: bytes) -> Iterator[Finding]:
     """A finding in a word's spelling, as a finding in the text that holds the word."""
-    if word.places is not None:
-        places = word.places()
-        last = places[finding.end]
+    if word.place is not None:
+        last = word.start + word.place(finding.end)
         while last > word.start and text[last - 1] in b" ":
             last -= 1
-        yield Finding(places[finding.start], last, finding.entity)
+        yield Finding(word.start + word.place(finding.start), last, finding.entity)
     elif finding.entity != "IP":  # drawings are full of what reads like one
         yield Finding(word.start, word.end, finding.entity)

@@ -6,6 +6,7 @@ Top-level domains are not looked up: two letters or more, as in the addresses pe
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 
 import re2
 
@@ -39,7 +40,7 @@ def find_emails(view: View, effort: Effort) -> Iterator[Finding]:
     if b"@" in text:
         for match in _PLAIN.finditer(text):
             at = match.start() + 1
-            effort.spend(4)
+            effort.spend(6)
             domain = _DOMAIN.match(text, at + 1)
             if domain is None:
                 continue
@@ -56,12 +57,12 @@ def find_emails(view: View, effort: Effort) -> Iterator[Finding]:
 def _find_spelt(view: View, effort: Effort) -> Iterator[Finding]:
     """`jane [at] example [dot] org`, `jane at example dot org`: the at or a dot is spelt, so prose does not match."""
     text = view.lower
-    marks = [*_EACH_BRACKETED_AT.finditer(text)] if _BRACKETED_AT.search(text) else []
+    patterns = [_EACH_BRACKETED_AT] if _BRACKETED_AT.search(text) else []
     if b"dot" in text or b" @ " in text:
-        marks += _WORDED_AT.finditer(text)
-    for mark in marks:
+        patterns.append(_WORDED_AT)
+    for mark in chain.from_iterable(pattern.finditer(text) for pattern in patterns):
         start = mark.start()
-        effort.spend(6)
+        effort.spend(8)
         while start > 0 and mark.start() - start < 64 and text[start - 1] in b" ":
             start -= 1
         begin = start

@@ -42,8 +42,8 @@ _ELSEWHERE = re2.compile(
     rb"|(?i:basic|bearer|ntlm|digest|token)\s{1,2}[\"']?"
     rb"|(?i:/token/|/apikey/|/secret/)"
 )
-_USERINFO = re2.compile(
-    rb"[a-zA-Z][a-zA-Z0-9+.-]{1,20}://(?:[^\s/@:?#\"'<>]{0,128}:([^\s/@\"'<>]{3,256})|([^\s/@:?#\"'<>]{20,256}))@"
+_USERINFO = re.compile(
+    rb"(?<=[a-zA-Z0-9+.-])://(?:[^\s/@:?#\"'<>]{0,128}:([^\s/@\"'<>]{3,256})|([^\s/@:?#\"'<>]{20,256}))@"
 )
 _VALUE = re.compile(rb"[^\s\"'`<>,;(){}\[\]&|]{4,160}")
 _WORD = re.compile(rb"[^\s\"'`<>,;&|]{4,160}")
@@ -74,7 +74,7 @@ def find_keyed(view: View, effort: Effort) -> Iterator[Finding]:
         value = _value_at(text, end)
         if value is None:
             continue
-        effort.spend(8)
+        effort.spend(6 + len(value) // 6)
         size = _secret_named(text[start:end], value)
         if size:
             yield Finding(end, end + size, "SECRET")
@@ -96,7 +96,7 @@ def _find_elsewhere(text: bytes, effort: Effort) -> Iterator[Finding]:
         value = _value_at(text, end)
         if value is None:
             continue
-        effort.spend(8)
+        effort.spend(6 + len(value) // 6)
         opened = _quoted_at(text[start:end])
         size = _size_of(value, text[start] in b" -iIsS", opened, opened)
         if size:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 import re2
 
+from gateway.sanitize.crowd import Effort
 from gateway.sanitize.folding import View
 
 SEPARATORS = b" .-/_()\t"
@@ -112,18 +113,21 @@ def _joined(classes: bytes, start: int, end: int) -> Iterable[tuple[int, int]]:
 class Words:
     """Where certain words stand in a text; found when first asked."""
 
-    __slots__ = ("_ends", "_pattern", "_starts", "_text")
+    __slots__ = ("_effort", "_ends", "_pattern", "_starts", "_text")
 
-    def __init__(self, pattern: re2._Regexp, lower: bytes) -> None:
-        self._pattern, self._text = pattern, lower
+    def __init__(self, pattern: re2._Regexp, lower: bytes, effort: Effort) -> None:
+        self._pattern, self._text, self._effort = pattern, lower, effort
         self._starts: list[int] | None = None
         self._ends: list[int] = []
 
     def _look(self) -> list[int]:
         if self._starts is None:
-            spans = [match.span() for match in self._pattern.finditer(self._text)]
-            self._starts = [start for start, _ in spans]
-            self._ends = [end for _, end in spans]
+            self._starts = []
+            for match in self._pattern.finditer(self._text):
+                self._effort.spend(3)
+                start, end = match.span()
+                self._starts.append(start)
+                self._ends.append(end)
         return self._starts
 
     @property

@@ -35,8 +35,8 @@ class Phones:
 
     def __init__(self, lower: bytes, effort: Effort) -> None:
         self._lower = lower
-        self._strong = Words(STRONG_WORDS, lower)
-        self._weak = Words(WEAK_WORDS, lower)
+        self._strong = Words(STRONG_WORDS, lower, effort)
+        self._weak = Words(WEAK_WORDS, lower, effort)
         self._effort = effort
 
     @property
