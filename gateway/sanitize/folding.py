@@ -88,7 +88,7 @@ codecs.register_error("gateway-fold", _replace)
 
 def _folded(text: str) -> bytes:
     """Character by character where many are not ASCII, else only those that are not."""
-    many = len(text.encode("utf-8", "surrogatepass")) > len(text) * 9 // 8
+    many = len(text.encode("utf-8", "surrogatepass")) > len(text) * 17 // 16
     return text.translate(_TABLE).encode() if many else text.encode("ascii", "gateway-fold")
 
 

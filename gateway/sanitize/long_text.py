@@ -10,7 +10,7 @@ from gateway.sanitize.findings import Finding
 from gateway.sanitize.folding import View
 from gateway.sanitize.hold import MAX_HELD, REST_OF_KEY, REST_OF_VALUE, hold_from
 
-PIECE_CHARS = 16_384
+PIECE_CHARS = 32_768
 _BEFORE, _BEHIND = 256, 96
 """Characters beside a piece that are looked at with it."""
 _TAIL = 512

@@ -5,8 +5,10 @@ A word without its escapes is a text of its own, with a way back to the places i
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from html.entities import html5
+from sys import maxsize
+from typing import TypeAlias
 
 import re2
 
@@ -38,51 +40,54 @@ def escaped_words(text: bytes) -> Iterator[tuple[int, int]]:
         yield word.span()
 
 
+def cost_of(raw: bytes) -> int:
+    """What it takes at most to undo a word's escapes; percent escapes in a row are undone at once."""
+    percents = raw.count(b"%")
+    rows = min(percents, len(raw) - 3 * percents + 1)
+    return 4 + (raw.count(b"&") + raw.count(b"\\") + raw.count(b"=") + rows) * 5 // 4 + percents // 5
+
+
 class Unescaped:
     """A word without its escapes. `hides`: they stood for more than the usual punctuation of addresses."""
 
-    __slots__ = ("_at", "_froms", "_steps", "hides", "text")
+    __slots__ = ("_segments", "hides", "text")
 
     def __init__(self, raw: bytes) -> None:
-        self._at: list[int] = []
-        self._froms: list[int] = []
-        self._steps: list[int] = []
-        self.hides = False
+        # (where it begins in the text, where in the word, bytes of the word a character)
+        segments: list[tuple[int, int, int]] = []
         parts: list[str] = []
-        size = place = 0
+        hides, size, place = False, 0, 0
         for escape in _ESCAPE.finditer(raw):
             begin, end = escape.span()
             if begin > place:
                 parts.append(raw[place:begin].decode())
-                size = self._segment(size, place, 1, begin - place)
+                segments.append((size, place, 1))
+                size += begin - place
             for piece, step in _decoded(escape):
                 parts.append(piece)
-                size = self._segment(size, begin, step, len(piece))
+                segments.append((size, begin, step))
+                size += len(piece)
                 begin += step * len(piece)
-                self.hides = self.hides or len(piece) > 1 or piece > "\x7f" or piece.isalnum() or piece in _HIDDEN
+                hides = hides or len(piece) > 1 or piece > "\x7f" or piece.isalnum() or piece in _HIDDEN
             place = end
         parts.append(raw[place:].decode())
-        self._segment(size, place, 1, 0)
-        self.text = "".join(parts)
-
-    def _segment(self, size: int, place: int, step: int, length: int) -> int:
-        self._at.append(size)
-        self._froms.append(place)
-        self._steps.append(step)
-        return size + length
+        segments.append((size, place, 1))
+        self._segments, self.hides, self.text = segments, hides, "".join(parts)
 
     def place(self, index: int) -> int:
         """Where the character `index` of the text comes from, in the raw word; behind the last: its end."""
-        number = bisect_right(self._at, index) - 1
-        return self._froms[number] + (index - self._at[number]) * self._steps[number]
+        begin, place, step = self._segments[bisect_right(self._segments, (index, maxsize)) - 1]
+        return place + (index - begin) * step
 
 
-def _decoded(escape: re.Match[bytes]) -> Iterator[tuple[str, int]]:
+_Pieces: TypeAlias = Iterable[tuple[str, int]]
+
+
+def _decoded(escape: re.Match[bytes]) -> _Pieces:
     """What an escape stands for: pieces of one width, in bytes a character."""
     kind, value = escape.lastindex, escape.group(escape.lastindex or 0)
     if kind == _ROW:
-        yield from _decoded_row(bytes.fromhex(value.replace(b"%", b"").decode()))
-        return
+        return _decoded_row(bytes.fromhex(value.replace(b"%", b"").decode()))
     if kind == _NAME:
         piece = html5[f"{value.decode()};"][:1]
     elif kind == _PAIR:
@@ -91,15 +96,13 @@ def _decoded(escape: re.Match[bytes]) -> Iterator[tuple[str, int]]:
     else:
         number = int(value, 10 if kind == _DECIMAL else 8 if kind == _OCTAL else 16)
         piece = chr(number) if number < 0xD800 or 0xE000 <= number < 0x110000 else "?"
-    yield piece, escape.end() - escape.start()
+    return ((piece, escape.end() - escape.start()),)
 
 
-def _decoded_row(row: bytes) -> Iterator[tuple[str, int]]:
+def _decoded_row(row: bytes) -> _Pieces:
     if row.isascii():
-        yield row.decode(), 3
-        return
+        return ((row.decode(), 3),)
     try:
-        for char in row.decode():
-            yield char, 3 * len(char.encode())
+        return [(char, 3 * len(char.encode())) for char in row.decode()]
     except UnicodeDecodeError:
-        yield row.decode("latin-1"), 3
+        return ((row.decode("latin-1"), 3),)

@@ -28,6 +28,7 @@ _DATE = re.compile(
     rb"(?:19|20)\d\d[-./]\d\d?[-./]\d\d?|\d\d?[-./]\d\d?[-./](?:19|20)\d\d|(?:19|20)\d\d ?[-/] ?(?:19|20)?\d\d\Z"
 )
 _REACH = 48
+_LONGEST = 36
 
 
 class Phones:
@@ -68,10 +69,12 @@ class Phones:
 
     def _international(self, start: int, end: int) -> tuple[int, int] | None:
         """A number with its country code; what follows it in the run may belong to something else."""
-        raw = self._lower[start:end].decode()
-        text = "+" + raw[2:] if raw.startswith("00") else raw
         if self._effort.is_low:
             return start, end
+        if end - start > _LONGEST:
+            end = max(self._lower.rfind(mark, start, start + _LONGEST) for mark in (b" ", b"/"))
+        raw = self._lower[start : max(end, start)].decode()
+        text = "+" + raw[2:] if raw.startswith("00") else raw
         possible = None
         for stop in [len(text), *(match.start() for match in re.finditer(r"[ /]", text) if match.start() > 8)][:6]:
             self._effort.spend(20)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import re2
 
 from gateway.sanitize.crowd import Effort
-from gateway.sanitize.detectors.escapes import Unescaped, escaped_words
+from gateway.sanitize.detectors.escapes import Unescaped, cost_of, escaped_words
 
-_ENCODED = re.compile(rb"t(?<!tt)t{15,}=?=?")
+_ENCODED = re2.compile(rb"t{16,}=?=?")
 _CLASS = bytes(
     0x74
     if code in b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-"
@@ -29,7 +29,6 @@ _LETTERED = re2.compile(
     rb"(?:^|[\s:=\"'(])((?:[A-Za-z0-9@.+_-](?: |[._*/|,-]| [-.*|] )){9,160}[A-Za-z0-9@])(?:[\s,;:.!?)\"']|$)"
 )
 _PRINTABLE = bytes({*range(0x20, 0x100), *b"\t\n\r"} - {0x7F})
-_ESCAPERS = (b"%", b"&", b"\\", b"=")
 _LEAST = 16
 _FIRST_LOOK = 64
 
@@ -72,7 +71,7 @@ def _unescaped(text: bytes, effort: Effort) -> Iterator[Spelling]:
         raw = text[start:end]
         plain = known.get(raw)
         if plain is None:
-            effort.spend(4 + 3 * sum(map(raw.count, _ESCAPERS)))
+            effort.spend(cost_of(raw))
             plain = known[raw] = Unescaped(raw)
         if plain.hides:
             yield Spelling(start, end, plain.text, plain.place)
@@ -85,7 +84,7 @@ def decoded_words(text: bytes, effort: Effort) -> Iterator[Spelling]:
         start, end = match.span()
         word = text[start:end]
         plains = known.get(word)
-        effort.spend(2)
+        effort.spend(4)
         if plains is None:
             effort.spend(3)
             plains = known[word] = [*_decodings(word, cut=start == 0)]
