@@ -4,8 +4,6 @@ The text is folded first, then looked at as it is and in its other spellings. De
 each candidate only, so the cost grows with the text's length and with nothing else.
 """
 
-import hashlib
-import os
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,6 +26,7 @@ from gateway.sanitize.detectors.spelt import Spelling, decoded_words, spellings
 from gateway.sanitize.detectors.wallets import find_wallets
 from gateway.sanitize.findings import Finding, disjoint
 from gateway.sanitize.folding import View
+from gateway.sanitize.known import KnownClean
 from gateway.sanitize.long_text import scan_long
 from gateway.sanitize.policy import RANK
 from gateway.sanitize.quiet import is_quiet
@@ -38,7 +37,6 @@ _NOT_IN_URLS = frozenset(("PHONE", "NATIONAL_ID", "US_SSN", "IP", "CRYPTO_WALLET
 _NOT_IN_PATHS = frozenset(("CREDIT_CARD", "IBAN", "EMAIL"))
 _AUTHORITY = re.compile(rb"://[^/?#]*\Z")
 _CUSTOM_LEAST_HELD = 160
-_REMEMBERED = 20_000
 
 
 class _Numbers:
@@ -76,23 +74,19 @@ class Scanner:
         self._identities = Identities()
         self._custom = [(pattern.entity, re2.compile(pattern.pattern)) for pattern in patterns]
         self._allowed = frozenset(entry.lower() for entry in allow_list)
-        # Cached searches and repeated pages bring the same texts again. Only keyed digests are kept, never a text.
-        self._clean: set[bytes] = set()
-        self._digest_key = os.urandom(16)
+        self.known = KnownClean(("text", "requests", "responses"))
         self._rank = {pattern.entity: len(RANK) for pattern in patterns} | RANK
         self.least_held = _CUSTOM_LEAST_HELD if self._custom else 0
         """Characters of a stream that must always wait: more than none where a pattern may span several words."""
 
     def scan(self, text: str) -> list[Finding]:
-        """Findings in the text's own offsets, in order, disjoint. A text without any is known again: see `_clean`."""
-        digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16, key=self._digest_key).digest()
-        if digest in self._clean:
+        """Findings in the text's own offsets, in order, disjoint. A text without any is known again."""
+        digest = self.known.digest(text.encode("utf-8", "surrogatepass"), "text")
+        if self.known.knows(digest):
             return []
         found = self.look(text)
         if not found:
-            if len(self._clean) >= _REMEMBERED:
-                self._clean.clear()
-            self._clean.add(digest)
+            self.known.learn(digest)
         return found
 
     def look(self, text: str) -> list[Finding]:
