@@ -31,10 +31,12 @@ _ASSIGN = (
     rb"|\s{0,2},\s{0,2}[\"'])"
 )
 _SPACED = rb"\s{1,3}(?:(?i:is|was|by|=)\s{1,3})?"
-_NAMED = re2.compile(rb"(?:" + NAMES + rb")" + _SUFFIX + _CLOSE + rb"(?:" + _ASSIGN + rb"|" + _SPACED + rb")" + _OPEN)
+_NAMED = re2.compile(NAMES)
+_NAME = re.compile(NAMES)
+_ASSIGNED = re.compile(_SUFFIX + _CLOSE + rb"(?:" + _ASSIGN + rb"|" + _SPACED + rb")" + _OPEN)
+"""What leads from a name to its value. Apart from the names, as both in one automaton have too many states."""
 _IS_STRONG = re.compile(_STRONG)
 _IS_ASSIGNED = re.compile(rb"(?:[=:>,]|%3[dDaA])[\s(\\\"'`]*(?:&quot;)?\Z")
-_LONG = 40
 _ELSEWHERE = re2.compile(
     rb"(?i:identified (?:with [a-z0-9_]{2,30} )?by)\s{1,3}[\"'\\]{0,2}"
     rb"|(?i:securestring)\s{1,3}(?:-[A-Za-z]{2,12}\s{1,3}){0,4}[\"'\\]{0,2}"
@@ -68,9 +70,13 @@ def find_keyed(view: View, effort: Effort) -> Iterator[Finding]:
     behind = 0
     for named in _NAMED.finditer(text):
         start, end = named.span()
-        effort.spend(4)
+        effort.spend(5)
         if start < behind:
-            continue  # inside a long value that has been looked at
+            continue
+        assigned = _ASSIGNED.match(text, end) or _assigned_next(text, start + 1)
+        if assigned is None:
+            continue
+        behind = end = assigned.end()
         value = _value_at(text, end)
         if value is None:
             continue
@@ -78,8 +84,7 @@ def find_keyed(view: View, effort: Effort) -> Iterator[Finding]:
         size = _secret_named(text[start:end], value)
         if size:
             yield Finding(end, end + size, "SECRET")
-        if size or len(value) > _LONG:
-            behind = end + len(value) - 1
+            behind = end + size
     yield from _find_elsewhere(text, effort)
     if b"://" in text and b"@" in text:
         for match in _USERINFO.finditer(text):
@@ -87,6 +92,12 @@ def find_keyed(view: View, effort: Effort) -> Iterator[Finding]:
             group = 1 if match.group(1) is not None else 2
             if not _PLACEHOLDER.search(match.group(group)):
                 yield Finding(match.start(group), match.end(group), "SECRET")
+
+
+def _assigned_next(text: bytes, start: int) -> re.Match[bytes] | None:
+    """What leads to a value from the name at `start`: ` pass` is none in ` password`, but the rest of it is one."""
+    name = _NAME.match(text, start)
+    return _ASSIGNED.match(text, name.end()) if name else None
 
 
 def _find_elsewhere(text: bytes, effort: Effort) -> Iterator[Finding]:

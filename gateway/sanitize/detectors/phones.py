@@ -77,7 +77,7 @@ class Phones:
         text = "+" + raw[2:] if raw.startswith("00") else raw
         possible = None
         for stop in [len(text), *(match.start() for match in re.finditer(r"[ /]", text) if match.start() > 8)][:6]:
-            self._effort.spend(20)
+            self._effort.spend(30)
             try:
                 number = phonenumbers.parse(text[:stop], None)
             except phonenumbers.NumberParseException:

@@ -4,9 +4,9 @@ Each spelling is a text of its own with a way back to the places it came from; t
 Undone: escapes (see `escapes`); base64 and hex words of plain text; `4 1 1 1 …` of single characters.
 """
 
-import base64
 import binascii
 import re
+from binascii import a2b_base64
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -29,6 +29,7 @@ _LETTERED = re2.compile(
     rb"(?:^|[\s:=\"'(])((?:[A-Za-z0-9@.+_-](?: |[._*/|,-]| [-.*|] )){9,160}[A-Za-z0-9@])(?:[\s,;:.!?)\"']|$)"
 )
 _PRINTABLE = bytes({*range(0x20, 0x100), *b"\t\n\r"} - {0x7F})
+_STANDARD = bytes.maketrans(b"-_", b"+/")
 _LEAST = 16
 _FIRST_LOOK = 64
 
@@ -87,27 +88,29 @@ def decoded_words(text: bytes, effort: Effort) -> Iterator[Spelling]:
         effort.spend(4)
         if plains is None:
             effort.spend(3)
-            plains = known[word] = [*_decodings(word, cut=start == 0)]
+            plains = known[word] = [*_decodings(word, cut=start == 0 or end == len(text))]
         for plain in plains:
             yield Spelling(start, end, plain)
 
 
 def _decodings(word: bytes, cut: bool) -> Iterator[str]:
-    """What a word says as hex or as base64, where that is plain text. `cut`: its beginning may be missing."""
+    """What a word says as hex or as base64, where that is plain text. `cut`: an end of it may be missing."""
     for skipped in range(min(4, len(word) - _LEAST)) if cut else (0,):
-        rest = word[skipped:]
+        rest = word[skipped:] if skipped else word
         if not rest.isalpha() and _HEX.fullmatch(rest):
             yield from _printable(bytes.fromhex(rest.decode()))
         body = rest.rstrip(b"=")
-        body = body[: len(body) - (len(body) % 4 == 1)]
+        if len(body) % 4 == 1:
+            if not cut:
+                return
+            body = body[:-1]
         if len(body) <= _FIRST_LOOK or [*_printable(_from_base64(body[:_FIRST_LOOK]))]:
             yield from _printable(_from_base64(body))
 
 
 def _from_base64(body: bytes) -> bytes:
     try:
-        altchars = b"-_" if b"-" in body or b"_" in body else None
-        return base64.b64decode(body + b"=" * (-len(body) % 4), altchars)
+        return a2b_base64(body.translate(_STANDARD) + b"=" * (-len(body) % 4))
     except binascii.Error:
         return b""
 
