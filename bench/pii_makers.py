@@ -33,15 +33,15 @@ _WORDS = [
 ]
 
 
-def _of(alphabet: str, least: int, most: int) -> Maker:
+def any_of(alphabet: str, least: int, most: int) -> Maker:
     return lambda source: "".join(source.choices(alphabet, k=source.randint(least, most)))
 
 
-def _one_of(*choices: str) -> Maker:
+def one_of(*choices: str) -> Maker:
     return lambda source: source.choice(choices)
 
 
-def _joined(*makers: Maker | str) -> Maker:
+def joined(*makers: Maker | str) -> Maker:
     return lambda source: "".join(maker if isinstance(maker, str) else maker(source) for maker in makers)
 
 
@@ -66,61 +66,61 @@ def iban(source: random.Random) -> str:
     return " ".join(number[at : at + 4] for at in range(0, len(number), 4)) if source.random() < 0.5 else number
 
 
-_digits = _of(string.digits, 1, 12)
-_ID_WORD = _one_of(
+_digits = any_of(string.digits, 1, 12)
+_ID_WORD = one_of(
     "dni", "nif", "ssn", "cedula", "tin", "pin", "id number", "cc", "rut", "cpf", "pesel", "cnp", "rfc", "vat", "bsn",
     "personnummer", "nric", "cf", "ein", "tva", "ci", "pan", "kt", "инн", "身份证", "social security number",
 )  # fmt: skip
-_NAME = _one_of(
+_NAME = one_of(
     "password", "pwd", "api_key", "token", "secret", "DB_PASS", "authorization", "key", "client-secret", "pin", "sig",
     "connection string", "passphrase", "MY_KEY", "auth", "bearer", "license",
 )  # fmt: skip
-_HEAD = _one_of(
+_HEAD = one_of(
     "AKIA", "ghp_", "sk-", "sk-proj-", "xoxb-", "glpat-", "eyJ", "SG.", "AIza", "npm_", "hf_", "v1.", "key-",
     "pk_live_",
     "hooks.slack.com/services/", "dop_v1_", "sl.", "pat", "EAA", "S3", "t1.", "st.", "A3-", "live_", "AX",
 )  # fmt: skip
 MAKERS: dict[str, Maker] = {
     "digits": _digits,
-    "number": _joined(_of(string.digits, 1, 5), _one_of(".", ",", " "), _of(string.digits, 2, 3)),
-    "long": _of(string.digits, 12, 40),
+    "number": joined(any_of(string.digits, 1, 5), one_of(".", ",", " "), any_of(string.digits, 2, 3)),
+    "long": any_of(string.digits, 12, 40),
     "groups": lambda source: source.choice(" -./").join(_digits(source)[:4] for _ in range(source.randint(2, 7))),
     "card": card,
     "iban": iban,
-    "phone": _joined(_one_of("+", "00", "+1 ", "+44 ", "+49 "), _of(string.digits + " ", 7, 13)),
-    "call": _joined(_one_of("tel ", "phone: ", "call me ", "fax ", "reach "), _of(string.digits + "- ", 7, 12)),
-    "ssn": _joined(_of(string.digits, 3, 3), "-", _of(string.digits, 2, 2), "-", _of(string.digits, 4, 4)),
-    "id": _joined(_ID_WORD, _one_of(" ", ": ", " no "), _of(string.digits + string.ascii_uppercase + "-./", 5, 14)),
-    "id word": _joined(_ID_WORD, " "),
-    "mail": _joined(
-        _of(string.ascii_lowercase + ".", 1, 9), "@", _of(string.ascii_lowercase, 1, 8), _one_of(".org", ".c")
+    "phone": joined(one_of("+", "00", "+1 ", "+44 ", "+49 "), any_of(string.digits + " ", 7, 13)),
+    "call": joined(one_of("tel ", "phone: ", "call me ", "fax ", "reach "), any_of(string.digits + "- ", 7, 12)),
+    "ssn": joined(any_of(string.digits, 3, 3), "-", any_of(string.digits, 2, 2), "-", any_of(string.digits, 4, 4)),
+    "id": joined(_ID_WORD, one_of(" ", ": ", " no "), any_of(string.digits + string.ascii_uppercase + "-./", 5, 14)),
+    "id word": joined(_ID_WORD, " "),
+    "mail": joined(
+        any_of(string.ascii_lowercase + ".", 1, 9), "@", any_of(string.ascii_lowercase, 1, 8), one_of(".org", ".c")
     ),
-    "spelt mail": _joined(
-        _of("abc", 1, 4), _one_of(" at ", "[at]", " (at) "), _of("abc", 1, 4), " dot ", _of("abc", 2, 3)
+    "spelt mail": joined(
+        any_of("abc", 1, 4), one_of(" at ", "[at]", " (at) "), any_of("abc", 1, 4), " dot ", any_of("abc", 2, 3)
     ),
     "ip": lambda source: ".".join(str(source.randint(0, 270)) for _ in range(4)),
     "ip6": lambda source: "2a01:" + ":".join(f"{source.randint(0, 65535):x}" for _ in range(source.randint(1, 7))),
-    "wallet": _joined(_one_of("1", "3", "bc1q", "0x", "r", "L", "D"), _of(_ALNUM, 24, 50)),
-    "ether": _joined("0x", _of("0123456789abcdef", 40, 40)),
-    "bech": _joined("bc1", _of("qpzry9x8gf2tvdw0s3jn54khce6mua7l", 38, 60)),
-    "vendor": _joined(_HEAD, _of(_ALNUM + "_-", 8, 60)),
-    "jwt": _joined("eyJ", _of(_ALNUM, 4, 20), ".eyJ", _of(_ALNUM, 2, 20), ".", _of(_ALNUM + "-_", 0, 20)),
+    "wallet": joined(one_of("1", "3", "bc1q", "0x", "r", "L", "D"), any_of(_ALNUM, 24, 50)),
+    "ether": joined("0x", any_of("0123456789abcdef", 40, 40)),
+    "bech": joined("bc1", any_of("qpzry9x8gf2tvdw0s3jn54khce6mua7l", 38, 60)),
+    "vendor": joined(_HEAD, any_of(_ALNUM + "_-", 8, 60)),
+    "jwt": joined("eyJ", any_of(_ALNUM, 4, 20), ".eyJ", any_of(_ALNUM, 2, 20), ".", any_of(_ALNUM + "-_", 0, 20)),
     "name": _NAME,
-    "keyed": _joined(_NAME, _one_of("=", ": ", ' = "', "=>", " is ", "='"), _of(_ALNUM + "!%$.", 3, 24)),
-    "login": _joined("https://", _of("abc", 0, 5), ":", _of(_ALNUM, 2, 12), "@", _of("abc.", 3, 9)),
-    "url": _joined("http://", _of("abc.", 3, 9), "/", _of(_ALNUM + "/%=&?", 3, 30)),
-    "pem": _one_of("-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----", "-----BEGIN ", "-----"),
-    "hash": _of("0123456789abcdef", 32, 40),
+    "keyed": joined(_NAME, one_of("=", ": ", ' = "', "=>", " is ", "='"), any_of(_ALNUM + "!%$.", 3, 24)),
+    "login": joined("https://", any_of("abc", 0, 5), ":", any_of(_ALNUM, 2, 12), "@", any_of("abc.", 3, 9)),
+    "url": joined("http://", any_of("abc.", 3, 9), "/", any_of(_ALNUM + "/%=&?", 3, 30)),
+    "pem": one_of("-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----", "-----BEGIN ", "-----"),
+    "hash": any_of("0123456789abcdef", 32, 40),
     "uuid": lambda source: "-".join(f"{source.getrandbits(bits):0{bits // 4}x}" for bits in (32, 16, 16, 16, 48)),
-    "token": _of(_ALNUM + "+/_-", 16, 60),
-    "mixed": _of("аеорс４５éß한\u200b\u0301٣é" + _ALNUM, 2, 12),
-    "letters": lambda source: source.choice(" .-_").join(_of(_ALNUM + "@.", 10, 24)(source)),
-    "junk": _of(string.printable, 1, 8),
-    "punctuation": _of(string.punctuation, 1, 4),
+    "token": any_of(_ALNUM + "+/_-", 16, 60),
+    "mixed": any_of("аеорс４５éß한\u200b\u0301٣é" + _ALNUM, 2, 12),
+    "letters": lambda source: source.choice(" .-_").join(any_of(_ALNUM + "@.", 10, 24)(source)),
+    "junk": any_of(string.printable, 1, 8),
+    "punctuation": any_of(string.punctuation, 1, 4),
     "date": lambda source: f"20{source.randint(10, 30)}-0{source.randint(1, 9)}-1{source.randint(0, 9)}",
-    "word": _one_of(*_WORDS),
+    "word": one_of(*_WORDS),
     "prose": lambda source: " ".join(source.choices(_WORDS, k=14)),
-    "space": _one_of(" ", " ", "\n", ", ", "\t", "; "),
+    "space": one_of(" ", " ", "\n", ", ", "\t", "; "),
 }
 DISGUISES: dict[str, Callable[[str], str]] = {
     "percent": lambda text: "".join(f"%{byte:02X}" for byte in text.encode("utf-8", "replace")),

@@ -2,7 +2,8 @@
 
 Every candidate that a detector judges is paid for. A text in which they stand so close that judging each would take
 too long is not judged: all of it but plain prose counts as secret. So no filler, however it is made, hides a value,
-and none takes more time than its length allows. Ordinary text, dense tables of values among it, stays far below.
+and none takes more time than its length allows. The limit is set by what people write: the densest lists, logs and
+tables known (`bench.pii_rows`) need up to nine tenths of it, articles a few hundredths.
 """
 
 import re
@@ -11,8 +12,8 @@ from collections.abc import Iterator
 from gateway.sanitize.findings import Finding
 from gateway.sanitize.folding import View
 
-_LEAST = 3000
-_CHARS_A_UNIT = 3
+_LEAST = 6000
+_CHARS_A_UNIT = 2.8
 _CLASS = bytes(
     0x77 if code == 0x02 or (chr(code).isascii() and chr(code).isalpha()) else 0x20 if code in b" ,.;!?\n" else 0x78
     for code in range(256)
@@ -31,22 +32,16 @@ class Crowded(Exception):
 class Effort:
     """What may still be spent on a text of `size` characters; a unit is about a microsecond."""
 
-    __slots__ = ("_reserve", "left")
+    __slots__ = ("left",)
 
     def __init__(self, size: int) -> None:
-        self.left = max(_LEAST, size // _CHARS_A_UNIT)
-        self._reserve = self.left // 2
+        self.left = max(_LEAST, int(size / _CHARS_A_UNIT))
 
     def spend(self, cost: int) -> None:
         """Raises Crowded when nothing is left."""
         self.left -= cost
         if self.left < 0:
             raise Crowded
-
-    @property
-    def is_low(self) -> bool:
-        """Whether to save the dearest checks: what is written like a value then counts as one."""
-        return self.left < self._reserve
 
 
 def all_but_prose(view: View) -> Iterator[Finding]:

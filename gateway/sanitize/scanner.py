@@ -17,7 +17,7 @@ from gateway.sanitize.detectors.addresses import find_addresses
 from gateway.sanitize.detectors.cards import CARD_WORDS, find_cards
 from gateway.sanitize.detectors.email import find_emails
 from gateway.sanitize.detectors.iban import find_ibans
-from gateway.sanitize.detectors.identities import SSN_WORDS, Identities, find_ssns
+from gateway.sanitize.detectors.identities import SSN_HINTS, SSN_WORDS, Identities, find_ssns
 from gateway.sanitize.detectors.keyed import find_keyed
 from gateway.sanitize.detectors.numbers import Run, Words, digit_runs, has_digits
 from gateway.sanitize.detectors.phones import Phones
@@ -46,11 +46,9 @@ class _Numbers:
         self._phones = Phones(lower, effort)
         self._card_words, self._ssn_words = Words(CARD_WORDS, lower, effort), Words(SSN_WORDS, lower, effort)
         self.may_be_short = self._phones.may_be_short
-
-    @property
-    def plain_from(self) -> int:
+        self.may_be_decimal = any(hint in lower for hint in SSN_HINTS) and self._ssn_words.any
+        self.plain_from = 0 if self.may_be_short or self.may_be_decimal else 12
         """The least number of digits without separators that can be anything in this text."""
-        return 0 if self.may_be_short or self._ssn_words.any else 12
 
     def find(self, run: Run) -> Iterator[Finding]:
         cards = list(find_cards(run, self._card_words))
@@ -145,8 +143,8 @@ class Scanner:
         if not has_digits(view):
             return
         numbers = _Numbers(view.lower, effort)
-        for start, end in digit_runs(view, numbers.may_be_short, numbers.plain_from):
-            effort.spend(7 + (end - start) // 8)
+        for start, end in digit_runs(view, numbers.may_be_short, numbers.plain_from, numbers.may_be_decimal):
+            effort.spend(6 + (end - start) // 12)
             yield from numbers.find(Run(view.folded, start, end))
 
     def _outside_urls(self, view: View, found: Iterable[Finding], effort: Effort) -> Iterator[Finding]:
@@ -181,13 +179,13 @@ class Scanner:
         lines = list(said)
         starts = [0, *accumulate(len(line) + 2 for line in lines)]
         inner = View("\n\n".join(lines))
-        effort.spend(len(inner.folded) // 16)
+        effort.spend(len(inner.folded) // 12)
         for finding in self._find(inner, effort, depth + 1):
             start, end = inner.origin(finding.start, finding.end)
             index = bisect_right(starts, start) - 1
             line, shift = lines[index], starts[index]
             if end - shift <= len(line):
-                effort.spend(2 * len(said[line]))
+                effort.spend(4 * len(said[line]))
                 for word in said[line]:
                     yield from _in_outer_text(word, Finding(start - shift, end - shift, finding.entity), view.folded)
 

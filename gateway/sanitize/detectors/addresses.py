@@ -25,6 +25,8 @@ _CLASS = bytes(
 )  # d a digit, a what must not stand beside an address
 _V4 = re.compile(rb"d(?<![ad:]d)(?<!d\.d)d{0,2}\.d{1,3}\.d{1,3}\.d{1,3}(?![ad]|[.-]d)")
 _V6 = re2.compile(rb"[23][0-9A-Fa-f]{3}:(?:[0-9A-Fa-f]{0,4}:){1,6}[0-9A-Fa-f]{0,4}")
+_MOST_PARSED = 150
+"""Past that many, what is written like an IPv6 address counts as a public one."""
 _VERSION = re.compile(
     rb"(?:^|[^a-z])(?:version|ver\.?|release|build|firmware|driver|section|chapter|rfc|oid|v)[\s:=\"']{0,3}\Z"
 )
@@ -56,12 +58,12 @@ def find_addresses(view: View, effort: Effort) -> Iterator[Finding]:
         for match in _V6.finditer(text):
             start, end = match.span()
             raw = text[start:end]
-            effort.spend(4)
+            effort.spend(6)
             if _stands_alone(text, start, end):
                 public = known.get(raw)
                 if public is None:
                     effort.spend(4)
-                    public = known[raw] = effort.is_low or _is_public(raw, effort)
+                    public = known[raw] = len(known) > _MOST_PARSED or _is_public(raw, effort)
                 if public:
                     yield Finding(start, end, "IP")
 

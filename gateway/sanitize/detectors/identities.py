@@ -20,14 +20,16 @@ from gateway.sanitize.folding import View
 
 _REACH = 64
 _WINDOW = _REACH + 24
+_MAX_TRIES = 400
 _TOKEN = re.compile(rb"[A-Za-z0-9]+")
-_PLAIN_NUMBER = re.compile(rb"[A-Za-z]?\d(?:[ ./-]?\d){5,17}")
 _UNSPELT = b"\x02"
 _FOUR_DIGITS = re.compile(rb"\d(?:[^0-9]*\d){3}")
 _NOT_DIGITS = bytes(code for code in range(256) if not 0x30 <= code <= 0x39)
 _CHAIN = re.compile(rb"[A-Za-z0-9]+(?:[ ./_-]{1,2}[A-Za-z0-9]+)*")
 _SSN = re.compile(rb"(?<!\d)\d{3}[ ./_()\t-]{1,2}\d{2}[ ./_()\t-]{1,2}\d{4}(?!\d)")
 SSN_WORDS = re2.compile(rb"\bssn\b|social.security|\bss#")
+SSN_HINTS = (b"ssn", b"social", b"ss#")
+"""Without one of these a text has none of the words, and that is sooner said."""
 
 
 class Identities:
@@ -60,11 +62,11 @@ class Identities:
     def find(self, view: View, effort: Effort) -> Iterator[Finding]:
         """Every token is looked at once, with all the words that stand before it; a word names one number.
 
-        Where effort is low, what stands behind a word like an id counts as one.
+        Past a number of checks, what stands behind a word like an id counts as one.
         """
         text = view.folded
         words = self._named(view, effort)
-        reached, first = 0, 0
+        tries, reached, first = 0, 0, 0
         waiting: list[_Named] = []
         for chain, index in _beginnings(text, words, effort):
             start = chain.tokens[index][0]
@@ -75,16 +77,15 @@ class Identities:
                 del waiting[0]
             if start < reached or not waiting:
                 continue
-            number = text[start : chain.reach(index)]
-            effort.spend(4)
-            if effort.is_low:
-                plain = _PLAIN_NUMBER.match(number)
-                size, valid = (plain.end() if plain else 0), ""
+            effort.spend(2)
+            ends = chain.ends(index)
+            if tries > _MAX_TRIES:
+                size, valid = (ends[0] - start if ends else 0), ""
             else:
                 checks = {module: self._check_of(module) for word in waiting for module in word.modules}
-                sizes = [end - start for end in chain.ends(index)]
-                effort.spend(4 + 5 * len(checks) * len(sizes))
-                size, valid = _valid(number, sizes, checks)
+                tries += len(checks) * len(ends)
+                effort.spend(4 + 6 * len(checks) * len(ends))
+                size, valid = _valid(text, start, ends, checks)
             if size:
                 reached = start + size
                 yield Finding(start, reached, "NATIONAL_ID")
@@ -136,14 +137,24 @@ def _regions(words: Sequence[_Named]) -> Iterator[tuple[int, int]]:
         yield start, stop
 
 
-def _valid(number: bytes, sizes: Iterable[int], checks: Mapping[str, Callable[[str], bool]]) -> tuple[int, str]:
-    """(size of the number that `number` begins with, the country whose check it passes); (0, "") for none."""
-    for size in sizes:
-        value = number[:size].decode()
+def _valid(
+    text: bytes, start: int, ends: Iterable[int], checks: Mapping[str, Callable[[str], bool]]
+) -> tuple[int, str]:
+    """(size of the number that begins at `start`, the country whose check it passes); (0, "") for none."""
+    for end in ends:
+        value = text[start:end].decode()
         for module, check in checks.items():
-            if check(value):
-                return size, module
+            if _passes(check, value):
+                return end - start, module
     return 0, ""
+
+
+def _passes(check: Callable[[str], bool], value: str) -> bool:
+    """Some checks stumble over what has not even their number's form, letters among its digits say."""
+    try:
+        return check(value)
+    except (ValueError, IndexError, KeyError, TypeError):
+        return False
 
 
 class _Chain:
@@ -158,10 +169,6 @@ class _Chain:
 
     def may_begin(self, index: int) -> bool:
         return self._sums[index + 7] - self._sums[index] >= 4
-
-    def reach(self, index: int) -> int:
-        """Where the last token ends that a number from the token `index` on may take in."""
-        return self.tokens[min(index + 6, len(self.tokens) - 1)][1]
 
     def ends(self, index: int) -> list[int]:
         """Where a number that begins with the token `index` may end, longest first."""

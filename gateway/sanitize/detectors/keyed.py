@@ -70,10 +70,11 @@ def find_keyed(view: View, effort: Effort) -> Iterator[Finding]:
     behind = 0
     for named in _NAMED.finditer(text):
         start, end = named.span()
-        effort.spend(5)
-        if start < behind:
+        effort.spend(6)
+        if end <= behind:
             continue
-        assigned = _ASSIGNED.match(text, end) or _assigned_next(text, start + 1)
+        assigned = _ASSIGNED.match(text, end) if start >= behind else None
+        assigned = assigned or _assigned_next(text, max(start + 1, behind))
         if assigned is None:
             continue
         behind = end = assigned.end()
@@ -84,7 +85,6 @@ def find_keyed(view: View, effort: Effort) -> Iterator[Finding]:
         size = _secret_named(text[start:end], value)
         if size:
             yield Finding(end, end + size, "SECRET")
-            behind = end + size
     yield from _find_elsewhere(text, effort)
     if b"://" in text and b"@" in text:
         for match in _USERINFO.finditer(text):

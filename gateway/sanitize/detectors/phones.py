@@ -29,16 +29,17 @@ _DATE = re.compile(
 )
 _REACH = 48
 _LONGEST = 36
+_MOST_LOOKED_UP = 60
 
 
 class Phones:
-    """The telephone numbers of one text. Where effort is low, what is written like one counts as one."""
+    """The telephone numbers of one text. Past a number of look-ups, what is written like one counts as one."""
 
     def __init__(self, lower: bytes, effort: Effort) -> None:
         self._lower = lower
         self._strong = Words(STRONG_WORDS, lower, effort)
         self._weak = Words(WEAK_WORDS, lower, effort)
-        self._effort = effort
+        self._effort, self._looked_up = effort, 0
 
     @property
     def may_be_short(self) -> bool:
@@ -69,7 +70,7 @@ class Phones:
 
     def _international(self, start: int, end: int) -> tuple[int, int] | None:
         """A number with its country code; what follows it in the run may belong to something else."""
-        if self._effort.is_low:
+        if self._looked_up > _MOST_LOOKED_UP:
             return start, end
         if end - start > _LONGEST:
             end = max(self._lower.rfind(mark, start, start + _LONGEST) for mark in (b" ", b"/"))
@@ -77,7 +78,8 @@ class Phones:
         text = "+" + raw[2:] if raw.startswith("00") else raw
         possible = None
         for stop in [len(text), *(match.start() for match in re.finditer(r"[ /]", text) if match.start() > 8)][:6]:
-            self._effort.spend(30)
+            self._effort.spend(25)
+            self._looked_up += 1
             try:
                 number = phonenumbers.parse(text[:stop], None)
             except phonenumbers.NumberParseException:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import re2
 
 from gateway.sanitize.crowd import Effort
-from gateway.sanitize.detectors.escapes import Unescaped, cost_of, escaped_words
+from gateway.sanitize.detectors.escapes import Unescaped, escaped_words
 
 _ENCODED = re2.compile(rb"t{16,}=?=?")
 _CLASS = bytes(
@@ -68,12 +68,11 @@ def _unescaped(text: bytes, effort: Effort) -> Iterator[Spelling]:
     """Words without their escapes, but where they hide nothing except the usual punctuation of addresses."""
     known: dict[bytes, Unescaped] = {}
     for start, end in escaped_words(text):
-        effort.spend(5)
+        effort.spend(4)
         raw = text[start:end]
         plain = known.get(raw)
         if plain is None:
-            effort.spend(cost_of(raw))
-            plain = known[raw] = Unescaped(raw)
+            plain = known[raw] = Unescaped(raw, effort)
         if plain.hides:
             yield Spelling(start, end, plain.text, plain.place)
 
@@ -85,9 +84,9 @@ def decoded_words(text: bytes, effort: Effort) -> Iterator[Spelling]:
         start, end = match.span()
         word = text[start:end]
         plains = known.get(word)
-        effort.spend(4)
+        effort.spend(2)
         if plains is None:
-            effort.spend(3)
+            effort.spend(4)
             plains = known[word] = [*_decodings(word, cut=start == 0 or end == len(text))]
         for plain in plains:
             yield Spelling(start, end, plain)
@@ -95,7 +94,7 @@ def decoded_words(text: bytes, effort: Effort) -> Iterator[Spelling]:
 
 def _decodings(word: bytes, cut: bool) -> Iterator[str]:
     """What a word says as hex or as base64, where that is plain text. `cut`: an end of it may be missing."""
-    for skipped in range(min(4, len(word) - _LEAST)) if cut else (0,):
+    for skipped in range(max(1, min(4, len(word) - _LEAST))) if cut else (0,):
         rest = word[skipped:] if skipped else word
         if not rest.isalpha() and _HEX.fullmatch(rest):
             yield from _printable(bytes.fromhex(rest.decode()))

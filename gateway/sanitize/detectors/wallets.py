@@ -16,6 +16,7 @@ _FORMS = re2.compile(
     rb"(?:^|[^A-Za-z0-9])(?:0x[0-9a-fA-F]{40}|(?:bc1|tb1|ltc1|addr1|cosmos1)[ac-hj-np-z02-9]{38,103}"
     rb"|[13LMDTAXr5KQ9c][1-9A-HJ-NP-Za-km-z]{24,51})(?:[^A-Za-z0-9]|$)"
 )
+_MOST_CHECKED = 150
 _BASE58 = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _RIPPLE = b"rpshnaf39wBUDNEGHJKLM4PQRST7VWXYZ2bcdeCg65jkm8oFqi1tuvAxyz"
 _BECH32 = b"qpzry9x8gf2tvdw0s3jn54khce6mua7l"
@@ -23,13 +24,14 @@ _GENERATOR = (0x3B6A57B2, 0x26508E6D, 0x1EA119FA, 0x3D4233DD, 0x2A1462B3)
 
 
 def find_wallets(view: View, effort: Effort) -> Iterator[Finding]:
-    """Where effort is low, what is written like an address counts as one."""
-    text, at = view.folded, 0
+    """Past a number of checksums, what is written like an address counts as one."""
+    text, at, checked = view.folded, 0, 0
     while match := _FORMS.search(text, at):
         start = match.start() + (not match.group()[:1].isalnum())
         end = match.end() - (not match.group()[-1:].isalnum())
-        effort.spend(4)
-        entity = "CRYPTO_WALLET" if effort.is_low else _entity_of(text[start:end], effort)
+        effort.spend(8)
+        checked += 1
+        entity = _entity_of(text[start:end], effort) if checked < _MOST_CHECKED else "CRYPTO_WALLET"
         if entity:
             yield Finding(start, end, entity)
         at = end
