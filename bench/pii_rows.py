@@ -70,5 +70,24 @@ ORDINARY: dict[str, Maker] = {
         "BEGIN:VCARD\nFN:", _WORD, "\nTEL:+1 212 736 ", _number(4), "\nEMAIL:", _WORD,
         "@mail.example\nEND:VCARD\n",
     ),
+    "telephones": joined("(415) 555-", _number(4), "\n+49 30 ", _number(4), " ", _number(4), "\n"),
+    "customers JSON": joined(
+        '{"id": ', _number(4), ', "name": "', _WORD, '", "email": "', _WORD, _number(3), '@mail.example", "phone": ',
+        '"+44 20 7946 ', _number(4), '", "passport_number": "', _number(9), '", "ssn": "', _number(3), "-", _number(2),
+        "-", _number(4), '", "ip": "8.8.', _number(2), ".", _number(2), '"},\n',
+    ),
+    "invoices XML": joined(
+        '<customer id="', _number(9), '" tax_id="', _number(9), '" iban="DE', _number(20), '" vat="DE', _number(9),
+        '"><phone>0', _number(3), " ", _number(7), "</phone></customer>\n",
+    ),
+    "links with mail": joined(
+        "https://shop.example.com/p/", _number(9), "?utm_source=a%20b&ref=", _number(10), "&e=", _WORD,
+        "%40mail.example\n",
+    ),
 }  # fmt: skip
 """Rows of what people and programs write all day: the detectors must judge all of it."""
+SECRET: Maker = joined(
+    "SERVICE_", _number(3), "_PASSWORD=pw", _number(8), "x\nSERVICE_", _number(3), "_TOKEN=",
+    any_of(string.ascii_letters + string.digits + "+/", 24, 24), "\nHOST=10.0.0.", _number(2), "\n",
+)  # fmt: skip
+"""The densest text of values known: settings that are nothing but secrets."""

@@ -2,8 +2,9 @@
 
 Every candidate that a detector judges is paid for. A text in which they stand so close that judging each would take
 too long is not judged: all of it but plain prose counts as secret. So no filler, however it is made, hides a value,
-and none takes more time than its length allows. The limit is set by what people write: the densest lists, logs and
-tables known (`bench.pii_rows`) need up to nine tenths of it, articles a few hundredths.
+and none takes more time than its length allows. The limit is set by what people write: settings that are nothing but
+secrets and the densest dumps of customers (`bench.pii_rows`) need three quarters of it, logs and tables a third,
+articles a few hundredths. To mask those whole would be worse than the tenth of a second that a hostile text may take.
 """
 
 import re
@@ -13,7 +14,6 @@ from gateway.sanitize.findings import Finding
 from gateway.sanitize.folding import View
 
 _LEAST = 6000
-_CHARS_A_UNIT = 2.8
 _CLASS = bytes(
     0x77 if code == 0x02 or (chr(code).isascii() and chr(code).isalpha()) else 0x20 if code in b" ,.;!?\n" else 0x78
     for code in range(256)
@@ -30,12 +30,12 @@ class Crowded(Exception):
 
 
 class Effort:
-    """What may still be spent on a text of `size` characters; a unit is about a microsecond."""
+    """What may still be spent on a text of `size` characters: a unit, about a microsecond, for each."""
 
     __slots__ = ("left",)
 
     def __init__(self, size: int) -> None:
-        self.left = max(_LEAST, int(size / _CHARS_A_UNIT))
+        self.left = max(_LEAST, size)
 
     def spend(self, cost: int) -> None:
         """Raises Crowded when nothing is left."""

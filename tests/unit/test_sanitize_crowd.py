@@ -7,7 +7,7 @@ import time
 import pytest
 
 from bench.pii_fuzz import new_unit, text_of
-from bench.pii_rows import ORDINARY
+from bench.pii_rows import ORDINARY, SECRET
 from gateway.sanitize.crowd import all_but_prose
 from gateway.sanitize.findings import masked
 from gateway.sanitize.folding import View
@@ -81,6 +81,16 @@ def test_dense_tables_lists_and_logs_are_judged_and_not_masked_as_a_whole(kind: 
     findings = SCANNER.look(rows)
     assert sum(finding.entity == "SECRET" for finding in findings) == 0
     assert all(finding.end - finding.start < 80 for finding in findings)
+
+
+def test_settings_that_are_nothing_but_secrets_lose_the_secrets_and_keep_their_names() -> None:
+    source = random.Random(4)
+    for size in (2_000, 20_000, 100_000):
+        rows = "".join(SECRET(source) for _ in range(size // 70))[:size]
+        once = masked_of(rows)
+        assert once.count("HOST=10.0.0.") > 0.99 * rows.count("HOST=10.0.0.")
+        assert once.count("_PASSWORD=[REDACTED:SECRET]") > size // 100
+        assert once.count("_TOKEN=[REDACTED:SECRET]") > 0.95 * rows.count("_TOKEN=")
 
 
 def test_the_slowest_texts_known_cost_what_their_length_allows() -> None:

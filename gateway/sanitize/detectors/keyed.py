@@ -60,6 +60,10 @@ _CODE = re.compile(
 _IDENTIFIER = re.compile(rb"[A-Za-z]*\d{0,4}(?:[._/:-][A-Za-z]*\d{0,4})*")
 _PRODUCT_KEY = re.compile(rb"[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){3,7}")
 _DIGITS = re.compile(rb"\d+")
+_CHANGE = re.compile(rb"[a-z](?=[A-Z0-9])|[A-Z](?=[a-z0-9])|[0-9](?=[A-Za-z])")
+_ALNUM = bytes(code for code in range(128) if chr(code).isalnum())
+_LEAST_RANDOM = 16
+_LEAST_PAIRS = 12
 _ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}")
 _TRAILING = b".:?*\\"
 _QUOTES = (b'"', b"'", b"`")
@@ -121,11 +125,21 @@ def _value_at(text: bytes, start: int) -> bytes | None:
         return None
     end = match.end()
     quoted = text[start - 1 : start] in _QUOTES or text[start - 6 : start] == b"&quot;"
-    return None if not quoted and text[start:end].isalpha() else text[start : end + 1]
+    value = text[start:end]
+    return None if not quoted and value.isalpha() and not _is_random(value) else text[start : end + 1]
 
 
 def _quoted_at(name: bytes) -> bool:
     return name[-1:] in _QUOTES or name.endswith(b"&quot;")
+
+
+def _is_random(value: bytes) -> bool:
+    """Whether capitals, small letters and digits follow each other as if drawn: of two that stand together nearly half
+    differ in kind (of drawn ones 13 in 20), as in few names that people write."""
+    if len(value) < _LEAST_RANDOM:
+        return False
+    pairs = len(value) - 1 - 2 * len(value.translate(None, _ALNUM))
+    return pairs >= _LEAST_PAIRS and len(_CHANGE.findall(value)) * 20 >= 9 * pairs
 
 
 def _secret_named(name: bytes, value: bytes) -> int:
@@ -170,7 +184,7 @@ def looks_secret(value: bytes, strong: bool, assigned: bool, closed: bool) -> bo
             and letters > 0
             and ((digits > 0 and (mixed or special > 0)) or (digits > 2 and len(value) > 15))
         )
-    if _PRODUCT_KEY.fullmatch(value):
+    if _PRODUCT_KEY.fullmatch(value) or (mixed and _is_random(value)):
         return True
     if len(value) < 8 or not letters or not digits or _IDENTIFIER.fullmatch(value):
         return closed and assigned and mixed and letters == len(value) >= 24
