@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from bench.pii_rows import ORDINARY
 from gateway.config import Sanitize
 from gateway.model import Event, TextSlot
 from gateway.sanitize.policy import actions
@@ -162,6 +163,10 @@ def print_speed(data: Path, presidio: Presidio | None) -> None:
     print(f"  {'digits, random':<22}{cpu_ms(lambda: scan(dense)):>9.2f}")
     query = "best python web framework 2026 comparison"
     print(f"  {'short query':<22}{cpu_ms(lambda: [scan(query) for _ in range(1000)]) / 1000:>9.4f}")
+    rows_of = {kind: "".join(row(source) for _ in range(6000))[:100_000] for kind, row in ORDINARY.items()}
+    ordinary = {kind: cpu_ms(lambda kind=kind: scan(rows_of[kind]), 2) for kind in rows_of}
+    for kind in sorted(ordinary, key=ordinary.__getitem__, reverse=True)[:5]:
+        print(f"  rows of {kind[:13]:<14}{ordinary[kind]:>9.2f}")
     hostile = {unit: cpu_ms(lambda unit=unit: scan((unit * 100_000)[:100_000]), 2) for unit in _HOSTILE}
     for unit in sorted(hostile, key=hostile.__getitem__, reverse=True)[:5]:
         print(f"  hostile {unit[:13]!r:<14}{hostile[unit]:>9.2f}")

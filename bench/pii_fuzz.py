@@ -1,8 +1,9 @@
 """Looks for texts that the detectors are slow on: `python -m bench.pii_fuzz [--seconds N] [--seed N]`.
 
-A text of 100,000 characters is built by repeating a short seed; its digits may change at every repetition,
-so that nothing can be remembered from one to the next. Seeds grow by mutation from the pieces that detectors look for;
-the slowest survive. CPU times are of one thread; the worst ones are measured again at the end, the best of two runs.
+A text of 100,000 characters is a unit of some parts said again and again. A part is a piece of text or a maker (see
+`pii_makers`), plain or disguised, which draws a new value every time or, when the text is `repeated`, the same one.
+Units grow by mutation; the slowest survive; every fourth is a new one, so that the search does not stay where it is.
+CPU times are of one thread; the worst ones are measured again at the end, the best of two runs.
 """
 
 import argparse
@@ -10,10 +11,12 @@ import random
 import time
 from collections.abc import Callable
 
+from bench.pii_makers import DISGUISES, MAKERS
 from gateway.sanitize.scanner import Scanner
 
 SIZE = 100_000
 _TRIED_AT = 20_000
+_MOST_PARTS = 24
 PIECES = (
     "1", "12", "123", "1234", "123456", "123456789", "4111111111111111", "123-45-6789", "0", "00", "+", "+44 ",
     "+1 ", " ", "  ", "\n", "\t", ".", "-", "/", ":", ",", ";", "=", "@", "%", "&", "\\", "?", "#", "_", "(", ")",
@@ -25,23 +28,34 @@ PIECES = (
     "\\x41", "=41", "QUJD", "YWJjZGVmZ2hpamtsbW5vcA==", "6162636465666768", "4 1 1 1 ", "a b c ", "a.b.", "GB82",
     "GB82 WEST ", "DE89", "AKIA", "ghp_", "sk-", "eyJ", "SG.", "-----BEGIN ", "PRIVATE KEY-----", "-----END ",
     "1.2.3.4 ", "2a01:4f8::1", "bc1q", "0x", "3J98t1WpEZ73CNmQviecrnyiWrnqRhWNLy", "v1.", "\u200b", "\uff14",
-    "\u0430", "é", "한", "\u0301", "[REDACTED:PHONE]",
+    "\u0430", "é", "한", "\u0301", "[REDACTED:PHONE]", "=", " = ", "\u00ad", "&#52", "%u0034", "\\064",
 )  # fmt: skip
 
 
-def text_of(seed: str, varied: bool, size: int = SIZE) -> str:
-    """The seed repeated; `varied`: its digits are drawn anew at every repetition."""
-    if not varied:
-        return (seed * (size // len(seed) + 1))[:size]
-    source, parts, length = random.Random(seed), [], 0
+Part = tuple[str, str]
+"""(kind, disguise): a maker's name, or a piece's text behind a quote; the disguise may be empty."""
+Unit = tuple[Part, ...]
+
+
+def text_of(unit: Unit, varied: bool, size: int = SIZE) -> str:
+    """The unit repeated; `varied`: its values are drawn anew at every repetition."""
+    source = random.Random(repr(unit))
+    parts, length = [], 0
+    once = "".join(_drawn(part, source) for part in unit) or "-"
     while length < size:
-        parts.append("".join(_another(char, source) for char in seed))
-        length += len(seed)
+        said = "".join(_drawn(part, source) for part in unit) or "-" if varied else once
+        parts.append(said)
+        length += len(said)
     return "".join(parts)[:size]
 
 
-def _another(char: str, source: random.Random) -> str:
-    return source.choice("0123456789") if char in "0123456789" else char
+def _drawn(part: Part, source: random.Random) -> str:
+    kind, disguise = part
+    if kind.startswith("'"):
+        text = "".join(source.choice("0123456789") if "0" <= char <= "9" else char for char in kind[1:])
+    else:
+        text = MAKERS[kind](source)
+    return DISGUISES[disguise](text) if disguise else text
 
 
 def cost_ms(look: Callable[[str], object], text: str, runs: int = 1) -> float:
@@ -53,32 +67,44 @@ def cost_ms(look: Callable[[str], object], text: str, runs: int = 1) -> float:
     return best * 1000
 
 
-def mutated(seed: str, source: random.Random) -> str:
-    """A neighbour of a seed: a piece more, a piece less, or another one in its place."""
-    place = source.randint(0, len(seed))
-    rest = place + source.choice((0, 0, 0, 1, 2, 5))
-    piece = source.choice(PIECES) * source.choice((1, 1, 1, 2, 4)) if source.random() < 0.8 else ""
-    return (seed[:place] + piece + seed[rest:])[:160] or source.choice(PIECES)
+def _new_part(source: random.Random) -> Part:
+    kind = source.choice(tuple(MAKERS)) if source.random() < 0.5 else "'" + source.choice(PIECES)
+    return kind, source.choice(tuple(DISGUISES)) if source.random() < 0.25 else ""
 
 
-def search(seconds: float, seed: int, kept: int = 20) -> list[tuple[float, str, bool]]:
-    """(ms for SIZE characters, seed, varied) of the slowest found, slowest first."""
+def new_unit(source: random.Random) -> Unit:
+    return tuple(_new_part(source) for _ in range(source.randint(1, 6)))
+
+
+def mutated(unit: Unit, other: Unit, source: random.Random) -> Unit:
+    """A neighbour of a unit: parts more, parts less, others in their place, or crossed with another unit."""
+    place = source.randint(0, len(unit))
+    rest = place + source.choice((0, 0, 1, 1, 2, 4))
+    if source.random() < 0.2:
+        middle: Unit = other[source.randint(0, len(other)) :]
+    else:
+        middle = (_new_part(source),) * source.choice((0, 1, 1, 1, 2, 4))
+    return (unit[:place] + middle + unit[rest:])[:_MOST_PARTS] or new_unit(source)
+
+
+def search(seconds: float, seed: int, kept: int = 20) -> list[tuple[float, Unit, bool]]:
+    """(ms for SIZE characters, unit, varied) of the slowest found, slowest first."""
     look, source = Scanner().look, random.Random(seed)
-    found: dict[tuple[str, bool], float] = {}
+    found: dict[tuple[Unit, bool], float] = {}
     stop = time.monotonic() + seconds
+    best: list[tuple[Unit, bool]] = []
     while time.monotonic() < stop:
-        if found and source.random() < 0.7:
-            unit = mutated(source.choice(sorted(found, key=found.__getitem__)[-kept:])[0], source)
-        else:
-            unit = "".join(source.choice(PIECES) for _ in range(source.randint(1, 4)))
-        key = unit, source.random() < 0.5
+        unit = new_unit(source)
+        if best and source.random() < 0.75:
+            unit = mutated(source.choice(best)[0], source.choice(best)[0], source)
+        key = unit, source.random() < 0.7
         if key in found:
             continue
         found[key] = cost_ms(look, text_of(*key, _TRIED_AT)) * SIZE / _TRIED_AT
-        if len(found) > 50 * kept:
-            found = {each: found[each] for each in sorted(found, key=found.__getitem__)[-kept:]}
-    worst = sorted(found, key=found.__getitem__)[-kept:]
-    return sorted(((cost_ms(look, text_of(*each), 2), *each) for each in worst), reverse=True)
+        if len(found) % 20 == 0:
+            best = sorted(found, key=found.__getitem__)[-kept:]
+    best = sorted(found, key=found.__getitem__)[-kept:]
+    return sorted(((cost_ms(look, text_of(*each), 2), *each) for each in best), reverse=True)
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -88,7 +114,8 @@ def main(argv: list[str] | None = None) -> None:
     options = parser.parse_args(argv)
     print(f"CPU, ms a text of {SIZE:,} characters")
     for cost, unit, varied in search(options.seconds, options.seed):
-        print(f"{cost:8.1f}  {'varied  ' if varied else 'repeated'}  {unit!r}")
+        said = " + ".join(f"{disguise}({kind!r})" if disguise else repr(kind) for kind, disguise in unit)
+        print(f"{cost:8.1f}  {'varied  ' if varied else 'repeated'}  {said}")
 
 
 if __name__ == "__main__":

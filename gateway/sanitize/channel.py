@@ -10,13 +10,11 @@ from dataclasses import dataclass, field
 
 from gateway.model import Event, TextSlot
 from gateway.sanitize.folding import View
-from gateway.sanitize.hold import hold_from
+from gateway.sanitize.hold import REST_OF_KEY, REST_OF_VALUE, hold_from
 
 _CONTEXT = 256
 _TAIL = 160
 """Where what must wait begins is nearly always seen from here; when not, the whole buffer is looked at."""
-_REST_OF_VALUE = re.compile(r"[A-Za-z0-9_+/=.%~-]*")
-_REST_OF_KEY = re.compile(r"[A-Za-z0-9+/=\s\\-]*")
 _QUOTES = re.compile(r'\\.|"', re.DOTALL)
 
 
@@ -104,7 +102,7 @@ class Channel:
 
     def swallow_rest(self, start: int) -> None:
         """The value from `start` of the buffer is too long to wait for: the rest of it vanishes as it comes."""
-        self.swallow = _REST_OF_KEY if self.buffer.startswith("-----BEGIN", start) else _REST_OF_VALUE
+        self.swallow = REST_OF_KEY if self.buffer.startswith("-----BEGIN", start) else REST_OF_VALUE
 
     def go_on(self) -> None:
         """Extend the last edit over the rest of a value that was too long to wait for."""

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from gateway.config import Sanitize
 from gateway.sanitize.findings import Finding, masked
-from gateway.sanitize.long_text import scan_long
 from gateway.sanitize.policy import actions
 from gateway.sanitize.scanner import Scanner
 
@@ -15,7 +14,7 @@ from gateway.sanitize.scanner import Scanner
 def explain(text: str, config: Sanitize, profile: str | None = None) -> str:
     """Lines to print: one a finding, then the text as it would leave and as it would come back."""
     config = config if profile is None else replace(config, profile=profile)
-    found = scan_long(Scanner(config.patterns, config.allow_list).scan, text)
+    found = Scanner(config.patterns, config.allow_list).scan(text)
     if not found:
         return f"Nothing found (profile {config.profile})."
     asked, answered = actions(config, "requests"), actions(config, "responses")

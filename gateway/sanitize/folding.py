@@ -13,11 +13,11 @@ import codecs
 import re
 import unicodedata
 from bisect import bisect_right
+from itertools import accumulate
 
 LETTER = 0x02
 SYMBOL = 0x03
 _DROP = 0x01
-_DROPPED = re.compile(rb"\x01")
 
 _CONFUSABLE = (
     "аa еe оo рp сc уy хx ѕs іi јj һh ԁd ԛq ԝw ɡg ӏl ѵv кk тt мm нh вb пn гr зz бb иu "
@@ -86,6 +86,12 @@ def _replace(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error("gateway-fold", _replace)
 
 
+def _folded(text: str) -> bytes:
+    """Character by character where many are not ASCII, else only those that are not."""
+    many = len(text.encode("utf-8", "surrogatepass")) > len(text) * 17 // 16
+    return text.translate(_TABLE).encode() if many else text.encode("ascii", "gateway-fold")
+
+
 _MASK = re.compile(rb"\[REDACTED:[A-Z_]{2,40}\]")
 
 
@@ -103,11 +109,14 @@ class View:
         self.text = text
         self._lower: bytes | None = None
         self._dropped: list[int] = []
-        folded = text.encode("ascii", "gateway-fold")
-        if not text.isascii() and b"\x01" in folded:
-            places = [match.start() for match in _DROPPED.finditer(folded)]
-            self._dropped = [place - count for count, place in enumerate(places)]
-            folded = folded.replace(b"\x01", b"")
+        if text.isascii():
+            folded = text.encode()
+        else:
+            folded = _folded(text)
+            if b"\x01" in folded:
+                kept = folded.split(b"\x01")
+                self._dropped = [*accumulate(map(len, kept[:-1]))]
+                folded = b"".join(kept)
         if b"[REDACTED:" in folded:
             folded = _MASK.sub(_blank, folded)
         self.folded = folded

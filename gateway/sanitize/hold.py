@@ -9,6 +9,8 @@ import re
 
 MAX_HELD = 8192
 """Characters that may wait; past that a value that is still open is masked as far as it goes."""
+REST_OF_VALUE = re.compile(r"[A-Za-z0-9_+/=.%~-]*")
+REST_OF_KEY = re.compile(r"[A-Za-z0-9+/=\s\\-]*")
 
 _MAX_CHAIN = 96
 _SPACES = b" \t\n\r\x0b\x0c"

@@ -1,43 +1,58 @@
 """Scanning texts of any length piece by piece, with the same findings as in one go.
 
-A long text is cut where a stream would be; so no single step holds the interpreter for long, and the cost of a step
-does not grow with the text.
+A long text is cut where a stream would be; so no single step holds the interpreter for long, and neither what a step
+costs nor what it may spend grows with the text.
 """
 
 from collections.abc import Callable
 
 from gateway.sanitize.findings import Finding
 from gateway.sanitize.folding import View
-from gateway.sanitize.hold import MAX_HELD, hold_from
+from gateway.sanitize.hold import MAX_HELD, REST_OF_KEY, REST_OF_VALUE, hold_from
 
-PIECE_CHARS = 65_536
-_CONTEXT = 256
+PIECE_CHARS = 32_768
+_BEFORE, _BEHIND = 256, 96
+"""Characters beside a piece that are looked at with it."""
+_TAIL = 512
+"""Where what must stay together begins is nearly always seen from here."""
 
 
 def scan_long(scan: Callable[[str], list[Finding]], text: str) -> list[Finding]:
     """`scan` over the whole text, however long it is."""
-    if len(text) <= 2 * PIECE_CHARS:
+    if len(text) <= PIECE_CHARS + _BEFORE:
         return scan(text)
     found: list[Finding] = []
     at = 0
     while at < len(text):
-        low, high = max(0, at - _CONTEXT), min(len(text), at + PIECE_CHARS)
-        spans = [Finding(each.start + low, each.end + low, each.entity) for each in scan(text[low:high])]
-        cut = high if high == len(text) else _cut(text, at, high)
-        for span in spans:
-            if at < span.start < cut < span.end:
-                cut = span.start
-        found += [
-            Finding(max(each.start, at), each.end, each.entity) for each in spans if at < each.end and each.start < cut
-        ]
+        cut = _cut(text, at)
+        low, high = max(0, at - _BEFORE), min(cut + _BEHIND, len(text))
+        for start, end, entity in scan(text[low:high]):
+            start, end = max(start + low, at), end + low
+            if at < end and start < cut:
+                found.append(Finding(start, end if end < high else _end_of_value(text, start, end), entity))
         at = max(cut, found[-1].end if found else 0)
     return found
 
 
-def _cut(text: str, at: int, high: int) -> int:
-    """Where what may continue behind `high` begins; `high` itself when that is all there is."""
-    low = max(at, high - 2 * MAX_HELD)
+def _end_of_value(text: str, start: int, seen: int) -> int:
+    """Where a value ends that goes on beyond what has been looked at."""
+    rest = (REST_OF_KEY if text.startswith("-----BEGIN", start) else REST_OF_VALUE).match(text, seen)
+    return rest.end() if rest else seen
+
+
+def _cut(text: str, at: int) -> int:
+    """Where the piece that begins at `at` ends: before what may continue beyond it, if that is not too long."""
+    high = at + PIECE_CHARS
+    if high >= len(text):
+        return len(text)
+    least = max(at, high - MAX_HELD)
+    place = least if text.find("-----BEGIN", at, high) >= 0 else _held_from(text, high - _TAIL, high)
+    if place <= high - _TAIL:
+        place = _held_from(text, max(at, high - 2 * MAX_HELD), high)
+    return place if place > least else high
+
+
+def _held_from(text: str, low: int, high: int) -> int:
     view = View(text[low:high])
     place = hold_from(view.folded, 0)
-    cut = low + (view.origin(place, place + 1)[0] if place < len(view.folded) else high - low)
-    return cut if cut > max(at, high - MAX_HELD) else high
+    return low + view.origin(place, place + 1)[0] if place < len(view.folded) else high

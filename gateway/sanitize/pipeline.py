@@ -6,12 +6,9 @@ refuses; what a failing guardrail does is the policy's matter. Values found are 
 """
 
 import asyncio
-import os
 import re
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from hashlib import blake2b
 
 from gateway.config import Sanitize
 from gateway.errors import ContentBlocked, SanitizerFailed
@@ -24,7 +21,6 @@ from gateway.sanitize.slots import SlotMasker
 from gateway.sanitize.stream import StreamMask
 
 _IN_THREAD_CHARS = 40_000
-_MOST_CLEAN_UNITS = 2048
 _CUES = re.compile(
     r"(?i)\b(?:born|birth|salary|diagnos|patient|medical|disease|pregnan|address|street|lives? (?:at|in)|password"
     r"|confidential|private|debt|married|divorc|religion|union|criminal"
@@ -51,10 +47,6 @@ class Verdict:
             self.refusal = ContentBlocked(f"{where} holds {entity}, which must not pass; {advice}", param=where)
 
 
-_NOTHING_FOUND = Verdict()
-"""Shared: a verdict that was given is not changed any more."""
-
-
 class Sanitizer:
     """`requests` and `responses` say which directions are looked at, `routes` on which interfaces."""
 
@@ -69,36 +61,28 @@ class Sanitizer:
             "requests": actions(config, "requests"),
             "responses": actions(config, "responses"),
         }
-        self._key = os.urandom(16)
-        self._clean_units: OrderedDict[tuple[Direction, bytes], None] = OrderedDict()
+
+    def passes(self, unit: TextUnit, direction: Direction) -> bool:
+        """Whether `clean` is known to find nothing: the detectors have seen these very texts, and nobody else is asked.
+
+        Cached searches come again and again.
+        """
+        if not unit.likeness or (self.guardrail is not None and self.guardrail.enabled):
+            return False
+        known = self._scanner.known
+        return known.knows(known.digest(unit.likeness, direction))
 
     async def clean(self, unit: TextUnit, direction: Direction) -> Verdict:
         """Mask a unit's slots in place. Raises SanitizerFailed when that could not be done as the policy wants it."""
-        guardrail = self.guardrail if self.guardrail is not None and self.guardrail.enabled else None
-        seen = (direction, blake2b(unit.likeness, digest_size=16, key=self._key).digest()) if unit.likeness else None
-        known = seen is not None and self._known_clean(seen)
-        if known and guardrail is None:
-            return _NOTHING_FOUND
-        verdict = Verdict(direction)
-        if not known:
+        verdict, known = Verdict(direction), self._scanner.known
+        digest = known.digest(unit.likeness, direction) if unit.likeness else b""
+        if not digest or not known.knows(digest):
             await self._look(unit, direction, verdict)
-            if seen is not None and not verdict.counts:
-                self._clean_units[seen] = None
-                if len(self._clean_units) > _MOST_CLEAN_UNITS:
-                    self._clean_units.popitem(last=False)
-        if verdict.refusal is None and guardrail is not None:
-            await self._judge(guardrail, unit, direction, verdict)
+            if digest and not verdict.counts:
+                known.learn(digest)
+        if verdict.refusal is None and self.guardrail is not None and self.guardrail.enabled:
+            await self._judge(self.guardrail, unit, direction, verdict)
         return verdict
-
-    def _known_clean(self, seen: tuple[Direction, bytes]) -> bool:
-        """Whether the detectors found nothing in these very texts a while ago: cached searches come again and again.
-
-        Only a keyed hash is kept, no text.
-        """
-        if seen not in self._clean_units:
-            return False
-        self._clean_units.move_to_end(seen)
-        return True
 
     async def _look(self, unit: TextUnit, direction: Direction, verdict: Verdict) -> None:
         try:

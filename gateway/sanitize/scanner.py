@@ -4,8 +4,6 @@ The text is folded first, then looked at as it is and in its other spellings. De
 each candidate only, so the cost grows with the text's length and with nothing else.
 """
 
-import hashlib
-import os
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,11 +12,12 @@ from itertools import accumulate
 import re2
 
 from gateway.config import SanitizePattern
+from gateway.sanitize.crowd import Crowded, Effort, all_but_prose
 from gateway.sanitize.detectors.addresses import find_addresses
 from gateway.sanitize.detectors.cards import CARD_WORDS, find_cards
 from gateway.sanitize.detectors.email import find_emails
 from gateway.sanitize.detectors.iban import find_ibans
-from gateway.sanitize.detectors.identities import SSN_WORDS, Identities, find_ssns
+from gateway.sanitize.detectors.identities import SSN_HINTS, SSN_WORDS, Identities, find_ssns
 from gateway.sanitize.detectors.keyed import find_keyed
 from gateway.sanitize.detectors.numbers import Run, Words, digit_runs, has_digits
 from gateway.sanitize.detectors.phones import Phones
@@ -27,6 +26,8 @@ from gateway.sanitize.detectors.spelt import Spelling, decoded_words, spellings
 from gateway.sanitize.detectors.wallets import find_wallets
 from gateway.sanitize.findings import Finding, disjoint
 from gateway.sanitize.folding import View
+from gateway.sanitize.known import KnownClean
+from gateway.sanitize.long_text import scan_long
 from gateway.sanitize.policy import RANK
 from gateway.sanitize.quiet import is_quiet
 
@@ -36,25 +37,18 @@ _NOT_IN_URLS = frozenset(("PHONE", "NATIONAL_ID", "US_SSN", "IP", "CRYPTO_WALLET
 _NOT_IN_PATHS = frozenset(("CREDIT_CARD", "IBAN", "EMAIL"))
 _AUTHORITY = re.compile(rb"://[^/?#]*\Z")
 _CUSTOM_LEAST_HELD = 160
-_REMEMBERED = 20_000
-_LONG_RUN = 64
-_SEEN = 80
-_MOST_RESPELT = 16_384
-"""Characters that are looked at for what is disguised twice."""
 
 
 class _Numbers:
-    """What rows of digits are, in one text. A verdict depends on the run and `_SEEN` characters beside it."""
+    """What rows of digits are, in one text."""
 
-    def __init__(self, lower: bytes) -> None:
-        self._phones = Phones(lower)
-        self._card_words, self._ssn_words = Words(CARD_WORDS, lower), Words(SSN_WORDS, lower)
+    def __init__(self, lower: bytes, effort: Effort) -> None:
+        self._phones = Phones(lower, effort)
+        self._card_words, self._ssn_words = Words(CARD_WORDS, lower, effort), Words(SSN_WORDS, lower, effort)
         self.may_be_short = self._phones.may_be_short
-
-    @property
-    def plain_from(self) -> int:
+        self.may_be_decimal = any(hint in lower for hint in SSN_HINTS) and self._ssn_words.any
+        self.plain_from = 0 if self.may_be_short or self.may_be_decimal else 12
         """The least number of digits without separators that can be anything in this text."""
-        return 0 if self.may_be_short or self._ssn_words.any else 12
 
     def find(self, run: Run) -> Iterator[Finding]:
         cards = list(find_cards(run, self._card_words))
@@ -78,37 +72,42 @@ class Scanner:
         self._identities = Identities()
         self._custom = [(pattern.entity, re2.compile(pattern.pattern)) for pattern in patterns]
         self._allowed = frozenset(entry.lower() for entry in allow_list)
-        # Cached searches and repeated pages bring the same texts again. Only keyed digests are kept, never a text.
-        self._clean: set[bytes] = set()
-        self._digest_key = os.urandom(16)
+        self.known = KnownClean(("text", "requests", "responses"))
         self._rank = {pattern.entity: len(RANK) for pattern in patterns} | RANK
         self.least_held = _CUSTOM_LEAST_HELD if self._custom else 0
         """Characters of a stream that must always wait: more than none where a pattern may span several words."""
 
     def scan(self, text: str) -> list[Finding]:
-        """Findings in the text's own offsets, in order, disjoint. A text without any is known again: see `_clean`."""
-        digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16, key=self._digest_key).digest()
-        if digest in self._clean:
+        """Findings in the text's own offsets, in order, disjoint. A text without any is known again."""
+        digest = self.known.digest(text.encode("utf-8", "surrogatepass"), "text")
+        if self.known.knows(digest):
             return []
         found = self.look(text)
         if not found:
-            if len(self._clean) >= _REMEMBERED:
-                self._clean.clear()
-            self._clean.add(digest)
+            self.known.learn(digest)
         return found
 
     def look(self, text: str) -> list[Finding]:
         """`scan` without its memory: for the pieces of a stream, which never come again."""
-        view = View(text)
-        found = list(self._find(view, 0))
-        if view.is_shifted:
-            found = [Finding(*view.origin(start, end), entity) for start, end, entity in found]
+        found = scan_long(self._look, text)
         for entity, pattern in self._custom:
             found += [Finding(match.start(), match.end(), entity) for match in pattern.finditer(text) if match.group()]
-        if not found:
-            return found
-        found = disjoint(found, self._rank) if len(found) > 1 else found
-        return [each for each in found if not self._is_allowed(text[each.start : each.end])] if self._allowed else found
+        if self._custom and len(found) > 1:
+            found = disjoint(found, self._rank)
+        if found and self._allowed:
+            found = [each for each in found if not self._is_allowed(text[each.start : each.end])]
+        return found
+
+    def _look(self, text: str) -> list[Finding]:
+        """The detectors' findings in a piece of text, in order, disjoint."""
+        view, effort = View(text), Effort(len(text))
+        try:
+            found = list(self._find(view, effort, 0))
+        except Crowded:
+            found = list(all_but_prose(view))
+        if view.is_shifted:
+            found = [Finding(*view.origin(start, end), entity) for start, end, entity in found]
+        return disjoint(found, self._rank) if len(found) > 1 else found
 
     def is_quiet(self, text: str) -> bool:
         """True only when nothing can be found in the text; cheap, for the small pieces of a stream."""
@@ -123,44 +122,32 @@ class Scanner:
         _, at, domain = value.rpartition("@")
         return value in self._allowed or (at != "" and f"@{domain}" in self._allowed)
 
-    def _find(self, view: View, depth: int) -> Iterator[Finding]:
+    def _find(self, view: View, effort: Effort, depth: int) -> Iterator[Finding]:
         if len(view.folded) < 5:
             return
-        yield from find_secrets(view)
-        yield from find_keyed(view)
-        yield from self._outside_urls(view, self._find_personal(view))
+        yield from find_secrets(view, effort)
+        yield from find_keyed(view, effort)
+        yield from self._outside_urls(view, self._find_personal(view, effort), effort)
         if depth < _DEPTH:
-            yield from self._find_spelt(view, depth)
+            yield from self._find_spelt(view, effort, depth)
 
-    def _find_personal(self, view: View) -> Iterator[Finding]:
-        yield from find_emails(view)
-        yield from self._find_numbers(view)
-        yield from find_ibans(view)
-        yield from find_addresses(view)
-        yield from find_wallets(view)
-        yield from self._identities.find(view)
+    def _find_personal(self, view: View, effort: Effort) -> Iterator[Finding]:
+        yield from find_emails(view, effort)
+        yield from self._find_numbers(view, effort)
+        yield from find_ibans(view, effort)
+        yield from find_addresses(view, effort)
+        yield from find_wallets(view, effort)
+        yield from self._identities.find(view, effort)
 
-    def _find_numbers(self, view: View) -> Iterator[Finding]:
+    def _find_numbers(self, view: View, effort: Effort) -> Iterator[Finding]:
         if not has_digits(view):
             return
-        text = view.folded
-        numbers = _Numbers(view.lower)
-        known: dict[tuple[bytes, int, int], list[tuple[int, int, str]]] = {}
-        for start, end in digit_runs(view, numbers.may_be_short, numbers.plain_from):
-            if end - start > _LONG_RUN:
-                yield from numbers.find(Run(text, start, end))
-                continue
-            low = start - _SEEN if start > _SEEN else 0
-            key = text[low : end + _SEEN], start - low, end - start
-            found = known.get(key)
-            if found is None:
-                found = known[key] = [
-                    (first - start, last - start, entity) for first, last, entity in numbers.find(Run(text, start, end))
-                ]
-            for first, last, entity in found:
-                yield Finding(start + first, start + last, entity)
+        numbers = _Numbers(view.lower, effort)
+        for start, end in digit_runs(view, numbers.may_be_short, numbers.plain_from, numbers.may_be_decimal):
+            effort.spend(6 + (end - start) // 12)
+            yield from numbers.find(Run(view.folded, start, end))
 
-    def _outside_urls(self, view: View, found: Iterable[Finding]) -> Iterator[Finding]:
+    def _outside_urls(self, view: View, found: Iterable[Finding], effort: Effort) -> Iterator[Finding]:
         """Numbers inside a web address name a page, not a person; values sent along in its query still count."""
         if b"://" not in view.folded:
             yield from found
@@ -168,6 +155,7 @@ class Scanner:
         starts, spans = [], []
         for match in _URL.finditer(view.folded):
             start, end = match.span()
+            effort.spend(1)
             starts.append(start)
             spans.append((end, view.folded.find(b"?", start, end)))
         for finding in found:
@@ -181,32 +169,33 @@ class Scanner:
                     continue  # user@host
             yield finding
 
-    def _find_spelt(self, view: View, depth: int) -> Iterator[Finding]:
+    def _find_spelt(self, view: View, effort: Effort, depth: int) -> Iterator[Finding]:
         """Look at all other spellings at once, as lines of one text; what is said twice is one line."""
         said: dict[str, list[Spelling]] = {}
-        for word in (*spellings(view.folded), *decoded_words(view.folded)):
+        for word in (*spellings(view.folded, effort), *decoded_words(view.folded, effort)):
             said.setdefault(word.text, []).append(word)
         if not said:
             return
         lines = list(said)
         starts = [0, *accumulate(len(line) + 2 for line in lines)]
-        inner = View("\n\n".join(lines)[: _MOST_RESPELT if depth else None])
-        for finding in self._find(inner, depth + 1):
+        inner = View("\n\n".join(lines))
+        effort.spend(len(inner.folded) // 12)
+        for finding in self._find(inner, effort, depth + 1):
             start, end = inner.origin(finding.start, finding.end)
             index = bisect_right(starts, start) - 1
             line, shift = lines[index], starts[index]
             if end - shift <= len(line):
+                effort.spend(4 * len(said[line]))
                 for word in said[line]:
                     yield from _in_outer_text(word, Finding(start - shift, end - shift, finding.entity), view.folded)
 
 
 def _in_outer_text(word: Spelling, finding: Finding, text: bytes) -> Iterator[Finding]:
     """A finding in a word's spelling, as a finding in the text that holds the word."""
-    if word.places is not None:
-        places = word.places()
-        last = places[finding.end]
+    if word.place is not None:
+        last = word.start + word.place(finding.end)
         while last > word.start and text[last - 1] in b" ":
             last -= 1
-        yield Finding(places[finding.start], last, finding.entity)
+        yield Finding(word.start + word.place(finding.start), last, finding.entity)
     elif finding.entity != "IP":  # drawings are full of what reads like one
         yield Finding(word.start, word.end, finding.entity)

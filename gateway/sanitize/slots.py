@@ -7,7 +7,6 @@ import orjson
 
 from gateway.model import TextSlot
 from gateway.sanitize.findings import Finding, mask_of, masked
-from gateway.sanitize.long_text import scan_long
 from gateway.sanitize.policy import Action
 from gateway.sanitize.scanner import Scanner
 
@@ -46,7 +45,7 @@ class SlotMasker:
         """`name` is what the value is called: `{"password": …}` says what stands there. A text that is blocked ends
         before the finding."""
         prefix = "" if not name or name in _PLAIN_KEYS else f"{name}: "
-        spans = scan_long(self._scanner.scan, prefix + text)
+        spans = self._scanner.scan(prefix + text)
         if not spans:
             return text
         shift = len(prefix)

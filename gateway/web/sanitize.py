@@ -22,6 +22,9 @@ SANITIZER: web.AppKey[Sanitizer] = web.AppKey("sanitizer", Sanitizer)
 GUARDRAIL_HEADER = "X-Gateway-Guardrail"
 """`unavailable` when the guardrail failed and the policy let the text go on. Of a stream: its request alone."""
 
+_NOTHING_FOUND = Verdict()
+"""Shared: a verdict that was given is not changed any more."""
+
 
 @web.middleware
 async def sanitize(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -62,6 +65,8 @@ async def _judged(
     sanitizer: Sanitizer, unit: TextUnit, direction: Direction, account: Account
 ) -> tuple[Verdict, GatewayError | None]:
     """What was found in a unit, and why it must not go on: a finding, or a sanitizer that failed."""
+    if sanitizer.passes(unit, direction):
+        return _NOTHING_FOUND, None
     try:
         verdict = await sanitizer.clean(unit, direction)
     except SanitizerFailed as failure:
@@ -103,14 +108,13 @@ async def _clean_answer(
 
 def _told(verdicts: list[Verdict]) -> dict[str, int | str]:
     """What was found in request and answer together, and whether the guardrail had no part in it."""
-    counts: dict[str, int] = {}
-    degraded = False
-    for verdict in verdicts:
-        degraded = degraded or verdict.degraded
-        for entity, number in verdict.counts.items():
-            counts[entity] = counts.get(entity, 0) + number
-    told: dict[str, int | str] = dict(sorted(counts.items()))
-    if degraded:
+    found = [verdict for verdict in verdicts if verdict.counts or verdict.degraded]
+    if not found:
+        return {}
+    told: dict[str, int | str] = {}
+    for entity in sorted({entity for each in found for entity in each.counts}):
+        told[entity] = sum(each.counts.get(entity, 0) for each in found)
+    if any(each.degraded for each in found):
         told["guardrail"] = "unavailable"
     return told
 

@@ -106,6 +106,18 @@ DISGUISES = {
     "url-safe base64": lambda value: base64.urlsafe_b64encode(value.encode()).decode().rstrip("="),
     "hex": lambda value: value.encode().hex(),
     "twice base64": lambda value: base64.b64encode(base64.b64encode(value.encode())).decode(),
+    "percent of fullwidth": lambda value: quote("".join(chr(ord(char) + 0xFEE0) for char in value)),
+    "percent twice": lambda value: quote("".join(f"%{ord(char):02X}" for char in value)),
+    "padded entities": lambda value: "".join(f"&#{ord(char):07};" for char in value),
+    "entities of entities": lambda value: "".join(f"&amp;#{ord(char)};" for char in value),
+    "open entities": lambda value: "".join(f"&#{ord(char)}" for char in value),
+    "braced escapes": lambda value: "".join(f"\\u{{{ord(char):x}}}" for char in value),
+    "long escapes": lambda value: "".join(f"\\U{ord(char):08x}" for char in value),
+    "octal escapes": lambda value: "".join(f"\\{ord(char):03o}" for char in value),
+    "old escapes": lambda value: "".join(f"%u{ord(char):04x}" for char in value),
+    "quoted-printable": lambda value: "".join(f"={ord(char):02X}" for char in value),
+    "base64 of more than ASCII": lambda value: base64.b64encode(f"Müller {value}".encode()).decode(),
+    "percent of base64": lambda value: "".join(f"%{byte:02x}" for byte in base64.b64encode(value.encode())),
     "no-break spaces": lambda value: value.replace("-", "\u2011").replace(" ", "\u00a0"),
 }
 VALUES = {"card": CARD, "iban": IBAN, "mail": MAIL, "key": "AKIA" + "QWERTY7Z" * 2}
@@ -120,6 +132,21 @@ def test_a_disguised_value_is_masked_in_the_original_text(value: str, disguise: 
     assert hidden not in text
     assert text.startswith("please look up ")
     assert text.endswith(" for me")
+
+
+@pytest.mark.parametrize("behind", [" 123", " 12", " 3d", " 3 June", " 7 x"])
+def test_a_card_is_found_with_a_short_number_behind_it(behind: str) -> None:
+    assert mask("5425 2334 3010 9903" + behind).startswith("[REDACTED:CREDIT_CARD]")
+    assert "5425" not in mask("5425-2334-3010-9903" + behind)
+
+
+def test_no_countrys_check_breaks_on_what_is_not_its_number() -> None:
+    source = random.Random(3)
+    words = [word for _, words in COUNTRIES for word in words.split(",")]
+    for word in words:
+        for _ in range(4):
+            number = "".join(source.choices(string.digits + string.ascii_uppercase[:16], k=source.randint(6, 14)))
+            SCANNER.look(f"{word} P{number} {number[:3]}-{number[3:]}")
 
 
 def test_there_are_as_many_formats_and_countries_as_promised() -> None:

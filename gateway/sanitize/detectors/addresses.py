@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import re2
 
+from gateway.sanitize.crowd import Effort
 from gateway.sanitize.findings import Finding
 from gateway.sanitize.folding import View
 
@@ -24,7 +25,7 @@ _CLASS = bytes(
 )  # d a digit, a what must not stand beside an address
 _V4 = re.compile(rb"d(?<![ad:]d)(?<!d\.d)d{0,2}\.d{1,3}\.d{1,3}\.d{1,3}(?![ad]|[.-]d)")
 _V6 = re2.compile(rb"[23][0-9A-Fa-f]{3}:(?:[0-9A-Fa-f]{0,4}:){1,6}[0-9A-Fa-f]{0,4}")
-_MOST_PARSED = 500
+_MOST_PARSED = 150
 """Past that many, what is written like an IPv6 address counts as a public one."""
 _VERSION = re.compile(
     rb"(?:^|[^a-z])(?:version|ver\.?|release|build|firmware|driver|section|chapter|rfc|oid|v)[\s:=\"']{0,3}\Z"
@@ -39,15 +40,17 @@ _RESOLVERS = frozenset((
 _RAW_RESOLVERS = frozenset(address.encode() for address in _RESOLVERS)
 
 
-def find_addresses(view: View) -> Iterator[Finding]:
+def find_addresses(view: View, effort: Effort) -> Iterator[Finding]:
     text = view.folded
     known: dict[bytes, bool] = {}
     if text.count(b".") > 2:
         for match in _V4.finditer(text.translate(_CLASS)):
             start, end = match.span()
             raw = text[start:end]
+            effort.spend(2)
             public = known.get(raw)
             if public is None:
+                effort.spend(2)
                 public = known[raw] = _is_public_v4(raw)
             if public and not _VERSION.search(view.lower, max(0, start - 13), start):
                 yield Finding(start, end, "IP")
@@ -55,10 +58,12 @@ def find_addresses(view: View) -> Iterator[Finding]:
         for match in _V6.finditer(text):
             start, end = match.span()
             raw = text[start:end]
+            effort.spend(6)
             if _stands_alone(text, start, end):
                 public = known.get(raw)
                 if public is None:
-                    public = known[raw] = len(known) > _MOST_PARSED or _is_public(raw)
+                    effort.spend(4)
+                    public = known[raw] = len(known) > _MOST_PARSED or _is_public(raw, effort)
                 if public:
                     yield Finding(start, end, "IP")
 
@@ -92,7 +97,8 @@ def _is_public_v4(raw: bytes) -> bool:
     return not private
 
 
-def _is_public(raw: bytes) -> bool:
+def _is_public(raw: bytes, effort: Effort) -> bool:
+    effort.spend(20)
     try:
         address = ipaddress.ip_address(raw.decode())
     except ValueError:

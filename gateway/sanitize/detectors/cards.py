@@ -28,7 +28,7 @@ _DOUBLED = bytes.maketrans(b"0123456789", b"0246813579")
 CARD_WORDS = re2.compile(rb"card|\bcc\b|visa\b|master|amex|maestro|credit|debit|\bpan\b|kart|carte|tarjeta|\bcv[vc]")
 _S = rb"(?:[ /_()\t-]{1,2}|\.)"
 _SHAPED = re.compile(
-    rb"(?<!\d)(?:\d{12,19}|\d{4}S\d{4}S\d{4}S\d{4}(?:S\d{1,3})?|\d{4}S\d{6}S\d{4,5}|\d{4}S\d{4}S\d{5}|\d{6}S\d{13}"
+    rb"(?<!\d)(?:\d{12,19}|\d{4}S\d{4}S\d{4}S\d{4}(S\d{1,3})?|\d{4}S\d{6}S\d{4,5}|\d{4}S\d{4}S\d{5}|\d{6}S\d{13}"
     rb"|\d{8}[ -]\d{8}|(?:\dS){11,18}\d|(?:\d\dS){5,9}\d{1,2}|(?:\d{3}S){3,6}\d{1,3})(?!\d)".replace(b"S", _S)
 )
 _FOURS = re.compile(rb"(?<!\d)(?=(\d{4}S\d{4}S\d{4}S\d{4})(?!\d))".replace(b"S", _S))
@@ -56,17 +56,24 @@ def find_cards(run: Run, words: Words) -> Iterator[Finding]:
         return
     for match in _SHAPED.finditer(run.text, run.start, run.end):
         start, end = match.span()
-        if run.text[start - 1 : start].isalnum() or run.text[end : end + 1].isalnum():
-            continue
-        digits = run.digits_between(start, end)
-        whole = len(digits) == end - start or _is_whole_row(run, start, end)
-        if luhn(digits) and whole and _fits(digits, start, run, words):
+        if _stands(run, start, end, words):
             yield Finding(start, end, "CREDIT_CARD")
+        elif match.group(1) and _stands(run, start, match.start(1), words):  # its security code behind it
+            yield Finding(start, match.start(1), "CREDIT_CARD")
     if size >= 20 and words.before(run.end, run.end - run.start + _REACH):
         for match in _FOURS.finditer(run.text, run.start, run.end):
             start, end = match.span(1)
             if words.before(start, _REACH) and _fits(run.digits_between(start, end), start, run, words):
                 yield Finding(start, end, "CREDIT_CARD")
+
+
+def _stands(run: Run, start: int, end: int, words: Words) -> bool:
+    """Whether [start, end), which has a card's shape, is a card, and no part of something longer."""
+    if run.text[start - 1 : start].isalnum() or run.text[end : end + 1].isalnum():
+        return False
+    digits = run.digits_between(start, end)
+    whole = len(digits) == end - start or _is_whole_row(run, start, end)
+    return luhn(digits) and whole and _fits(digits, start, run, words)
 
 
 def _is_whole_row(run: Run, start: int, end: int) -> bool:

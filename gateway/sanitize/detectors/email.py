@@ -6,9 +6,11 @@ Top-level domains are not looked up: two letters or more, as in the addresses pe
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 
 import re2
 
+from gateway.sanitize.crowd import Effort
 from gateway.sanitize.findings import Finding
 from gateway.sanitize.folding import View
 
@@ -33,11 +35,12 @@ _EACH_BRACKETED_AT = re.compile(rb"[\[({<]\s?(?:at|@)\s?[\])}>]")
 _WORDED_AT = re2.compile(rb" (?:at|@) [a-z0-9-]{1,63} ?(?:dot |\[dot|\(dot)| @ ")
 
 
-def find_emails(view: View) -> Iterator[Finding]:
+def find_emails(view: View, effort: Effort) -> Iterator[Finding]:
     text = view.folded
     if b"@" in text:
         for match in _PLAIN.finditer(text):
             at = match.start() + 1
+            effort.spend(4)
             domain = _DOMAIN.match(text, at + 1)
             if domain is None:
                 continue
@@ -48,17 +51,18 @@ def find_emails(view: View) -> Iterator[Finding]:
             repository = text[start:at] in _LOGINS and text[domain.end() : domain.end() + 1] in (b":", b"/")
             if start < at and not repository and domain.group(1).lower() not in _FILE_TYPES:
                 yield Finding(start, domain.end(), "EMAIL")
-    yield from _find_spelt(view)
+    yield from _find_spelt(view, effort)
 
 
-def _find_spelt(view: View) -> Iterator[Finding]:
+def _find_spelt(view: View, effort: Effort) -> Iterator[Finding]:
     """`jane [at] example [dot] org`, `jane at example dot org`: the at or a dot is spelt, so prose does not match."""
     text = view.lower
-    marks = [*_EACH_BRACKETED_AT.finditer(text)] if _BRACKETED_AT.search(text) else []
+    patterns = [_EACH_BRACKETED_AT] if _BRACKETED_AT.search(text) else []
     if b"dot" in text or b" @ " in text:
-        marks += _WORDED_AT.finditer(text)
-    for mark in marks:
+        patterns.append(_WORDED_AT)
+    for mark in chain.from_iterable(pattern.finditer(text) for pattern in patterns):
         start = mark.start()
+        effort.spend(3)
         while start > 0 and mark.start() - start < 64 and text[start - 1] in b" ":
             start -= 1
         begin = start

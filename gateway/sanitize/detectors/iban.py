@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import re2
 
+from gateway.sanitize.crowd import Effort
 from gateway.sanitize.findings import Finding
 from gateway.sanitize.folding import View
 
@@ -43,9 +44,10 @@ _DIGITS = b"0123456789"
 _VALUES = {ord(char): str(int(char, 36)) for char in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 
 
-def find_ibans(view: View) -> Iterator[Finding]:
+def find_ibans(view: View, effort: Effort) -> Iterator[Finding]:
     text, at = view.folded, 0
     while match := _SHAPE.search(text, at):
+        effort.spend(6)
         start = match.start() + (not match.group()[:1].isalnum())
         raw = text[start : match.end() + 2]
         length = _length_of(raw)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import re2
 
+from gateway.sanitize.crowd import Effort
 from gateway.sanitize.detectors.countries import COUNTRIES
 from gateway.sanitize.detectors.numbers import Run, Words
 from gateway.sanitize.findings import Finding
@@ -19,18 +20,16 @@ from gateway.sanitize.folding import View
 
 _REACH = 64
 _WINDOW = _REACH + 24
-_MAX_TRIES = 800
-"""Past that many look-ups in one text, what stands behind a word like an id counts as one."""
-_MOST_WORDS = 2000
-"""Past that many names of numbers in one text, every number is taken for an id."""
+_MAX_TRIES = 400
 _TOKEN = re.compile(rb"[A-Za-z0-9]+")
-_PLAIN_NUMBER = re.compile(rb"[A-Za-z]?\d(?:[ ./-]?\d){5,17}")
 _UNSPELT = b"\x02"
 _FOUR_DIGITS = re.compile(rb"\d(?:[^0-9]*\d){3}")
 _NOT_DIGITS = bytes(code for code in range(256) if not 0x30 <= code <= 0x39)
 _CHAIN = re.compile(rb"[A-Za-z0-9]+(?:[ ./_-]{1,2}[A-Za-z0-9]+)*")
 _SSN = re.compile(rb"(?<!\d)\d{3}[ ./_()\t-]{1,2}\d{2}[ ./_()\t-]{1,2}\d{4}(?!\d)")
 SSN_WORDS = re2.compile(rb"\bssn\b|social.security|\bss#")
+SSN_HINTS = (b"ssn", b"social", b"ss#")
+"""Without one of these a text has none of the words, and that is sooner said."""
 
 
 class Identities:
@@ -60,14 +59,16 @@ class Identities:
             check = self._checks[module] = importlib.import_module(f"stdnum.{module}").is_valid
         return check
 
-    def find(self, view: View) -> Iterator[Finding]:
-        """Every token is looked at once, with all the words that stand before it; a word names one number."""
+    def find(self, view: View, effort: Effort) -> Iterator[Finding]:
+        """Every token is looked at once, with all the words that stand before it; a word names one number.
+
+        Past a number of checks, what stands behind a word like an id counts as one.
+        """
         text = view.folded
-        words = self._named(view)
-        known: dict[tuple[bytes, tuple[tuple[str, ...], ...]], tuple[int, str]] = {}
+        words = self._named(view, effort)
         tries, reached, first = 0, 0, 0
         waiting: list[_Named] = []
-        for chain, index in _beginnings(text, words):
+        for chain, index in _beginnings(text, words, effort):
             start = chain.tokens[index][0]
             while first < len(words) and words[first].end <= start:
                 waiting.append(words[first])
@@ -76,31 +77,27 @@ class Identities:
                 del waiting[0]
             if start < reached or not waiting:
                 continue
-            key = text[start : chain.reach(index)], tuple([word.modules for word in waiting])
-            verdict = known.get(key)
-            if verdict is None and tries > _MAX_TRIES:
-                plain = _PLAIN_NUMBER.match(key[0])
-                verdict = (plain.end() if plain else 0), ""
-            elif verdict is None:
+            effort.spend(2)
+            ends = chain.ends(index)
+            if tries > _MAX_TRIES:
+                size, valid = (ends[0] - start if ends else 0), ""
+            else:
                 checks = {module: self._check_of(module) for word in waiting for module in word.modules}
-                sizes = [end - start for end in chain.ends(index)]
-                tries += len(checks) * len(sizes)
-                verdict = known[key] = _valid(key[0], sizes, checks)
-            size, valid = verdict
+                tries += len(checks) * len(ends)
+                effort.spend(4 + 6 * len(checks) * len(ends))
+                size, valid = _valid(text, start, ends, checks)
             if size:
                 reached = start + size
                 yield Finding(start, reached, "NATIONAL_ID")
                 waiting = [word for word in waiting if valid not in word.modules] if valid else []
-        if len(words) == _MOST_WORDS:
-            for plain in _PLAIN_NUMBER.finditer(text, max(reached, words[-1].end)):
-                yield Finding(plain.start(), plain.end(), "NATIONAL_ID")
 
-    def _named(self, view: View) -> "list[_Named]":
+    def _named(self, view: View, effort: Effort) -> "list[_Named]":
         """The words with enough digits behind them."""
         text, lower, at = view.folded, view.lower, 0
         words: list[_Named] = []
-        while len(words) < _MOST_WORDS and (match := self._words.search(lower, at)) is not None:
+        while (match := self._words.search(lower, at)) is not None:
             start, end = match.span()
+            effort.spend(4)
             if len(text[end : end + _WINDOW].translate(None, _NOT_DIGITS)) < 4:
                 digits = _FOUR_DIGITS.search(text, end)
                 if digits is None:
@@ -140,14 +137,24 @@ def _regions(words: Sequence[_Named]) -> Iterator[tuple[int, int]]:
         yield start, stop
 
 
-def _valid(number: bytes, sizes: Iterable[int], checks: Mapping[str, Callable[[str], bool]]) -> tuple[int, str]:
-    """(size of the number that `number` begins with, the country whose check it passes); (0, "") for none."""
-    for size in sizes:
-        value = number[:size].decode()
+def _valid(
+    text: bytes, start: int, ends: Iterable[int], checks: Mapping[str, Callable[[str], bool]]
+) -> tuple[int, str]:
+    """(size of the number that begins at `start`, the country whose check it passes); (0, "") for none."""
+    for end in ends:
+        value = text[start:end].decode()
         for module, check in checks.items():
-            if check(value):
-                return size, module
+            if _passes(check, value):
+                return end - start, module
     return 0, ""
+
+
+def _passes(check: Callable[[str], bool], value: str) -> bool:
+    """Some checks stumble over what has not even their number's form, letters among its digits say."""
+    try:
+        return check(value)
+    except (ValueError, IndexError, KeyError, TypeError):
+        return False
 
 
 class _Chain:
@@ -163,10 +170,6 @@ class _Chain:
     def may_begin(self, index: int) -> bool:
         return self._sums[index + 7] - self._sums[index] >= 4
 
-    def reach(self, index: int) -> int:
-        """Where the last token ends that a number from the token `index` on may take in."""
-        return self.tokens[min(index + 6, len(self.tokens) - 1)][1]
-
     def ends(self, index: int) -> list[int]:
         """Where a number that begins with the token `index` may end, longest first."""
         ends: list[int] = []
@@ -181,7 +184,7 @@ class _Chain:
         return ends
 
 
-def _beginnings(text: bytes, words: Sequence[_Named]) -> Iterator[tuple[_Chain, int]]:
+def _beginnings(text: bytes, words: Sequence[_Named], effort: Effort) -> Iterator[tuple[_Chain, int]]:
     """Every token that a number behind the words may begin with. A plain word is none."""
     for region in _regions(words):
         for match in _CHAIN.finditer(text, *region):
@@ -189,6 +192,7 @@ def _beginnings(text: bytes, words: Sequence[_Named]) -> Iterator[tuple[_Chain, 
             if high - low < 6 or len(text[low:high].translate(None, _NOT_DIGITS)) < 4:
                 continue
             chain = _Chain(text, low, high)
+            effort.spend(3 + len(chain.tokens))
             for index, (start, end) in enumerate(chain.tokens):
                 if chain.may_begin(index):
                     token = text[start:end]

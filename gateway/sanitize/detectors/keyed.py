@@ -6,10 +6,10 @@ The name decides how much the value must look like a secret: after a password's 
 
 import re
 from collections.abc import Iterator
-from typing import TypeAlias
 
 import re2
 
+from gateway.sanitize.crowd import Effort
 from gateway.sanitize.findings import Finding
 from gateway.sanitize.folding import View
 
@@ -31,10 +31,12 @@ _ASSIGN = (
     rb"|\s{0,2},\s{0,2}[\"'])"
 )
 _SPACED = rb"\s{1,3}(?:(?i:is|was|by|=)\s{1,3})?"
-_NAMED = re2.compile(rb"(?:" + NAMES + rb")" + _SUFFIX + _CLOSE + rb"(?:" + _ASSIGN + rb"|" + _SPACED + rb")" + _OPEN)
+_NAMED = re2.compile(NAMES)
+_NAME = re.compile(NAMES)
+_ASSIGNED = re.compile(_SUFFIX + _CLOSE + rb"(?:" + _ASSIGN + rb"|" + _SPACED + rb")" + _OPEN)
+"""What leads from a name to its value. Apart from the names, as both in one automaton have too many states."""
 _IS_STRONG = re.compile(_STRONG)
 _IS_ASSIGNED = re.compile(rb"(?:[=:>,]|%3[dDaA])[\s(\\\"'`]*(?:&quot;)?\Z")
-_LONG = 40
 _ELSEWHERE = re2.compile(
     rb"(?i:identified (?:with [a-z0-9_]{2,30} )?by)\s{1,3}[\"'\\]{0,2}"
     rb"|(?i:securestring)\s{1,3}(?:-[A-Za-z]{2,12}\s{1,3}){0,4}[\"'\\]{0,2}"
@@ -42,8 +44,8 @@ _ELSEWHERE = re2.compile(
     rb"|(?i:basic|bearer|ntlm|digest|token)\s{1,2}[\"']?"
     rb"|(?i:/token/|/apikey/|/secret/)"
 )
-_USERINFO = re2.compile(
-    rb"[a-zA-Z][a-zA-Z0-9+.-]{1,20}://(?:[^\s/@:?#\"'<>]{0,128}:([^\s/@\"'<>]{3,256})|([^\s/@:?#\"'<>]{20,256}))@"
+_USERINFO = re.compile(
+    rb"://(?<=[a-zA-Z0-9+.-]://)(?:[^\s/@:?#\"'<>]{0,128}:([^\s/@\"'<>]{3,256})|([^\s/@:?#\"'<>]{20,256}))@"
 )
 _VALUE = re.compile(rb"[^\s\"'`<>,;(){}\[\]&|]{4,160}")
 _WORD = re.compile(rb"[^\s\"'`<>,;&|]{4,160}")
@@ -58,56 +60,62 @@ _CODE = re.compile(
 _IDENTIFIER = re.compile(rb"[A-Za-z]*\d{0,4}(?:[._/:-][A-Za-z]*\d{0,4})*")
 _PRODUCT_KEY = re.compile(rb"[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){3,7}")
 _DIGITS = re.compile(rb"\d+")
+_CHANGE = re.compile(rb"[a-z](?=[A-Z0-9])|[A-Z](?=[a-z0-9])|[0-9](?=[A-Za-z])")
+_ALNUM = bytes(code for code in range(128) if chr(code).isalnum())
+_LEAST_RANDOM = 16
+_LEAST_PAIRS = 12
 _ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}")
 _TRAILING = b".:?*\\"
 _QUOTES = (b'"', b"'", b"`")
-_UNKNOWN = -1
 
 
-def find_keyed(view: View) -> Iterator[Finding]:
+def find_keyed(view: View, effort: Effort) -> Iterator[Finding]:
     text = view.folded
-    known: _Known = {}
     behind = 0
     for named in _NAMED.finditer(text):
         start, end = named.span()
-        if start < behind:
-            continue  # inside a long value that has been looked at
+        effort.spend(6)
+        if end <= behind:
+            continue
+        assigned = _ASSIGNED.match(text, end) if start >= behind else None
+        assigned = assigned or _assigned_next(text, max(start + 1, behind))
+        if assigned is None:
+            continue
+        behind = end = assigned.end()
         value = _value_at(text, end)
         if value is None:
             continue
-        key = text[start:end], value
-        size = known.get(key, _UNKNOWN)
-        if size == _UNKNOWN:
-            size = known[key] = _secret_named(*key)
+        effort.spend(6 + len(value) // 6)
+        size = _secret_named(text[start:end], value)
         if size:
             yield Finding(end, end + size, "SECRET")
-        if size or len(value) > _LONG:
-            behind = end + len(value) - 1
-    yield from _find_elsewhere(text, known)
+    yield from _find_elsewhere(text, effort)
     if b"://" in text and b"@" in text:
         for match in _USERINFO.finditer(text):
+            effort.spend(4)
             group = 1 if match.group(1) is not None else 2
             if not _PLACEHOLDER.search(match.group(group)):
                 yield Finding(match.start(group), match.end(group), "SECRET")
 
 
-def _find_elsewhere(text: bytes, known: "_Known") -> Iterator[Finding]:
+def _assigned_next(text: bytes, start: int) -> re.Match[bytes] | None:
+    """What leads to a value from the name at `start`: ` pass` is none in ` password`, but the rest of it is one."""
+    name = _NAME.match(text, start)
+    return _ASSIGNED.match(text, name.end()) if name else None
+
+
+def _find_elsewhere(text: bytes, effort: Effort) -> Iterator[Finding]:
     for match in _ELSEWHERE.finditer(text):
         start, end = match.span()
+        effort.spend(4)
         value = _value_at(text, end)
         if value is None:
             continue
-        key = text[start:end], value
-        size = known.get(key, _UNKNOWN)
-        if size == _UNKNOWN:
-            opened = _quoted_at(text[start:end])
-            size = known[key] = _size_of(value, text[start] in b" -iIsS", opened, opened)
+        effort.spend(6 + len(value) // 6)
+        opened = _quoted_at(text[start:end])
+        size = _size_of(value, text[start] in b" -iIsS", opened, opened)
         if size:
             yield Finding(end, end + size, "SECRET")
-
-
-_Known: TypeAlias = dict[tuple[bytes, bytes], int]
-"""(name and what stands up to the value, value with the character behind it) -> length of the secret, 0 for none."""
 
 
 def _value_at(text: bytes, start: int) -> bytes | None:
@@ -117,11 +125,21 @@ def _value_at(text: bytes, start: int) -> bytes | None:
         return None
     end = match.end()
     quoted = text[start - 1 : start] in _QUOTES or text[start - 6 : start] == b"&quot;"
-    return None if not quoted and text[start:end].isalpha() else text[start : end + 1]
+    value = text[start:end]
+    return None if not quoted and value.isalpha() and not _is_random(value) else text[start : end + 1]
 
 
 def _quoted_at(name: bytes) -> bool:
     return name[-1:] in _QUOTES or name.endswith(b"&quot;")
+
+
+def _is_random(value: bytes) -> bool:
+    """Whether capitals, small letters and digits follow each other as if drawn: of two that stand together nearly half
+    differ in kind (of drawn ones 13 in 20), as in few names that people write."""
+    if len(value) < _LEAST_RANDOM:
+        return False
+    pairs = len(value) - 1 - 2 * len(value.translate(None, _ALNUM))
+    return pairs >= _LEAST_PAIRS and len(_CHANGE.findall(value)) * 20 >= 9 * pairs
 
 
 def _secret_named(name: bytes, value: bytes) -> int:
@@ -166,7 +184,7 @@ def looks_secret(value: bytes, strong: bool, assigned: bool, closed: bool) -> bo
             and letters > 0
             and ((digits > 0 and (mixed or special > 0)) or (digits > 2 and len(value) > 15))
         )
-    if _PRODUCT_KEY.fullmatch(value):
+    if _PRODUCT_KEY.fullmatch(value) or (mixed and _is_random(value)):
         return True
     if len(value) < 8 or not letters or not digits or _IDENTIFIER.fullmatch(value):
         return closed and assigned and mixed and letters == len(value) >= 24

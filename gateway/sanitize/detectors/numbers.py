@@ -10,18 +10,34 @@ from collections.abc import Iterable, Iterator
 
 import re2
 
+from gateway.sanitize.crowd import Effort
 from gateway.sanitize.folding import View
 
 SEPARATORS = b" .-/_()\t"
 _CLASS = bytes(
-    ord("d") if 0x30 <= code <= 0x39 else ord("s") if code in SEPARATORS else ord("x") for code in range(256)
+    0x64 if 0x30 <= code <= 0x39 else code if code in b".+" else 0x73 if code in SEPARATORS else 0x78
+    for code in range(256)
 )
-_RUN = re.compile(rb"d(?<!dd)[ds]{5,}")
-_LONG_RUN = re.compile(rb"d(?<!dd)[ds]{8,}")
+_DECIMAL = rb"(?<!d\.d)(?!(?<!\+d)d{0,10}\.d++(?!\.)(?!s{0,2}d))"
+"""No decimal number, nor a fraction: no detector takes one, but for numbers behind the name of a US one."""
+_RUN, _LONG_RUN, _RUN_WITH_DECIMALS = (
+    re.compile(form)
+    for form in (
+        rb"d(?<!dd)" + _DECIMAL + rb"[ds.]{5,}",
+        rb"d(?<!dd)" + _DECIMAL + rb"[ds.]{8,}",
+        rb"d(?<!dd)[ds.]{5,}",
+    )
+)
+_DECIMAL_00 = re.compile(rb"00\d{1,3}\.\d{6}")
 _SEPARATOR = 0x73
 _JOINED = re.compile(rb"d(?:s{0,2}d)*")
 _NOT_DIGITS = bytes(code for code in range(256) if not 0x30 <= code <= 0x39)
 _GROUP = re.compile(rb"\d+")
+_DATE = re.compile(rb"(?:19|20)\d\d[-./][01]\d[-./][0-3]\d(?: [0-2]\d)?")
+"""With the hour of a time: stands in every line of many a log, and is no number of anything."""
+_OCTET = rb"(?:25[0-5]|2[0-4]\d|1?\d?\d)"
+_NO_NUMBER = re.compile(_DATE.pattern + rb"|" + _OCTET + rb"(?:\." + _OCTET + rb"){3}|97[89](?:[ -]?\d){10}")
+"""Dates, addresses and ISBNs: none of them is a card, and only beside a telephone's words a telephone number."""
 
 
 class Run:
@@ -79,19 +95,26 @@ def has_digits(view: View) -> bool:
     return len(view.folded) > 4096 or len(view.folded.translate(None, _NOT_DIGITS)) >= 6
 
 
-def digit_runs(view: View, short: bool, plain_from: int) -> Iterator[tuple[int, int]]:
+def digit_runs(view: View, short: bool, plain_from: int, decimals: bool) -> Iterator[tuple[int, int]]:
     """[start, end) of every run of nine digits or more, or with `short` of six or more, in order.
 
-    Of those without any separator only runs of `plain_from` digits or more, and those that begin with `00`.
+    Of those without any separator only runs of `plain_from` digits or more, and those that begin with `00`; decimal
+    numbers only with `decimals`.
     """
     text = view.folded
     least = 6 if short else 9
     classes = text.translate(_CLASS)
-    gaps = b"sss" in classes
-    for match in (_RUN if short else _LONG_RUN).finditer(classes):
+    decimals = decimals or _DECIMAL_00.search(text) is not None
+    runs = _RUN_WITH_DECIMALS if decimals else _RUN if short else _LONG_RUN
+    usual = _DATE if short or decimals else _NO_NUMBER
+    flat = classes.replace(b".", b"s")
+    gaps = b"sss" in flat
+    for match in runs.finditer(classes):
         start, end = match.span()
-        for low, high in _joined(classes, start, end) if gaps or classes[end - 1] == _SEPARATOR else ((start, end),):
-            count = classes.count(b"d", low, high)
+        for low, high in _joined(flat, start, end) if gaps or flat[end - 1] == _SEPARATOR else ((start, end),):
+            if text[low - 1 : low] != b"+" and usual.fullmatch(text, low, high):
+                continue
+            count = flat.count(b"d", low, high)
             if count >= least and (count < high - low or count >= plain_from or text.startswith(b"00", low)):
                 yield low, high
 
@@ -108,18 +131,21 @@ def _joined(classes: bytes, start: int, end: int) -> Iterable[tuple[int, int]]:
 class Words:
     """Where certain words stand in a text; found when first asked."""
 
-    __slots__ = ("_ends", "_pattern", "_starts", "_text")
+    __slots__ = ("_effort", "_ends", "_pattern", "_starts", "_text")
 
-    def __init__(self, pattern: re2._Regexp, lower: bytes) -> None:
-        self._pattern, self._text = pattern, lower
+    def __init__(self, pattern: re2._Regexp, lower: bytes, effort: Effort) -> None:
+        self._pattern, self._text, self._effort = pattern, lower, effort
         self._starts: list[int] | None = None
         self._ends: list[int] = []
 
     def _look(self) -> list[int]:
         if self._starts is None:
-            spans = [match.span() for match in self._pattern.finditer(self._text)]
-            self._starts = [start for start, _ in spans]
-            self._ends = [end for _, end in spans]
+            self._starts = []
+            for match in self._pattern.finditer(self._text):
+                self._effort.spend(3)
+                start, end = match.span()
+                self._starts.append(start)
+                self._ends.append(end)
         return self._starts
 
     @property

@@ -9,6 +9,7 @@ import re
 import phonenumbers
 import re2
 
+from gateway.sanitize.crowd import Effort
 from gateway.sanitize.detectors.numbers import Run, Words
 from gateway.sanitize.findings import Finding
 
@@ -27,17 +28,18 @@ _DATE = re.compile(
     rb"(?:19|20)\d\d[-./]\d\d?[-./]\d\d?|\d\d?[-./]\d\d?[-./](?:19|20)\d\d|(?:19|20)\d\d ?[-/] ?(?:19|20)?\d\d\Z"
 )
 _REACH = 48
-_MOST_LOOKED_UP = 400
+_LONGEST = 36
+_MOST_LOOKED_UP = 60
 
 
 class Phones:
     """The telephone numbers of one text. Past a number of look-ups, what is written like one counts as one."""
 
-    def __init__(self, lower: bytes) -> None:
+    def __init__(self, lower: bytes, effort: Effort) -> None:
         self._lower = lower
-        self._strong = Words(STRONG_WORDS, lower)
-        self._weak = Words(WEAK_WORDS, lower)
-        self._looked_up = 0
+        self._strong = Words(STRONG_WORDS, lower, effort)
+        self._weak = Words(WEAK_WORDS, lower, effort)
+        self._effort, self._looked_up = effort, 0
 
     @property
     def may_be_short(self) -> bool:
@@ -68,12 +70,15 @@ class Phones:
 
     def _international(self, start: int, end: int) -> tuple[int, int] | None:
         """A number with its country code; what follows it in the run may belong to something else."""
-        raw = self._lower[start:end].decode()
-        text = "+" + raw[2:] if raw.startswith("00") else raw
         if self._looked_up > _MOST_LOOKED_UP:
             return start, end
+        if end - start > _LONGEST:
+            end = max(self._lower.rfind(mark, start, start + _LONGEST) for mark in (b" ", b"/"))
+        raw = self._lower[start : max(end, start)].decode()
+        text = "+" + raw[2:] if raw.startswith("00") else raw
         possible = None
         for stop in [len(text), *(match.start() for match in re.finditer(r"[ /]", text) if match.start() > 8)][:6]:
+            self._effort.spend(25)
             self._looked_up += 1
             try:
                 number = phonenumbers.parse(text[:stop], None)

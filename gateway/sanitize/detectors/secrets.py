@@ -11,6 +11,7 @@ from functools import lru_cache
 
 import re2
 
+from gateway.sanitize.crowd import Effort
 from gateway.sanitize.detectors.heads import alternatives, heads
 from gateway.sanitize.detectors.vendors import MARKS, VENDORS
 from gateway.sanitize.findings import Finding
@@ -21,11 +22,8 @@ _WORD_CHARS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01
 _CLASS = bytes(0x74 if code in _WORD_CHARS else 0x20 for code in range(256))
 _NUMBERED = re.compile(rb"[0-9_]")
 _LEAST_HEAD = 2
-_MOST_TRIED = 1500
-"""Past that many places in one text, what begins like a key counts as one."""
 _LONGEST = 4096
 _BEFORE_MARK, _BEHIND_MARK = 128, 384
-_LENIENT = re.compile(rb"([A-Za-z0-9_.=+/-]{16,4096})")
 
 
 def _open_ended(repeat: re.Match[str]) -> str:
@@ -58,11 +56,11 @@ _MAX_KEY = 16_384
 _UNKNOWN = -2
 
 
-def find_secrets(view: View) -> Iterator[Finding]:
+def find_secrets(view: View, effort: Effort) -> Iterator[Finding]:
     text = view.folded
     if b"-----BEGIN" in text:
-        yield from _find_private_keys(text)
-    found = [*_find_headed(text), *_find_afloat(text)]
+        yield from _find_private_keys(text, effort)
+    found = [*_find_headed(text, effort), *_find_afloat(text, effort)]
     for start, end in found:
         while text[end : end + 1] == b"=":
             end += 1
@@ -70,17 +68,16 @@ def find_secrets(view: View) -> Iterator[Finding]:
             yield Finding(start, end, "SECRET")
 
 
-def _find_headed(text: bytes) -> Iterator[tuple[int, int]]:
+def _find_headed(text: bytes, effort: Effort) -> Iterator[tuple[int, int]]:
     """Forms with a fixed beginning."""
-    at, tried = 0, 0
+    at = 0
     while match := _HEAD.search(text, at):
         start, end = match.span()
         if not text[start : start + 1].isalnum():
             start += 1
         at = end - 1  # the last character may be the next beginning's neighbour
-        tried += 1
-        form = _LENIENT if tried > _MOST_TRIED else _forms_of(text[start:end])
-        found = form.match(text, start, start + _LONGEST)
+        effort.spend(5)
+        found = _forms_of(text[start:end]).match(text, start, start + _LONGEST)
         if found is not None:
             yield found.span()
             at = max(at, found.end() - 1)
@@ -104,22 +101,20 @@ def _linear(form: str) -> re2._Regexp:
     return re2.compile(f"(?:^|[^A-Za-z0-9])({form})(?:[^A-Za-z0-9]|$)".encode())
 
 
-def _find_afloat(text: bytes) -> Iterator[tuple[int, int]]:
+def _find_afloat(text: bytes, effort: Effort) -> Iterator[tuple[int, int]]:
     """Forms that begin with anything and have their mark further on."""
-    behind, tried = 0, 0
+    behind = 0
     for mark in _MARK.finditer(text):
         place = mark.start()
         if place < behind:
             continue
         low = max(0, place - _BEFORE_MARK, behind)
+        effort.spend(4)
         for known, form in _AFLOAT:
             if known.match(text, place) is None:
                 continue
-            tried += 1
-            if tried > _MOST_TRIED:
-                found = _LENIENT.search(text, low, place + _BEHIND_MARK)
-            else:
-                found = _linear(form).search(text, low, place + _BEHIND_MARK)
+            effort.spend(6)
+            found = _linear(form).search(text, low, place + _BEHIND_MARK)
             if found is not None and found.end(1) > place:
                 yield found.span(1)
                 behind = found.end(1)
@@ -136,11 +131,12 @@ def _in_long_numbered_word(text: bytes, start: int, end: int) -> bool:
     return last - first >= LEAST and (_NUMBERED.search(text, first, last) is not None or text.startswith(b"SG.", start))
 
 
-def _find_private_keys(text: bytes) -> Iterator[Finding]:
+def _find_private_keys(text: bytes, effort: Effort) -> Iterator[Finding]:
     """From BEGIN to END; without an END, as far as what follows reads like a key."""
     at, closing_at = text.find(b"-----BEGIN"), _UNKNOWN
     while at >= 0:
         body = _KEY_BODY.match(text, at, at + _MAX_KEY)
+        effort.spend(4)
         end = at + 10
         if body is not None:
             if closing_at == _UNKNOWN or 0 <= closing_at < at:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import re2
 
+from gateway.sanitize.crowd import Effort
 from gateway.sanitize.findings import Finding
 from gateway.sanitize.folding import View
 
@@ -15,31 +16,34 @@ _FORMS = re2.compile(
     rb"(?:^|[^A-Za-z0-9])(?:0x[0-9a-fA-F]{40}|(?:bc1|tb1|ltc1|addr1|cosmos1)[ac-hj-np-z02-9]{38,103}"
     rb"|[13LMDTAXr5KQ9c][1-9A-HJ-NP-Za-km-z]{24,51})(?:[^A-Za-z0-9]|$)"
 )
-_MOST_CHECKED = 500
+_MOST_CHECKED = 150
 _BASE58 = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _RIPPLE = b"rpshnaf39wBUDNEGHJKLM4PQRST7VWXYZ2bcdeCg65jkm8oFqi1tuvAxyz"
 _BECH32 = b"qpzry9x8gf2tvdw0s3jn54khce6mua7l"
 _GENERATOR = (0x3B6A57B2, 0x26508E6D, 0x1EA119FA, 0x3D4233DD, 0x2A1462B3)
 
 
-def find_wallets(view: View) -> Iterator[Finding]:
+def find_wallets(view: View, effort: Effort) -> Iterator[Finding]:
     """Past a number of checksums, what is written like an address counts as one."""
     text, at, checked = view.folded, 0, 0
     while match := _FORMS.search(text, at):
         start = match.start() + (not match.group()[:1].isalnum())
         end = match.end() - (not match.group()[-1:].isalnum())
+        effort.spend(8)
         checked += 1
-        entity = _entity_of(text[start:end]) if checked < _MOST_CHECKED else "CRYPTO_WALLET"
+        entity = _entity_of(text[start:end], effort) if checked < _MOST_CHECKED else "CRYPTO_WALLET"
         if entity:
             yield Finding(start, end, entity)
         at = end
 
 
-def _entity_of(value: bytes) -> str:
+def _entity_of(value: bytes, effort: Effort) -> str:
     if value.startswith(b"0x"):
         return "CRYPTO_WALLET" if len(set(value[2:])) > 4 else ""  # the null address and its like
     if value.startswith((b"bc1", b"tb1", b"ltc1", b"addr1", b"cosmos1")):
+        effort.spend(len(value))
         return "CRYPTO_WALLET" if _bech32_valid(value) else ""
+    effort.spend(10)
     return _base58_entity(value)
 
 

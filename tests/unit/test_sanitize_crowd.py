@@ -1,0 +1,101 @@
+"""Texts full of candidates: nothing hides among them, they cost what their length allows; ordinary ones are judged."""
+
+import base64
+import random
+import time
+
+import pytest
+
+from bench.pii_fuzz import new_unit, text_of
+from bench.pii_rows import ORDINARY, SECRET
+from gateway.sanitize.crowd import all_but_prose
+from gateway.sanitize.findings import masked
+from gateway.sanitize.folding import View
+from gateway.sanitize.scanner import Scanner
+
+SCANNER = Scanner()
+CARD = "4539148803436467"
+VALUES = {
+    "card": CARD,
+    "iban": "DE75512108001245126199",
+    "mail": "ann.lee@corp-mail.net",
+    "key": "ghp_" + "Zx9Kq2Lm8Pw4" * 3,
+    "phone": "+49 30 901820",
+    "id": "PESEL 44051401359",
+    "password": "password: Hq7!mmZ29x",
+    "spelt": "jane at example dot org",
+    "base64": base64.b64encode(f"card {CARD}".encode()).decode(),
+    "percent": "".join(f"%{byte:02x}" for byte in b"ann.lee@corp-mail.net"),
+    "base64 twice": base64.b64encode(base64.b64encode(f"it is {CARD}".encode())).decode(),
+    "entities": "".join(f"&#{ord(char)};" for char in CARD),
+}
+FILLERS = (
+    "123+1411111111111+yz 12_yz=00  0x `pin +123-45-6%41%789 ",
+    "call +44 7700 900123 dni 12345678 key: a1%41 jane@x.org ",
+    "password=&#65;b1 2a01:4f8::1-%2e tin 12 34 56 ",
+    "4111 1111 1111 1112 \\u0041%41 x=41 YWJjZGVmZ2hpamtsbW5vcA== ",
+)
+
+
+@pytest.mark.parametrize("filler", FILLERS)
+@pytest.mark.parametrize("name", VALUES)
+def test_a_value_amid_filler_is_masked_wherever_it_stands(name: str, filler: str) -> None:
+    value = VALUES[name]
+    kept = value.rpartition(" ")[2] if name in ("id", "password") else value
+    rows = [filler] * (100_000 // len(filler))
+    for place in (0, len(rows) // 2, len(rows)):
+        text = masked_of("\n".join([*rows[:place], value, *rows[place:]]))
+        assert kept not in text, place
+
+
+def masked_of(text: str) -> str:
+    return masked(text, SCANNER.look(text))
+
+
+def test_what_stands_in_for_judging_covers_whatever_the_detectors_find() -> None:
+    source = random.Random(11)
+    for _ in range(400):
+        text = text_of(new_unit(source), True, 1200)
+        view = View(text)
+        covered = bytearray(len(text))
+        for start, end, _entity in all_but_prose(view):
+            first, last = view.origin(start, end)
+            covered[first:last] = b"\1" * (last - first)
+        for start, end, entity in SCANNER.look(text):
+            assert all(covered[start:end]), (entity, text[start:end])
+
+
+def test_prose_in_a_crowded_text_stays_and_masking_it_again_changes_nothing() -> None:
+    prose = "The committee met in March to discuss the harvest and nobody expected that the decision would be so easy. "
+    text = FILLERS[0] * 500 + "\n" + prose * 3 + "\n" + FILLERS[1] * 500
+    once = masked_of(text)
+    assert "in March to discuss the harvest and nobody expected that the decision would" in once
+    assert len(once) < len(text) / 20
+    assert masked_of(once) == once
+
+
+@pytest.mark.parametrize("kind", ORDINARY)
+def test_dense_tables_lists_and_logs_are_judged_and_not_masked_as_a_whole(kind: str) -> None:
+    source = random.Random(kind)
+    rows = "".join(ORDINARY[kind](source) for _ in range(3000))[:100_000]
+    findings = SCANNER.look(rows)
+    assert sum(finding.entity == "SECRET" for finding in findings) == 0
+    assert all(finding.end - finding.start < 80 for finding in findings)
+
+
+def test_settings_that_are_nothing_but_secrets_lose_the_secrets_and_keep_their_names() -> None:
+    source = random.Random(4)
+    for size in (2_000, 20_000, 100_000):
+        rows = "".join(SECRET(source) for _ in range(size // 70))[:size]
+        once = masked_of(rows)
+        assert once.count("HOST=10.0.0.") > 0.99 * rows.count("HOST=10.0.0.")
+        assert once.count("_PASSWORD=[REDACTED:SECRET]") > size // 100
+        assert once.count("_TOKEN=[REDACTED:SECRET]") > 0.95 * rows.count("_TOKEN=")
+
+
+def test_the_slowest_texts_known_cost_what_their_length_allows() -> None:
+    for filler in FILLERS:
+        text = (filler * 100_000)[:100_000]
+        started = time.thread_time()
+        SCANNER.look(text)
+        assert time.thread_time() - started < 0.5, filler
