@@ -5,7 +5,8 @@ space, those between stand in the dictionary's order; a character spans columns,
 Read 2026-11-21.
 """
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,15 +24,21 @@ MAX_WIDTH = 9600
 class Reading(NamedTuple):
     """`score` is the mean chance of the characters, as their first columns give it; `centers` their middles, 0..1.
 
-    `fit` tells how well the text explains what was seen: in each column the chances of no character, of the one before
-    and of the next are added up; the product over all columns, as a mean a character, is 1 where nothing else could
-    have been read. Unlike the score it falls when a character or a space may be missing.
+    `losses` say how badly the text explains what was seen: in each column the chances of no character, of the one
+    before and of the next are added up; number n is the sum of the negative logarithms before character n and after
+    the one before it, so there is one more than there are characters. Unlike the score they tell where a character or
+    a space may be missing.
     """
 
     text: str
     score: float
-    fit: float
     centers: tuple[float, ...]
+    losses: tuple[float, ...]
+
+    @property
+    def fit(self) -> float:
+        """The chances of all columns multiplied, as a mean a character: 1 where nothing else could have been read."""
+        return math.exp(-sum(self.losses) / len(self.text)) if self.text else 0.0
 
 
 class Recogniser:
@@ -70,13 +77,14 @@ def decode(chances: Any, characters: Sequence[str], used: float) -> Reading:
     begins[1:] &= best[1:] != best[:-1]
     columns = numpy.flatnonzero(begins)
     if not len(columns):
-        return Reading("", 0.0, 0.0, ())
+        return Reading("", 0.0, (), (0.0,))
     labels = best[columns]
     centers = numpy.minimum(1.0, (columns + 0.5) / (used * len(best)))
     text = "".join(characters[index] for index in labels.tolist())
-    explained = _explained(chances, labels, numpy.cumsum(begins))
-    fit = float(numpy.exp(numpy.log(numpy.clip(explained, 1e-9, 1.0)).sum() / len(labels)))
-    return Reading(text, float(chances[columns, labels].mean()), fit, tuple(centers.tolist()))
+    begun = numpy.cumsum(begins)
+    loss = -numpy.log(numpy.clip(_explained(chances, labels, begun), 1e-9, 1.0))
+    losses = numpy.bincount(begun, weights=loss, minlength=len(labels) + 1)
+    return Reading(text, float(chances[columns, labels].mean()), tuple(centers.tolist()), tuple(losses.tolist()))
 
 
 def _explained(chances: Any, labels: Any, begun: Any) -> Any:
@@ -87,17 +95,3 @@ def _explained(chances: Any, labels: Any, begun: Any) -> Any:
     column = numpy.arange(len(chances))
     explained = chances[:, 0] + numpy.where(before == 0, 0, chances[column, before])
     return explained + numpy.where((following == 0) | (following == before), 0, chances[column, following])
-
-
-class Cascade:
-    """Calling reads one picture: with the quick reader, and with the careful one too when the first is not sure."""
-
-    def __init__(self, quick: Callable[[Any], Reading], careful: Callable[[Any], Reading], sure_fit: float) -> None:
-        self._quick, self._careful, self._sure_fit = quick, careful, sure_fit
-
-    def __call__(self, picture: Any) -> Reading:
-        reading = self._quick(picture)
-        if reading.fit >= self._sure_fit:
-            return reading
-        careful = self._careful(picture)
-        return careful if careful.fit >= reading.fit else reading

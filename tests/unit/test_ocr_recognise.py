@@ -1,35 +1,47 @@
 """The two recognisers of the OCR engine and the order they are asked in: on made-up chances, and on the real models."""
 
+import math
+
+import cv2
 import numpy
 import pytest
 
+from gateway.local.ocr_cascade import Cascade
 from gateway.local.ocr_detect import TextDetector, ordered
 from gateway.local.ocr_reader import (
     CAREFUL,
-    DETECTOR,
+    CAREFUL_DETECTOR,
     PACKAGE,
     QUICK,
     SURE_FIT,
     LineReader,
     model_file,
 )
-from gateway.local.ocr_recognise import MAX_WIDTH, Cascade, Reading, Recogniser, decode, width_seen
+from gateway.local.ocr_recognise import MAX_WIDTH, Reading, Recogniser, decode, width_seen
 from gateway.local.ocr_types import Line, Rect
 from tests.ocr_pages import Sheet, degrade, font
 
 TEXT = "Paid 1,204.50 to Zo\u00eb M\u00fcller on 3 March"
+BLANK = numpy.full((48, 640, 3), 255, numpy.uint8)
 CLASSES = ("", "a", "b", " ")
 
 
 class Reader:
-    """Reads whatever it is shown as one text, and counts how often it was asked."""
+    """Reads whatever it is shown as one text, and keeps what it was shown."""
 
-    def __init__(self, text: str, fit: float) -> None:
-        self.reading = Reading(text, 0.9, fit, tuple((n + 0.5) / len(text) for n in range(len(text))))
-        self.asked = 0
+    def __init__(self, text: str, fit: float, doubt: tuple[int, ...] = (0,)) -> None:
+        """`doubt`: the places between characters that share the loss."""
+        loss = -math.log(fit) * len(text) / len(doubt)
+        losses = tuple(loss if place in doubt else 0.0 for place in range(len(text) + 1))
+        self.reading = Reading(text, 0.9, tuple((n + 0.5) / len(text) for n in range(len(text))), losses)
+        self.shown: list[numpy.ndarray] = []
 
-    def __call__(self, picture: object) -> Reading:
-        self.asked += 1
+    @property
+    def asked(self) -> int:
+        return len(self.shown)
+
+    def __call__(self, picture: numpy.ndarray) -> Reading:
+        self.shown.append(picture)
         return self.reading
 
 
@@ -63,15 +75,52 @@ def whole(pixels: numpy.ndarray) -> Line:
 
 def test_a_line_the_quick_reader_is_sure_of_is_read_once() -> None:
     quick, careful = Reader("quick", 0.992), Reader("careful", 0.999)
-    assert Cascade(quick, careful, 0.99)(None).text == "quick"
+    assert Cascade(quick, careful, 0.99)(BLANK).text == "quick"
     assert (quick.asked, careful.asked) == (1, 0)
 
 
 @pytest.mark.parametrize(("careful_fit", "stands"), [(0.95, "careful"), (0.9, "careful"), (0.85, "quick")])
 def test_an_unsure_line_is_read_again_and_the_reading_that_fits_better_stands(careful_fit: float, stands: str) -> None:
     quick, careful = Reader("quick", 0.9), Reader("careful", careful_fit)
-    assert Cascade(quick, careful, 0.99)(None).text == stands
+    assert Cascade(quick, careful, 0.99)(BLANK).text == stands
     assert (quick.asked, careful.asked) == (1, 1)
+
+
+def test_of_a_long_line_only_the_doubtful_word_is_read_again() -> None:
+    text = "paid by bank transf er in March"
+    quick, careful = Reader(text, 0.98, doubt=(text.index("f er") + 1,)), Reader(" transfer ", 0.999)
+    reading = Cascade(quick, careful, 0.99)(BLANK)
+    assert reading.text == "paid by bank transfer in March"
+    assert len(reading.centers) == len(reading.text) == len(reading.losses) - 1
+    assert list(reading.centers) == sorted(reading.centers)
+    (shown,) = careful.shown
+    assert shown.shape == (48, pytest.approx(BLANK.shape[1] * len(" transf er ") / len(text), rel=0.15), 3)
+
+
+@pytest.mark.parametrize(("careful_fit", "stands"), [(0.999, "a 12 b 12 c d e f"), (0.5, "a l2 b l2 c d e f")])
+def test_several_doubtful_words_are_read_again_each_for_itself(careful_fit: float, stands: str) -> None:
+    quick, careful = Reader("a l2 b l2 c d e f", 0.98, doubt=(3, 8)), Reader("12", careful_fit)
+    assert Cascade(quick, careful, 0.99)(BLANK).text == stands
+    assert careful.asked == 2
+
+
+@pytest.mark.parametrize("text", ["nospaceanywhereinthisline", "two words"])
+def test_a_line_without_sure_spaces_is_read_again_as_a_whole(text: str) -> None:
+    doubt = tuple(range(len(text)))
+    quick, careful = Reader(text, 0.9, doubt), Reader("careful", 0.95)
+    assert Cascade(quick, careful, 0.99)(BLANK).text == "careful"
+    assert careful.shown[0] is BLANK
+
+
+def test_a_line_is_cut_where_its_space_is_empty() -> None:
+    text = "ab cd ef gh"
+    picture = numpy.full((20, 110, 3), 255, numpy.uint8)
+    picture[5:15, :18] = picture[5:15, 35:] = 0  # the first space is narrower than its character's place says
+    picture[5:15, 22:] = 0
+    picture[5:15, 52:57] = 255
+    quick, careful = Reader(text, 0.98, doubt=(4,)), Reader("cd", 0.999)
+    Cascade(quick, careful, 0.99)(picture)
+    assert careful.shown[0].shape[1] == 54 - 20
 
 
 # --- what a reading says of itself ------------------------------------------------------------------------------------
@@ -103,7 +152,7 @@ def test_a_space_that_may_be_missing_lowers_the_fit_but_not_the_score() -> None:
 
 
 def test_a_picture_without_text_has_none_and_no_fit() -> None:
-    assert decode(columns({}, {}, {}), CLASSES, 1.0) == Reading("", 0.0, 0.0, ())
+    assert decode(columns({}, {}, {}), CLASSES, 1.0) == Reading("", 0.0, (), (0.0,))
 
 
 def test_pictures_keep_their_proportions_up_to_a_bound() -> None:
@@ -179,9 +228,28 @@ def test_lines_are_found_where_they_stand_top_to_bottom_also_when_they_lean() ->
 
 @pytest.mark.slow
 def test_a_blank_picture_holds_no_line() -> None:
-    detector = TextDetector(model_file(PACKAGE, DETECTOR), 1)
+    detector = TextDetector(model_file(PACKAGE, CAREFUL_DETECTOR), 1)
     assert detector(numpy.full((160, 320, 3), 255, numpy.uint8)) == []
 
 
 def test_corners_come_clockwise_from_the_top_left() -> None:
     assert ordered([(9.0, 5.0), (0.0, 6.0), (0.5, 0.0), (9.5, 0.5)]) == ((0.5, 0.0), (9.5, 0.5), (9.0, 5.0), (0.0, 6.0))
+
+
+@pytest.mark.slow
+def test_a_word_ruined_in_a_clear_line_is_read_again_and_the_line_is_whole() -> None:
+    networks = [Recogniser(*(model_file(PACKAGE, name) for name in model)) for model in (QUICK, CAREFUL)]
+    sheet = drawn("The goods left our warehouse on the fifth of March and reached you", 24)
+    x1, y1, x2, y2 = (int(side) for side in next(box for word, box in sheet.truth.words if word == "warehouse"))
+    pixels = pixels_of(sheet.image)
+    word = pixels[y1 - 4 : y2 + 4, x1:x2]
+    word[:] = cv2.GaussianBlur(word, (0, 0), 2.0)
+    shown: list[int] = []
+
+    def careful(picture: numpy.ndarray) -> Reading:
+        shown.append(picture.shape[1])
+        return networks[1](picture)
+
+    text = Cascade(networks[0], careful, SURE_FIT)(pixels).text
+    assert text.replace(" ", "") == "ThegoodsleftourwarehouseonthefifthofMarchandreachedyou"
+    assert 0 < sum(shown) < 0.75 * pixels.shape[1]
