@@ -200,23 +200,21 @@ def _beginnings(text: bytes, words: Sequence[_Named], effort: Effort) -> Iterato
                         yield chain, index
 
 
-def find_ssns(run: Run, words: Words) -> Iterator[Finding]:
-    """US social security numbers: 3-2-4 with dashes, or any spelling beside the words."""
-    if len(run.digits) < 9:
-        return
+def find_ssns(run: Run, words: Words) -> list[Finding]:
+    """US social security numbers: 3-2-4 with dashes, or any spelling beside the words, in a run of nine digits or more.
+
+    Without words a run that lacks two dashes has none.
+    """
     if len(run.digits) == 9:
-        if (
-            run.is_bounded
-            and _is_ssn(run.digits)
-            and (_dashed(run.text[run.start : run.end]) or _named(words, run.start, run.end))
-        ):
-            yield Finding(run.start, run.end, "US_SSN")
-        return
+        is_one = run.is_bounded and _is_ssn(run.digits) and (_dashed(run.raw) or _named(words, run.start, run.end))
+        return [Finding(run.start, run.end, "US_SSN")] if is_one else []
+    found: list[Finding] = []
     if run.is_grouped:
         for match in _SSN.finditer(run.text, run.start, run.end):
             start, end = match.span()
             if _is_ssn(run.digits_between(start, end)) and (_dashed(match.group()) or _named(words, start, end)):
-                yield Finding(start, end, "US_SSN")
+                found.append(Finding(start, end, "US_SSN"))
+    return found
 
 
 def _named(words: Words, start: int, end: int) -> bool:
