@@ -33,6 +33,7 @@ from gateway.sanitize.policy import RANK
 from gateway.sanitize.quiet import is_quiet
 
 _DEPTH = 2
+_SPACE = 0x20
 _URL = re.compile(rb"://[^\s\"'<>\])}]+")
 _NOT_IN_URLS = frozenset(("PHONE", "NATIONAL_ID", "US_SSN", "IP", "CRYPTO_WALLET"))
 _NOT_IN_PATHS = frozenset(("CREDIT_CARD", "IBAN", "EMAIL"))
@@ -211,7 +212,7 @@ def _in_outer_text(word: Spelling, finding: Finding, text: bytes) -> Iterator[Fi
     """A finding in a word's spelling, as a finding in the text that holds the word."""
     if word.place is not None:
         last = word.start + word.place(finding.end)
-        while last > word.start and text[last - 1] in b" ":
+        while last > word.start and text[last - 1] == _SPACE:
             last -= 1
         yield Finding(word.start + word.place(finding.start), last, finding.entity)
     elif finding.entity != "IP":  # drawings are full of what reads like one
