@@ -15,6 +15,7 @@ from gateway.config import SanitizePattern
 from gateway.sanitize.crowd import Crowded, Effort, all_but_prose
 from gateway.sanitize.detectors.addresses import find_addresses
 from gateway.sanitize.detectors.cards import CARD_WORDS, find_cards
+from gateway.sanitize.detectors.cards import LEAST as LEAST_CARD
 from gateway.sanitize.detectors.email import find_emails
 from gateway.sanitize.detectors.iban import find_ibans
 from gateway.sanitize.detectors.identities import SSN_HINTS, SSN_WORDS, Identities, find_ssns
@@ -32,6 +33,7 @@ from gateway.sanitize.policy import RANK
 from gateway.sanitize.quiet import is_quiet
 
 _DEPTH = 2
+_SPACE = 0x20
 _URL = re.compile(rb"://[^\s\"'<>\])}]+")
 _NOT_IN_URLS = frozenset(("PHONE", "NATIONAL_ID", "US_SSN", "IP", "CRYPTO_WALLET"))
 _NOT_IN_PATHS = frozenset(("CREDIT_CARD", "IBAN", "EMAIL"))
@@ -50,16 +52,27 @@ class _Numbers:
         self.plain_from = 0 if self.may_be_short or self.may_be_decimal else 12
         """The least number of digits without separators that can be anything in this text."""
 
-    def find(self, run: Run) -> Iterator[Finding]:
-        cards = list(find_cards(run, self._card_words))
-        yield from cards
-        for rest in run.without(cards) if cards else (run,):
-            numbers = list(find_ssns(rest, self._ssn_words))
-            yield from numbers
-            whole = len(numbers) == 1 and numbers[0].end - numbers[0].start == rest.end - rest.start
-            phone = None if whole else self._phones.find(rest)
-            if phone is not None:
-                yield phone
+    def find(self, run: Run, found: list[Finding]) -> None:
+        """What the run's numbers are, added to `found`."""
+        if len(run.digits) >= LEAST_CARD:
+            cards = find_cards(run, self._card_words)
+            if cards:
+                found += cards
+                for rest in run.without(cards):
+                    self._find_rest(rest, found)
+                return
+        self._find_rest(run, found)
+
+    def _find_rest(self, run: Run, found: list[Finding]) -> None:
+        if len(run.digits) >= 9 and (self.may_be_decimal or run.raw.count(b"-") > 1):
+            numbers = find_ssns(run, self._ssn_words)
+            if numbers:
+                found += numbers
+                if len(numbers) == 1 and numbers[0].end - numbers[0].start == run.end - run.start:
+                    return
+        phone = self._phones.find(run)
+        if phone is not None:
+            found.append(phone)
 
 
 class Scanner:
@@ -102,7 +115,7 @@ class Scanner:
         """The detectors' findings in a piece of text, in order, disjoint."""
         view, effort = View(text), Effort(len(text))
         try:
-            found = list(self._find(view, effort, 0))
+            found = self._find(view, effort, 0)
         except Crowded:
             found = list(all_but_prose(view))
         if view.is_shifted:
@@ -122,52 +135,24 @@ class Scanner:
         _, at, domain = value.rpartition("@")
         return value in self._allowed or (at != "" and f"@{domain}" in self._allowed)
 
-    def _find(self, view: View, effort: Effort, depth: int) -> Iterator[Finding]:
+    def _find(self, view: View, effort: Effort, depth: int) -> list[Finding]:
         if len(view.folded) < 5:
-            return
-        yield from find_secrets(view, effort)
-        yield from find_keyed(view, effort)
-        yield from self._outside_urls(view, self._find_personal(view, effort), effort)
+            return []
+        found = [*find_secrets(view, effort), *find_keyed(view, effort)]
+        found += _outside_urls(view, self._find_personal(view, effort), effort)
         if depth < _DEPTH:
-            yield from self._find_spelt(view, effort, depth)
+            found += self._find_spelt(view, effort, depth)
+        return found
 
-    def _find_personal(self, view: View, effort: Effort) -> Iterator[Finding]:
-        yield from find_emails(view, effort)
-        yield from self._find_numbers(view, effort)
-        yield from find_ibans(view, effort)
-        yield from find_addresses(view, effort)
-        yield from find_wallets(view, effort)
-        yield from self._identities.find(view, effort)
-
-    def _find_numbers(self, view: View, effort: Effort) -> Iterator[Finding]:
-        if not has_digits(view):
-            return
-        numbers = _Numbers(view.lower, effort)
-        for start, end in digit_runs(view, numbers.may_be_short, numbers.plain_from, numbers.may_be_decimal):
-            effort.spend(6 + (end - start) // 12)
-            yield from numbers.find(Run(view.folded, start, end))
-
-    def _outside_urls(self, view: View, found: Iterable[Finding], effort: Effort) -> Iterator[Finding]:
-        """Numbers inside a web address name a page, not a person; values sent along in its query still count."""
-        if b"://" not in view.folded:
-            yield from found
-            return
-        starts, spans = [], []
-        for match in _URL.finditer(view.folded):
-            start, end = match.span()
-            effort.spend(1)
-            starts.append(start)
-            spans.append((end, view.folded.find(b"?", start, end)))
-        for finding in found:
-            index = bisect_right(starts, finding.start) - 1
-            if index >= 0 and finding.start < spans[index][0]:
-                query = spans[index][1]
-                in_query = 0 <= query < finding.start
-                if finding.entity in _NOT_IN_URLS or (finding.entity in _NOT_IN_PATHS and not in_query):
-                    continue
-                if finding.entity == "EMAIL" and _AUTHORITY.match(view.folded, starts[index], finding.start):
-                    continue  # user@host
-            yield finding
+    def _find_personal(self, view: View, effort: Effort) -> list[Finding]:
+        found = [*find_emails(view, effort)]
+        if has_digits(view):
+            found += _find_numbers(view, effort)
+        found += find_ibans(view, effort)
+        found += find_addresses(view, effort)
+        found += find_wallets(view, effort)
+        found += self._identities.find(view, effort)
+        return found
 
     def _find_spelt(self, view: View, effort: Effort, depth: int) -> Iterator[Finding]:
         """Look at all other spellings at once, as lines of one text; what is said twice is one line."""
@@ -190,11 +175,44 @@ class Scanner:
                     yield from _in_outer_text(word, Finding(start - shift, end - shift, finding.entity), view.folded)
 
 
+def _find_numbers(view: View, effort: Effort) -> list[Finding]:
+    found: list[Finding] = []
+    text, numbers = view.folded, _Numbers(view.lower, effort)
+    for start, end in digit_runs(view, numbers.may_be_short, numbers.plain_from, numbers.may_be_decimal):
+        effort.spend(6 + (end - start) // 12)
+        numbers.find(Run(text, start, end), found)
+    return found
+
+
+def _outside_urls(view: View, found: list[Finding], effort: Effort) -> Iterable[Finding]:
+    """Numbers inside a web address name a page, not a person; values sent along in its query still count."""
+    return found if not found or b"://" not in view.folded else _judged_by_urls(view.folded, found, effort)
+
+
+def _judged_by_urls(text: bytes, found: list[Finding], effort: Effort) -> Iterator[Finding]:
+    starts, spans = [], []
+    for match in _URL.finditer(text):
+        start, end = match.span()
+        effort.spend(1)
+        starts.append(start)
+        spans.append((end, text.find(b"?", start, end)))
+    for finding in found:
+        index = bisect_right(starts, finding.start) - 1
+        if index >= 0 and finding.start < spans[index][0]:
+            query = spans[index][1]
+            in_query = 0 <= query < finding.start
+            if finding.entity in _NOT_IN_URLS or (finding.entity in _NOT_IN_PATHS and not in_query):
+                continue
+            if finding.entity == "EMAIL" and _AUTHORITY.match(text, starts[index], finding.start):
+                continue  # user@host
+        yield finding
+
+
 def _in_outer_text(word: Spelling, finding: Finding, text: bytes) -> Iterator[Finding]:
     """A finding in a word's spelling, as a finding in the text that holds the word."""
     if word.place is not None:
         last = word.start + word.place(finding.end)
-        while last > word.start and text[last - 1] in b" ":
+        while last > word.start and text[last - 1] == _SPACE:
             last -= 1
         yield Finding(word.start + word.place(finding.start), last, finding.entity)
     elif finding.entity != "IP":  # drawings are full of what reads like one

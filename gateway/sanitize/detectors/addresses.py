@@ -30,6 +30,16 @@ _MOST_PARSED = 150
 _VERSION = re.compile(
     rb"(?:^|[^a-z])(?:version|ver\.?|release|build|firmware|driver|section|chapter|rfc|oid|v)[\s:=\"']{0,3}\Z"
 )
+_VERSIONED = re2.compile(
+    rb"(?:version|ver\.?|release|build|firmware|driver|section|chapter|rfc|oid|v)[\s:=\"']{0,3}[0-9]{1,3}\.[0-9]{1,3}\.[0-9]"
+)
+_PUBLIC_V4 = re.compile(
+    rb"(?!(?:0|10|127|22[4-9]|2[3-9]\d|172\.(?:1[6-9]|2\d|3[01])|192\.168|169\.254|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7])"
+    rb"|192\.0\.[02]|198\.1[89]|198\.51\.100|203\.0\.113)\.)O\.O\.O\.O".replace(
+        b"O", rb"(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)"
+    )
+)
+"""As `ipaddress` has it (is_global), without its cost."""
 _RESOLVERS = frozenset((
     "8.8.8.8", "8.8.4.4", "1.1.1.1", "1.0.0.1", "1.1.1.2", "1.1.1.3", "9.9.9.9", "149.112.112.112", "208.67.222.222",
     "208.67.220.220", "94.140.14.14", "4.2.2.2", "8.26.56.26", "2001:4860:4860::8888", "2001:4860:4860::8844",
@@ -44,16 +54,7 @@ def find_addresses(view: View, effort: Effort) -> Iterator[Finding]:
     text = view.folded
     known: dict[bytes, bool] = {}
     if text.count(b".") > 2:
-        for match in _V4.finditer(text.translate(_CLASS)):
-            start, end = match.span()
-            raw = text[start:end]
-            effort.spend(2)
-            public = known.get(raw)
-            if public is None:
-                effort.spend(2)
-                public = known[raw] = _is_public_v4(raw)
-            if public and not _VERSION.search(view.lower, max(0, start - 13), start):
-                yield Finding(start, end, "IP")
+        yield from _find_v4(view, effort)
     if text.count(b":") > 2:
         for match in _V6.finditer(text):
             start, end = match.span()
@@ -68,6 +69,21 @@ def find_addresses(view: View, effort: Effort) -> Iterator[Finding]:
                     yield Finding(start, end, "IP")
 
 
+def _find_v4(view: View, effort: Effort) -> Iterator[Finding]:
+    text = view.folded
+    spans = [match.span() for match in _V4.finditer(text.translate(_CLASS))]
+    if not spans:
+        return
+    effort.spend(2 * len(spans))
+    versioned = _VERSIONED.search(view.lower) is not None
+    for start, end in spans:
+        raw = text[start:end]
+        if _PUBLIC_V4.fullmatch(raw) and raw not in _RAW_RESOLVERS:
+            if versioned and _VERSION.search(view.lower, max(0, start - 13), start):
+                continue
+            yield Finding(start, end, "IP")
+
+
 def _stands_alone(text: bytes, start: int, end: int) -> bool:
     before, after = text[max(0, start - 2) : start], text[end : end + 2]
     if before[-1:].isalnum() or after[:1].isalnum() or before[-1:] in (b"_", b":") or after[:1] == b"_":
@@ -75,26 +91,6 @@ def _stands_alone(text: bytes, start: int, end: int) -> bool:
     return not (before[-1:] == b"." and before[:1].isdigit()) and not (
         after[:1] in (b".", b"-") and after[1:].isdigit()
     )
-
-
-def _is_public_v4(raw: bytes) -> bool:
-    """As `ipaddress` has it (is_global), without its cost."""
-    octets = raw.split(b".")
-    if any(len(octet) > 1 and octet[:1] == b"0" for octet in octets):
-        return False
-    one, two, three, four = map(int, octets)
-    if one in (0, 10, 127) or one >= 224 or max(two, three, four) > 255 or raw in _RAW_RESOLVERS:
-        return False
-    private = (
-        (one == 172 and 16 <= two < 32)
-        or (one == 192 and two == 168)
-        or (one == 169 and two == 254)
-        or (one == 100 and 64 <= two < 128)
-        or (one == 192 and two == 0 and three in (0, 2))
-        or (one == 198 and (two in (18, 19) or (two == 51 and three == 100)))
-        or (one == 203 and two == 0 and three == 113)
-    )
-    return not private
 
 
 def _is_public(raw: bytes, effort: Effort) -> bool:

@@ -5,7 +5,6 @@ Groups: four by four, the American Express and Diners shapes, evenly spelt-out d
 """
 
 import re
-from collections.abc import Iterator
 
 import re2
 
@@ -36,6 +35,8 @@ _DATA_MARKS = frozenset(bytes([mark]) for mark in b":=\"'[-_,{/(")
 """A number of a rare length right behind one of these is more often an id in some data."""
 _GROUP = re.compile(rb"\d+")
 _REACH = 60
+LEAST = 12
+"""The digits of the shortest card."""
 
 
 def luhn(digits: bytes) -> bool:
@@ -43,37 +44,37 @@ def luhn(digits: bytes) -> bool:
     return (sum(odd) + sum(even) - 48 * len(digits)) % 10 == 0
 
 
-def find_cards(run: Run, words: Words) -> Iterator[Finding]:
-    """Cards in one run of digits. `words` says where a card's words stand."""
+def find_cards(run: Run, words: Words) -> list[Finding]:
+    """Cards in one run of at least LEAST digits. `words` says where a card's words stand."""
     size = len(run.digits)
-    if size < 12:
-        return
     one_shape = size <= 19 and (b"." not in run.raw or (run.separator_count == 1 and run.raw.count(b".") > 1))
     if one_shape and run.is_bounded and _fits(run.digits, run.start, run, words):
-        yield Finding(run.start, run.end, "CREDIT_CARD")
-        return
-    if not run.is_grouped or run.digits.count(run.digits[:1]) == size:
-        return
+        return [Finding(run.start, run.end, "CREDIT_CARD")]
+    if (one_shape and size == LEAST) or size == run.end - run.start or run.digits.count(run.digits[:1]) == size:
+        return []
+    found: list[Finding] = []
     for match in _SHAPED.finditer(run.text, run.start, run.end):
         start, end = match.span()
         if _stands(run, start, end, words):
-            yield Finding(start, end, "CREDIT_CARD")
-        elif match.group(1) and _stands(run, start, match.start(1), words):  # its security code behind it
-            yield Finding(start, match.start(1), "CREDIT_CARD")
+            found.append(Finding(start, end, "CREDIT_CARD"))
+        elif match.start(1) >= 0 and _stands(run, start, match.start(1), words):  # its security code behind it
+            found.append(Finding(start, match.start(1), "CREDIT_CARD"))
     if size >= 20 and words.before(run.end, run.end - run.start + _REACH):
         for match in _FOURS.finditer(run.text, run.start, run.end):
             start, end = match.span(1)
             if words.before(start, _REACH) and _fits(run.digits_between(start, end), start, run, words):
-                yield Finding(start, end, "CREDIT_CARD")
+                found.append(Finding(start, end, "CREDIT_CARD"))
+    return found
 
 
 def _stands(run: Run, start: int, end: int, words: Words) -> bool:
     """Whether [start, end), which has a card's shape, is a card, and no part of something longer."""
+    digits = run.digits_between(start, end)
+    if len(digits) < LEAST or not luhn(digits):
+        return False
     if run.text[start - 1 : start].isalnum() or run.text[end : end + 1].isalnum():
         return False
-    digits = run.digits_between(start, end)
-    whole = len(digits) == end - start or _is_whole_row(run, start, end)
-    return luhn(digits) and whole and _fits(digits, start, run, words)
+    return (len(digits) == end - start or _is_whole_row(run, start, end)) and _fits(digits, start, run, words)
 
 
 def _is_whole_row(run: Run, start: int, end: int) -> bool:
@@ -88,7 +89,7 @@ def _is_whole_row(run: Run, start: int, end: int) -> bool:
 
 def _fits(digits: bytes, start: int, run: Run, words: Words) -> bool:
     """Whether these digits, which begin at `start` of the text, are a card's."""
-    if not 12 <= len(digits) <= 19 or not luhn(digits) or digits.count(digits[:1]) == len(digits):
+    if not LEAST <= len(digits) <= 19 or not luhn(digits) or digits.count(digits[:1]) == len(digits):
         return False
     text = run.text
     if start > 1 and text[start - 1] == 0x2E and text[start - 2 : start - 1].isdigit():

@@ -5,106 +5,153 @@ A word without its escapes is a text of its own, with a way back to the places i
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from html.entities import html5
 from sys import maxsize
-from typing import TypeAlias
-
-import re2
+from typing import NamedTuple
 
 from gateway.sanitize.crowd import Effort
 
 _NAMED = (
-    rb"&(commat|period|lowbar|hyphen|dash|nbsp|sol|colon|equals|amp|num|plus|percnt|comma"
+    rb"(?:commat|period|lowbar|hyphen|dash|nbsp|sol|colon|equals|amp|num|plus|percnt|comma"
     rb"|ensp|emsp|thinsp|shy|zwj|zwnj|ZeroWidthSpace|NoBreak);"
 )
 _HEX = rb"[0-9A-Fa-f]"
-_SINGLE = (
-    rb"&#([0-9]{1,10});?",
-    _NAMED,
-    rb"\\([01][0-7]{2})",
-    *(
-        form.replace(b"H", _HEX)
-        for form in (rb"&#[xX](H{1,10});?", rb"%u(H{4})", rb"\\u\{(H{1,6})\}", rb"\\U(H{8})", rb"\\x(H{2})")
-    ),
-)
-_ROWS = rb"((?:%H{2})+)|((?:\\uH{4})+)".replace(b"H", _HEX)
-_ESCAPE = re.compile(_ROWS + b"|" + b"|".join(_SINGLE) + rb"|=([2-7][0-9A-Fa-f])")
-_PERCENTS, _UNITS, _DECIMAL, _NAME, _OCTAL = 1, 2, 3, 4, 5
-_WORD = re2.compile(
-    rb"[^\s\"'<>]*(?:%H{2}|\\uH{4}|".replace(b"H", _HEX)
-    + b"|".join(_SINGLE)
-    + rb"|=[2-7](?:[0-9](?:[^0-9]|$)|[A-F]))[^\s\"'<>]*"
-)
-"""`=34` is one, but not where a number follows the sign, as in every other address and setting."""
+_ESCAPE = re.compile(
+    rb"[%&=\\](?:(?<=%)(?:H{2}(?:%H{2})*+|uH{4})"
+    rb"|(?<=\\)(?:uH{4}(?:\\uH{4})*+|[01][0-7]{2}|u\{H{1,6}\}|UH{8}|xH{2})"
+    rb"|(?<=&)(?:#(?:[0-9]{1,10}|[xX]H{1,10});?|".replace(b"H", _HEX) + _NAMED
+    + rb")|(?<==)[2-7]H)".replace(b"H", _HEX)
+)  # fmt: skip
+"""Every one begins with the one class of signs, which is found at the speed of a search for a character."""
+_GAPS = bytes(0x20 if code in b" \t\n\r\f\"'<>" else 0x78 for code in range(256))
+_STRICT = re.compile(rb"=[2-7](?:[0-9](?![0-9])|[A-F])")
+"""`=34` is an escape, but not where a number follows the sign, as in every other address and setting."""
 _HIDDEN = frozenset("@._- %")
+_UNIT_CHARS = 6
 
 
-def escaped_words(text: bytes) -> Iterator[tuple[int, int]]:
-    """[start, end) of every word with an escape in it."""
-    for word in _WORD.finditer(text):
-        yield word.span()
+class _Meaning(NamedTuple):
+    """What an escape stands for. `hides`: more than the usual punctuation of addresses."""
+
+    text: str
+    data: bytes
+    hides: bool
+    widths: tuple[int, ...]
+    """Bytes of the escape for each character of the text; only the first when all are alike."""
 
 
 class Unescaped:
-    """A word without its escapes. `hides`: they stood for more than the usual punctuation of addresses."""
+    """The word at [start, end) of a text without its escapes."""
 
-    __slots__ = ("_segments", "hides", "text")
+    __slots__ = ("_known", "_segments", "_word", "end", "start", "text")
 
-    def __init__(self, raw: bytes, effort: Effort) -> None:
+    def __init__(self, start: int, end: int, text: str, word: bytes, known: dict[bytes, _Meaning]) -> None:
+        self.start, self.end, self.text = start, end, text
+        self._word, self._known = word, known
         # (where it begins in the text, where in the word, bytes of the word a character)
-        segments: list[tuple[int, int, int]] = []
-        parts: list[str] = []
-        hides, size, place = False, 0, 0
-        for escape in _ESCAPE.finditer(raw):
-            begin, end = escape.span()
-            effort.spend(2)
-            if begin > place:
-                parts.append(raw[place:begin].decode())
-                segments.append((size, place, 1))
-                size += begin - place
-            for piece, step in _decoded(escape):
-                parts.append(piece)
-                segments.append((size, begin, step))
-                size += len(piece)
-                begin += step * len(piece)
-                hides = hides or len(piece) > 1 or piece > "\x7f" or piece.isalnum() or piece in _HIDDEN
-            place = end
-        parts.append(raw[place:].decode())
-        segments.append((size, place, 1))
-        self._segments, self.text = segments, "".join(parts)
-        self.hides = hides or "&#" in self.text
+        self._segments: list[tuple[int, int, int]] | None = None
 
     def place(self, index: int) -> int:
         """Where the character `index` of the text comes from, in the raw word; behind the last: its end."""
+        if self._segments is None:
+            self._segments = self._read()
         begin, place, step = self._segments[bisect_right(self._segments, (index, maxsize)) - 1]
         return place + (index - begin) * step
 
+    def _read(self) -> list[tuple[int, int, int]]:
+        segments: list[tuple[int, int, int]] = []
+        size = place = 0
+        for escape in _ESCAPE.finditer(self._word):
+            begin, end = escape.span()
+            if begin > place:
+                segments.append((size, place, 1))
+                size += begin - place
+            text, _, _, widths = self._known[escape.group()]
+            if len(widths) == 1:
+                segments.append((size, begin, widths[0]))
+                size += len(text)
+            else:
+                for width in widths:
+                    segments.append((size, begin, width))
+                    size += 1
+                    begin += width
+            place = end
+        segments.append((size, place, 1))
+        return segments
 
-_Pieces: TypeAlias = Iterable[tuple[str, int]]
+
+def unescaped_words(text: bytes, effort: Effort) -> Iterator[Unescaped]:
+    """Every word with an escape in it that hides something."""
+    flat = text.translate(_GAPS)
+    known: dict[bytes, _Meaning] = {}
+    parts: list[bytes] = []
+    start = end = place = -1
+    hides = counts = False
+    for escape in _ESCAPE.finditer(text):
+        low, high = escape.span()
+        if low >= end:
+            if counts:
+                yield from _word(text, (start, end), [*parts, text[place:end]], hides, known)
+            start, end = flat.rfind(b" ", 0, low) + 1, flat.find(b" ", high)
+            end = end if end >= 0 else len(text)
+            place, hides, counts, parts = start, False, False, []
+            effort.spend(2)
+        raw = text[low:high]
+        meaning = known.get(raw)
+        if meaning is None:
+            effort.spend(2 + len(raw) // 16)
+            meaning = known[raw] = _meaning_of(raw)
+        effort.spend(1)
+        parts += (text[place:low], meaning.data)
+        place = high
+        hides = hides or meaning.hides
+        counts = counts or text[low] != 0x3D or _STRICT.match(text, low) is not None
+    if counts:
+        yield from _word(text, (start, end), [*parts, text[place:end]], hides, known)
 
 
-def _decoded(escape: re.Match[bytes]) -> _Pieces:
-    """What an escape stands for: pieces of one width, in bytes a character."""
-    kind, value = escape.lastindex, escape.group(escape.lastindex or 0)
-    if kind == _PERCENTS:
-        return _decoded_row(bytes.fromhex(value.replace(b"%", b"").decode()))
-    if kind == _UNITS:
-        text = bytes.fromhex(value.replace(b"\\u", b"").decode()).decode("utf-16-be", "replace")
-        narrow = 6 * len(text) == len(value)
-        return ((text, 6),) if narrow else [(char, 12 if char > "\uffff" else 6) for char in text]
-    if kind == _NAME:
-        piece = html5[f"{value.decode()};"][:1]
+def _word(
+    text: bytes, span: tuple[int, int], parts: list[bytes], hides: bool, known: dict[bytes, _Meaning]
+) -> Iterator[Unescaped]:
+    data = b"".join(parts)
+    if hides or b"&#" in data:
+        start, end = span
+        yield Unescaped(start, end, data.decode(), text[start:end], known)
+
+
+def _meaning_of(raw: bytes) -> _Meaning:
+    text, widths = _decoded(raw)
+    hides = len(text) > len(widths) or any(char > "\x7f" or char.isalnum() or char in _HIDDEN for char in text)
+    return _Meaning(text, text.encode(), hides, widths)
+
+
+def _decoded(raw: bytes) -> tuple[str, tuple[int, ...]]:
+    """What an escape stands for, and the bytes for each of its characters, or for all when they are alike."""
+    kind, form = raw[:1], raw[1:2]
+    if kind == b"%" and form != b"u":
+        return _decoded_row(bytes.fromhex(raw.translate(None, b"%").decode()))
+    if kind == b"\\" and form == b"u" and raw[2:3] != b"{":
+        text = bytes.fromhex(raw.translate(None, b"\\u").decode()).decode("utf-16-be", "replace")
+        if _UNIT_CHARS * len(text) == len(raw):
+            return text, (_UNIT_CHARS,)
+        return text, tuple(2 * _UNIT_CHARS if char > "\uffff" else _UNIT_CHARS for char in text)
+    if kind == b"&" and form != b"#":
+        return html5[raw[1:].decode()][:1], (len(raw),)
+    if kind == b"&" and raw[2:3] not in (b"x", b"X"):
+        number = int(raw[2:].rstrip(b";"))
+    elif kind == b"\\" and form in (b"0", b"1"):
+        number = int(raw[1:], 8)
     else:
-        number = int(value, 10 if kind == _DECIMAL else 8 if kind == _OCTAL else 16)
-        piece = chr(number) if number < 0xD800 or 0xE000 <= number < 0x110000 else "?"
-    return ((piece, escape.end() - escape.start()),)
+        number = int(raw.lstrip(b"&#%=\\uUxX{").rstrip(b";}"), 16)
+    return (chr(number) if number < 0xD800 or 0xE000 <= number < 0x110000 else "?"), (len(raw),)
 
 
-def _decoded_row(row: bytes) -> _Pieces:
+def _decoded_row(row: bytes) -> tuple[str, tuple[int, ...]]:
     if row.isascii():
-        return ((row.decode(), 3),)
+        return row.decode(), (3,)
     try:
-        return [(char, 3 * len(char.encode())) for char in row.decode()]
+        text = row.decode()
     except UnicodeDecodeError:
-        return ((row.decode("latin-1"), 3),)
+        return row.decode("latin-1"), (3,)
+    return text, tuple(3 * len(char.encode()) for char in text)

@@ -6,11 +6,12 @@ Adding a country is a line in `countries`. US social security numbers have their
 
 import importlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
 import re2
+from stdnum.exceptions import InvalidLength
 
 from gateway.sanitize.crowd import Effort
 from gateway.sanitize.detectors.countries import COUNTRIES
@@ -20,7 +21,12 @@ from gateway.sanitize.folding import View
 
 _REACH = 64
 _WINDOW = _REACH + 24
-_MAX_TRIES = 400
+_MAX_TRIES = 300
+_SHORTEST, _LONGEST = 6, 22
+_SAMPLES = (
+    "9" * 22, "0" * 22, "8101013456789012345678", "3051299763840516273849", "2620715088436192750364",
+    "5507298341650982731640", "7416385290174638529017", *("0" * zeros + "1234567890" * 3 for zeros in range(21)),
+)  # fmt: skip
 _TOKEN = re.compile(rb"[A-Za-z0-9]+")
 _UNSPELT = b"\x02"
 _FOUR_DIGITS = re.compile(rb"\d(?:[^0-9]*\d){3}")
@@ -37,7 +43,7 @@ class Identities:
 
     def __init__(self) -> None:
         by_word: dict[bytes, list[str]] = {}
-        self._checks: dict[str, Callable[[str], bool]] = {}
+        self._checks: dict[str, _Check] = {}
         for module, words in COUNTRIES:
             for word in words.split(","):
                 for spelling in {View(word).lower, View(word.upper()).lower}:  # look-alikes differ by case
@@ -52,11 +58,11 @@ class Identities:
         pattern = b"(?:^|[^a-z0-9])(?:" + b"|".join(ends) + b")"
         self._words = re2.compile(pattern)
 
-    def _check_of(self, module: str) -> Callable[[str], bool]:
+    def _check_of(self, module: str) -> "_Check":
         """A country's check; its module is loaded when its word is first met, as most never are."""
         check = self._checks.get(module)
         if check is None:
-            check = self._checks[module] = importlib.import_module(f"stdnum.{module}").is_valid
+            check = self._checks[module] = _Check(module)
         return check
 
     def find(self, view: View, effort: Effort) -> Iterator[Finding]:
@@ -82,14 +88,30 @@ class Identities:
             if tries > _MAX_TRIES:
                 size, valid = (ends[0] - start if ends else 0), ""
             else:
-                checks = {module: self._check_of(module) for word in waiting for module in word.modules}
-                tries += len(checks) * len(ends)
-                effort.spend(4 + 6 * len(checks) * len(ends))
-                size, valid = _valid(text, start, ends, checks)
+                modules = waiting[0].modules if len(waiting) == 1 else _all_modules(waiting)
+                effort.spend(1 + len(modules) * len(ends) // 4)
+                size, valid, tried = self._valid(text, start, ends, modules)
+                tries += tried
+                effort.spend(6 * tried)
             if size:
                 reached = start + size
                 yield Finding(start, reached, "NATIONAL_ID")
                 waiting = [word for word in waiting if valid not in word.modules] if valid else []
+
+    def _valid(self, text: bytes, start: int, ends: Iterable[int], modules: Iterable[str]) -> tuple[int, str, int]:
+        """(size of the number that begins at `start`, whose check it passes, checks made); 0, "" for none."""
+        tried = 0
+        for end in ends:
+            value = text[start:end].decode()
+            size = end - start if value.isdigit() else 0
+            for module in modules:
+                check = self._check_of(module)
+                if size and not check.may_have(size):
+                    continue
+                tried += 1
+                if check.passes(value):
+                    return end - start, module, tried
+        return 0, "", tried
 
     def _named(self, view: View, effort: Effort) -> "list[_Named]":
         """The words with enough digits behind them."""
@@ -137,23 +159,42 @@ def _regions(words: Sequence[_Named]) -> Iterator[tuple[int, int]]:
         yield start, stop
 
 
-def _valid(
-    text: bytes, start: int, ends: Iterable[int], checks: Mapping[str, Callable[[str], bool]]
-) -> tuple[int, str]:
-    """(size of the number that begins at `start`, the country whose check it passes); (0, "") for none."""
-    for end in ends:
-        value = text[start:end].decode()
-        for module, check in checks.items():
-            if _passes(check, value):
-                return end - start, module
-    return 0, ""
+def _all_modules(words: Iterable[_Named]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(module for word in words for module in word.modules))
 
 
-def _passes(check: Callable[[str], bool], value: str) -> bool:
-    """Some checks stumble over what has not even their number's form, letters among its digits say."""
-    try:
-        return check(value)
-    except (ValueError, IndexError, KeyError, TypeError):
+class _Check:
+    """A country's check."""
+
+    __slots__ = ("_is_valid", "_lengths", "_validate")
+
+    def __init__(self, module: str) -> None:
+        checker = importlib.import_module(f"stdnum.{module}")
+        self._is_valid: Callable[[str], bool] = checker.is_valid
+        self._validate: Callable[[str], str] = checker.validate
+        self._lengths: dict[int, bool] = {}
+
+    def passes(self, value: str) -> bool:
+        """Some checks stumble over what has not even their number's form, letters among its digits say."""
+        try:
+            return self._is_valid(value)
+        except (ValueError, IndexError, KeyError, TypeError):
+            return False
+
+    def may_have(self, size: int) -> bool:
+        """Whether its number may be so many digits and nothing else: not all of them are refused for their length."""
+        may = self._lengths.get(size)
+        if may is None:
+            may = self._lengths[size] = not all(self._is_too_long(sample[:size]) for sample in _SAMPLES)
+        return may
+
+    def _is_too_long(self, value: str) -> bool:
+        try:
+            self._validate(value)
+        except InvalidLength:
+            return True
+        except (ValueError, IndexError, KeyError, TypeError):
+            return False
         return False
 
 
@@ -162,10 +203,13 @@ class _Chain:
 
     __slots__ = ("_sums", "tokens")
 
-    def __init__(self, text: bytes, low: int, high: int) -> None:
+    def __init__(self, text: bytes, low: int, high: int, count: int) -> None:
         self.tokens = [match.span() for match in _TOKEN.finditer(text, low, high)]
+        if len(self.tokens) == 1:
+            self._sums = [0, *[count] * 8]
+            return
         counts = [len(text[start:end].translate(None, _NOT_DIGITS)) for start, end in self.tokens]
-        self._sums = [0, *accumulate(counts), *[sum(counts)] * 7]
+        self._sums = [0, *accumulate(counts), *[count] * 7]
 
     def may_begin(self, index: int) -> bool:
         return self._sums[index + 7] - self._sums[index] >= 4
@@ -176,9 +220,9 @@ class _Chain:
         length, wanted = 0, self._sums[index] + 4
         for place, (start, end) in enumerate(self.tokens[index : index + 7], index + 1):
             length += end - start
-            if length > 22:
+            if length > _LONGEST:
                 break
-            if length >= 6 and self._sums[place] >= wanted:
+            if length >= _SHORTEST and self._sums[place] >= wanted:
                 ends.append(end)
         ends.reverse()
         return ends
@@ -189,9 +233,10 @@ def _beginnings(text: bytes, words: Sequence[_Named], effort: Effort) -> Iterato
     for region in _regions(words):
         for match in _CHAIN.finditer(text, *region):
             low, high = match.span()
-            if high - low < 6 or len(text[low:high].translate(None, _NOT_DIGITS)) < 4:
+            count = len(text[low:high].translate(None, _NOT_DIGITS)) if high - low >= _SHORTEST else 0
+            if count < 4:
                 continue
-            chain = _Chain(text, low, high)
+            chain = _Chain(text, low, high, count)
             effort.spend(3 + len(chain.tokens))
             for index, (start, end) in enumerate(chain.tokens):
                 if chain.may_begin(index):
@@ -200,23 +245,21 @@ def _beginnings(text: bytes, words: Sequence[_Named], effort: Effort) -> Iterato
                         yield chain, index
 
 
-def find_ssns(run: Run, words: Words) -> Iterator[Finding]:
-    """US social security numbers: 3-2-4 with dashes, or any spelling beside the words."""
-    if len(run.digits) < 9:
-        return
+def find_ssns(run: Run, words: Words) -> list[Finding]:
+    """US social security numbers: 3-2-4 with dashes, or any spelling beside the words, in a run of nine digits or more.
+
+    Without words a run that lacks two dashes has none.
+    """
     if len(run.digits) == 9:
-        if (
-            run.is_bounded
-            and _is_ssn(run.digits)
-            and (_dashed(run.text[run.start : run.end]) or _named(words, run.start, run.end))
-        ):
-            yield Finding(run.start, run.end, "US_SSN")
-        return
+        is_one = run.is_bounded and _is_ssn(run.digits) and (_dashed(run.raw) or _named(words, run.start, run.end))
+        return [Finding(run.start, run.end, "US_SSN")] if is_one else []
+    found: list[Finding] = []
     if run.is_grouped:
         for match in _SSN.finditer(run.text, run.start, run.end):
             start, end = match.span()
             if _is_ssn(run.digits_between(start, end)) and (_dashed(match.group()) or _named(words, start, end)):
-                yield Finding(start, end, "US_SSN")
+                found.append(Finding(start, end, "US_SSN"))
+    return found
 
 
 def _named(words: Words, start: int, end: int) -> bool:

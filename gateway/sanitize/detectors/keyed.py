@@ -50,13 +50,17 @@ _USERINFO = re.compile(
 _VALUE = re.compile(rb"[^\s\"'`<>,;(){}\[\]&|]{4,160}")
 _WORD = re.compile(rb"[^\s\"'`<>,;&|]{4,160}")
 _NOT_LETTERS = bytes(code for code in range(256) if not chr(code).isascii() or not chr(code).isalpha())
-_PLACEHOLDER = re.compile(
-    rb"(?i)your|<|\$\{|\{\{|%[({]|xxx|\*\*\*|\.\.\.|placeholder|redacted|changeme|insert|replace|dummy|^(?:null|none|true|false"
-    rb"|undefined|string|str|int|required|optional|bearer|basic|token|password|secret|example|empty|hidden)$"
+_SAMPLES = (
+    b"your", b"<", b"${", b"{{", b"%(", b"%{", b"xxx", b"***", b"...", b"placeholder", b"redacted", b"changeme",
+    b"insert", b"replace", b"dummy",
+)  # fmt: skip
+_NO_VALUES = frozenset(
+    b"null none true false undefined string str int required optional bearer basic token password secret example empty"
+    b" hidden".split()
 )
-_CODE = re.compile(
-    rb"\(|^\$|^self\.|^os\.|^process\.|^env|getenv|function|^this\.|=>|::|^//|^[a-z]+\.[a-z]+[a-z.]*$|/\*|://"
-)
+_CODE_PARTS = (b"(", b"getenv", b"function", b"=>", b"::", b"/*", b"://")
+_CODE_HEADS = (b"$", b"self.", b"os.", b"process.", b"env", b"this.", b"//")
+_MEMBER = re.compile(rb"[a-z]+\.[a-z]+[a-z.]*$")
 _IDENTIFIER = re.compile(rb"[A-Za-z]*\d{0,4}(?:[._/:-][A-Za-z]*\d{0,4})*")
 _PRODUCT_KEY = re.compile(rb"[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){3,7}")
 _DIGITS = re.compile(rb"\d+")
@@ -94,7 +98,7 @@ def find_keyed(view: View, effort: Effort) -> Iterator[Finding]:
         for match in _USERINFO.finditer(text):
             effort.spend(4)
             group = 1 if match.group(1) is not None else 2
-            if not _PLACEHOLDER.search(match.group(group)):
+            if not _is_placeholder(match.group(group)):
                 yield Finding(match.start(group), match.end(group), "SECRET")
 
 
@@ -155,19 +159,37 @@ def _size_of(word: bytes, strong: bool, assigned: bool, quoted: bool) -> int:
     """
     match = (_WORD if strong else _VALUE).match(word)
     value = match.group() if match else b""
-    for mark in (b"%26", b"%22", b"\\u0026"):
-        value = value.partition(mark)[0]
-    value = value.rstrip(b"\\")
+    if b"%2" in value or b"\\" in value:
+        for mark in (b"%26", b"%22", b"\\u0026"):
+            value = value.partition(mark)[0]
+        value = value.rstrip(b"\\")
     if not quoted:
         value = value.rstrip(_TRAILING)
         value = value[:-1] if value.endswith(b")") and b"(" not in value else value
     closed = quoted and word[len(value) : len(value) + 1] in (*_QUOTES, b"\\", b"&")
-    return len(value) if looks_secret(_ESCAPE.sub(b"-", value), strong, assigned, closed) else 0
+    return (
+        len(value)
+        if looks_secret(_ESCAPE.sub(b"-", value) if b"%" in value else value, strong, assigned, closed)
+        else 0
+    )
+
+
+def _is_placeholder(value: bytes) -> bool:
+    value = value.lower()
+    return value in _NO_VALUES or any(map(value.__contains__, _SAMPLES))
+
+
+def _is_code(value: bytes) -> bool:
+    return (
+        value.startswith(_CODE_HEADS)
+        or any(map(value.__contains__, _CODE_PARTS))
+        or (b"." in value and _MEMBER.match(value) is not None)
+    )
 
 
 def looks_secret(value: bytes, strong: bool, assigned: bool, closed: bool) -> bool:
     """Whether a value beside a secret's name is one. `strong`: a password's name; `closed`: it is a whole quotation."""
-    if len(value) < 4 or _PLACEHOLDER.search(value) or _CODE.search(value):
+    if len(value) < 4 or _is_placeholder(value) or _is_code(value):
         return False
     groups = _DIGITS.findall(value)
     digits = sum(map(len, groups))

@@ -23,13 +23,12 @@ _DECIMAL = rb"(?<!d\.d)(?!(?<!\+d)d{0,10}\.d++(?!\.)(?!s{0,2}d))"
 _RUN, _LONG_RUN, _RUN_WITH_DECIMALS = (
     re.compile(form)
     for form in (
-        rb"d(?<!dd)" + _DECIMAL + rb"[ds.]{5,}",
-        rb"d(?<!dd)" + _DECIMAL + rb"[ds.]{8,}",
-        rb"d(?<!dd)[ds.]{5,}",
+        rb"d(?<!dd)" + _DECIMAL + rb"[ds.]{4,}d",
+        rb"d(?<!dd)" + _DECIMAL + rb"[ds.]{7,}d",
+        rb"d(?<!dd)[ds.]{4,}d",
     )
 )
 _DECIMAL_00 = re.compile(rb"00\d{1,3}\.\d{6}")
-_SEPARATOR = 0x73
 _JOINED = re.compile(rb"d(?:s{0,2}d)*")
 _NOT_DIGITS = bytes(code for code in range(256) if not 0x30 <= code <= 0x39)
 _GROUP = re.compile(rb"\d+")
@@ -111,21 +110,15 @@ def digit_runs(view: View, short: bool, plain_from: int, decimals: bool) -> Iter
     gaps = b"sss" in flat
     for match in runs.finditer(classes):
         start, end = match.span()
-        for low, high in _joined(flat, start, end) if gaps or flat[end - 1] == _SEPARATOR else ((start, end),):
-            if text[low - 1 : low] != b"+" and usual.fullmatch(text, low, high):
-                continue
+        in_parts = gaps and flat.find(b"sss", start, end) >= 0
+        for low, high in [part.span() for part in _JOINED.finditer(flat, start, end)] if in_parts else ((start, end),):
             count = flat.count(b"d", low, high)
-            if count >= least and (count < high - low or count >= plain_from or text.startswith(b"00", low)):
+            if (
+                count >= least
+                and (count < high - low or count >= plain_from or text.startswith(b"00", low))
+                and (usual.fullmatch(text, low, high) is None or text[low - 1 : low] == b"+")
+            ):
                 yield low, high
-
-
-def _joined(classes: bytes, start: int, end: int) -> Iterable[tuple[int, int]]:
-    """The stretches of [start, end) in which no three separators stand in a row."""
-    if classes.find(b"sss", start, end) >= 0:
-        return [match.span() for match in _JOINED.finditer(classes, start, end)]
-    while classes[end - 1] == _SEPARATOR:
-        end -= 1
-    return ((start, end),)
 
 
 class Words:

@@ -5,12 +5,14 @@ versions and order numbers look too much like one otherwise. Plans: libphonenumb
 """
 
 import re
+from itertools import islice
 
 import phonenumbers
 import re2
 
 from gateway.sanitize.crowd import Effort
 from gateway.sanitize.detectors.numbers import Run, Words
+from gateway.sanitize.detectors.plans import Judgement, judge
 from gateway.sanitize.findings import Finding
 
 STRONG_WORDS = re2.compile(
@@ -29,7 +31,8 @@ _DATE = re.compile(
 )
 _REACH = 48
 _LONGEST = 36
-_MOST_LOOKED_UP = 60
+_MOST_LOOKED_UP = 40
+_GAP = re.compile(rb"[ /]")
 
 
 class Phones:
@@ -40,33 +43,44 @@ class Phones:
         self._strong = Words(STRONG_WORDS, lower, effort)
         self._weak = Words(WEAK_WORDS, lower, effort)
         self._effort, self._looked_up = effort, 0
+        self._is_named = self._strong.any or self._weak.any or _AFTER_WORDS.search(lower) is not None
 
     @property
     def may_be_short(self) -> bool:
         """Whether anything in the text makes a telephone number of a few digits."""
-        return b"+" in self._lower or self._strong.any or self._weak.any or _AFTER_WORDS.search(self._lower) is not None
+        return self._is_named or b"+" in self._lower
 
     def find(self, run: Run) -> Finding | None:
         start, end, lower = run.start, run.end, self._lower
-        glued_on = run.after.isalnum() and not _EXTENSION.match(lower, end)
-        if glued_on and run.before == b"+" and len(run.groups) > 1:
-            run = Run(run.text, start, run.groups[-2][1])  # the last digits belong to a word
-            end, glued_on = run.end, False
-        glued = run.before.isalnum() or glued_on
-        if glued and not _AFTER.match(lower, end):
-            return None
-        if run.before == b"(":
-            start -= 1
-        if lower[start - 1 : start] == b"+":
-            found = self._international(start - 1, end)
-        elif lower.startswith(b"00", start) and len(run.digits) >= 10:
-            found = self._international(start, end) or self._national(run, start, end)
+        if run.after.isalnum():
+            glued_on = not _EXTENSION.match(lower, end)
+            if glued_on and run.before == b"+" and len(run.groups) > 1:
+                run = Run(run.text, start, run.groups[-2][1])  # the last digits belong to a word
+                end, glued_on = run.end, False
         else:
-            found = self._national(run, start, end)
+            glued_on = False
+        if (glued_on or run.before.isalnum()) and not _AFTER.match(lower, end):
+            return None
+        found = None
+        if run.before == b"+":
+            found = self._international(start - 1, end)
+        else:
+            if run.before == b"(":
+                start -= 1
+                if lower.startswith(b"+", start - 1):
+                    return self._extended(self._international(start - 1, end))
+            elif lower.startswith(b"00", start) and len(run.digits) >= 10:
+                found = self._international(start, end)
+            found = found or self._national(run, start, end)
+        return self._extended(found)
+
+    def _extended(self, found: tuple[int, int] | None) -> Finding | None:
+        """With the extension that follows."""
         if found is None:
             return None
-        extension = _EXTENSION.match(lower, found[1])
-        return Finding(found[0], extension.end() if extension else found[1], "PHONE")
+        start, end = found
+        extension = _EXTENSION.match(self._lower, end)
+        return Finding(start, extension.end() if extension else end, "PHONE")
 
     def _international(self, start: int, end: int) -> tuple[int, int] | None:
         """A number with its country code; what follows it in the run may belong to something else."""
@@ -74,30 +88,41 @@ class Phones:
             return start, end
         if end - start > _LONGEST:
             end = max(self._lower.rfind(mark, start, start + _LONGEST) for mark in (b" ", b"/"))
-        raw = self._lower[start : max(end, start)].decode()
-        text = "+" + raw[2:] if raw.startswith("00") else raw
+        raw = self._lower[start : max(end, start)]
+        number = raw[2:] if raw.startswith(b"00") else raw[1:]
         possible = None
-        for stop in [len(text), *(match.start() for match in re.finditer(r"[ /]", text) if match.start() > 8)][:6]:
-            self._effort.spend(25)
-            self._looked_up += 1
-            try:
-                number = phonenumbers.parse(text[:stop], None)
-            except phonenumbers.NumberParseException:
-                continue
-            found = start, start + stop + len(raw) - len(text)
-            if phonenumbers.is_valid_number(number):
+        judgement = self._judge(number)
+        if judgement == "valid":
+            return start, end
+        possible = (start, end) if judgement == "possible" else None
+        for gap in islice(_GAP.finditer(number, 8), 5):
+            judgement = self._judge(number[: gap.start()])
+            found = start, end - len(number) + gap.start()
+            if judgement == "valid":
                 return found
-            if possible is None and phonenumbers.is_possible_number(number):
+            if possible is None and judgement == "possible":
                 possible = found
         return possible
 
+    def _judge(self, number: bytes) -> Judgement:
+        self._effort.spend(2)
+        judgement = judge(number)
+        if judgement == "unknown":
+            self._effort.spend(60)
+            self._looked_up += 1
+            return _looked_up(number)
+        return judgement
+
     def _national(self, run: Run, start: int, end: int) -> tuple[int, int] | None:
-        raw, count = self._lower[start:end], len(run.digits)
-        grouped = run.is_grouped
-        if count > 15 or (not grouped and count < 7):
+        count = len(run.digits)
+        grouped = count < run.end - run.start
+        if count > 15 or not (grouped or (count >= 7 and self._is_named)):
             return None
-        if grouped and _NORTH_AMERICAN.match(raw):
+        raw = self._lower[start:end]
+        if grouped and 10 <= count <= 11 and _NORTH_AMERICAN.match(raw):
             return start, end
+        if not self._is_named:
+            return None
         strong = self._strong.before(start, _REACH) or _AFTER.match(self._lower, end) is not None
         if not strong and (count < 7 or not grouped or not self._weak.before(start, _REACH)):
             return None
@@ -106,6 +131,16 @@ class Phones:
         if _DATE.match(raw) or (b"." in raw and not _is_dotted(raw)) or not _grouped_like_a_phone(run):
             return None
         return start, end
+
+
+def _looked_up(raw: bytes) -> Judgement:
+    try:
+        number = phonenumbers.parse("+" + raw.decode(), None)
+    except phonenumbers.NumberParseException:
+        return "none"
+    if phonenumbers.is_valid_number(number):
+        return "valid"
+    return "possible" if phonenumbers.is_possible_number(number) else "none"
 
 
 def _is_dotted(raw: bytes) -> bool:

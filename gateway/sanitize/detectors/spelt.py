@@ -8,14 +8,14 @@ import binascii
 import re
 from binascii import a2b_base64
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import re2
 
 from gateway.sanitize.crowd import Effort
-from gateway.sanitize.detectors.escapes import Unescaped, escaped_words
+from gateway.sanitize.detectors.escapes import unescaped_words
 
-_ENCODED = re2.compile(rb"t{16,}=?=?")
+_REST_OF_ENCODED = re.compile(rb"t*+=?=?")
 _CLASS = bytes(
     0x74
     if code in b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-"
@@ -31,11 +31,11 @@ _LETTERED = re2.compile(
 _PRINTABLE = bytes({*range(0x20, 0x100), *b"\t\n\r"} - {0x7F})
 _STANDARD = bytes.maketrans(b"-_", b"+/")
 _LEAST = 16
+_LEAST_ENCODED = b"t" * _LEAST
 _FIRST_LOOK = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Spelling:
+class Spelling(NamedTuple):
     """`text` is what [start, end) of the folded text spells.
 
     `place` says where in the word a character of the text begins or, behind the last, where the word ends; without it
@@ -51,7 +51,8 @@ class Spelling:
 def spellings(text: bytes, effort: Effort) -> Iterator[Spelling]:
     """Every word of the folded text that may hide something behind its spelling."""
     if b"%" in text or b"&" in text or b"\\" in text or b"=" in text:
-        yield from _unescaped(text, effort)
+        for plain in unescaped_words(text, effort):
+            yield Spelling(plain.start, plain.end, plain.text, plain.place)
     for match in _LETTERED.finditer(text):
         start, end = match.span(1)
         effort.spend(6 + (end - start) // 8)
@@ -64,47 +65,47 @@ def spellings(text: bytes, effort: Effort) -> Iterator[Spelling]:
         yield Spelling(start, end, joined.decode(), [*kept, end - start].__getitem__)
 
 
-def _unescaped(text: bytes, effort: Effort) -> Iterator[Spelling]:
-    """Words without their escapes, but where they hide nothing except the usual punctuation of addresses."""
-    known: dict[bytes, Unescaped] = {}
-    for start, end in escaped_words(text):
-        effort.spend(4)
-        raw = text[start:end]
-        plain = known.get(raw)
-        if plain is None:
-            plain = known[raw] = Unescaped(raw, effort)
-        if plain.hides:
-            yield Spelling(start, end, plain.text, plain.place)
-
-
 def decoded_words(text: bytes, effort: Effort) -> Iterator[Spelling]:
     """Words that are base64 or hex of plain text."""
-    known: dict[bytes, list[str]] = {}
-    for match in _ENCODED.finditer(text.translate(_CLASS)):
-        start, end = match.span()
+    known: dict[bytes, tuple[str, ...]] = {}
+    classes = text.translate(_CLASS)
+    start = classes.find(_LEAST_ENCODED)
+    while start >= 0:
+        rest = _REST_OF_ENCODED.match(classes, start + _LEAST)
+        end = rest.end() if rest else start + _LEAST
         word = text[start:end]
         plains = known.get(word)
-        effort.spend(2)
+        effort.spend(1)
         if plains is None:
-            effort.spend(4)
-            plains = known[word] = [*_decodings(word, cut=start == 0 or end == len(text))]
+            effort.spend(3)
+            plains = known[word] = _decodings(word, cut=start == 0 or end == len(text))
         for plain in plains:
             yield Spelling(start, end, plain)
+        start = classes.find(_LEAST_ENCODED, end)
 
 
-def _decodings(word: bytes, cut: bool) -> Iterator[str]:
+def _decodings(word: bytes, cut: bool) -> tuple[str, ...]:
     """What a word says as hex or as base64, where that is plain text. `cut`: an end of it may be missing."""
-    for skipped in range(max(1, min(4, len(word) - _LEAST))) if cut else (0,):
-        rest = word[skipped:] if skipped else word
-        if not rest.isalpha() and _HEX.fullmatch(rest):
-            yield from _printable(bytes.fromhex(rest.decode()))
-        body = rest.rstrip(b"=")
-        if len(body) % 4 == 1:
-            if not cut:
-                return
-            body = body[:-1]
-        if len(body) <= _FIRST_LOOK or [*_printable(_from_base64(body[:_FIRST_LOOK]))]:
-            yield from _printable(_from_base64(body))
+    if not cut:
+        return _read(word)
+    plains: tuple[str, ...] = ()
+    for skipped in range(max(1, min(4, len(word) - _LEAST))):
+        plains += _read(word[skipped:], cut=True)
+    return plains
+
+
+def _read(word: bytes, cut: bool = False) -> tuple[str, ...]:
+    plains: tuple[str, ...] = ()
+    if _HEX.fullmatch(word) and not word.isalpha():
+        plains = _printable(bytes.fromhex(word.decode()))
+    body = word.rstrip(b"=")
+    if len(body) % 4 == 1:
+        if not cut:
+            return plains
+        body = body[:-1]
+    if len(body) <= _FIRST_LOOK or _printable(_from_base64(body[:_FIRST_LOOK])):
+        plains += _printable(_from_base64(body))
+    return plains
 
 
 def _from_base64(body: bytes) -> bytes:
@@ -114,10 +115,11 @@ def _from_base64(body: bytes) -> bytes:
         return b""
 
 
-def _printable(plain: bytes) -> Iterator[str]:
+def _printable(plain: bytes) -> tuple[str, ...]:
     """The text in UTF-8, if it is one, without control characters."""
     if plain and not plain.translate(None, _PRINTABLE):
         try:
-            yield plain.decode()
+            return (plain.decode(),)
         except UnicodeDecodeError:
-            return
+            return ()
+    return ()
