@@ -77,7 +77,9 @@ def test_a_value_is_found_wherever_it_stands_and_nothing_else_is_touched(entity:
         "https://example.com/t/+41446681800/x", "order 20261121-0042",
         "0.4111111111111111 is a fraction", "from 2020-01-01 to 2026-11-21", "fibonacci 1 1 2 3 5 8 13 21 34 55 89 144",
         "password: required", "export OPENAI_API_KEY=your-api-key-here", "token: <YOUR_TOKEN>",
-        "password = getPassword()",
+        "password = getPassword()", "password = getpass.getpass(prompt1)", "password = $_POST['pass1']",
+        "password: $Pw1",
+        'token = "fields(id,name1,Name2)"', "password = hash(input1)", 'key: "Ctrl+Shift+F5(x)"', "password=&next1=Abc",
         "api_key = os.environ['KEY']", "the secret of happiness is sleep", "key: value", "password=${DB_PASSWORD}",
         "best password manager 2026", "what is a bearer token", "1 000 000 000 000 euros", "look at example",
         "std::vector::push_back", "12:30:45", "part 06H905115", "GB82WEST12345698765433", "4111111111111112",
@@ -173,18 +175,29 @@ def test_a_national_id_needs_its_name_and_its_checksum(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "secret"),
     [
-        ('password = "Tr0ub4dor&3"', "Tr0ub4dor"), ("DB_PASSWORD: hunter2x", "hunter2x"), ("pw:nCzx8A8#!", "nCzx8A8#!"),
+        ('password = "Tr0ub4dor&3"', "Tr0ub4dor&3"), ("DB_PASSWORD: hunter2x", "hunter2x"),
+        ("pw:nCzx8A8#!", "nCzx8A8#!"),
         ('"api_key": "9f8a7b6c5d4e3f2a1b0c"', "9f8a7b6c5d4e3f2a1b0c"), ("--password S3cr3tPa55", "S3cr3tPa55"),
         ("Authorization: Bearer q1W2e3R4t5Y6u7I8o9", "q1W2e3R4t5Y6u7I8o9"),
         ("IDENTIFIED BY 'SqLpa5sW0rD'", "SqLpa5sW0rD"),
         ("postgres://app:k3epM3Out@db.example.org/x", "k3epM3Out"),
         ("curl -u admin:h7Gk2mPq9 https://x.y", "h7Gk2mPq9"),
         ("https://example.org/cb?token=a8Xk29fLq0ZmR4&x=1", "a8Xk29fLq0ZmR4"),
+        ("password: S(1EwfYDvd14QqI5eu_+", "S(1EwfYDvd14QqI5eu_+"),
+        ("my password is f&2z_)_Ah_!Kqal++9", "f&2z_)_Ah_!Kqal++9"),
+        ('"client_secret": "+V9FWovQ%$qM!1(xwe"', "+V9FWovQ%$qM!1(xwe"), ("password: $68oMf%fek5D", "$68oMf%fek5D"),
+        ("token = 'kff5^rr^_&6HD'", "kff5^rr^_&6HD"), ("api_key=lz2ChiChu*D8*(3Qw", "lz2ChiChu*D8*(3Qw"),
+        ("?user=x&password=gBm8SfCx85&next=1", "gBm8SfCx85"),
     ],
 )  # fmt: skip
 def test_a_value_named_as_a_secret_is_masked_and_its_name_stays(text: str, secret: str) -> None:
     assert secret not in mask(text)
     assert mask(text).startswith(text.partition(secret)[0])
+
+
+def test_a_bare_number_somebody_calls_his_own_is_a_telephone_number() -> None:
+    assert mask("my number is 4992318604") == "my number is [REDACTED:PHONE]"
+    assert mask("my order number is 4992318604") == "my order number is 4992318604"
 
 
 def test_a_url_loses_its_credentials_and_nothing_else() -> None:

@@ -16,7 +16,7 @@ _ISSUERS = re.compile(
     rb"|(?:5[1-5]\d\d|222[1-9]|22[3-9]\d|2[3-6]\d\d|27[01]\d|2720)\d{12}"  # Mastercard
     rb"|3[47]\d{13}"  # American Express
     rb"|(?:30[0-5]|309|3[689]\d)\d{11}(?:\d{2})?"  # Diners Club
-    rb"|(?:352[89]|35[3-8]\d)\d{12}(?:\d{3})?|(?:2131|1800)\d{11}"  # JCB
+    rb"|35\d{14}(?:\d{3})?|(?:2131|1800)\d{11}"  # JCB: 3528 to 3589; the rest of 35 is nobody's, and passes for it
     rb"|(?:6011|64[4-9]\d|65\d\d)\d{12}(?:\d{3})?"  # Discover, RuPay
     rb"|62\d{14,17}|81\d{14}"  # UnionPay, RuPay
     rb"|(?:50\d\d|5[6-8]\d\d|6304|6390|67\d\d|0604)\d{8,15}"  # Maestro
@@ -24,7 +24,9 @@ _ISSUERS = re.compile(
     rb"|9792\d{12}|60\d{14}|508[5-9]\d{12}"  # Troy, RuPay
 )
 _DOUBLED = bytes.maketrans(b"0123456789", b"0246813579")
-CARD_WORDS = re2.compile(rb"card|\bcc\b|visa\b|master|amex|maestro|credit|debit|\bpan\b|kart|carte|tarjeta|\bcv[vc]")
+CARD_WORDS = re2.compile(
+    rb"card|\bcc\b|charge\b|pay with|visa\b|master|amex|maestro|credit|debit|\bpan\b|kart|carte|tarjeta|\bcv[vc]"
+)
 _S = rb"(?:[ /_()\t-]{1,2}|\.)"
 _SHAPED = re.compile(
     rb"(?<!\d)(?:\d{12,19}|\d{4}S\d{4}S\d{4}S\d{4}(S\d{1,3})?|\d{4}S\d{6}S\d{4,5}|\d{4}S\d{4}S\d{5}|\d{6}S\d{13}"

@@ -48,7 +48,13 @@ _USERINFO = re.compile(
     rb"://(?<=[a-zA-Z0-9+.-]://)(?:[^\s/@:?#\"'<>]{0,128}:([^\s/@\"'<>]{3,256})|([^\s/@:?#\"'<>]{20,256}))@"
 )
 _VALUE = re.compile(rb"[^\s\"'`<>,;(){}\[\]&|]{4,160}")
-_WORD = re.compile(rb"[^\s\"'`<>,;&|]{4,160}")
+_AND = rb"&(?![A-Za-z_][\w.%\[\]-]{0,40}=|[A-Za-z]{2,8};|#[0-9xX])"
+_RUN = rb"[^\s\"'`<>,;&|]{1,160}"
+_WORD = re.compile(b"(?:" + _AND + b")?" + _RUN + b"(?:" + _AND + _RUN + b"){0,8}")
+"""`&` belongs to it, but not where it parts the values of a query or opens an entity."""
+_LITERAL = {quote: re.compile(rb"[^\s<>" + quote + rb"]{4,160}(?=" + quote + rb")") for quote in (b'"', b"'", b"`")}
+"""A whole quotation without white space."""
+_NOT_PLAIN = re.compile(rb"[,;(){}\[\]&|]")
 _NOT_LETTERS = bytes(code for code in range(256) if not chr(code).isascii() or not chr(code).isalpha())
 _SAMPLES = (
     b"your", b"<", b"${", b"{{", b"%(", b"%{", b"xxx", b"***", b"...", b"placeholder", b"redacted", b"changeme",
@@ -58,19 +64,22 @@ _NO_VALUES = frozenset(
     b"null none true false undefined string str int required optional bearer basic token password secret example empty"
     b" hidden".split()
 )
-_CODE_PARTS = (b"(", b"getenv", b"function", b"=>", b"::", b"/*", b"://")
-_CODE_HEADS = (b"$", b"self.", b"os.", b"process.", b"env", b"this.", b"//")
+_CODE_PARTS = (b"getenv", b"function", b"=>", b"::", b"/*", b"://")
+_CODE_HEADS = (b"self.", b"os.", b"process.", b"env", b"this.", b"//")
+_CALL = re.compile(rb"[$@]?[A-Za-z_][\w.:>-]*\((?:[\w.:$\[\]()'/*-]*|.*\)[;,]?)")
+_VARIABLE = re.compile(rb"\$(?:[A-Za-z_][\w.:>\[\](){}-]*|[({].*|\d?)")
 _MEMBER = re.compile(rb"[a-z]+\.[a-z]+[a-z.]*$")
 _IDENTIFIER = re.compile(rb"[A-Za-z]*\d{0,4}(?:[._/:-][A-Za-z]*\d{0,4})*")
 _PRODUCT_KEY = re.compile(rb"[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){3,7}")
 _DIGITS = re.compile(rb"\d+")
 _CHANGE = re.compile(rb"[a-z](?=[A-Z0-9])|[A-Z](?=[a-z0-9])|[0-9](?=[A-Za-z])")
 _ALNUM = bytes(code for code in range(128) if chr(code).isalnum())
+_LEAST = 4
 _LEAST_RANDOM = 16
 _LEAST_PAIRS = 12
+_LEAST_ODD_PAIRS = 4
 _ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}")
 _TRAILING = b".:?*\\"
-_QUOTES = (b'"', b"'", b"`")
 
 
 def find_keyed(view: View, effort: Effort) -> Iterator[Finding]:
@@ -116,62 +125,74 @@ def _find_elsewhere(text: bytes, effort: Effort) -> Iterator[Finding]:
         if value is None:
             continue
         effort.spend(6 + len(value) // 6)
-        opened = _quoted_at(text[start:end])
-        size = _size_of(value, text[start] in b" -iIsS", opened, opened)
+        quote = _quote_at(text[start:end])
+        size = _size_of(value, text[start] in b" -iIsS", quote != b"", quote)
         if size:
             yield Finding(end, end + size, "SECRET")
 
 
 def _value_at(text: bytes, start: int) -> bytes | None:
     """The word there and the character behind it; None for what is no secret at first sight."""
-    match = _WORD.match(text, start)
+    quote = _quote_at(text[max(0, start - 6) : start])
+    match = (_LITERAL[quote].match(text, start) if quote in _LITERAL else None) or _WORD.match(text, start)
     if match is None:
         return None
-    end = match.end()
-    quoted = text[start - 1 : start] in _QUOTES or text[start - 6 : start] == b"&quot;"
-    value = text[start:end]
-    return None if not quoted and value.isalpha() and not _is_random(value) else text[start : end + 1]
+    value, end = match.group(), match.end()
+    if len(value) < _LEAST or (not quote and value.isalpha() and not _is_random(value)):
+        return None
+    return text[start : end + 1]
 
 
-def _quoted_at(name: bytes) -> bool:
-    return name[-1:] in _QUOTES or name.endswith(b"&quot;")
+def _quote_at(name: bytes) -> bytes:
+    """What opens a quotation at the end of `name`, `&` for an entity; empty when nothing does."""
+    if name[-1:] in _LITERAL:
+        return name[-1:]
+    return b"&" if name.endswith(b"&quot;") else b""
 
 
 def _is_random(value: bytes) -> bool:
     """Whether capitals, small letters and digits follow each other as if drawn: of two that stand together nearly half
     differ in kind (of drawn ones 13 in 20), as in few names that people write."""
-    if len(value) < _LEAST_RANDOM:
-        return False
+    return len(value) >= _LEAST_RANDOM and _is_drawn(value, _LEAST_PAIRS)
+
+
+def _is_drawn(value: bytes, least_pairs: int) -> bool:
     pairs = len(value) - 1 - 2 * len(value.translate(None, _ALNUM))
-    return pairs >= _LEAST_PAIRS and len(_CHANGE.findall(value)) * 20 >= 9 * pairs
+    return pairs >= least_pairs and len(_CHANGE.findall(value)) * 20 >= 9 * pairs
 
 
 def _secret_named(name: bytes, value: bytes) -> int:
-    quoted = _quoted_at(name)
-    assigned = quoted or _IS_ASSIGNED.search(name) is not None
-    return _size_of(value, _IS_STRONG.match(name) is not None, assigned, quoted)
+    quote = _quote_at(name)
+    assigned = quote != b"" or _IS_ASSIGNED.search(name) is not None
+    return _size_of(value, _IS_STRONG.match(name) is not None, assigned, quote)
 
 
-def _size_of(word: bytes, strong: bool, assigned: bool, quoted: bool) -> int:
+def _size_of(word: bytes, strong: bool, assigned: bool, quote: bytes) -> int:
     """The length of the secret that `word`, which ends with its neighbour, begins with; 0 when it is none.
 
-    `strong`: a password's name stands before it.
+    `strong`: a password's name stands before it; `quote`: what opens the quotation that it begins, or nothing.
     """
-    match = (_WORD if strong else _VALUE).match(word)
-    value = match.group() if match else b""
+    match = _LITERAL[quote].match(word) if quote in _LITERAL else None
+    value = _word_of(word, strong) if match is None else match.group()
     if b"%2" in value or b"\\" in value:
         for mark in (b"%26", b"%22", b"\\u0026"):
             value = value.partition(mark)[0]
         value = value.rstrip(b"\\")
-    if not quoted:
+    if not quote:
         value = value.rstrip(_TRAILING)
         value = value[:-1] if value.endswith(b")") and b"(" not in value else value
-    closed = quoted and word[len(value) : len(value) + 1] in (*_QUOTES, b"\\", b"&")
-    return (
-        len(value)
-        if looks_secret(_ESCAPE.sub(b"-", value) if b"%" in value else value, strong, assigned, closed)
-        else 0
-    )
+    closed = quote != b"" and word[len(value) : len(value) + 1] in (*_LITERAL, b"\\", b"&")
+    plain = _ESCAPE.sub(b"-", value) if b"%" in value else value
+    return len(value) if looks_secret(plain, strong, assigned, closed) else 0
+
+
+def _word_of(word: bytes, strong: bool) -> bytes:
+    """What `word` begins with that may be a value. Brackets and the like belong to it after a password's name, after
+    others only in what looks drawn."""
+    match = _WORD.match(word)
+    if match and not strong and _NOT_PLAIN.search(match.group()) and not _is_drawn(match.group(), _LEAST_ODD_PAIRS):
+        match = _VALUE.match(word)
+    return match.group() if match else b""
 
 
 def _is_placeholder(value: bytes) -> bool:
@@ -183,13 +204,15 @@ def _is_code(value: bytes) -> bool:
     return (
         value.startswith(_CODE_HEADS)
         or any(map(value.__contains__, _CODE_PARTS))
+        or _VARIABLE.fullmatch(value) is not None
+        or (b"(" in value and _CALL.fullmatch(value) is not None)
         or (b"." in value and _MEMBER.match(value) is not None)
     )
 
 
 def looks_secret(value: bytes, strong: bool, assigned: bool, closed: bool) -> bool:
     """Whether a value beside a secret's name is one. `strong`: a password's name; `closed`: it is a whole quotation."""
-    if len(value) < 4 or _is_placeholder(value) or _is_code(value):
+    if len(value) < _LEAST or _is_placeholder(value) or _is_code(value):
         return False
     groups = _DIGITS.findall(value)
     digits = sum(map(len, groups))
@@ -206,6 +229,8 @@ def looks_secret(value: bytes, strong: bool, assigned: bool, closed: bool) -> bo
             and letters > 0
             and ((digits > 0 and (mixed or special > 0)) or (digits > 2 and len(value) > 15))
         )
+    if _NOT_PLAIN.search(value) and not _is_drawn(value, _LEAST_ODD_PAIRS):
+        return False  # such marks stand in few keys, and in much code
     if _PRODUCT_KEY.fullmatch(value) or (mixed and _is_random(value)):
         return True
     if len(value) < 8 or not letters or not digits or _IDENTIFIER.fullmatch(value):

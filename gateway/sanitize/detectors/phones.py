@@ -19,7 +19,7 @@ STRONG_WORDS = re2.compile(
     rb"(?:^|[^a-z])phone|telephone|cellphone|homephone|workphone|\btel\b|\btel[.:]|telef|mobil"
     rb"|\bcell\b|cellular|handy\b|\bfax|whatsapp|\bsms\b|hotline|\b(?:desk|office|home|direct) ?:"
     rb"|call (?:me|us|him|her|them|back)|me a call|ring me|text me|answering|reach (?:me|us|you)|\bgsm\b|rufnummer"
-    rb"|dial "
+    rb"|dial |\bmy (?:new |old |private |work )?number\b"
 )
 WEAK_WORDS = re2.compile(rb"\bcall|contact|messages? (?:to|from)|registered|number is|\bdial|reach|\bsms|\bnumber\b")
 _AFTER = re.compile(rb"(?:\s?x\d{1,6})?[\s\\,(-]{1,3}(?:office|fax|mobile|cell|phone|tel|home|work|desk|direct)")
