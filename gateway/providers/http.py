@@ -88,14 +88,17 @@ class Answer:
         """The body as it arrives, never empty pieces. Raises UpstreamError, UpstreamTimeout."""
         content = self._response.content
         watch = _Watch(self._response, self._timeouts.idle_s, self._deadline_s)
+        clock, is_packed = asyncio.get_running_loop().time, self._inflater is not None
         try:
             while True:
-                watch.start()
+                watch.since_s = clock()
                 part = await content.readany()
-                watch.stop()
+                watch.since_s = None
                 if not part:
                     return
-                if part := self._unpacked(part, MAX_ANSWER_BYTES):
+                if is_packed:
+                    part = self._unpacked(part, MAX_ANSWER_BYTES)
+                if part:
                     yield part
         except (aiohttp.ClientError, ConnectionError, ValueError) as error:
             raise UpstreamError("the upstream's answer broke off") from error
@@ -152,15 +155,10 @@ class _Watch:
         self._idle_s = idle_s
         self._deadline_s = deadline_s
         self._loop = asyncio.get_running_loop()
-        self._since_s: float | None = None
+        self.since_s: float | None = None
+        """When the read under way began; None between two reads."""
         self.limit_s = idle_s
         self._handle = self._loop.call_at(min(self._loop.time() + idle_s, deadline_s), self._check)
-
-    def start(self) -> None:
-        self._since_s = self._loop.time()
-
-    def stop(self) -> None:
-        self._since_s = None
 
     def close(self) -> None:
         self._handle.cancel()
@@ -168,10 +166,10 @@ class _Watch:
     def _check(self) -> None:
         now_s = self._loop.time()
         due_s = self._deadline_s
-        if self._since_s is not None:
-            due_s = min(due_s, self._since_s + self._idle_s)
+        if self.since_s is not None:
+            due_s = min(due_s, self.since_s + self._idle_s)
         if now_s < due_s:
-            wait_s = due_s if self._since_s is not None else min(due_s, now_s + self._idle_s)
+            wait_s = due_s if self.since_s is not None else min(due_s, now_s + self._idle_s)
             self._handle = self._loop.call_at(wait_s, self._check)
             return
         self._response.content.set_exception(TimeoutError())

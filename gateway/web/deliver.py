@@ -75,13 +75,24 @@ async def _stream(request: web.Request, reply: EventReply) -> None:
 async def _pump(
     request: web.Request, context: RequestContext, reply: EventReply, first: Awaitable[EventBatch | None]
 ) -> None:
-    since_yield = 0
-    batch = await _guarded(request, context, first)  # aiohttp-sse sends its pings meanwhile
-    while batch is not None:
-        if isinstance(batch, GatewayError):
+    keys, key_id, since_yield = context.app[KEYS], context.caller.key_id, 0
+    following = first
+    while True:
+        fault: GatewayError | None = None
+        try:
+            batch = await following  # aiohttp-sse sends its pings meanwhile
+        except StopAsyncIteration:
+            break
+        except (asyncio.CancelledError, Exception) as error:
+            batch, fault = [], _fault(request, context, error)
+        if batch is None:
+            break
+        if fault is None and not keys.is_live(key_id):
+            fault = Unauthenticated("this API key was revoked")
+        if fault is not None:
             context.account.outcome = "truncated"
             told = reply.failure_events or context.endpoint.dialect.error_events
-            await _write(reply, told(batch))
+            await _write(reply, told(fault))
             break
         if batch:
             await _write(reply, batch)
@@ -90,28 +101,18 @@ async def _pump(
         if since_yield >= _EVENTS_BETWEEN_YIELDS:
             since_yield = 0
             await asyncio.sleep(0)  # a burst at hand must not stall the neighbours
-        batch = await _guarded(request, context, reply.events.__anext__())
+        following = reply.events.__anext__()
     await _written(reply.write_eof())
 
 
-async def _guarded(
-    request: web.Request, context: RequestContext, batch: Awaitable[EventBatch | None]
-) -> EventBatch | GatewayError | None:
-    """The next batch; or what the caller is told when the stream fails, the server stops, or the key was revoked."""
-    try:
-        events = await batch
-    except StopAsyncIteration:
-        return None
-    except asyncio.CancelledError:
-        stopping = context.app[IN_FLIGHT].take_back()
-        if stopping is None:
-            raise
-        return stopping
-    except Exception as error:
+def _fault(request: web.Request, context: RequestContext, error: Exception | asyncio.CancelledError) -> GatewayError:
+    """What the caller is told when the stream failed or the server stops. Raises what means that the caller left."""
+    if not isinstance(error, asyncio.CancelledError):
         return as_gateway_error(request, error)
-    if events is not None and not context.app[KEYS].is_live(context.caller.key_id):
-        return Unauthenticated("this API key was revoked")
-    return events
+    stopping = context.app[IN_FLIGHT].take_back()
+    if stopping is None:
+        raise error
+    return stopping
 
 
 async def _write(reply: EventReply, batch: EventBatch) -> None:

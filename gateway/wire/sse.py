@@ -62,6 +62,9 @@ class Parser:
     def feed(self, chunk: bytes) -> list[Block]:
         if self._skip_lf or b"\r" in chunk:
             chunk = self._line_feeds(chunk)
+        if not self._held and self._is_one_event(chunk):
+            self._started = True
+            return [(None, chunk[6:-2])]
         if self._held:
             straddles = chunk[:1] == b"\n" and self._held[-1].endswith(b"\n")
             if not straddles and b"\n\n" not in chunk:
@@ -74,6 +77,16 @@ class Parser:
         if rest:
             self._hold(rest)
         return [found for block in blocks if (found := self._parse(block)) is not None]
+
+    def _is_one_event(self, chunk: bytes) -> bool:
+        """Whether it is a line of data, whole, and the blank line behind it: what most reads bring."""
+        size = len(chunk)
+        return (
+            8 < size <= self._max_event_bytes
+            and chunk.startswith(b"data: ")
+            and chunk.endswith(b"\n\n")
+            and chunk.find(b"\n") == size - 2
+        )
 
     def close(self) -> list[Block]:
         block = b"".join(self._held)
