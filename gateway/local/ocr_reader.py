@@ -42,9 +42,10 @@ MAX_ENLARGED = 3
 PAD = 32
 MIN_SCORE = 0.5
 SURE_FIT = 0.99
-"""What the quick recogniser reads with at least this fit stands; clear print of plain words is above. On 4,000 lines
-in 80 typefaces, worn in ten ways, with accents, figures, addresses and codes, what stood held as many errors as the
-careful one made there; on worn pages of small running text .001 of the characters more, mostly a space too many."""
+"""A line that the quick recogniser reads with at least this fit stands, but for single places of doubt (`ocr_cascade`);
+clear print of plain words is above. On 4,000 lines in 80 typefaces, worn in ten ways, with accents, figures, addresses
+and codes, what stood held as many errors as the careful one made there.
+"""
 TALL = 1.5
 """A crop at least this much taller than wide is a line that runs downwards."""
 

@@ -104,6 +104,13 @@ def test_several_doubtful_words_are_read_again_each_for_itself(careful_fit: floa
     assert careful.asked == 2
 
 
+def test_a_word_in_great_doubt_is_read_again_though_the_line_fits() -> None:
+    text = "a line so long that one bad word hardly lowers its fit and nobody would look"
+    for fit, stands in ((0.9985, text), (0.996, text.replace("bad", "good"))):
+        quick, careful = Reader(text, fit, doubt=(text.index("bad") + 1,)), Reader("good", 0.999)
+        assert Cascade(quick, careful, 0.99)(BLANK).text == stands
+
+
 @pytest.mark.parametrize("text", ["nospaceanywhereinthisline", "two words"])
 def test_a_line_without_sure_spaces_is_read_again_as_a_whole(text: str) -> None:
     doubt = tuple(range(len(text)))
