@@ -164,13 +164,13 @@ class Scanner:
         lines = list(said)
         starts = [0, *accumulate(len(line) + 2 for line in lines)]
         inner = View("\n\n".join(lines))
-        effort.spend(len(inner.folded) // 12)
+        effort.spend(200 + len(inner.folded) // 8)
         for finding in self._find(inner, effort, depth + 1):
             start, end = inner.origin(finding.start, finding.end)
             index = bisect_right(starts, start) - 1
             line, shift = lines[index], starts[index]
             if end - shift <= len(line):
-                effort.spend(4 * len(said[line]))
+                effort.spend(12 + 12 * len(said[line]))
                 for word in said[line]:
                     yield from _in_outer_text(word, Finding(start - shift, end - shift, finding.entity), view.folded)
 
@@ -179,7 +179,7 @@ def _find_numbers(view: View, effort: Effort) -> list[Finding]:
     found: list[Finding] = []
     text, numbers = view.folded, _Numbers(view.lower, effort)
     for start, end in digit_runs(view, numbers.may_be_short, numbers.plain_from, numbers.may_be_decimal):
-        effort.spend(6 + (end - start) // 12)
+        effort.spend(10 + (end - start) // 4)
         numbers.find(Run(text, start, end), found)
     return found
 
@@ -193,7 +193,7 @@ def _judged_by_urls(text: bytes, found: list[Finding], effort: Effort) -> Iterat
     starts, spans = [], []
     for match in _URL.finditer(text):
         start, end = match.span()
-        effort.spend(1)
+        effort.spend(2)
         starts.append(start)
         spans.append((end, text.find(b"?", start, end)))
     for finding in found:

@@ -76,9 +76,10 @@ _QUOTES = (b'"', b"'", b"`")
 def find_keyed(view: View, effort: Effort) -> Iterator[Finding]:
     text = view.folded
     behind = 0
+    ways: dict[bytes, tuple[bool, bool, bool]] = {}
     for named in _NAMED.finditer(text):
         start, end = named.span()
-        effort.spend(6)
+        effort.spend(10)
         if end <= behind:
             continue
         assigned = _ASSIGNED.match(text, end) if start >= behind else None
@@ -89,14 +90,19 @@ def find_keyed(view: View, effort: Effort) -> Iterator[Finding]:
         value = _value_at(text, end)
         if value is None:
             continue
-        effort.spend(6 + len(value) // 6)
-        size = _secret_named(text[start:end], value)
+        effort.spend(20 + len(value) // 3)
+        name = text[start:end]
+        way = ways.get(name)
+        if way is None:
+            effort.spend(8)
+            way = ways[name] = _way_of(name)
+        size = _size_of(value, *way)
         if size:
             yield Finding(end, end + size, "SECRET")
     yield from _find_elsewhere(text, effort)
     if b"://" in text and b"@" in text:
         for match in _USERINFO.finditer(text):
-            effort.spend(4)
+            effort.spend(14)
             group = 1 if match.group(1) is not None else 2
             if not _is_placeholder(match.group(group)):
                 yield Finding(match.start(group), match.end(group), "SECRET")
@@ -111,11 +117,11 @@ def _assigned_next(text: bytes, start: int) -> re.Match[bytes] | None:
 def _find_elsewhere(text: bytes, effort: Effort) -> Iterator[Finding]:
     for match in _ELSEWHERE.finditer(text):
         start, end = match.span()
-        effort.spend(4)
+        effort.spend(6)
         value = _value_at(text, end)
         if value is None:
             continue
-        effort.spend(6 + len(value) // 6)
+        effort.spend(16 + len(value) // 3)
         opened = _quoted_at(text[start:end])
         size = _size_of(value, text[start] in b" -iIsS", opened, opened)
         if size:
@@ -146,10 +152,10 @@ def _is_random(value: bytes) -> bool:
     return pairs >= _LEAST_PAIRS and len(_CHANGE.findall(value)) * 20 >= 9 * pairs
 
 
-def _secret_named(name: bytes, value: bytes) -> int:
+def _way_of(name: bytes) -> tuple[bool, bool, bool]:
+    """(a password's name, something is assigned to it, it is quoted) of all that stands before a value."""
     quoted = _quoted_at(name)
-    assigned = quoted or _IS_ASSIGNED.search(name) is not None
-    return _size_of(value, _IS_STRONG.match(name) is not None, assigned, quoted)
+    return _IS_STRONG.match(name) is not None, quoted or _IS_ASSIGNED.search(name) is not None, quoted
 
 
 def _size_of(word: bytes, strong: bool, assigned: bool, quoted: bool) -> int:
@@ -191,10 +197,11 @@ def looks_secret(value: bytes, strong: bool, assigned: bool, closed: bool) -> bo
     """Whether a value beside a secret's name is one. `strong`: a password's name; `closed`: it is a whole quotation."""
     if len(value) < 4 or _is_placeholder(value) or _is_code(value):
         return False
-    groups = _DIGITS.findall(value)
-    digits = sum(map(len, groups))
+    digits = len(value) - len(value.translate(None, b"0123456789"))
     letters = len(value.translate(None, _NOT_LETTERS))
     special = len(value) - digits - letters
+    if strong and assigned and digits and letters:
+        return len(value) >= 6
     mixed = value.lower() != value != value.upper()
     if strong and assigned:
         if not letters:
@@ -206,8 +213,8 @@ def looks_secret(value: bytes, strong: bool, assigned: bool, closed: bool) -> bo
             and letters > 0
             and ((digits > 0 and (mixed or special > 0)) or (digits > 2 and len(value) > 15))
         )
-    if _PRODUCT_KEY.fullmatch(value) or (mixed and _is_random(value)):
+    if (mixed and _is_random(value)) or (b"-" in value and _PRODUCT_KEY.fullmatch(value)):
         return True
     if len(value) < 8 or not letters or not digits or _IDENTIFIER.fullmatch(value):
         return closed and assigned and mixed and letters == len(value) >= 24
-    return (mixed or len(value) >= 16) and (len(groups) > 1 or digits > 3 or len(value) >= 32)
+    return (mixed or len(value) >= 16) and (digits > 3 or len(value) >= 32 or len(_DIGITS.findall(value)) > 1)

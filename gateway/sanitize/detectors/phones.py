@@ -105,10 +105,10 @@ class Phones:
         return possible
 
     def _judge(self, number: bytes) -> Judgement:
-        self._effort.spend(2)
+        self._effort.spend(6)
         judgement = judge(number)
         if judgement == "unknown":
-            self._effort.spend(60)
+            self._effort.spend(200)
             self._looked_up += 1
             return _looked_up(number)
         return judgement

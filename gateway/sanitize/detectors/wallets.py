@@ -29,7 +29,7 @@ def find_wallets(view: View, effort: Effort) -> Iterator[Finding]:
     while match := _FORMS.search(text, at):
         start = match.start() + (not match.group()[:1].isalnum())
         end = match.end() - (not match.group()[-1:].isalnum())
-        effort.spend(8)
+        effort.spend(22)
         checked += 1
         entity = _entity_of(text[start:end], effort) if checked < _MOST_CHECKED else "CRYPTO_WALLET"
         if entity:
@@ -41,9 +41,9 @@ def _entity_of(value: bytes, effort: Effort) -> str:
     if value.startswith(b"0x"):
         return "CRYPTO_WALLET" if len(set(value[2:])) > 4 else ""  # the null address and its like
     if value.startswith((b"bc1", b"tb1", b"ltc1", b"addr1", b"cosmos1")):
-        effort.spend(len(value))
+        effort.spend(8 + 5 * len(value) // 4)
         return "CRYPTO_WALLET" if _bech32_valid(value) else ""
-    effort.spend(10)
+    effort.spend(18)
     return _base58_entity(value)
 
 
