@@ -18,6 +18,10 @@ _LOCAL = bytes(
     0x6C if code in b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789\x02._%+'{}|~-" else 0x20
     for code in range(256)
 )
+_SPELT_LOCAL = bytes(
+    0x6C if code in b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789\x02._%+-" else 0x20
+    for code in range(256)
+)
 _PLAIN = re2.compile(rb"[A-Za-z0-9\x02_%+'{}|~-]@[A-Za-z0-9\x02][A-Za-z0-9\x02.-]{0,200}\.[A-Za-z\x02]")
 _DOMAIN = re.compile(
     rb"(?:[A-Za-z0-9\x02](?:[A-Za-z0-9\x02-]{0,61}[A-Za-z0-9\x02])?\.){1,8}([A-Za-z\x02]{2,24})(?![A-Za-z0-9\x02_-])"
@@ -65,11 +69,8 @@ def _find_spelt(view: View, effort: Effort) -> Iterator[Finding]:
         effort.spend(16)
         while start > 0 and mark.start() - start < 64 and text[start - 1] in b" ":
             start -= 1
-        begin = start
-        while (
-            begin > 0 and start - begin < 64 and (text[begin - 1 : begin].isalnum() or text[begin - 1] in b"\x02._%+-")
-        ):
-            begin -= 1
+        low = max(0, start - 64)
+        begin = low + text[low:start].translate(_SPELT_LOCAL).rfind(b" ") + 1
         match = _SPELT.match(text, begin, begin + 400) if begin < start else None
         if match is None:
             continue

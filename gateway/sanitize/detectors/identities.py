@@ -83,16 +83,16 @@ class Identities:
                 del waiting[0]
             if start < reached or not waiting:
                 continue
-            effort.spend(8)
+            effort.spend(4)
             ends = [chain] if isinstance(chain, int) else chain.ends()
             if tries > _MAX_TRIES:
                 size, valid = (ends[0] - start if ends else 0), ""
             else:
                 modules = waiting[0].modules if len(waiting) == 1 else _all_modules(waiting)
-                effort.spend(8 + 2 * len(modules) * len(ends))
+                effort.spend(4 + len(modules) * len(ends))
                 size, valid, tried = self._valid(text, start, ends, modules)
                 tries += tried
-                effort.spend(24 * tried)
+                effort.spend(20 * tried)
             if size:
                 reached = start + size
                 yield Finding(start, reached, "NATIONAL_ID")
@@ -119,7 +119,7 @@ class Identities:
         words: list[_Named] = []
         while (match := self._words.search(lower, at)) is not None:
             start, end = match.span()
-            effort.spend(18)
+            effort.spend(15)
             if len(text[end : end + _WINDOW].translate(None, _NOT_DIGITS)) < 4:
                 digits = _FOUR_DIGITS.search(text, end)
                 if digits is None:
@@ -243,7 +243,7 @@ def _beginnings(text: bytes, words: Sequence[_Named], effort: Effort) -> Iterato
                     yield low, high
                 continue
             chain = _Chain(text, low, high, count)
-            effort.spend(8 + 5 * len(chain.tokens))
+            effort.spend(4 + 3 * len(chain.tokens))
             for index, (start, end) in enumerate(chain.tokens):
                 if chain.may_begin(index):
                     token = text[start:end]

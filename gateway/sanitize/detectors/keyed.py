@@ -75,22 +75,19 @@ _QUOTES = (b'"', b"'", b"`")
 
 def find_keyed(view: View, effort: Effort) -> Iterator[Finding]:
     text = view.folded
-    behind = 0
     ways: dict[bytes, tuple[bool, bool, bool]] = {}
-    for named in _NAMED.finditer(text):
-        start, end = named.span()
+    at = 0
+    while named := _NAMED.search(text, at):
+        start, at = named.span()
         effort.spend(10)
-        if end <= behind:
-            continue
-        assigned = _ASSIGNED.match(text, end) if start >= behind else None
-        assigned = assigned or _assigned_next(text, max(start + 1, behind))
+        assigned = _ASSIGNED.match(text, at) or _assigned_next(text, start + 1)
         if assigned is None:
             continue
-        behind = end = assigned.end()
+        at = end = assigned.end()
         value = _value_at(text, end)
         if value is None:
             continue
-        effort.spend(20 + len(value) // 3)
+        effort.spend(18 + len(value) // 8)
         name = text[start:end]
         way = ways.get(name)
         if way is None:
