@@ -164,7 +164,7 @@ class Scanner:
         lines = list(said)
         starts = [0, *accumulate(len(line) + 2 for line in lines)]
         inner = View("\n\n".join(lines))
-        effort.spend(200 + len(inner.folded) // 8)
+        effort.spend(600 + len(inner.folded) // 5)
         for finding in self._find(inner, effort, depth + 1):
             start, end = inner.origin(finding.start, finding.end)
             index = bisect_right(starts, start) - 1

@@ -44,7 +44,7 @@ def find_emails(view: View, effort: Effort) -> Iterator[Finding]:
     if b"@" in text:
         for match in _PLAIN.finditer(text):
             at = match.start() + 1
-            effort.spend(8)
+            effort.spend(10)
             domain = _DOMAIN.match(text, at + 1)
             if domain is None:
                 continue
@@ -66,7 +66,7 @@ def _find_spelt(view: View, effort: Effort) -> Iterator[Finding]:
         patterns.append(_WORDED_AT)
     for mark in chain.from_iterable(pattern.finditer(text) for pattern in patterns):
         start = mark.start()
-        effort.spend(16)
+        effort.spend(22)
         while start > 0 and mark.start() - start < 64 and text[start - 1] in b" ":
             start -= 1
         low = max(0, start - 64)

@@ -100,7 +100,7 @@ def unescaped_words(text: bytes, effort: Effort) -> Iterator[Unescaped]:
         raw = text[low:high]
         meaning = known.get(raw)
         if meaning is None:
-            effort.spend(7 + len(raw) // 16)
+            effort.spend(10 + len(raw) // 16)
             meaning = known[raw] = _meaning_of(raw)
         effort.spend(2)
         parts += (text[place:low], meaning.data)

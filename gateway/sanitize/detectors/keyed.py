@@ -64,7 +64,11 @@ _MEMBER = re.compile(rb"[a-z]+\.[a-z]+[a-z.]*$")
 _IDENTIFIER = re.compile(rb"[A-Za-z]*\d{0,4}(?:[._/:-][A-Za-z]*\d{0,4})*")
 _PRODUCT_KEY = re.compile(rb"[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){3,7}")
 _DIGITS = re.compile(rb"\d+")
-_CHANGE = re.compile(rb"[a-z](?=[A-Z0-9])|[A-Z](?=[a-z0-9])|[0-9](?=[A-Za-z])")
+_KIND = bytes(
+    0x64 if 0x30 <= code <= 0x39 else 0x55 if 0x41 <= code <= 0x5A else 0x6C if 0x61 <= code <= 0x7A else 0x20
+    for code in range(256)
+)
+_CHANGES = (b"Ul", b"Ud", b"lU", b"ld", b"dU", b"dl")
 _ALNUM = bytes(code for code in range(128) if chr(code).isalnum())
 _LEAST_RANDOM = 16
 _LEAST_PAIRS = 12
@@ -79,7 +83,7 @@ def find_keyed(view: View, effort: Effort) -> Iterator[Finding]:
     at = 0
     while named := _NAMED.search(text, at):
         start, at = named.span()
-        effort.spend(10)
+        effort.spend(14)
         assigned = _ASSIGNED.match(text, at) or _assigned_next(text, start + 1)
         if assigned is None:
             continue
@@ -87,11 +91,11 @@ def find_keyed(view: View, effort: Effort) -> Iterator[Finding]:
         value = _value_at(text, end)
         if value is None:
             continue
-        effort.spend(18 + len(value) // 8)
+        effort.spend(16 + len(value) // 4)
         name = text[start:end]
         way = ways.get(name)
         if way is None:
-            effort.spend(8)
+            effort.spend(40)
             way = ways[name] = _way_of(name)
         size = _size_of(value, *way)
         if size:
@@ -146,7 +150,7 @@ def _is_random(value: bytes) -> bool:
     if len(value) < _LEAST_RANDOM:
         return False
     pairs = len(value) - 1 - 2 * len(value.translate(None, _ALNUM))
-    return pairs >= _LEAST_PAIRS and len(_CHANGE.findall(value)) * 20 >= 9 * pairs
+    return pairs >= _LEAST_PAIRS and sum(map(value.translate(_KIND).count, _CHANGES)) * 20 >= 9 * pairs
 
 
 def _way_of(name: bytes) -> tuple[bool, bool, bool]:

@@ -86,7 +86,9 @@ class Phones:
         """A number with its country code; what follows it in the run may belong to something else."""
         if end - start > _LONGEST:
             end = max(self._lower.rfind(mark, start, start + _LONGEST) for mark in (b" ", b"/"))
-        raw = self._lower[start : max(end, start)]
+            if end < start:
+                return None
+        raw = self._lower[start:end]
         number = raw[2:] if raw.startswith(b"00") else raw[1:]
         possible = None
         judgement = self._judge(number)

@@ -113,7 +113,7 @@ def _find_afloat(text: bytes, effort: Effort) -> Iterator[tuple[int, int]]:
         for known, form in _AFLOAT:
             if known.match(text, place) is None:
                 continue
-            effort.spend(24)
+            effort.spend(8)
             found = _linear(form).search(text, low, place + _BEHIND_MARK)
             if found is not None and found.end(1) > place:
                 yield found.span(1)
