@@ -35,7 +35,7 @@ class Effort:
     __slots__ = ("left",)
 
     def __init__(self, size: int) -> None:
-        self.left = max(_LEAST, size * 27 // 20)
+        self.left = max(_LEAST, size * 29 // 20)
 
     def spend(self, cost: int) -> None:
         """Raises Crowded when nothing is left."""

@@ -96,13 +96,13 @@ def unescaped_words(text: bytes, effort: Effort) -> Iterator[Unescaped]:
             start, end = flat.rfind(b" ", 0, low) + 1, flat.find(b" ", high)
             end = end if end >= 0 else len(text)
             place, hides, counts, parts = start, False, False, []
-            effort.spend(4)
+            effort.spend(6)
         raw = text[low:high]
         meaning = known.get(raw)
         if meaning is None:
             effort.spend(10 + len(raw) // 16)
             meaning = known[raw] = _meaning_of(raw)
-        effort.spend(2)
+        effort.spend(3)
         parts += (text[place:low], meaning.data)
         place = high
         hides = hides or meaning.hides

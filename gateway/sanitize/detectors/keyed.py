@@ -83,7 +83,7 @@ def find_keyed(view: View, effort: Effort) -> Iterator[Finding]:
     at = 0
     while named := _NAMED.search(text, at):
         start, at = named.span()
-        effort.spend(14)
+        effort.spend(12)
         assigned = _ASSIGNED.match(text, at) or _assigned_next(text, start + 1)
         if assigned is None:
             continue
@@ -91,7 +91,7 @@ def find_keyed(view: View, effort: Effort) -> Iterator[Finding]:
         value = _value_at(text, end)
         if value is None:
             continue
-        effort.spend(16 + len(value) // 4)
+        effort.spend(14 + len(value) // 5)
         name = text[start:end]
         way = ways.get(name)
         if way is None:

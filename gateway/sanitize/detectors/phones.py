@@ -33,6 +33,7 @@ _REACH = 48
 _LONGEST = 36
 _MOST_LOOKED_UP = 12
 _GAP = re.compile(rb"[ /]")
+_PLUS = re.compile(rb"\+\(?[0-9]")
 
 
 class Phones:
@@ -48,7 +49,14 @@ class Phones:
     @property
     def may_be_short(self) -> bool:
         """Whether anything in the text makes a telephone number of a few digits."""
-        return self._is_named or b"+" in self._lower
+        return self._is_named or _PLUS.search(self._lower) is not None
+
+    def may_be(self, start: int, end: int) -> bool:
+        """Whether the digits at [start, end), which have no separators, may be a telephone number."""
+        lower = self._lower
+        if lower[start - 1 : start] == b"+" or lower[start - 2 : start] == b"+(" or lower.startswith(b"00", start):
+            return True
+        return self._is_named and (self._strong.before(start, _REACH) or _AFTER.match(lower, end) is not None)
 
     def find(self, run: Run) -> Finding | None:
         start, end, lower = run.start, run.end, self._lower
@@ -105,7 +113,7 @@ class Phones:
         return possible
 
     def _judge(self, number: bytes) -> Judgement:
-        self._effort.spend(6)
+        self._effort.spend(8)
         judgement = judge(number)
         if judgement == "unknown":
             if self._looked_up == _MOST_LOOKED_UP:

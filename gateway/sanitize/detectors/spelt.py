@@ -75,9 +75,9 @@ def decoded_words(text: bytes, effort: Effort) -> Iterator[Spelling]:
         end = rest.end() if rest else start + _LEAST
         word = text[start:end]
         plains = known.get(word)
-        effort.spend(2)
+        effort.spend(1)
         if plains is None:
-            effort.spend(8 + len(word) // 64)
+            effort.spend(6 + len(word) // 32)
             plains = known[word] = _decodings(word, cut=start == 0 or end == len(text))
         for plain in plains:
             yield Spelling(start, end, plain)
