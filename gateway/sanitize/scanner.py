@@ -186,7 +186,7 @@ def _find_numbers(view: View, effort: Effort) -> list[Finding]:
         effort.spend(6 + (end - start) // 4)
         if end - start < LEAST_CARD and numbers.are_nothing(start, end):
             continue
-        effort.spend(4)
+        effort.spend(4 if end - start < LEAST_CARD else 9)
         numbers.find(Run(text, start, end), found)
     return found
 

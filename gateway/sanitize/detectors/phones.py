@@ -118,7 +118,7 @@ class Phones:
         if judgement == "unknown":
             if self._looked_up == _MOST_LOOKED_UP:
                 return "valid"
-            self._effort.spend(400)
+            self._effort.spend(480)
             self._looked_up += 1
             return _looked_up(number)
         return judgement
