@@ -34,6 +34,7 @@ from gateway.sanitize.quiet import is_quiet
 
 _DEPTH = 2
 _SPACE = 0x20
+_LONG_RUN = 20
 _URL = re.compile(rb"://[^\s\"'<>\])}]+")
 _NOT_IN_URLS = frozenset(("PHONE", "NATIONAL_ID", "US_SSN", "IP", "CRYPTO_WALLET"))
 _NOT_IN_PATHS = frozenset(("CREDIT_CARD", "IBAN", "EMAIL"))
@@ -186,7 +187,7 @@ def _find_numbers(view: View, effort: Effort) -> list[Finding]:
         effort.spend(6 + (end - start) // 4)
         if end - start < LEAST_CARD and numbers.are_nothing(start, end):
             continue
-        effort.spend(4 if end - start < LEAST_CARD else 9)
+        effort.spend(4 if end - start < _LONG_RUN else 9)
         numbers.find(Run(text, start, end), found)
     return found
 

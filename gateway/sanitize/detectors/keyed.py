@@ -23,7 +23,7 @@ _WEAK = (
     rb"|(?:^|[^A-Za-z])(?i:auth|sig|key|pkey|license)|[a-z](?:Key|Sig|Auth)|[A-Z_-](?:KEY|key)"
 )
 NAMES = _STRONG + rb"|" + _WEAK
-_SUFFIX = rb"(?:[_.0-9A-Z-][A-Za-z0-9_.-]{0,24}|s)?(?:,[a-z]{2,12}| for [a-z0-9]{2,20})?"
+_SUFFIX = rb"(?=([_.0-9A-Z-][A-Za-z0-9_.-]{0,24}(?<!-(?=>))|s|))\1(?:,[a-z]{2,12}| for [a-z0-9]{2,20})?"
 _CLOSE = rb"(?:\\?[\"'`]|&quot;|\)|\]|\([A-Za-z]{0,20}\))?"
 _OPEN = rb"(?:\(\s?)?(?:\\{0,2}[\"'`]|&quot;)?"
 _ASSIGN = (
