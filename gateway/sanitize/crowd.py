@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from gateway.sanitize.findings import Finding
 from gateway.sanitize.folding import View
 
-_LEAST = 6000
+_LEAST = 24_000
 _CLASS = bytes(
     0x77 if code == 0x02 or (chr(code).isascii() and chr(code).isalpha()) else 0x20 if code in b" ,.;!?\n" else 0x78
     for code in range(256)
@@ -35,7 +35,7 @@ class Effort:
     __slots__ = ("left",)
 
     def __init__(self, size: int) -> None:
-        self.left = max(_LEAST, size)
+        self.left = max(_LEAST, size * 29 // 20)
 
     def spend(self, cost: int) -> None:
         """Raises Crowded when nothing is left."""

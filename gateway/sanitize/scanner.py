@@ -34,6 +34,7 @@ from gateway.sanitize.quiet import is_quiet
 
 _DEPTH = 2
 _SPACE = 0x20
+_LONG_RUN = 20
 _URL = re.compile(rb"://[^\s\"'<>\])}]+")
 _NOT_IN_URLS = frozenset(("PHONE", "NATIONAL_ID", "US_SSN", "IP", "CRYPTO_WALLET"))
 _NOT_IN_PATHS = frozenset(("CREDIT_CARD", "IBAN", "EMAIL"))
@@ -45,12 +46,16 @@ class _Numbers:
     """What rows of digits are, in one text."""
 
     def __init__(self, lower: bytes, effort: Effort) -> None:
-        self._phones = Phones(lower, effort)
+        self._text, self._phones = lower, Phones(lower, effort)
         self._card_words, self._ssn_words = Words(CARD_WORDS, lower, effort), Words(SSN_WORDS, lower, effort)
         self.may_be_short = self._phones.may_be_short
         self.may_be_decimal = any(hint in lower for hint in SSN_HINTS) and self._ssn_words.any
         self.plain_from = 0 if self.may_be_short or self.may_be_decimal else 12
         """The least number of digits without separators that can be anything in this text."""
+
+    def are_nothing(self, start: int, end: int) -> bool:
+        """Whether the digits at [start, end) stand without separators and with nothing that makes them a number."""
+        return not self.may_be_decimal and self._text[start:end].isdigit() and not self._phones.may_be(start, end)
 
     def find(self, run: Run, found: list[Finding]) -> None:
         """What the run's numbers are, added to `found`."""
@@ -164,14 +169,14 @@ class Scanner:
         lines = list(said)
         starts = [0, *accumulate(len(line) + 2 for line in lines)]
         inner = View("\n\n".join(lines))
-        effort.spend(len(inner.folded) // 12)
+        effort.spend(600 + len(inner.folded) // 4)
         for finding in self._find(inner, effort, depth + 1):
             start, end = inner.origin(finding.start, finding.end)
             index = bisect_right(starts, start) - 1
             line, shift = lines[index], starts[index]
             if end - shift <= len(line):
-                effort.spend(4 * len(said[line]))
                 for word in said[line]:
+                    effort.spend(18 + min(200, (word.end - word.start) // 4))
                     yield from _in_outer_text(word, Finding(start - shift, end - shift, finding.entity), view.folded)
 
 
@@ -179,7 +184,10 @@ def _find_numbers(view: View, effort: Effort) -> list[Finding]:
     found: list[Finding] = []
     text, numbers = view.folded, _Numbers(view.lower, effort)
     for start, end in digit_runs(view, numbers.may_be_short, numbers.plain_from, numbers.may_be_decimal):
-        effort.spend(6 + (end - start) // 12)
+        effort.spend(6 + (end - start) // 4)
+        if end - start < LEAST_CARD and numbers.are_nothing(start, end):
+            continue
+        effort.spend(4 if end - start < _LONG_RUN else 9)
         numbers.find(Run(text, start, end), found)
     return found
 
@@ -193,7 +201,7 @@ def _judged_by_urls(text: bytes, found: list[Finding], effort: Effort) -> Iterat
     starts, spans = [], []
     for match in _URL.finditer(text):
         start, end = match.span()
-        effort.spend(1)
+        effort.spend(2)
         starts.append(start)
         spans.append((end, text.find(b"?", start, end)))
     for finding in found:

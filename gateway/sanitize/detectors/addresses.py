@@ -59,11 +59,11 @@ def find_addresses(view: View, effort: Effort) -> Iterator[Finding]:
         for match in _V6.finditer(text):
             start, end = match.span()
             raw = text[start:end]
-            effort.spend(6)
+            effort.spend(9)
             if _stands_alone(text, start, end):
                 public = known.get(raw)
                 if public is None:
-                    effort.spend(4)
+                    effort.spend(5)
                     public = known[raw] = len(known) > _MOST_PARSED or _is_public(raw, effort)
                 if public:
                     yield Finding(start, end, "IP")
@@ -74,7 +74,7 @@ def _find_v4(view: View, effort: Effort) -> Iterator[Finding]:
     spans = [match.span() for match in _V4.finditer(text.translate(_CLASS))]
     if not spans:
         return
-    effort.spend(2 * len(spans))
+    effort.spend(5 * len(spans))
     versioned = _VERSIONED.search(view.lower) is not None
     for start, end in spans:
         raw = text[start:end]
@@ -94,7 +94,7 @@ def _stands_alone(text: bytes, start: int, end: int) -> bool:
 
 
 def _is_public(raw: bytes, effort: Effort) -> bool:
-    effort.spend(20)
+    effort.spend(32)
     try:
         address = ipaddress.ip_address(raw.decode())
     except ValueError:

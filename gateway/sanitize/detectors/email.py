@@ -18,6 +18,10 @@ _LOCAL = bytes(
     0x6C if code in b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789\x02._%+'{}|~-" else 0x20
     for code in range(256)
 )
+_SPELT_LOCAL = bytes(
+    0x6C if code in b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789\x02._%+-" else 0x20
+    for code in range(256)
+)
 _PLAIN = re2.compile(rb"[A-Za-z0-9\x02_%+'{}|~-]@[A-Za-z0-9\x02][A-Za-z0-9\x02.-]{0,200}\.[A-Za-z\x02]")
 _DOMAIN = re.compile(
     rb"(?:[A-Za-z0-9\x02](?:[A-Za-z0-9\x02-]{0,61}[A-Za-z0-9\x02])?\.){1,8}([A-Za-z\x02]{2,24})(?![A-Za-z0-9\x02_-])"
@@ -40,7 +44,7 @@ def find_emails(view: View, effort: Effort) -> Iterator[Finding]:
     if b"@" in text:
         for match in _PLAIN.finditer(text):
             at = match.start() + 1
-            effort.spend(4)
+            effort.spend(10)
             domain = _DOMAIN.match(text, at + 1)
             if domain is None:
                 continue
@@ -62,14 +66,11 @@ def _find_spelt(view: View, effort: Effort) -> Iterator[Finding]:
         patterns.append(_WORDED_AT)
     for mark in chain.from_iterable(pattern.finditer(text) for pattern in patterns):
         start = mark.start()
-        effort.spend(3)
+        effort.spend(22)
         while start > 0 and mark.start() - start < 64 and text[start - 1] in b" ":
             start -= 1
-        begin = start
-        while (
-            begin > 0 and start - begin < 64 and (text[begin - 1 : begin].isalnum() or text[begin - 1] in b"\x02._%+-")
-        ):
-            begin -= 1
+        low = max(0, start - 64)
+        begin = low + text[low:start].translate(_SPELT_LOCAL).rfind(b" ") + 1
         match = _SPELT.match(text, begin, begin + 400) if begin < start else None
         if match is None:
             continue

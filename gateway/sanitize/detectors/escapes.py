@@ -18,8 +18,8 @@ _NAMED = (
 )
 _HEX = rb"[0-9A-Fa-f]"
 _ESCAPE = re.compile(
-    rb"[%&=\\](?:(?<=%)(?:H{2}(?:%H{2})*+|uH{4})"
-    rb"|(?<=\\)(?:uH{4}(?:\\uH{4})*+|[01][0-7]{2}|u\{H{1,6}\}|UH{8}|xH{2})"
+    rb"[%&=\\](?:(?<=%)(?:H{2}(?:%H{2})*|uH{4})"
+    rb"|(?<=\\)(?:uH{4}(?:\\uH{4})*|[01][0-7]{2}|u\{H{1,6}\}|UH{8}|xH{2})"
     rb"|(?<=&)(?:#(?:[0-9]{1,10}|[xX]H{1,10});?|".replace(b"H", _HEX) + _NAMED
     + rb")|(?<==)[2-7]H)".replace(b"H", _HEX)
 )  # fmt: skip
@@ -96,13 +96,13 @@ def unescaped_words(text: bytes, effort: Effort) -> Iterator[Unescaped]:
             start, end = flat.rfind(b" ", 0, low) + 1, flat.find(b" ", high)
             end = end if end >= 0 else len(text)
             place, hides, counts, parts = start, False, False, []
-            effort.spend(2)
+            effort.spend(6)
         raw = text[low:high]
         meaning = known.get(raw)
         if meaning is None:
-            effort.spend(2 + len(raw) // 16)
+            effort.spend(10 + len(raw) // 16)
             meaning = known[raw] = _meaning_of(raw)
-        effort.spend(1)
+        effort.spend(3)
         parts += (text[place:low], meaning.data)
         place = high
         hides = hides or meaning.hides

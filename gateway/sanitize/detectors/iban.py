@@ -47,7 +47,7 @@ _VALUES = {ord(char): str(int(char, 36)) for char in "ABCDEFGHIJKLMNOPQRSTUVWXYZ
 def find_ibans(view: View, effort: Effort) -> Iterator[Finding]:
     text, at = view.folded, 0
     while match := _SHAPE.search(text, at):
-        effort.spend(6)
+        effort.spend(20)
         start = match.start() + (not match.group()[:1].isalnum())
         raw = text[start : match.end() + 2]
         length = _length_of(raw)

@@ -6,6 +6,7 @@ Adding a country is a line in `countries`. US social security numbers have their
 
 import importlib
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
@@ -21,7 +22,7 @@ from gateway.sanitize.folding import View
 
 _REACH = 64
 _WINDOW = _REACH + 24
-_MAX_TRIES = 300
+_MAX_TRIES = 200
 _SHORTEST, _LONGEST = 6, 22
 _SAMPLES = (
     "9" * 22, "0" * 22, "8101013456789012345678", "3051299763840516273849", "2620715088436192750364",
@@ -74,8 +75,7 @@ class Identities:
         words = self._named(view, effort)
         tries, reached, first = 0, 0, 0
         waiting: list[_Named] = []
-        for chain, index in _beginnings(text, words, effort):
-            start = chain.tokens[index][0]
+        for start, chain in _beginnings(text, words, effort):
             while first < len(words) and words[first].end <= start:
                 waiting.append(words[first])
                 first += 1
@@ -83,16 +83,16 @@ class Identities:
                 del waiting[0]
             if start < reached or not waiting:
                 continue
-            effort.spend(2)
-            ends = chain.ends(index)
+            effort.spend(4)
+            ends = [chain] if isinstance(chain, int) else chain.ends()
             if tries > _MAX_TRIES:
                 size, valid = (ends[0] - start if ends else 0), ""
             else:
                 modules = waiting[0].modules if len(waiting) == 1 else _all_modules(waiting)
-                effort.spend(1 + len(modules) * len(ends) // 4)
+                effort.spend(4 + len(modules) * len(ends))
                 size, valid, tried = self._valid(text, start, ends, modules)
                 tries += tried
-                effort.spend(6 * tried)
+                effort.spend(20 * tried)
             if size:
                 reached = start + size
                 yield Finding(start, reached, "NATIONAL_ID")
@@ -119,7 +119,7 @@ class Identities:
         words: list[_Named] = []
         while (match := self._words.search(lower, at)) is not None:
             start, end = match.span()
-            effort.spend(4)
+            effort.spend(15)
             if len(text[end : end + _WINDOW].translate(None, _NOT_DIGITS)) < 4:
                 digits = _FOUR_DIGITS.search(text, end)
                 if digits is None:
@@ -201,22 +201,21 @@ class _Check:
 class _Chain:
     """Tokens with at most two joints between neighbours. A number takes at most 7 of them, 4 digits or more."""
 
-    __slots__ = ("_sums", "tokens")
+    __slots__ = ("_sums", "index", "tokens")
 
     def __init__(self, text: bytes, low: int, high: int, count: int) -> None:
+        self.index = 0
         self.tokens = [match.span() for match in _TOKEN.finditer(text, low, high)]
-        if len(self.tokens) == 1:
-            self._sums = [0, *[count] * 8]
-            return
         counts = [len(text[start:end].translate(None, _NOT_DIGITS)) for start, end in self.tokens]
         self._sums = [0, *accumulate(counts), *[count] * 7]
 
     def may_begin(self, index: int) -> bool:
         return self._sums[index + 7] - self._sums[index] >= 4
 
-    def ends(self, index: int) -> list[int]:
+    def ends(self) -> list[int]:
         """Where a number that begins with the token `index` may end, longest first."""
         ends: list[int] = []
+        index = self.index
         length, wanted = 0, self._sums[index] + 4
         for place, (start, end) in enumerate(self.tokens[index : index + 7], index + 1):
             length += end - start
@@ -228,21 +227,29 @@ class _Chain:
         return ends
 
 
-def _beginnings(text: bytes, words: Sequence[_Named], effort: Effort) -> Iterator[tuple[_Chain, int]]:
-    """Every token that a number behind the words may begin with. A plain word is none."""
+def _beginnings(text: bytes, words: Sequence[_Named], effort: Effort) -> Iterator[tuple[int, _Chain | int]]:
+    """Where a number behind the words may begin, with its chain, or its end where it stands alone. At a plain word none
+    does."""
+    behind = [word.end for word in words]
     for region in _regions(words):
         for match in _CHAIN.finditer(text, *region):
             low, high = match.span()
             count = len(text[low:high].translate(None, _NOT_DIGITS)) if high - low >= _SHORTEST else 0
-            if count < 4:
+            if count < 4 or behind[bisect_right(behind, high) - 1] < low - _REACH:
+                continue
+            if text[low:high].isalnum():
+                effort.spend(6)
+                if high - low <= _LONGEST:
+                    yield low, high
                 continue
             chain = _Chain(text, low, high, count)
-            effort.spend(3 + len(chain.tokens))
+            effort.spend(4 + 3 * len(chain.tokens))
             for index, (start, end) in enumerate(chain.tokens):
                 if chain.may_begin(index):
                     token = text[start:end]
                     if not token.isalpha() or len(token) == 1 or (len(token) <= 4 and token.isupper()):
-                        yield chain, index
+                        chain.index = index
+                        yield start, chain
 
 
 def find_ssns(run: Run, words: Words) -> list[Finding]:

@@ -23,7 +23,7 @@ _WEAK = (
     rb"|(?:^|[^A-Za-z])(?i:auth|sig|key|pkey|license)|[a-z](?:Key|Sig|Auth)|[A-Z_-](?:KEY|key)"
 )
 NAMES = _STRONG + rb"|" + _WEAK
-_SUFFIX = rb"(?:[_.0-9A-Z-][A-Za-z0-9_.-]{0,24}|s)?(?:,[a-z]{2,12}| for [a-z0-9]{2,20})?"
+_SUFFIX = rb"(?=([_.0-9A-Z-][A-Za-z0-9_.-]{0,24}(?<!-(?=>))|s|))\1(?:,[a-z]{2,12}| for [a-z0-9]{2,20})?"
 _CLOSE = rb"(?:\\?[\"'`]|&quot;|\)|\]|\([A-Za-z]{0,20}\))?"
 _OPEN = rb"(?:\(\s?)?(?:\\{0,2}[\"'`]|&quot;)?"
 _ASSIGN = (
@@ -72,7 +72,11 @@ _MEMBER = re.compile(rb"[a-z]+\.[a-z]+[a-z.]*$")
 _IDENTIFIER = re.compile(rb"[A-Za-z]*\d{0,4}(?:[._/:-][A-Za-z]*\d{0,4})*")
 _PRODUCT_KEY = re.compile(rb"[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){3,7}")
 _DIGITS = re.compile(rb"\d+")
-_CHANGE = re.compile(rb"[a-z](?=[A-Z0-9])|[A-Z](?=[a-z0-9])|[0-9](?=[A-Za-z])")
+_KIND = bytes(
+    0x64 if 0x30 <= code <= 0x39 else 0x55 if 0x41 <= code <= 0x5A else 0x6C if 0x61 <= code <= 0x7A else 0x20
+    for code in range(256)
+)
+_CHANGES = (b"Ul", b"Ud", b"lU", b"ld", b"dU", b"dl")
 _ALNUM = bytes(code for code in range(128) if chr(code).isalnum())
 _LEAST = 4
 _LEAST_RANDOM = 16
@@ -84,28 +88,31 @@ _TRAILING = b".:?*\\"
 
 def find_keyed(view: View, effort: Effort) -> Iterator[Finding]:
     text = view.folded
-    behind = 0
-    for named in _NAMED.finditer(text):
-        start, end = named.span()
-        effort.spend(6)
-        if end <= behind:
-            continue
-        assigned = _ASSIGNED.match(text, end) if start >= behind else None
-        assigned = assigned or _assigned_next(text, max(start + 1, behind))
+    ways: dict[bytes, tuple[bool, bool, bytes]] = {}
+    at = 0
+    while named := _NAMED.search(text, at):
+        start, at = named.span()
+        effort.spend(12)
+        assigned = _ASSIGNED.match(text, at) or _assigned_next(text, start + 1)
         if assigned is None:
             continue
-        behind = end = assigned.end()
+        at = end = assigned.end()
         value = _value_at(text, end)
         if value is None:
             continue
-        effort.spend(6 + len(value) // 6)
-        size = _secret_named(text[start:end], value)
+        effort.spend(14 + len(value) // 5)
+        name = text[start:end]
+        way = ways.get(name)
+        if way is None:
+            effort.spend(40)
+            way = ways[name] = _way_of(name)
+        size = _size_of(value, *way)
         if size:
             yield Finding(end, end + size, "SECRET")
     yield from _find_elsewhere(text, effort)
     if b"://" in text and b"@" in text:
         for match in _USERINFO.finditer(text):
-            effort.spend(4)
+            effort.spend(14)
             group = 1 if match.group(1) is not None else 2
             if not _is_placeholder(match.group(group)):
                 yield Finding(match.start(group), match.end(group), "SECRET")
@@ -120,11 +127,11 @@ def _assigned_next(text: bytes, start: int) -> re.Match[bytes] | None:
 def _find_elsewhere(text: bytes, effort: Effort) -> Iterator[Finding]:
     for match in _ELSEWHERE.finditer(text):
         start, end = match.span()
-        effort.spend(4)
+        effort.spend(6)
         value = _value_at(text, end)
         if value is None:
             continue
-        effort.spend(6 + len(value) // 6)
+        effort.spend(16 + len(value) // 3)
         quote = _quote_at(text[start:end])
         size = _size_of(value, text[start] in b" -iIsS", quote != b"", quote)
         if size:
@@ -158,13 +165,13 @@ def _is_random(value: bytes) -> bool:
 
 def _is_drawn(value: bytes, least_pairs: int) -> bool:
     pairs = len(value) - 1 - 2 * len(value.translate(None, _ALNUM))
-    return pairs >= least_pairs and len(_CHANGE.findall(value)) * 20 >= 9 * pairs
+    return pairs >= least_pairs and sum(map(value.translate(_KIND).count, _CHANGES)) * 20 >= 9 * pairs
 
 
-def _secret_named(name: bytes, value: bytes) -> int:
+def _way_of(name: bytes) -> tuple[bool, bool, bytes]:
+    """(a password's name, something is assigned to it, what quotes it) of all that stands before a value."""
     quote = _quote_at(name)
-    assigned = quote != b"" or _IS_ASSIGNED.search(name) is not None
-    return _size_of(value, _IS_STRONG.match(name) is not None, assigned, quote)
+    return _IS_STRONG.match(name) is not None, quote != b"" or _IS_ASSIGNED.search(name) is not None, quote
 
 
 def _size_of(word: bytes, strong: bool, assigned: bool, quote: bytes) -> int:
@@ -214,10 +221,11 @@ def looks_secret(value: bytes, strong: bool, assigned: bool, closed: bool) -> bo
     """Whether a value beside a secret's name is one. `strong`: a password's name; `closed`: it is a whole quotation."""
     if len(value) < _LEAST or _is_placeholder(value) or _is_code(value):
         return False
-    groups = _DIGITS.findall(value)
-    digits = sum(map(len, groups))
+    digits = len(value) - len(value.translate(None, b"0123456789"))
     letters = len(value.translate(None, _NOT_LETTERS))
     special = len(value) - digits - letters
+    if strong and assigned and digits and letters:
+        return len(value) >= 6
     mixed = value.lower() != value != value.upper()
     if strong and assigned:
         if not letters:
@@ -231,8 +239,8 @@ def looks_secret(value: bytes, strong: bool, assigned: bool, closed: bool) -> bo
         )
     if _NOT_PLAIN.search(value) and not _is_drawn(value, _LEAST_ODD_PAIRS):
         return False  # such marks stand in few keys, and in much code
-    if _PRODUCT_KEY.fullmatch(value) or (mixed and _is_random(value)):
+    if (mixed and _is_random(value)) or (b"-" in value and _PRODUCT_KEY.fullmatch(value)):
         return True
     if len(value) < 8 or not letters or not digits or _IDENTIFIER.fullmatch(value):
         return closed and assigned and mixed and letters == len(value) >= 24
-    return (mixed or len(value) >= 16) and (len(groups) > 1 or digits > 3 or len(value) >= 32)
+    return (mixed or len(value) >= 16) and (digits > 3 or len(value) >= 32 or len(_DIGITS.findall(value)) > 1)

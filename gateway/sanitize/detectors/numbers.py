@@ -135,7 +135,7 @@ class Words:
         if self._starts is None:
             self._starts = []
             for match in self._pattern.finditer(self._text):
-                self._effort.spend(3)
+                self._effort.spend(7)
                 start, end = match.span()
                 self._starts.append(start)
                 self._ends.append(end)

@@ -41,17 +41,16 @@ def _judge_national(code: bytes, regions: tuple[str, ...], number: str) -> Judge
     prefix, lengths = _main_plan(code, regions[0])
     if prefix is not None and prefix.match(number):
         return "unknown"
-    for region in regions:
-        leading, whole = _plan(code, region)
-        if leading is None:
-            if whole.fullmatch(number):
-                return "valid"
-        elif leading.match(number):
-            return "valid" if whole.fullmatch(number) else _by_length(number, lengths)
-    return _by_length(number, lengths)
-
-
-def _by_length(number: str, lengths: frozenset[int]) -> Judgement:
+    beginnings, bare = _shares(code, regions)
+    begun = beginnings.match(number) if beginnings is not None else None
+    own = begun.lastgroup if begun else None
+    for region in bare:
+        if own is not None and regions.index(own) < regions.index(region):
+            break
+        if _forms(code, region).fullmatch(number):
+            return "valid"
+    if own is not None and _forms(code, own).fullmatch(number):
+        return "valid"
     return "possible" if len(number) in lengths else "none"
 
 
@@ -77,15 +76,19 @@ def _main_plan(code: bytes, region: str) -> tuple[re.Pattern[str] | None, frozen
 
 
 @lru_cache(512)
-def _plan(code: bytes, region: str) -> tuple[re.Pattern[str] | None, re.Pattern[str]]:
-    """How the region's numbers begin, where others share its code, and every form that they have."""
+def _shares(code: bytes, regions: tuple[str, ...]) -> tuple[re.Pattern[str] | None, tuple[str, ...]]:
+    """How the numbers of each region begin, where several share a code, and the regions that are not told so."""
+    begin = {region: _metadata(code, region)[0].leading_digits for region in regions} if len(regions) > 1 else {}
+    told = "|".join(f"(?P<{region}>{digits})" for region, digits in begin.items() if digits)
+    return (re.compile(told) if told else None), tuple(region for region in regions if not begin.get(region))
+
+
+@lru_cache(512)
+def _forms(code: bytes, region: str) -> re.Pattern[str]:
+    """Every form that the region's numbers have."""
     plan, general = _metadata(code, region)
     forms = "|".join(filter(None, (_form(getattr(plan, kind), general.possible_length) for kind in _KINDS)))
-    shared = len(phonenumbers.COUNTRY_CODE_TO_REGION_CODE[int(code)]) > 1
-    return (
-        re.compile(plan.leading_digits) if shared and plan.leading_digits else None,
-        re.compile(f"(?=(?:{general.national_number_pattern})\\Z)(?:{forms or '(?!)'})"),
-    )
+    return re.compile(f"(?=(?:{general.national_number_pattern})\\Z)(?:{forms or '(?!)'})")
 
 
 def _form(kind: PhoneNumberDesc | None, general: tuple[int, ...]) -> str:

@@ -76,7 +76,7 @@ def _find_headed(text: bytes, effort: Effort) -> Iterator[tuple[int, int]]:
         if not text[start : start + 1].isalnum():
             start += 1
         at = end - 1  # the last character may be the next beginning's neighbour
-        effort.spend(5)
+        effort.spend(15)
         found = _forms_of(text[start:end]).match(text, start, start + _LONGEST)
         if found is not None:
             yield found.span()
@@ -109,11 +109,11 @@ def _find_afloat(text: bytes, effort: Effort) -> Iterator[tuple[int, int]]:
         if place < behind:
             continue
         low = max(0, place - _BEFORE_MARK, behind)
-        effort.spend(4)
+        effort.spend(16)
         for known, form in _AFLOAT:
             if known.match(text, place) is None:
                 continue
-            effort.spend(6)
+            effort.spend(8)
             found = _linear(form).search(text, low, place + _BEHIND_MARK)
             if found is not None and found.end(1) > place:
                 yield found.span(1)
@@ -136,7 +136,7 @@ def _find_private_keys(text: bytes, effort: Effort) -> Iterator[Finding]:
     at, closing_at = text.find(b"-----BEGIN"), _UNKNOWN
     while at >= 0:
         body = _KEY_BODY.match(text, at, at + _MAX_KEY)
-        effort.spend(4)
+        effort.spend(16)
         end = at + 10
         if body is not None:
             if closing_at == _UNKNOWN or 0 <= closing_at < at:

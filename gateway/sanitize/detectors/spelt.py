@@ -55,7 +55,7 @@ def spellings(text: bytes, effort: Effort) -> Iterator[Spelling]:
             yield Spelling(plain.start, plain.end, plain.text, plain.place)
     for match in _LETTERED.finditer(text):
         start, end = match.span(1)
-        effort.spend(6 + (end - start) // 8)
+        effort.spend(16 + (end - start) // 3)
         word = text[start:end]
         if len(set(word[1::2])) == 1:
             kept = list(range(0, end - start, 2))
@@ -77,7 +77,7 @@ def decoded_words(text: bytes, effort: Effort) -> Iterator[Spelling]:
         plains = known.get(word)
         effort.spend(1)
         if plains is None:
-            effort.spend(3)
+            effort.spend(6 + len(word) // 32)
             plains = known[word] = _decodings(word, cut=start == 0 or end == len(text))
         for plain in plains:
             yield Spelling(start, end, plain)

@@ -16,9 +16,15 @@ _FORMS = re2.compile(
     rb"(?:^|[^A-Za-z0-9])(?:0x[0-9a-fA-F]{40}|(?:bc1|tb1|ltc1|addr1|cosmos1)[ac-hj-np-z02-9]{38,103}"
     rb"|[13LMDTAXr5KQ9c][1-9A-HJ-NP-Za-km-z]{24,51})(?:[^A-Za-z0-9]|$)"
 )
-_MOST_CHECKED = 150
-_BASE58 = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
-_RIPPLE = b"rpshnaf39wBUDNEGHJKLM4PQRST7VWXYZ2bcdeCg65jkm8oFqi1tuvAxyz"
+_MOST_CHECKED = 100
+_BITCOIN, _RIPPLE = (
+    (alphabet[:1], bytes.maketrans(alphabet, bytes(range(58))))
+    for alphabet in (
+        b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz",
+        b"rpshnaf39wBUDNEGHJKLM4PQRST7VWXYZ2bcdeCg65jkm8oFqi1tuvAxyz",
+    )
+)
+"""The sign for 0, and the values of all signs."""
 _BECH32 = b"qpzry9x8gf2tvdw0s3jn54khce6mua7l"
 _GENERATOR = (0x3B6A57B2, 0x26508E6D, 0x1EA119FA, 0x3D4233DD, 0x2A1462B3)
 
@@ -29,7 +35,7 @@ def find_wallets(view: View, effort: Effort) -> Iterator[Finding]:
     while match := _FORMS.search(text, at):
         start = match.start() + (not match.group()[:1].isalnum())
         end = match.end() - (not match.group()[-1:].isalnum())
-        effort.spend(8)
+        effort.spend(16)
         checked += 1
         entity = _entity_of(text[start:end], effort) if checked < _MOST_CHECKED else "CRYPTO_WALLET"
         if entity:
@@ -41,24 +47,24 @@ def _entity_of(value: bytes, effort: Effort) -> str:
     if value.startswith(b"0x"):
         return "CRYPTO_WALLET" if len(set(value[2:])) > 4 else ""  # the null address and its like
     if value.startswith((b"bc1", b"tb1", b"ltc1", b"addr1", b"cosmos1")):
-        effort.spend(len(value))
+        effort.spend(8 + 5 * len(value) // 4)
         return "CRYPTO_WALLET" if _bech32_valid(value) else ""
-    effort.spend(10)
+    effort.spend(26)
     return _base58_entity(value)
 
 
 def _base58_entity(value: bytes) -> str:
     """Addresses are 21 bytes and a checksum, private keys 33 or 34."""
-    size = _base58_payload(value, _RIPPLE if value[:1] == b"r" else _BASE58)
+    size = _base58_payload(value, *(_RIPPLE if value[:1] == b"r" else _BITCOIN))
     return {21: "CRYPTO_WALLET", 33: "SECRET", 34: "SECRET"}.get(size, "")
 
 
-def _base58_payload(value: bytes, alphabet: bytes) -> int:
+def _base58_payload(value: bytes, zero: bytes, values: bytes) -> int:
     """The payload's size in bytes when the checksum holds, else 0."""
     number = 0
-    for code in value:
-        number = number * 58 + alphabet.index(code)
-    zeros = len(value) - len(value.lstrip(alphabet[:1]))
+    for digit in value.translate(values):
+        number = number * 58 + digit
+    zeros = len(value) - len(value.lstrip(zero))
     raw = b"\0" * zeros + number.to_bytes((number.bit_length() + 7) // 8, "big")
     if len(raw) not in (25, 37, 38):
         return 0
