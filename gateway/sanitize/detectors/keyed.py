@@ -56,15 +56,12 @@ _LITERAL = {quote: re.compile(rb"[^\s<>" + quote + rb"]{4,160}(?=" + quote + rb"
 """A whole quotation without white space."""
 _NOT_PLAIN = re.compile(rb"[,;(){}\[\]&|]")
 _NOT_LETTERS = bytes(code for code in range(256) if not chr(code).isascii() or not chr(code).isalpha())
-_SAMPLES = (
-    b"your", b"<", b"${", b"{{", b"%(", b"%{", b"xxx", b"***", b"...", b"placeholder", b"redacted", b"changeme",
-    b"insert", b"replace", b"dummy",
-)  # fmt: skip
+_SAMPLE = re.compile(rb"your|<|\$\{|\{\{|%[({]|xxx|\*\*\*|\.\.\.|placeholder|redacted|changeme|insert|replace|dummy")
 _NO_VALUES = frozenset(
     b"null none true false undefined string str int required optional bearer basic token password secret example empty"
     b" hidden".split()
 )
-_CODE_PARTS = (b"getenv", b"function", b"=>", b"::", b"/*", b"://")
+_CODE_PART = re.compile(rb"getenv|function|=>|::|/\*|://")
 _CODE_HEADS = (b"self.", b"os.", b"process.", b"env", b"this.", b"//")
 _CALL = re.compile(rb"[$@]?[A-Za-z_][\w.:>-]*\((?:[\w.:$\[\]()'/*-]*|.*\)[;,]?)")
 _VARIABLE = re.compile(rb"\$(?:[A-Za-z_][\w.:>\[\](){}-]*|[({].*|\d?)")
@@ -204,14 +201,14 @@ def _word_of(word: bytes, strong: bool) -> bytes:
 
 def _is_placeholder(value: bytes) -> bool:
     value = value.lower()
-    return value in _NO_VALUES or any(map(value.__contains__, _SAMPLES))
+    return value in _NO_VALUES or _SAMPLE.search(value) is not None
 
 
 def _is_code(value: bytes) -> bool:
     return (
         value.startswith(_CODE_HEADS)
-        or any(map(value.__contains__, _CODE_PARTS))
-        or _VARIABLE.fullmatch(value) is not None
+        or _CODE_PART.search(value) is not None
+        or (value[0] == 0x24 and _VARIABLE.fullmatch(value) is not None)
         or (b"(" in value and _CALL.fullmatch(value) is not None)
         or (b"." in value and _MEMBER.match(value) is not None)
     )
