@@ -8,9 +8,9 @@ import pytest
 
 from bench.pii_fuzz import new_unit, text_of
 from bench.pii_rows import ORDINARY, SECRET
-from gateway.sanitize.crowd import all_but_prose
 from gateway.sanitize.findings import masked
 from gateway.sanitize.folding import View
+from gateway.sanitize.remains import all_but_words
 from gateway.sanitize.scanner import Scanner
 
 SCANNER = Scanner()
@@ -58,7 +58,7 @@ def test_what_stands_in_for_judging_covers_whatever_the_detectors_find() -> None
         text = text_of(new_unit(source), True, 1200)
         view = View(text)
         covered = bytearray(len(text))
-        for start, end, _entity in all_but_prose(view):
+        for start, end, _entity in all_but_words(view):
             first, last = view.origin(start, end)
             covered[first:last] = b"\1" * (last - first)
         for start, end, entity in SCANNER.look(text):

@@ -58,6 +58,13 @@ def find_emails(view: View, effort: Effort) -> Iterator[Finding]:
     yield from _find_spelt(view, effort)
 
 
+def is_any_spelt(lower: bytes) -> bool:
+    """Whether a text, in lower case, has anything that an address spelt out must have."""
+    if _BRACKETED_AT.search(lower) is not None:
+        return True
+    return (b"dot" in lower or b" @ " in lower) and _WORDED_AT.search(lower) is not None
+
+
 def _find_spelt(view: View, effort: Effort) -> Iterator[Finding]:
     """`jane [at] example [dot] org`, `jane at example dot org`: the at or a dot is spelt, so prose does not match."""
     text = view.lower

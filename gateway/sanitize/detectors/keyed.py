@@ -109,6 +109,11 @@ def find_keyed(view: View, effort: Effort) -> Iterator[Finding]:
                 yield Finding(match.start(group), match.end(group), "SECRET")
 
 
+def has_names(text: bytes) -> bool:
+    """Whether anything in the text makes what follows it a secret."""
+    return _NAMED.search(text) is not None or _ELSEWHERE.search(text) is not None
+
+
 def _assigned_next(text: bytes, start: int) -> re.Match[bytes] | None:
     """What leads to a value from the name at `start`: ` pass` is none in ` password`, but the rest of it is one."""
     name = _NAME.match(text, start)
