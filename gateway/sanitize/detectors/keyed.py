@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import re2
 
 from gateway.sanitize.crowd import Effort
+from gateway.sanitize.detectors.linear import searcher
 from gateway.sanitize.findings import Finding
 from gateway.sanitize.folding import View
 
@@ -32,6 +33,7 @@ _ASSIGN = (
 )
 _SPACED = rb"\s{1,3}(?:(?i:is|was|by|=)\s{1,3})?"
 _NAMED = re2.compile(NAMES)
+_FIND_NAME = searcher(_NAMED)
 _NAME = re.compile(NAMES)
 _ASSIGNED = re.compile(_SUFFIX + _CLOSE + rb"(?:" + _ASSIGN + rb"|" + _SPACED + rb")" + _OPEN)
 """What leads from a name to its value. Apart from the names, as both in one automaton have too many states."""
@@ -76,8 +78,10 @@ def find_keyed(view: View, effort: Effort) -> Iterator[Finding]:
     text = view.folded
     ways: dict[bytes, tuple[bool, bool, bool]] = {}
     at = 0
-    while named := _NAMED.search(text, at):
-        start, at = named.span()
+    while True:
+        start, at = _FIND_NAME(text, at)
+        if start < 0:
+            break
         effort.spend(12)
         assigned = _ASSIGNED.match(text, at) or _assigned_next(text, start + 1)
         if assigned is None:
