@@ -121,6 +121,7 @@ class Scanner:
         """The detectors' findings in a piece of text, in order, disjoint."""
         view, effort = View(text), Effort(len(text))
         try:
+            effort.spend(view.folding_cost)
             found = self._find(view, effort, 0)
         except Crowded:
             found = list(all_but_words(view))

@@ -66,10 +66,11 @@ def test_what_stands_in_for_judging_covers_whatever_the_detectors_find() -> None
 
 
 SCRAPS = (
-    "the", "Report", "a", "dot", "at", "phone", "ext", "password", "is", "key", "de", "DE89", "GB82", "WEST", "tin", "vat",
-    "id number", "bar baz", '"', '"', ", ", ": ", " = ", "\n", "  ", "12", "1234", "12345678", "+44 20 7946", "<b>", "%41",
-    "&quot;", "=41", "://", "a:b@", '"abcdefghij"', "(", ")", ". ", "-", "_", "jane@x.org", "[at]", "AB", "X", "bearer ",
-    "4111 1111 1111 1111", "--user ", 'password="Correcthorse"', "AKIA", "Secretly", "foo",
+    "the", "Report", "a", "dot", "at", "phone", "ext", "password", "is", "key", "de", "DE89", "GB82", "WEST",
+    "tin", "vat", "id number", "bar baz", '"', '"', ", ", ": ", " = ", "\n", "  ", "12", "1234", "12345678",
+    "+44 20 7946", "<b>", "%41", "&quot;", "=41", "://", "a:b@", '"abcdefghij"', "(", ")", ". ", "-", "_",
+    "jane@x.org", "[at]", "AB", "X", "bearer ", "4111 1111 1111 1111", "--user ", 'password="Correcthorse"',
+    "AKIA", "Secretly", "foo",
 )  # fmt: skip
 
 
