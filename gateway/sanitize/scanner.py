@@ -12,7 +12,7 @@ from itertools import accumulate
 import re2
 
 from gateway.config import SanitizePattern
-from gateway.sanitize.crowd import Crowded, Effort, all_but_prose
+from gateway.sanitize.crowd import Crowded, Effort
 from gateway.sanitize.detectors.addresses import find_addresses
 from gateway.sanitize.detectors.cards import CARD_WORDS, find_cards
 from gateway.sanitize.detectors.cards import LEAST as LEAST_CARD
@@ -31,6 +31,7 @@ from gateway.sanitize.known import KnownClean
 from gateway.sanitize.long_text import scan_long
 from gateway.sanitize.policy import RANK
 from gateway.sanitize.quiet import is_quiet
+from gateway.sanitize.remains import all_but_words
 
 _DEPTH = 2
 _SPACE = 0x20
@@ -120,9 +121,10 @@ class Scanner:
         """The detectors' findings in a piece of text, in order, disjoint."""
         view, effort = View(text), Effort(len(text))
         try:
+            effort.spend(view.folding_cost)
             found = self._find(view, effort, 0)
         except Crowded:
-            found = list(all_but_prose(view))
+            found = list(all_but_words(view))
         if view.is_shifted:
             found = [Finding(*view.origin(start, end), entity) for start, end, entity in found]
         return disjoint(found, self._rank) if len(found) > 1 else found

@@ -8,9 +8,9 @@ import pytest
 
 from bench.pii_fuzz import new_unit, text_of
 from bench.pii_rows import ORDINARY, SECRET
-from gateway.sanitize.crowd import all_but_prose
 from gateway.sanitize.findings import masked
 from gateway.sanitize.folding import View
+from gateway.sanitize.remains import all_but_words
 from gateway.sanitize.scanner import Scanner
 
 SCANNER = Scanner()
@@ -58,11 +58,33 @@ def test_what_stands_in_for_judging_covers_whatever_the_detectors_find() -> None
         text = text_of(new_unit(source), True, 1200)
         view = View(text)
         covered = bytearray(len(text))
-        for start, end, _entity in all_but_prose(view):
+        for start, end, _entity in all_but_words(view):
             first, last = view.origin(start, end)
             covered[first:last] = b"\1" * (last - first)
         for start, end, entity in SCANNER.look(text):
             assert all(covered[start:end]), (entity, text[start:end])
+
+
+SCRAPS = (
+    "the", "Report", "a", "dot", "at", "phone", "ext", "password", "is", "key", "de", "DE89", "GB82", "WEST",
+    "tin", "vat", "id number", "bar baz", '"', '"', ", ", ": ", " = ", "\n", "  ", "12", "1234", "12345678",
+    "+44 20 7946", "<b>", "%41", "&quot;", "=41", "://", "a:b@", '"abcdefghij"', "(", ")", ". ", "-", "_",
+    "jane@x.org", "[at]", "AB", "X", "bearer ", "4111 1111 1111 1111", "--user ", 'password="Correcthorse"',
+    "AKIA", "Secretly", "foo",
+)  # fmt: skip
+
+
+def test_words_that_are_kept_unjudged_are_part_of_no_finding_whatever_stands_beside_them() -> None:
+    source = random.Random(8)
+    for _ in range(300):
+        text = "".join(source.choice(SCRAPS) + source.choice(("", " ", " ", " ", ",", "\n")) for _ in range(200))
+        covered = bytearray(len(text))
+        for start, end, _entity in all_but_words(View(text)):
+            covered[start:end] = b"\1" * (end - start)
+        for start, end, entity in SCANNER.look(text):
+            assert all(covered[start:end]), (entity, text[start:end])
+    words = "The river and the old bridge near the garden were found by people in late winter"
+    assert [*all_but_words(View(words))] == []
 
 
 def test_prose_in_a_crowded_text_stays_and_masking_it_again_changes_nothing() -> None:

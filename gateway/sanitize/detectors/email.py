@@ -11,6 +11,7 @@ from itertools import chain
 import re2
 
 from gateway.sanitize.crowd import Effort
+from gateway.sanitize.detectors.linear import searcher, spans
 from gateway.sanitize.findings import Finding
 from gateway.sanitize.folding import View
 
@@ -23,6 +24,7 @@ _SPELT_LOCAL = bytes(
     for code in range(256)
 )
 _PLAIN = re2.compile(rb"[A-Za-z0-9\x02_%+'{}|~-]@[A-Za-z0-9\x02][A-Za-z0-9\x02.-]{0,200}\.[A-Za-z\x02]")
+_FIND_PLAIN = searcher(_PLAIN)
 _DOMAIN = re.compile(
     rb"(?:[A-Za-z0-9\x02](?:[A-Za-z0-9\x02-]{0,61}[A-Za-z0-9\x02])?\.){1,8}([A-Za-z\x02]{2,24})(?![A-Za-z0-9\x02_-])"
 )
@@ -42,8 +44,8 @@ _WORDED_AT = re2.compile(rb" (?:at|@) [a-z0-9-]{1,63} ?(?:dot |\[dot|\(dot)| @ "
 def find_emails(view: View, effort: Effort) -> Iterator[Finding]:
     text = view.folded
     if b"@" in text:
-        for match in _PLAIN.finditer(text):
-            at = match.start() + 1
+        for start, _ in spans(_FIND_PLAIN, text):
+            at = start + 1
             effort.spend(10)
             domain = _DOMAIN.match(text, at + 1)
             if domain is None:
@@ -56,6 +58,13 @@ def find_emails(view: View, effort: Effort) -> Iterator[Finding]:
             if start < at and not repository and domain.group(1).lower() not in _FILE_TYPES:
                 yield Finding(start, domain.end(), "EMAIL")
     yield from _find_spelt(view, effort)
+
+
+def is_any_spelt(lower: bytes) -> bool:
+    """Whether a text, in lower case, has anything that an address spelt out must have."""
+    if _BRACKETED_AT.search(lower) is not None:
+        return True
+    return (b"dot" in lower or b" @ " in lower) and _WORDED_AT.search(lower) is not None
 
 
 def _find_spelt(view: View, effort: Effort) -> Iterator[Finding]:

@@ -81,6 +81,10 @@ class Unescaped:
         return segments
 
 
+def has_escapes(text: bytes) -> bool:
+    return _ESCAPE.search(text) is not None
+
+
 def unescaped_words(text: bytes, effort: Effort) -> Iterator[Unescaped]:
     """Every word with an escape in it that hides something."""
     flat = text.translate(_GAPS)

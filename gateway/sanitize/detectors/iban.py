@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import re2
 
 from gateway.sanitize.crowd import Effort
+from gateway.sanitize.detectors.linear import searcher
 from gateway.sanitize.findings import Finding
 from gateway.sanitize.folding import View
 
@@ -39,6 +40,7 @@ _LENGTHS = {
     for country in countries.split(",")
 }
 _SHAPE = re2.compile(rb"(?:^|[^A-Za-z0-9])[A-Za-z] ?[A-Za-z] ?[0-9] ?[0-9][ .-]?(?:[A-Za-z0-9] ?[.-]?){10,32}")
+_FIND = searcher(_SHAPE)
 _JOINTS = b" .-"
 _DIGITS = b"0123456789"
 _VALUES = {ord(char): str(int(char, 36)) for char in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
@@ -46,10 +48,13 @@ _VALUES = {ord(char): str(int(char, 36)) for char in "ABCDEFGHIJKLMNOPQRSTUVWXYZ
 
 def find_ibans(view: View, effort: Effort) -> Iterator[Finding]:
     text, at = view.folded, 0
-    while match := _SHAPE.search(text, at):
+    while True:
+        low, high = _FIND(text, at)
+        if low < 0:
+            return
         effort.spend(20)
-        start = match.start() + (not match.group()[:1].isalnum())
-        raw = text[start : match.end() + 2]
+        start = low + (not text[low : low + 1].isalnum())
+        raw = text[start : high + 2]
         length = _length_of(raw)
         end = _end_of(raw, length) if length else 0
         if end:

@@ -16,6 +16,7 @@ from stdnum.exceptions import InvalidLength
 
 from gateway.sanitize.crowd import Effort
 from gateway.sanitize.detectors.countries import COUNTRIES
+from gateway.sanitize.detectors.linear import searcher
 from gateway.sanitize.detectors.numbers import Run, Words
 from gateway.sanitize.findings import Finding
 from gateway.sanitize.folding import View
@@ -57,7 +58,7 @@ class Identities:
         self._longest = len(words_[0]) + 2
         ends = (re2.escape(word) + (b"" if word.endswith(b"\x02") else b"(?:\\b|_)") for word in words_)
         pattern = b"(?:^|[^a-z0-9])(?:" + b"|".join(ends) + b")"
-        self._words = re2.compile(pattern)
+        self._find_word = searcher(re2.compile(pattern))
 
     def _check_of(self, module: str) -> "_Check":
         """A country's check; its module is loaded when its word is first met, as most never are."""
@@ -117,8 +118,10 @@ class Identities:
         """The words with enough digits behind them."""
         text, lower, at = view.folded, view.lower, 0
         words: list[_Named] = []
-        while (match := self._words.search(lower, at)) is not None:
-            start, end = match.span()
+        while True:
+            start, end = self._find_word(lower, at)
+            if start < 0:
+                break
             effort.spend(15)
             if len(text[end : end + _WINDOW].translate(None, _NOT_DIGITS)) < 4:
                 digits = _FOUR_DIGITS.search(text, end)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 import re2
 
 from gateway.sanitize.crowd import Effort
+from gateway.sanitize.detectors.linear import searcher, spans
 from gateway.sanitize.folding import View
 
 SEPARATORS = b" .-/_()\t"
@@ -134,9 +135,8 @@ class Words:
     def _look(self) -> list[int]:
         if self._starts is None:
             self._starts = []
-            for match in self._pattern.finditer(self._text):
+            for start, end in spans(searcher(self._pattern), self._text):
                 self._effort.spend(7)
-                start, end = match.span()
                 self._starts.append(start)
                 self._ends.append(end)
         return self._starts

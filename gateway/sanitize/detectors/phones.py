@@ -43,7 +43,8 @@ class Phones:
         self._lower = lower
         self._strong = Words(STRONG_WORDS, lower, effort)
         self._weak = Words(WEAK_WORDS, lower, effort)
-        self._effort, self._looked_up = effort, 0
+        self._effort, self._look_ups = effort, 0
+        self._known: dict[bytes, Judgement] = {}
         self._is_named = self._strong.any or self._weak.any or _AFTER_WORDS.search(lower) is not None
 
     @property
@@ -113,15 +114,21 @@ class Phones:
         return possible
 
     def _judge(self, number: bytes) -> Judgement:
-        self._effort.spend(8)
-        judgement = judge(number)
-        if judgement == "unknown":
-            if self._looked_up == _MOST_LOOKED_UP:
-                return "valid"
-            self._effort.spend(480)
-            self._looked_up += 1
-            return _looked_up(number)
+        judgement = self._known.get(number)
+        if judgement is None:
+            self._effort.spend(12)
+            judgement = judge(number)
+            if judgement == "unknown":
+                judgement = self._looked_up(number)
+            self._known[number] = judgement
         return judgement
+
+    def _looked_up(self, number: bytes) -> Judgement:
+        if self._look_ups == _MOST_LOOKED_UP:
+            return "valid"
+        self._effort.spend(480)
+        self._look_ups += 1
+        return _parsed(number)
 
     def _national(self, run: Run, start: int, end: int) -> tuple[int, int] | None:
         count = len(run.digits)
@@ -143,7 +150,7 @@ class Phones:
         return start, end
 
 
-def _looked_up(raw: bytes) -> Judgement:
+def _parsed(raw: bytes) -> Judgement:
     try:
         number = phonenumbers.parse("+" + raw.decode(), None)
     except phonenumbers.NumberParseException:

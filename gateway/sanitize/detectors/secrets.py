@@ -13,6 +13,7 @@ import re2
 
 from gateway.sanitize.crowd import Effort
 from gateway.sanitize.detectors.heads import alternatives, heads
+from gateway.sanitize.detectors.linear import searcher
 from gateway.sanitize.detectors.vendors import MARKS, VENDORS
 from gateway.sanitize.findings import Finding
 from gateway.sanitize.folding import View
@@ -43,6 +44,7 @@ _HEAD = re2.compile(
         "(?:^|[^A-Za-z0-9])(?:" + "|".join(re.escape(head) for head in sorted({head for head, _ in _HEADED})) + ")"
     ).encode()
 )
+_FIND_HEAD = searcher(_HEAD)
 _AFLOAT = tuple(
     (re.compile(MARKS[name].encode()), form) for name, form in _FORMS if min(map(len, heads(form))) < _LEAST_HEAD
 )
@@ -71,8 +73,10 @@ def find_secrets(view: View, effort: Effort) -> Iterator[Finding]:
 def _find_headed(text: bytes, effort: Effort) -> Iterator[tuple[int, int]]:
     """Forms with a fixed beginning."""
     at = 0
-    while match := _HEAD.search(text, at):
-        start, end = match.span()
+    while True:
+        start, end = _FIND_HEAD(text, at)
+        if start < 0:
+            return
         if not text[start : start + 1].isalnum():
             start += 1
         at = end - 1  # the last character may be the next beginning's neighbour

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import re2
 
 from gateway.sanitize.crowd import Effort
+from gateway.sanitize.detectors.linear import searcher
 from gateway.sanitize.findings import Finding
 from gateway.sanitize.folding import View
 
@@ -16,6 +17,7 @@ _FORMS = re2.compile(
     rb"(?:^|[^A-Za-z0-9])(?:0x[0-9a-fA-F]{40}|(?:bc1|tb1|ltc1|addr1|cosmos1)[ac-hj-np-z02-9]{38,103}"
     rb"|[13LMDTAXr5KQ9c][1-9A-HJ-NP-Za-km-z]{24,51})(?:[^A-Za-z0-9]|$)"
 )
+_FIND = searcher(_FORMS)
 _MOST_CHECKED = 100
 _BITCOIN, _RIPPLE = (
     (alphabet[:1], bytes.maketrans(alphabet, bytes(range(58))))
@@ -32,9 +34,12 @@ _GENERATOR = (0x3B6A57B2, 0x26508E6D, 0x1EA119FA, 0x3D4233DD, 0x2A1462B3)
 def find_wallets(view: View, effort: Effort) -> Iterator[Finding]:
     """Past a number of checksums, what is written like an address counts as one."""
     text, at, checked = view.folded, 0, 0
-    while match := _FORMS.search(text, at):
-        start = match.start() + (not match.group()[:1].isalnum())
-        end = match.end() - (not match.group()[-1:].isalnum())
+    while True:
+        start, end = _FIND(text, at)
+        if start < 0:
+            return
+        start += not text[start : start + 1].isalnum()
+        end -= not text[end - 1 : end].isalnum()
         effort.spend(16)
         checked += 1
         entity = _entity_of(text[start:end], effort) if checked < _MOST_CHECKED else "CRYPTO_WALLET"

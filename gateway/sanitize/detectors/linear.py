@@ -1,0 +1,30 @@
+"""Searching with RE2 where matches stand close: the place alone, at half the cost of a match object.
+
+Knows one thing about the `re2` package that it does not promise: what its matcher is called. Where it is not there,
+the package's own search serves.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+import re2
+
+Search: TypeAlias = Callable[[bytes, int], tuple[int, int]]
+"""(text, from where) -> [start, end) of the first match; a start below 0 for none."""
+_NOWHERE = (-1, -1)
+
+
+def searcher(pattern: re2._Regexp) -> Search:
+    matcher = getattr(getattr(pattern, "_regexp", None), "Match", None)
+    anchor = getattr(getattr(re2, "_Anchor", None), "UNANCHORED", None)
+    if matcher is None or anchor is None:
+        return lambda text, at: match.span() if (match := pattern.search(text, at)) else _NOWHERE
+    return lambda text, at: matcher(anchor, text, at, len(text))[0]
+
+
+def spans(search: Search, text: bytes) -> Iterator[tuple[int, int]]:
+    """Every match's place, for a pattern that matches no empty string."""
+    span = search(text, 0)
+    while span[0] >= 0:
+        yield span
+        span = search(text, span[1])
