@@ -3,8 +3,8 @@
 Every candidate that a detector judges is paid for. A text in which they stand so close that judging each would take
 too long is not judged: what is done with it then is `remains`' matter. So no filler, however it is made, hides a value,
 and none takes more time than its length allows. The limit is set by what people write: settings that are nothing but
-secrets and the densest dumps of customers (`bench.pii_rows`) need five sixths of it, logs and tables a third, articles
-a few hundredths.
+secrets and the densest dumps of customers (`bench.pii_rows`) need seven eighths of it, logs and tables a third,
+articles a few hundredths.
 """
 
 _LEAST = 24_000
