@@ -3,7 +3,7 @@
 Every candidate that a detector judges is paid for. A text in which they stand so close that judging each would take
 too long is not judged: what is done with it then is `remains`' matter. So no filler, however it is made, hides a value,
 and none takes more time than its length allows. The limit is set by what people write: settings that are nothing but
-secrets and the densest dumps of customers (`bench.pii_rows`) need seven eighths of it, logs and tables a third,
+secrets and the densest dumps of customers (`bench.pii_rows`) need fourteen fifteenths of it, logs and tables a third,
 articles a few hundredths.
 """
 
@@ -15,12 +15,12 @@ class Crowded(Exception):
 
 
 class Effort:
-    """What may still be spent on a text of `size` characters: for 20 of them 29 units, each a quarter microsecond."""
+    """What may still be spent on a text of `size` characters: for 20 of them 27 units, each a quarter microsecond."""
 
     __slots__ = ("left",)
 
     def __init__(self, size: int) -> None:
-        self.left = max(_LEAST, size * 29 // 20)
+        self.left = max(_LEAST, size * 27 // 20)
 
     def spend(self, cost: int) -> None:
         """Raises Crowded when nothing is left."""

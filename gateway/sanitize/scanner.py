@@ -47,7 +47,7 @@ class _Numbers:
     """What rows of digits are, in one text."""
 
     def __init__(self, lower: bytes, effort: Effort) -> None:
-        self._text, self._phones = lower, Phones(lower, effort)
+        self._text, self._effort, self._phones = lower, effort, Phones(lower, effort)
         self._card_words, self._ssn_words = Words(CARD_WORDS, lower, effort), Words(SSN_WORDS, lower, effort)
         self.may_be_short = self._phones.may_be_short
         self.may_be_decimal = any(hint in lower for hint in SSN_HINTS) and self._ssn_words.any
@@ -63,6 +63,7 @@ class _Numbers:
         if len(run.digits) >= LEAST_CARD:
             cards = find_cards(run, self._card_words)
             if cards:
+                self._effort.spend(12 * len(cards))
                 found += cards
                 for rest in run.without(cards):
                     self._find_rest(rest, found)
@@ -189,7 +190,7 @@ def _find_numbers(view: View, effort: Effort) -> list[Finding]:
         effort.spend(6 + (end - start) // 4)
         if end - start < LEAST_CARD and numbers.are_nothing(start, end):
             continue
-        effort.spend(4 if end - start < _LONG_RUN else 9)
+        effort.spend(4 if end - start < _LONG_RUN else 9 + (end - start) // 5)
         numbers.find(Run(text, start, end), found)
     return found
 

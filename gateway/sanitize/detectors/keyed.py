@@ -99,12 +99,14 @@ def find_keyed(view: View, effort: Effort) -> Iterator[Finding]:
         value = _value_at(text, end)
         if value is None:
             continue
-        effort.spend(14 + len(value) // 4)
+        effort.spend(12 + len(value) // 4)
         name = text[start:end]
         way = ways.get(name)
         if way is None:
             effort.spend(40)
             way = ways[name] = _way_of(name)
+        if not way[0]:
+            effort.spend(10)  # whether it looks drawn is the dearer question
         size = _size_of(value, *way)
         if size:
             yield Finding(end, end + size, "SECRET")
@@ -183,8 +185,7 @@ def _size_of(word: bytes, strong: bool, assigned: bool, quote: bytes) -> int:
 
     `strong`: a password's name stands before it; `quote`: what opens the quotation that it begins, or nothing.
     """
-    match = _LITERAL[quote].match(word) if quote in _LITERAL else None
-    value = _word_of(word, strong) if match is None else match.group()
+    value = _word_of(word, strong, _LITERAL.get(quote))
     if b"%2" in value or b"\\" in value:
         for mark in (b"%26", b"%22", b"\\u0026"):
             value = value.partition(mark)[0]
@@ -197,10 +198,14 @@ def _size_of(word: bytes, strong: bool, assigned: bool, quote: bytes) -> int:
     return len(value) if looks_secret(plain, strong, assigned, closed) else 0
 
 
-def _word_of(word: bytes, strong: bool) -> bytes:
-    """What `word` begins with that may be a value. Brackets and the like belong to it after a password's name, after
-    others only in what looks drawn."""
-    match = _WORD.match(word)
+def _word_of(word: bytes, strong: bool, literal: re.Pattern[bytes] | None) -> bytes:
+    """What `word` begins with that may be a value: a whole `literal`, if it is one, or a word.
+
+    Brackets and the like belong to it after a password's name, after others only in what looks drawn: such marks stand
+    in few keys, and in much code.
+    """
+    match = literal.match(word) if literal else None
+    match = match or _WORD.match(word)
     if match and not strong and _NOT_PLAIN.search(match.group()) and not _is_drawn(match.group(), _LEAST_ODD_PAIRS):
         match = _VALUE.match(word)
     return match.group() if match else b""
@@ -261,8 +266,6 @@ def looks_secret(value: bytes, strong: bool, assigned: bool, closed: bool) -> bo
             and letters > 0
             and ((digits > 0 and (mixed or special > 0)) or (digits > 2 and len(value) > 15))
         )
-    if _NOT_PLAIN.search(value) and not _is_drawn(value, _LEAST_ODD_PAIRS):
-        return False  # such marks stand in few keys, and in much code
     if (mixed and _is_random(value)) or (b"-" in value and _PRODUCT_KEY.fullmatch(value)):
         return True
     if len(value) < 8 or not letters or not digits or _IDENTIFIER.fullmatch(value):
