@@ -3,7 +3,7 @@
 Every candidate that a detector judges is paid for. A text in which they stand so close that judging each would take
 too long is not judged: what is done with it then is `remains`' matter. So no filler, however it is made, hides a value,
 and none takes more time than its length allows. The limit is set by what people write: settings that are nothing but
-secrets and the densest dumps of customers (`bench.pii_rows`) need fourteen fifteenths of it, logs and tables a third,
+secrets and the densest dumps of customers (`bench.pii_rows`) need nineteen twentieths of it, logs and tables a third,
 articles a few hundredths.
 """
 
