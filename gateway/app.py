@@ -48,20 +48,15 @@ from gateway.services.ocr_images import ImageLoader
 from gateway.services.ocr_upstream import OcrUpstream
 from gateway.services.response_store import ResponseStore
 from gateway.services.websearch import WebSearchParts, WebSearchService, WebSearchSettings
-from gateway.web.auth import BAD_KEYS, KEYS
-from gateway.web.body import BODY_TIMEOUT_S
 from gateway.web.chain import application
 from gateway.web.chat import ChatHandler
 from gateway.web.endpoints import Endpoint, EndpointTable
-from gateway.web.in_flight import IN_FLIGHT, InFlight
-from gateway.web.limits import LIMITER
+from gateway.web.in_flight import InFlight
 from gateway.web.models import ModelsHandler
-from gateway.web.observe import METRICS
 from gateway.web.ops import OpsPages
-from gateway.web.origins import ALLOWED_ORIGINS
-from gateway.web.recorder import RECORDER, Recorder
+from gateway.web.parts import PARTS, Parts
+from gateway.web.recorder import Recorder
 from gateway.web.responses import ResponsesHandler
-from gateway.web.sanitize import SANITIZER
 from gateway.web.websearch import WebSearchHandler
 from gateway.wire.chat import ChatDialect
 from gateway.wire.chat_request import Terms
@@ -84,31 +79,38 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     mcp = WebSearchHandler(Dispatcher(websearch, RunningCalls()))
     chat = ChatHandler(completions, OcrService(completions, _image_loader(config, fetcher, closers)))
     responses = ResponsesHandler(completions, ResponseStore())
-    app = application(_table(config, mcp, chat, responses, ModelsHandler(completions)), config.server.max_body_bytes)
-    _hang(app, config, sanitizer, closers)
+    table = _table(config, mcp, chat, responses, ModelsHandler(completions))
+    app = application(_parts(config, table, sanitizer, closers), config.server.max_body_bytes)
     app.cleanup_ctx.append(_closing(closers))
     return app
 
 
 def build_ops_app(app: web.Application, waiting: Callable[[], list[str]], metrics_folder: str = "") -> web.Application:
     """Health, readiness, metrics and documentation for an application of `build_app`."""
-    return OpsPages(app[METRICS].registry, app[IN_FLIGHT], waiting, metrics_folder, app[RECORDER].flush).app()
+    parts = app[PARTS]
+    return OpsPages(parts.metrics.registry, parts.in_flight, waiting, metrics_folder, parts.recorder.flush).app()
 
 
-def _hang(app: web.Application, config: Config, sanitizer: Sanitizer, closers: list[Close]) -> None:
+def _parts(config: Config, endpoints: EndpointTable, sanitizer: Sanitizer, closers: list[Close]) -> Parts:
     """What the middlewares need."""
-    app[METRICS] = metrics = Metrics()
-    app[RECORDER] = Recorder(metrics)
-    app[IN_FLIGHT] = InFlight(config.server.max_in_flight)
-    app[KEYS] = KeyStore(config.state_dir / config.access.keys_file)
-    app[BAD_KEYS] = BadKeyLimiter(config.access.bad_keys_per_minute)
-    app[LIMITER] = local = LocalLimiter(config.limits, parts=config.server.workers)
+    metrics = Metrics()
+    local = LocalLimiter(config.limits, parts=config.server.workers)
+    limiter: LocalLimiter | RedisLimiter = local
     if config.shared.redis_url is not None:
-        app[LIMITER] = shared = RedisLimiter(config.shared.redis_url.reveal(), config.limits, local)
+        limiter = shared = RedisLimiter(config.shared.redis_url.reveal(), config.limits, local)
         closers.append(shared.close)
-    app[ALLOWED_ORIGINS] = frozenset(config.server.allowed_origins)
-    app[BODY_TIMEOUT_S] = config.server.body_timeout_s
-    app[SANITIZER] = sanitizer
+    return Parts(
+        endpoints=endpoints,
+        in_flight=InFlight(config.server.max_in_flight),
+        keys=KeyStore(config.state_dir / config.access.keys_file),
+        bad_keys=BadKeyLimiter(config.access.bad_keys_per_minute),
+        limiter=limiter,
+        sanitizer=sanitizer,
+        metrics=metrics,
+        recorder=Recorder(metrics),
+        allowed_origins=frozenset(config.server.allowed_origins),
+        body_timeout_s=config.server.body_timeout_s,
+    )
 
 
 def _table(

@@ -70,19 +70,19 @@ class EventHandler(logging.StreamHandler[TextIO]):
 
     def write_event(self, name: str, fields: Mapping[str, Any], level: int) -> None:
         told = _LEVEL_NAMES.get(level) or logging.getLevelName(level).lower()
-        line = self._line({"ts": round(time.time(), 3), "level": told, "event": name, **fields})
+        line = self._line({"ts": int(time.time() * 1000) / 1000, "level": told, "event": name, **fields})
         self._gathered.append(line if len(line) <= _MAX_CHARS else line[:_MAX_CHARS] + "…")
         if level >= logging.WARNING or len(self._gathered) >= _MOST_GATHERED:
             self.flush()
             return
+        if self._loop is not None and self._loop.is_running():
+            return  # it will write what is gathered
         try:
-            loop = asyncio.get_running_loop()
+            self._loop = asyncio.get_running_loop()
         except RuntimeError:
             self.flush()
             return
-        if loop is not self._loop:
-            self._loop = loop
-            loop.call_later(_GATHER_S, self._flush_late)
+        self._loop.call_later(_GATHER_S, self._flush_late)
 
     def emit(self, record: logging.LogRecord) -> None:
         """What another library logs: its text, without a traceback."""
@@ -114,11 +114,10 @@ def _harmless(lines: str) -> str:
 
 
 def _json_line(fields: Mapping[str, Any]) -> str:
-    for value in fields.values():
-        if type(value) is str and len(value) > _MAX_FIELD_CHARS:
-            fields = {name: _cut(value) for name, value in fields.items()}
-            break
-    return orjson.dumps(fields, default=str).decode()
+    line = orjson.dumps(fields, default=str)
+    if len(line) > _MAX_FIELD_CHARS:  # else no field is longer
+        line = orjson.dumps({name: _cut(value) for name, value in fields.items()}, default=str)
+    return line.decode()
 
 
 def _cut(value: Any) -> Any:

@@ -181,8 +181,7 @@ class CrawlRequest:
     include_favicon: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class WebCall:
+class WebCall(NamedTuple):
     """What accompanies a web-tool call: whose it is, and how it reports progress.
 
     `owner` is the key id: pages fetched for it are found again by it alone unless the index is shared.

@@ -13,8 +13,9 @@ from gateway.config import Config, Environment
 from gateway.config_file import load_config
 from gateway.local.embedded import Embedded
 from gateway.model import SCOPES
-from gateway.web.in_flight import IN_FLIGHT, InFlight
-from gateway.web.recorder import RECORDER, Recorder
+from gateway.web.in_flight import InFlight
+from gateway.web.parts import PARTS
+from gateway.web.recorder import Recorder
 from gateway.web.runner import Listener, bind
 
 
@@ -72,7 +73,7 @@ async def running_gateway(
         await listeners[1].start([ops])
         yield Running(
             f"http://127.0.0.1:{port}{config.server.base_path}", f"http://127.0.0.1:{ops_port}", port, key, config,
-            listeners[0], app[IN_FLIGHT], log, app[RECORDER],
+            listeners[0], app[PARTS].in_flight, log, app[PARTS].recorder,
         )  # fmt: skip
     finally:
         for listener in listeners:

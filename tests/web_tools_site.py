@@ -17,17 +17,12 @@ from gateway.rpc.dispatcher import Dispatcher
 from gateway.rpc.running import RunningCalls
 from gateway.sanitize.guardrail import Guardrail
 from gateway.sanitize.pipeline import Sanitizer
-from gateway.web.auth import BAD_KEYS, KEYS
-from gateway.web.body import BODY_TIMEOUT_S
 from gateway.web.chain import application
 from gateway.web.endpoints import Endpoint, EndpointTable
-from gateway.web.in_flight import IN_FLIGHT, InFlight
-from gateway.web.limits import LIMITER
-from gateway.web.observe import METRICS
-from gateway.web.origins import ALLOWED_ORIGINS
-from gateway.web.recorder import RECORDER, Recorder
+from gateway.web.in_flight import InFlight
+from gateway.web.parts import Parts
+from gateway.web.recorder import Recorder
 from gateway.web.runner import Listener, bind
-from gateway.web.sanitize import SANITIZER
 from gateway.web.websearch import WebSearchHandler
 from gateway.wire.websearch import WebSearchDialect
 from tests.web_tools import RecordingTools
@@ -74,12 +69,19 @@ async def web_tools_site(
         Endpoint("websearch", "POST", PATH, handler.handle, dialect, frozenset({"web-search"}), handler.check, False),
         Endpoint("chat", "POST", "/chat", _nothing, dialect),
     ]
-    app = application(EndpointTable(rows, ""), MOST_BODY_BYTES)
-    app[KEYS], app[BAD_KEYS] = KeyStore(keys.path), BadKeyLimiter(0)
-    app[LIMITER], app[ALLOWED_ORIGINS] = LocalLimiter(limits or Limits()), origins
-    app[RECORDER] = Recorder(metrics)
-    app[METRICS], app[IN_FLIGHT] = metrics, InFlight(100)
-    app[BODY_TIMEOUT_S], app[SANITIZER] = 5.0, Sanitizer(sanitize or Sanitize(), guardrail)
+    parts = Parts(
+        endpoints=EndpointTable(rows, ""),
+        in_flight=InFlight(100),
+        keys=KeyStore(keys.path),
+        bad_keys=BadKeyLimiter(0),
+        limiter=LocalLimiter(limits or Limits()),
+        sanitizer=Sanitizer(sanitize or Sanitize(), guardrail),
+        metrics=metrics,
+        recorder=Recorder(metrics),
+        allowed_origins=origins,
+        body_timeout_s=5.0,
+    )
+    app = application(parts, MOST_BODY_BYTES)
     listener, sock = Listener(app, header_timeout_s=5), bind("127.0.0.1", 0)
     await listener.start([sock])
     port = sock.getsockname()[1]

@@ -38,8 +38,8 @@ class RunningCall:
 
 
 class RunningCalls:
-    """As many as the requests in flight hold. Calls come and go all the time, so they are only counted by name; the
-    rare cancellation looks for the one it means.
+    """As many as the requests in flight hold. Calls come and go all the time, so they are only gathered; the rare
+    cancellation looks for the one it means.
 
     `longest_call_s` is a backstop: tools have shorter budgets of their own. One timer looks after all calls, so that a
     call may last a tenth longer.
@@ -48,7 +48,6 @@ class RunningCalls:
     def __init__(self, longest_call_s: float = 180) -> None:
         self.longest_call_s = longest_call_s
         self._running: set[RunningCall] = set()
-        self._named: dict[Hashable, int] = {}
         self._timer: asyncio.TimerHandle | None = None
 
     def enter(self, name: Hashable) -> RunningCall:
@@ -58,24 +57,17 @@ class RunningCalls:
         loop = task.get_loop()
         call = RunningCall(name, task, loop.time() + self.longest_call_s)
         self._running.add(call)
-        self._named[name] = self._named.get(name, 0) + 1
         if self._timer is None:
             self._timer = loop.call_later(self.longest_call_s / 10, self._look, loop)
         return call
 
     def leave(self, call: RunningCall) -> None:
         self._running.remove(call)
-        left = self._named[call.name] - 1
-        if left:
-            self._named[call.name] = left
-        else:
-            del self._named[call.name]
 
     def cancel(self, name: Hashable) -> bool:
         """Whether one call was meant and is being cancelled."""
-        if self._named.get(name) != 1:
-            return False
-        return next(call for call in self._running if call.name == name).cancel()
+        meant = [call for call in self._running if call.name == name]
+        return len(meant) == 1 and meant[0].cancel()
 
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
         self._timer = None

@@ -119,4 +119,4 @@ def _tool(word: str, run: Run, rules: tuple[Rule, ...] = (), *, from_web: bool =
 
 
 def _tuples(given: Json) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+    return {name: tuple(value) if type(value) is list else value for name, value in given.items()}

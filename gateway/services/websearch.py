@@ -7,7 +7,7 @@ provider cannot do is made up for here or named in `ignored_parameters`; what a 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from gateway import schemas
 from gateway.errors import EngineMissing, GatewayError, InvalidRequest, UpstreamError, UpstreamRefused
@@ -73,7 +73,7 @@ class WebSearchService:
             self._cut(data)
         if failure is not None:
             _tell(data, f"{failure} These results come from {provider.name}.")
-        data["response_time"] = round(time.monotonic() - started, 3)
+        data["response_time"] = int((time.monotonic() - started) * 1000) / 1000
         data["request_id"] = call.request_id
         return data
 
@@ -182,7 +182,7 @@ class WebSearchService:
         if not lacking:
             return
         urls = tuple(result["url"] for result in lacking)
-        quiet = replace(call, progress=None)
+        quiet = call._replace(progress=None)
         pages = await self._parts.reader.extract(ExtractRequest(urls, include_favicon=True), quiet)
         by_url = {page["url"]: page for page in pages["results"]}
         for result in lacking:

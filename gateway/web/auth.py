@@ -9,16 +9,11 @@ import re
 from aiohttp import HttpVersion10, HttpVersion11, hdrs, web
 from aiohttp.typedefs import Handler
 
-from gateway.access.keys import KeyStore
-from gateway.access.limits import BadKeyLimiter
 from gateway.errors import Forbidden, Unauthenticated, UnsupportedCoding, UnsupportedProtocol
 from gateway.model import Caller
 from gateway.web.errors import from_http_exception
 from gateway.web.keys import CONTEXT
-from gateway.web.origins import ALLOWED_ORIGINS
-
-KEYS = web.AppKey("keys", KeyStore)
-BAD_KEYS = web.AppKey("bad_keys", BadKeyLimiter)
+from gateway.web.parts import Parts
 
 _LOCAL_HOSTS = frozenset(("localhost", "127.0.0.1", "[::1]"))
 _CORS_HEADERS = "Authorization, Content-Type, Accept, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, X-Request-Id"
@@ -36,7 +31,7 @@ async def auth(request: web.Request, handler: Handler) -> web.StreamResponse:
     if request.match_info.http_exception is not None:
         raise from_http_exception(request, request.match_info.http_exception)
     context = request[CONTEXT]
-    context.caller = caller = _caller(request, context.app)
+    context.caller = caller = _caller(request, context.parts)
     context.account.key_id = caller.key_id
     scopes = context.endpoint.scopes
     if scopes and not scopes & caller.scopes:
@@ -55,22 +50,22 @@ def _check_framing(request: web.Request) -> None:
         raise UnsupportedCoding("the only Transfer-Encoding is chunked")
 
 
-def _caller(request: web.Request, app: web.Application) -> Caller:
+def _caller(request: web.Request, parts: Parts) -> Caller:
     """The key's caller. A valid key is served even where others behind the same address (a proxy, a NAT) guess."""
     scheme, _, presented = request.headers.get(hdrs.AUTHORIZATION, "").partition(" ")
     presented = presented.strip()
     try:
         if not presented or scheme.lower() != "bearer":
             raise Unauthenticated("send the header 'Authorization: Bearer <API key>'")
-        return app[KEYS].lookup(presented)
+        return parts.keys.lookup(presented)
     except Unauthenticated:
-        app[BAD_KEYS].record(request.remote or "")
+        parts.bad_keys.record(request.remote or "")
         raise
 
 
 def _check_origin(request: web.Request, origin: str) -> None:
     """A browser page may call only when its origin is listed, or is this machine's own. Absent = not a browser."""
-    if origin in request.app[ALLOWED_ORIGINS]:
+    if origin in request[CONTEXT].parts.allowed_origins:
         return
     scheme, separator, rest = origin.partition("://")
     host = rest.rpartition(":")[0] if rest.rpartition(":")[2].isdigit() else rest

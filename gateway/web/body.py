@@ -11,7 +11,6 @@ from aiohttp.typedefs import Handler
 from gateway.errors import BodyTimeout, InvalidRequest, PayloadTooLarge, UnsupportedMediaType
 from gateway.web.keys import CONTEXT
 
-BODY_TIMEOUT_S = web.AppKey("body_timeout_s", float)
 _JSON = "application/json"
 _LARGE_BYTES = 1 << 20
 
@@ -27,7 +26,12 @@ async def body(request: web.Request, handler: Handler) -> web.StreamResponse:
         coding = headers.get(hdrs.CONTENT_ENCODING)
         if coding is not None and coding.lower() != "identity":
             raise UnsupportedMediaType("send the body without Content-Encoding")
-        raw = await _read(request, context.app[BODY_TIMEOUT_S])
+        if request.content.is_eof():  # it came with the headers: nothing to wait for
+            raw = request.content.read_nowait()
+        else:
+            raw = await _read(request, context.parts.body_timeout_s)
+        if len(raw) > request.client_max_size:
+            raise PayloadTooLarge(f"the request body has {len(raw)} bytes; the limit is {request.client_max_size}")
         if len(raw) > _LARGE_BYTES:
             await asyncio.sleep(0)  # gathering it took milliseconds, and so will looking through it
         context.body = check(raw, headers)
@@ -42,11 +46,6 @@ async def _read(request: web.Request, limit_s: float) -> bytes:
         await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         request.writer.output_size = 0  # the answer itself has not begun
     try:
-        if request.content.is_eof():  # it came with the headers: nothing to wait for
-            raw = request.content.read_nowait()
-            if len(raw) > most:
-                raise PayloadTooLarge(f"the request body has {len(raw)} bytes; the limit is {most}")
-            return raw
         async with asyncio.timeout(limit_s):
             return await request.read()
     except TimeoutError:

@@ -9,29 +9,26 @@ body      after auth; gives sanitize and handlers decoded, checked data
 sanitize  innermost: sees exactly what the handler will see, and what it answers
 """
 
-import random
-import secrets
-
 from aiohttp import web
 
 from gateway.web.auth import auth
 from gateway.web.body import body
 from gateway.web.deliver import deliver
-from gateway.web.endpoints import ENDPOINTS, EndpointTable
 from gateway.web.errors import errors
+from gateway.web.in_flight import IN_FLIGHT
 from gateway.web.limits import limits
 from gateway.web.loop_watch import loop_watch
-from gateway.web.observe import ID_BITS, observe
+from gateway.web.observe import observe
+from gateway.web.parts import PARTS, Parts
 from gateway.web.sanitize import sanitize
 
 MIDDLEWARES = (observe, errors, auth, limits, deliver, body, sanitize)
 
 
-def application(endpoints: EndpointTable, max_body_bytes: int) -> web.Application:
+def application(parts: Parts, max_body_bytes: int) -> web.Application:
     """An application with the chain and the routes; what hangs on it is the composition root's."""
     app = web.Application(middlewares=MIDDLEWARES, client_max_size=max_body_bytes)
-    app[ENDPOINTS] = endpoints
-    endpoints.register(app)
-    app[ID_BITS] = random.Random(secrets.randbits(256)).getrandbits  # noqa: S311 - ids are not secret
+    app[PARTS], app[IN_FLIGHT] = parts, parts.in_flight
+    parts.endpoints.register(app)
     app.cleanup_ctx.append(loop_watch)
     return app

@@ -15,11 +15,9 @@ from aiohttp.typedefs import Handler
 
 from gateway.errors import GatewayError, Unauthenticated, UpstreamError
 from gateway.model import EventBatch
-from gateway.web.auth import KEYS
 from gateway.web.errors import as_gateway_error
-from gateway.web.in_flight import IN_FLIGHT
 from gateway.web.keys import CONTEXT, RequestContext
-from gateway.web.observe import METRICS, stamp
+from gateway.web.observe import stamp
 from gateway.web.replies import EventReply, JsonReply
 from gateway.wire import sse
 
@@ -61,7 +59,7 @@ async def _stream(request: web.Request, reply: EventReply) -> None:
                 reply.headers.update(reply.late_headers())
             await _written(reply.prepare(request))
             waited_s = time.perf_counter() - context.account.started_s
-            context.app[METRICS].first_event.labels(context.endpoint.name).observe(waited_s)
+            context.parts.metrics.first_event.labels(context.endpoint.name).observe(waited_s)
             try:
                 await _pump(request, context, reply, first)
             finally:
@@ -75,7 +73,7 @@ async def _stream(request: web.Request, reply: EventReply) -> None:
 async def _pump(
     request: web.Request, context: RequestContext, reply: EventReply, first: Awaitable[EventBatch | None]
 ) -> None:
-    keys, key_id, since_yield = context.app[KEYS], context.caller.key_id, 0
+    keys, key_id, since_yield = context.parts.keys, context.caller.key_id, 0
     following = first
     while True:
         fault: GatewayError | None = None
@@ -109,7 +107,7 @@ def _fault(request: web.Request, context: RequestContext, error: Exception | asy
     """What the caller is told when the stream failed or the server stops. Raises what means that the caller left."""
     if not isinstance(error, asyncio.CancelledError):
         return as_gateway_error(request, error)
-    stopping = context.app[IN_FLIGHT].take_back()
+    stopping = context.parts.in_flight.take_back()
     if stopping is None:
         raise error
     return stopping

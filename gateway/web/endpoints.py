@@ -56,6 +56,3 @@ class EndpointTable:
 
 async def _answer_expect_later(request: web.Request) -> None:
     """A client that waits for `100 Continue` gets it from the body middleware: after its key, not before."""
-
-
-ENDPOINTS = web.AppKey("endpoints", EndpointTable)

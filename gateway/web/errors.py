@@ -22,9 +22,7 @@ from gateway.errors import (
     UnsupportedCoding,
     UnsupportedProtocol,
 )
-from gateway.web.in_flight import IN_FLIGHT
 from gateway.web.keys import CONTEXT
-from gateway.web.observe import METRICS
 from gateway.web.replies import JsonReply
 
 
@@ -33,7 +31,7 @@ async def errors(request: web.Request, handler: Handler) -> web.StreamResponse:
     try:
         return await handler(request)
     except asyncio.CancelledError:
-        stopping = request[CONTEXT].app[IN_FLIGHT].take_back()
+        stopping = request[CONTEXT].parts.in_flight.take_back()
         if stopping is None:
             raise
         return error_reply(request, stopping)
@@ -64,7 +62,7 @@ def from_http_exception(request: web.Request, error: web.HTTPException) -> Gatew
 
 def error_reply(request: web.Request, error: GatewayError) -> JsonReply:
     context = request[CONTEXT]
-    context.app[METRICS].rejected.labels(error.code).inc()
+    context.parts.metrics.rejected.labels(error.code).inc()
     body = context.endpoint.dialect.error_body(error, context.body)
     reply = JsonReply(body, status=error.status, headers=_headers(error))
     reply.render()

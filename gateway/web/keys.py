@@ -5,11 +5,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from aiohttp import web
 from aiohttp.helpers import RequestKey
 
 from gateway.model import Account, Caller
 from gateway.web.endpoints import Endpoint
+from gateway.web.parts import Parts
 
 
 @dataclass(slots=True)
@@ -21,7 +21,7 @@ class RequestContext:
     handler adds to a body from what was kept, and raises ContentBlocked; None where requests are not looked at.
     """
 
-    app: web.Application
+    parts: Parts
     request_id: str
     endpoint: Endpoint
     account: Account

@@ -9,24 +9,22 @@ from collections.abc import AsyncIterator
 
 from aiohttp import web
 
-from gateway.web.in_flight import IN_FLIGHT
-from gateway.web.observe import METRICS
-from gateway.web.recorder import RECORDER
+from gateway.web.parts import PARTS, Parts
 
 _PAUSE_S = 0.25
 
 
 async def loop_watch(app: web.Application) -> AsyncIterator[None]:
     """For `Application.cleanup_ctx`: watches while the application serves; at its end nothing is left unwritten."""
-    task = asyncio.create_task(_watch(app))
+    task = asyncio.create_task(_watch(app[PARTS]))
     yield
     task.cancel()
     await asyncio.wait({task})
-    app[RECORDER].flush()
+    app[PARTS].recorder.flush()
 
 
-async def _watch(app: web.Application) -> None:
-    metrics, in_flight = app[METRICS], app[IN_FLIGHT]
+async def _watch(parts: Parts) -> None:
+    metrics, in_flight = parts.metrics, parts.in_flight
     while True:
         metrics.in_flight.set(len(in_flight))
         wanted = time.perf_counter() + _PAUSE_S

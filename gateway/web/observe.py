@@ -3,24 +3,17 @@
 import asyncio
 import re
 import time
-from collections.abc import Callable
 
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 from multidict import istr
 
-from gateway.metrics import Metrics
 from gateway.model import Account
-from gateway.web.endpoints import ENDPOINTS
-from gateway.web.in_flight import IN_FLIGHT
 from gateway.web.keys import CONTEXT, RequestContext
 from gateway.web.origins import cross_origin
-from gateway.web.recorder import RECORDER, Finished
+from gateway.web.parts import PARTS
+from gateway.web.recorder import Finished
 from gateway.web.replies import EventReply
-
-METRICS = web.AppKey("metrics", Metrics)
-ID_BITS: web.AppKey[Callable[[int], int]] = web.AppKey("id_bits", object)  # type: ignore[arg-type]
-"""Random bits for request ids: they need to be different, not secret, and the kernel's cost a system call each."""
 
 CLIENT_GONE = 499
 _REQUEST_ID = istr("X-Request-Id")
@@ -31,12 +24,12 @@ _WELL_FORMED = re.compile(r"[A-Za-z0-9._-]{1,64}")
 @web.middleware
 async def observe(request: web.Request, handler: Handler) -> web.StreamResponse:
     started_s = time.perf_counter()
-    app = request.app
+    parts = request.app[PARTS]
     given = request.headers.get(_REQUEST_ID)
-    request_id = given if given and _WELL_FORMED.fullmatch(given) else f"req_{app[ID_BITS](96):024x}"
-    in_flight = app[IN_FLIGHT]
-    endpoint, account, task = app[ENDPOINTS].of(request), Account(started_s=started_s), in_flight.enter()
-    request[CONTEXT] = context = RequestContext(app, request_id, endpoint, account, task)
+    request_id = given if given and _WELL_FORMED.fullmatch(given) else f"req_{parts.id_bits(96):024x}"
+    in_flight = parts.in_flight
+    endpoint, account, task = parts.endpoints.of(request), Account(started_s=started_s), in_flight.enter()
+    request[CONTEXT] = context = RequestContext(parts, request_id, endpoint, account, task)
     status = CLIENT_GONE
     reply: web.StreamResponse | None = None
     try:
@@ -50,7 +43,7 @@ async def observe(request: web.Request, handler: Handler) -> web.StreamResponse:
         raise
     finally:
         in_flight.leave(task)
-        app[RECORDER].add(
+        parts.recorder.add(
             Finished(
                 account,
                 request_id,
@@ -70,5 +63,5 @@ def stamp(request: web.Request, context: RequestContext, reply: web.StreamRespon
     headers[hdrs.SERVER] = "gateway"
     if hdrs.ORIGIN in request.headers:
         cross_origin(request, reply)
-    if context.app[IN_FLIGHT].draining:
+    if context.parts.in_flight.draining:
         reply.force_close()

@@ -2,7 +2,7 @@
 
 from aiohttp import hdrs, web
 
-ALLOWED_ORIGINS: web.AppKey[frozenset[str]] = web.AppKey("allowed_origins", frozenset)
+from gateway.web.keys import CONTEXT
 
 _READABLE = (
     "X-Request-Id, Retry-After, X-Should-Retry, WWW-Authenticate, Mcp-Protocol-Version, X-Gateway-Guardrail, "
@@ -13,7 +13,7 @@ _READABLE = (
 def cross_origin(request: web.Request, reply: web.StreamResponse) -> None:
     """Lets an allowed page read the answer; called with a request that has an Origin."""
     origin = request.headers[hdrs.ORIGIN]
-    if origin in request.app[ALLOWED_ORIGINS]:
+    if origin in request[CONTEXT].parts.allowed_origins:
         reply.headers["Access-Control-Allow-Origin"] = origin
         reply.headers["Access-Control-Expose-Headers"] = _READABLE
         reply.headers["Vary"] = "Origin"

@@ -8,8 +8,6 @@ string, a prompt or an answer.
 import asyncio
 from dataclasses import dataclass
 
-from aiohttp import web
-
 from gateway import logs
 from gateway.metrics import Metrics
 from gateway.model import Account
@@ -82,8 +80,8 @@ class Recorder:
             "method": finished.method,
             "status": status,
             "outcome": account.outcome or ("ok" if status < 400 else "refused" if status < 500 else "failed"),
-            "total_ms": round(finished.total_s * 1000, 2),
-            "upstream_ms": round(account.upstream_s * 1000, 2),
+            "total_ms": _ms(finished.total_s),
+            "upstream_ms": _ms(account.upstream_s),
             "events": finished.events,
         }
         if account.tool:
@@ -97,6 +95,11 @@ class Recorder:
         logs.event("request", told)
 
 
+def _ms(seconds: float) -> float:
+    """Milliseconds with two decimals; `round` takes ten times as long."""
+    return int(seconds * 100_000 + 0.5) / 100
+
+
 def _model_fields(account: Account) -> dict[str, object]:
     return {
         "model": account.model,
@@ -106,6 +109,3 @@ def _model_fields(account: Account) -> dict[str, object]:
         "output_tokens": account.output_tokens,
         "user": account.user_hash,
     }
-
-
-RECORDER = web.AppKey("recorder", Recorder)

@@ -18,7 +18,6 @@ from gateway.web.keys import CONTEXT
 from gateway.web.replies import EventReply, JsonReply
 from gateway.wire.dialect import Dialect
 
-SANITIZER: web.AppKey[Sanitizer] = web.AppKey("sanitizer", Sanitizer)
 GUARDRAIL_HEADER = "X-Gateway-Guardrail"
 """`unavailable` when the guardrail failed and the policy let the text go on. Of a stream: its request alone."""
 
@@ -29,7 +28,7 @@ _NOTHING_FOUND = Verdict()
 @web.middleware
 async def sanitize(request: web.Request, handler: Handler) -> web.StreamResponse:
     context = request[CONTEXT]
-    sanitizer, endpoint = context.app[SANITIZER], context.endpoint
+    sanitizer, endpoint = context.parts.sanitizer, context.endpoint
     if endpoint.name not in sanitizer.routes:
         return await handler(request)
     dialect, account = endpoint.dialect, context.account
@@ -54,6 +53,9 @@ async def _clean_request(sanitizer: Sanitizer, dialect: Dialect, body: object, a
     """What was found, by unit of the request."""
     found = []
     for unit in dialect.request_units(body):
+        if sanitizer.passes(unit, "requests"):
+            found.append(_NOTHING_FOUND)
+            continue
         verdict, refusal = await _judged(sanitizer, unit, "requests", account)
         found.append(verdict)
         if refusal is not None:
@@ -65,8 +67,6 @@ async def _judged(
     sanitizer: Sanitizer, unit: TextUnit, direction: Direction, account: Account
 ) -> tuple[Verdict, GatewayError | None]:
     """What was found in a unit, and why it must not go on: a finding, or a sanitizer that failed."""
-    if sanitizer.passes(unit, direction):
-        return _NOTHING_FOUND, None
     try:
         verdict = await sanitizer.clean(unit, direction)
     except SanitizerFailed as failure:
@@ -95,7 +95,7 @@ async def _clean_answer(
     is_theirs = dialect.is_one_question or len(asked) == len(units) == 1
     for number, unit in enumerate(units):
         verdicts = list(asked) if is_theirs and number == 0 else []
-        if sanitizer.responses:
+        if sanitizer.responses and not sanitizer.passes(unit, "responses"):
             verdict, refusal = await _judged(sanitizer, unit, "responses", account)
             verdicts.append(verdict)
             if dialect.is_one_question and isinstance(refusal, SanitizerFailed):

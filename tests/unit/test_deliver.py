@@ -18,18 +18,13 @@ from gateway.errors import GatewayError, UpstreamError
 from gateway.metrics import Metrics
 from gateway.model import Event, EventBatch, EventStream
 from gateway.sanitize.pipeline import Sanitizer
-from gateway.web.auth import BAD_KEYS, KEYS
-from gateway.web.body import BODY_TIMEOUT_S
 from gateway.web.chain import application
 from gateway.web.endpoints import Endpoint, EndpointTable, Handler
-from gateway.web.in_flight import IN_FLIGHT, InFlight
-from gateway.web.limits import LIMITER
-from gateway.web.observe import METRICS
-from gateway.web.origins import ALLOWED_ORIGINS
-from gateway.web.recorder import RECORDER, Recorder
+from gateway.web.in_flight import InFlight
+from gateway.web.parts import Parts
+from gateway.web.recorder import Recorder
 from gateway.web.replies import EventReply, JsonReply
 from gateway.web.runner import Listener, bind
-from gateway.web.sanitize import SANITIZER
 from gateway.wire.websearch import WebSearchDialect
 
 STREAM_END = b"\r\n0\r\n\r\n"
@@ -60,16 +55,22 @@ async def serving(tmp_path: Path, handler: Handler) -> AsyncIterator[Site]:
     keys = KeyFile(tmp_path / "keys.json")
     key, _ = keys.create(KeyWish("test", ("chat",)))
     metrics = Metrics()
-    app = application(EndpointTable([Endpoint("chat", "POST", "/run", handler, PlainDialect())], ""), 1000)
-    app[KEYS], app[BAD_KEYS] = KeyStore(keys.path), BadKeyLimiter(0)
-    app[LIMITER], app[ALLOWED_ORIGINS] = LocalLimiter(Limits()), frozenset()
-    app[RECORDER] = Recorder(metrics)
-    app[METRICS], app[IN_FLIGHT] = metrics, InFlight(10)
-    app[BODY_TIMEOUT_S], app[SANITIZER] = 5.0, Sanitizer(Sanitize(routes=()))
+    parts = Parts(
+        endpoints=EndpointTable([Endpoint("chat", "POST", "/run", handler, PlainDialect())], ""),
+        in_flight=InFlight(10),
+        keys=KeyStore(keys.path),
+        bad_keys=BadKeyLimiter(0),
+        limiter=LocalLimiter(Limits()),
+        sanitizer=Sanitizer(Sanitize(routes=())),
+        metrics=metrics,
+        recorder=Recorder(metrics),
+        body_timeout_s=5.0,
+    )
+    app = application(parts, 1000)
     listener, sock = Listener(app, header_timeout_s=5), bind("127.0.0.1", 0)
     await listener.start([sock])
     try:
-        yield Site(sock.getsockname()[1], key, listener, app[IN_FLIGHT])
+        yield Site(sock.getsockname()[1], key, listener, parts.in_flight)
     finally:
         await listener.close()
 
