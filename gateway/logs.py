@@ -15,7 +15,7 @@ import re
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TextIO
 
 import orjson
@@ -34,14 +34,19 @@ log = logging.getLogger("gateway")
 
 def event(name: str, fields: Mapping[str, Any] | None = None, *, level: int = logging.INFO, **more: Any) -> None:
     """Write one line `{"ts", "level", "event": name, **fields, **more}` if the level is on. Fields are JSON values."""
+    events(name, [{**(fields or {}), **more}], level)
+
+
+def events(name: str, many: Sequence[Mapping[str, Any]], level: int = logging.INFO) -> None:
+    """A line for each of `many`."""
     if not log.isEnabledFor(level):
         return
-    told = {**(fields or {}), **more} if more else fields or {}
     for handler in log.handlers:
         if isinstance(handler, EventHandler):
-            handler.write_event(name, told, level)
+            handler.write_events(name, many, level)
     if log.propagate:  # nobody called set_up: a library's way
-        log.log(level, name, extra={"fields": told})
+        for fields in many:
+            log.log(level, name, extra={"fields": fields})
 
 
 def set_up(level: str, form: str, stream: TextIO | None = None) -> None:
@@ -68,10 +73,12 @@ class EventHandler(logging.StreamHandler[TextIO]):
         self._gathered: deque[str] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def write_event(self, name: str, fields: Mapping[str, Any], level: int) -> None:
+    def write_events(self, name: str, many: Sequence[Mapping[str, Any]], level: int) -> None:
         told = _LEVEL_NAMES.get(level) or logging.getLevelName(level).lower()
-        line = self._line({"ts": int(time.time() * 1000) / 1000, "level": told, "event": name, **fields})
-        self._gathered.append(line if len(line) <= _MAX_CHARS else line[:_MAX_CHARS] + "…")
+        head = {"ts": int(time.time() * 1000) / 1000, "level": told, "event": name}
+        for fields in many:
+            line = self._line({**head, **fields})
+            self._gathered.append(line if len(line) <= _MAX_CHARS else line[:_MAX_CHARS] + "…")
         if level >= logging.WARNING or len(self._gathered) >= _MOST_GATHERED:
             self.flush()
             return
@@ -89,7 +96,7 @@ class EventHandler(logging.StreamHandler[TextIO]):
         fields: dict[str, Any] = {"logger": record.name, "message": record.getMessage()}
         if record.exc_info and record.exc_info[0] is not None:
             fields["error"] = record.exc_info[0].__name__
-        self.write_event("log", fields, record.levelno)
+        self.write_events("log", [fields], record.levelno)
 
     def flush(self) -> None:
         lines = []

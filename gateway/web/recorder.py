@@ -47,17 +47,21 @@ class Recorder:
     def flush(self) -> None:
         """Write what was gathered."""
         gathered, self._gathered = self._gathered, []
+        alike: dict[tuple[str, int], list[Finished]] = {}
         for finished in gathered:
+            alike.setdefault((finished.endpoint, finished.status // 100), []).append(finished)
             self._count(finished)
-            self._log(finished)
+        for kind, some in alike.items():
+            counted = self._metrics.of_requests(*kind)
+            counted.requests.inc(len(some))
+            counted.duration.observe_many([each.total_s for each in some])
+            counted.overhead.observe_many([max(0.0, each.total_s - each.account.upstream_s) for each in some])
+        logs.events("request", [_line(finished) for finished in gathered])
         logs.flush()
 
     def _count(self, finished: Finished) -> None:
+        """What few requests have."""
         metrics, account, endpoint = self._metrics, finished.account, finished.endpoint
-        counted = metrics.of_request(endpoint, finished.status)
-        counted.requests.inc()
-        counted.duration.observe(finished.total_s)
-        counted.overhead.observe(max(0.0, finished.total_s - account.upstream_s))
         if account.outcome == "client_gone":
             metrics.abandoned.labels(endpoint).inc()
         elif account.outcome == "truncated":
@@ -71,28 +75,29 @@ class Recorder:
         if account.unguarded:
             metrics.unguarded.labels(endpoint).inc(account.unguarded)
 
-    def _log(self, finished: Finished) -> None:
-        account, status = finished.account, finished.status
-        told: dict[str, object] = {
-            "request_id": finished.request_id,
-            "key": account.key_id,
-            "endpoint": finished.endpoint,
-            "method": finished.method,
-            "status": status,
-            "outcome": account.outcome or ("ok" if status < 400 else "refused" if status < 500 else "failed"),
-            "total_ms": _ms(finished.total_s),
-            "upstream_ms": _ms(account.upstream_s),
-            "events": finished.events,
-        }
-        if account.tool:
-            told["tool"] = account.tool
-        if account.model:
-            told |= {name: value for name, value in _model_fields(account).items() if value}
-        if account.findings:
-            told["findings"] = account.findings
-        if account.unguarded:
-            told["unguarded"] = account.unguarded
-        logs.event("request", told)
+
+def _line(finished: Finished) -> dict[str, object]:
+    account, status = finished.account, finished.status
+    told: dict[str, object] = {
+        "request_id": finished.request_id,
+        "key": account.key_id,
+        "endpoint": finished.endpoint,
+        "method": finished.method,
+        "status": status,
+        "outcome": account.outcome or ("ok" if status < 400 else "refused" if status < 500 else "failed"),
+        "total_ms": _ms(finished.total_s),
+        "upstream_ms": _ms(account.upstream_s),
+        "events": finished.events,
+    }
+    if account.tool:
+        told["tool"] = account.tool
+    if account.model:
+        told |= {name: value for name, value in _model_fields(account).items() if value}
+    if account.findings:
+        told["findings"] = account.findings
+    if account.unguarded:
+        told["unguarded"] = account.unguarded
+    return told
 
 
 def _ms(seconds: float) -> float:
