@@ -52,11 +52,6 @@ class _Connection(RequestHandler):
         elif self._header_timer is None and self._waiter is not None:  # a header has begun, and is not whole
             self._header_timer = self._loop.call_later(self._header_limit_s, self._header_is_late)
 
-    def resume_reading(self, resume_parser: bool = True) -> None:
-        """aiohttp asks for it twice a request, paused or not, and parses nothing anew each time."""
-        if self._reading_paused:
-            super().resume_reading(resume_parser)
-
     def connection_lost(self, exc: BaseException | None) -> None:
         self._end_timer()
         if self._linger_timer is not None:

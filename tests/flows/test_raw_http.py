@@ -153,3 +153,41 @@ async def test_bytes_that_are_no_text_are_a_wrong_key_like_any_other(start_gatew
     head = b"GET /v1/models HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer \xff\xfe\xe9\r\n\r\n"
     status, _, body = parts(await spoken(server, head))
     assert (status, body["error"]["code"]) == (401, "invalid_api_key")
+
+
+@pytest.mark.parametrize(("filler", "times", "cut"), [(0, 150, 1 << 20), (0, 150, 101), (300_000, 6, 70_000)])
+@pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunked"])
+async def test_pipelined_requests_are_all_answered_in_order(
+    start_gateway: StartGateway, filler: int, times: int, cut: int, chunked: bool
+) -> None:
+    server = await start_gateway()
+    head = f"POST /tools/websearch/mcp HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {server.key}\r\n"
+    head += "Content-Type: application/json\r\n"
+    asked = b""
+    for number in range(times):
+        body = {"jsonrpc": "2.0", "id": number, "method": "ping", "params": {"_meta": {"filler": "-" * filler}}}
+        raw = json.dumps(body).encode()
+        if chunked:
+            sent = b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in (raw[:7], raw[7:])) + b"0\r\n\r\n"
+            asked += f"{head}Transfer-Encoding: chunked\r\n\r\n".encode() + sent
+        else:
+            asked += f"{head}Content-Length: {len(raw)}\r\n\r\n".encode() + raw
+    async with asyncio.timeout(20):
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        sending = asyncio.create_task(_sent(writer, asked, cut))
+        try:
+            for number in range(times):
+                answer = await reader.readuntil(b"\r\n\r\n")
+                [length] = [int(line[15:]) for line in answer.split(b"\r\n") if line.startswith(b"Content-Length:")]
+                assert json.loads(await reader.readexactly(length)) == {"jsonrpc": "2.0", "id": number, "result": {}}
+            await sending
+        finally:
+            sending.cancel()
+            writer.transport.abort()
+
+
+async def _sent(writer: asyncio.StreamWriter, data: bytes, cut: int) -> None:
+    for place in range(0, len(data), cut):
+        writer.write(data[place : place + cut])
+        await writer.drain()
+        await asyncio.sleep(0)
