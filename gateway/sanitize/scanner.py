@@ -47,7 +47,7 @@ class _Numbers:
     """What rows of digits are, in one text."""
 
     def __init__(self, lower: bytes, effort: Effort) -> None:
-        self._text, self._effort, self._phones = lower, effort, Phones(lower, effort)
+        self._effort, self._phones = effort, Phones(lower, effort)
         self._card_words, self._ssn_words = Words(CARD_WORDS, lower, effort), Words(SSN_WORDS, lower, effort)
         self.may_be_short = self._phones.may_be_short
         self.may_be_decimal = any(hint in lower for hint in SSN_HINTS) and self._ssn_words.any
@@ -55,8 +55,8 @@ class _Numbers:
         """The least number of digits without separators that can be anything in this text."""
 
     def are_nothing(self, start: int, end: int) -> bool:
-        """Whether the digits at [start, end) stand without separators and with nothing that makes them a number."""
-        return not self.may_be_decimal and self._text[start:end].isdigit() and not self._phones.may_be(start, end)
+        """Whether the digits at [start, end), which have no separators, have nothing that makes them a number."""
+        return not self.may_be_decimal and not self._phones.may_be(start, end)
 
     def find(self, run: Run, found: list[Finding]) -> None:
         """What the run's numbers are, added to `found`."""
@@ -186,9 +186,9 @@ class Scanner:
 def _find_numbers(view: View, effort: Effort) -> list[Finding]:
     found: list[Finding] = []
     text, numbers = view.folded, _Numbers(view.lower, effort)
-    for start, end in digit_runs(view, numbers.may_be_short, numbers.plain_from, numbers.may_be_decimal):
+    for start, end, count in digit_runs(view, numbers.may_be_short, numbers.plain_from, numbers.may_be_decimal):
         effort.spend(6 + (end - start) // 4)
-        if end - start < LEAST_CARD and numbers.are_nothing(start, end):
+        if count == end - start < LEAST_CARD and numbers.are_nothing(start, end):
             continue
         effort.spend(4 if end - start < _LONG_RUN else 9 + (end - start) // 5)
         numbers.find(Run(text, start, end), found)
