@@ -56,13 +56,14 @@ _WORD = re.compile(b"(?:" + _AND + b")?" + _RUN + b"(?:" + _AND + _RUN + b"){0,8
 """`&` belongs to it, but not where it parts the values of a query or opens an entity."""
 _LITERAL = {quote: re.compile(rb"[^\s<>" + quote + rb"]{4,160}(?=" + quote + rb")") for quote in (b'"', b"'", b"`")}
 """A whole quotation without white space."""
+_CLOSING = (*_LITERAL, b"\\", b"&")
 _NOT_PLAIN = re.compile(rb"[,;(){}\[\]&|]")
 _NOT_LETTERS = bytes(code for code in range(256) if not chr(code).isascii() or not chr(code).isalpha())
 _NO_VALUES = frozenset(
     b"null none true false undefined string str int required optional bearer basic token password secret example empty"
     b" hidden".split()
 )
-_CODE_HEADS = (b"self.", b"os.", b"process.", b"env", b"this.", b"//")
+_CODE_HEADS = (b"self.", b"os.", b"process.", b"this.", b"//")
 _CALL = re.compile(rb"[$@]?[A-Za-z_][\w.:>-]*\((?:[\w.:$\[\]()'/*-]*|.*\)[;,]?)")
 _VARIABLE = re.compile(rb"\$(?:[A-Za-z_][\w.:>\[\](){}-]*|[({].*|\d?)")
 _MEMBER = re.compile(rb"[a-z]+\.[a-z]+[a-z.]*$")
@@ -85,7 +86,7 @@ _TRAILING = b".:?*\\"
 
 def find_keyed(view: View, effort: Effort) -> Iterator[Finding]:
     text = view.folded
-    ways: dict[bytes, tuple[bool, bool, bytes]] = {}
+    ways: dict[bytes, tuple[bool, bool]] = {}
     at = 0
     while True:
         start, at = _FIND_NAME(text, at)
@@ -96,7 +97,8 @@ def find_keyed(view: View, effort: Effort) -> Iterator[Finding]:
         if assigned is None:
             continue
         at = end = assigned.end()
-        value = _value_at(text, end)
+        quote = _quote_before(text, end)
+        value = _value_at(text, end, quote)
         if value is None:
             continue
         effort.spend(12 + len(value) // 4)
@@ -104,10 +106,13 @@ def find_keyed(view: View, effort: Effort) -> Iterator[Finding]:
         way = ways.get(name)
         if way is None:
             effort.spend(40)
-            way = ways[name] = _way_of(name)
+            way = ways[name] = (
+                _IS_STRONG.match(name) is not None,
+                quote != b"" or _IS_ASSIGNED.search(name) is not None,
+            )
         if not way[0]:
             effort.spend(10)  # whether it looks drawn is the dearer question
-        size = _size_of(value, *way)
+        size = _size_of(value, text[end + len(value) : end + len(value) + 1], quote, way)
         if size:
             yield Finding(end, end + size, "SECRET")
     yield from _find_elsewhere(text, effort)
@@ -115,7 +120,7 @@ def find_keyed(view: View, effort: Effort) -> Iterator[Finding]:
         for match in _USERINFO.finditer(text):
             effort.spend(14)
             group = 1 if match.group(1) is not None else 2
-            if not _is_placeholder(match.group(group)):
+            if not _is_placeholder(match.group(group).lower()):
                 yield Finding(match.start(group), match.end(group), "SECRET")
 
 
@@ -134,33 +139,34 @@ def _find_elsewhere(text: bytes, effort: Effort) -> Iterator[Finding]:
     for match in _ELSEWHERE.finditer(text):
         start, end = match.span()
         effort.spend(6)
-        value = _value_at(text, end)
+        quote = _quote_before(text, end)
+        value = _value_at(text, end, quote)
         if value is None:
             continue
         effort.spend(16 + len(value) // 3)
-        quote = _quote_at(text[start:end])
-        size = _size_of(value, text[start] in b" -iIsS", quote != b"", quote)
+        way = text[start] in b" -iIsS", quote != b""
+        size = _size_of(value, text[end + len(value) : end + len(value) + 1], quote, way)
         if size:
             yield Finding(end, end + size, "SECRET")
 
 
-def _value_at(text: bytes, start: int) -> bytes | None:
-    """The word there and the character behind it; None for what is no secret at first sight."""
-    quote = _quote_at(text[max(0, start - 6) : start])
+def _value_at(text: bytes, start: int, quote: bytes) -> bytes | None:
+    """The word there, or all of a quotation; None for what is no secret at first sight."""
     match = (_LITERAL[quote].match(text, start) if quote in _LITERAL else None) or _WORD.match(text, start)
     if match is None:
         return None
-    value, end = match.group(), match.end()
+    value = match.group()
     if len(value) < _LEAST or (not quote and value.isalpha() and not _is_random(value)):
         return None
-    return text[start : end + 1]
+    return value
 
 
-def _quote_at(name: bytes) -> bytes:
-    """What opens a quotation at the end of `name`, `&` for an entity; empty when nothing does."""
-    if name[-1:] in _LITERAL:
-        return name[-1:]
-    return b"&" if name.endswith(b"&quot;") else b""
+def _quote_before(text: bytes, end: int) -> bytes:
+    """What opens a quotation that begins at `end`, `&` for an entity; empty when nothing does."""
+    mark = text[end - 1 : end]
+    if mark in _LITERAL:
+        return mark
+    return b"&" if mark == b";" and text.endswith(b"&quot;", 0, end) else b""
 
 
 def _is_random(value: bytes) -> bool:
@@ -174,18 +180,18 @@ def _is_drawn(value: bytes, least_pairs: int) -> bool:
     return pairs >= least_pairs and sum(map(value.translate(_KIND).count, _CHANGES)) * 20 >= 9 * pairs
 
 
-def _way_of(name: bytes) -> tuple[bool, bool, bytes]:
-    """(a password's name, something is assigned to it, what quotes it) of all that stands before a value."""
-    quote = _quote_at(name)
-    return _IS_STRONG.match(name) is not None, quote != b"" or _IS_ASSIGNED.search(name) is not None, quote
+def _size_of(value: bytes, after: bytes, quote: bytes, way: tuple[bool, bool]) -> int:
+    """The length of the secret that `value`, before the character `after`, begins with; 0 when it is none.
 
-
-def _size_of(word: bytes, strong: bool, assigned: bool, quote: bytes) -> int:
-    """The length of the secret that `word`, which ends with its neighbour, begins with; 0 when it is none.
-
-    `strong`: a password's name stands before it; `quote`: what opens the quotation that it begins, or nothing.
+    `quote` opens the quotation that it begins, or is nothing. `way`: whether a password's name stands before it, and
+    whether something is assigned to the name.
     """
-    value = _word_of(word, strong, _LITERAL.get(quote))
+    strong, assigned = way
+    word = value
+    if not strong and _NOT_PLAIN.search(value) and not _is_drawn(value, _LEAST_ODD_PAIRS):
+        # brackets and the like belong to a password, else to what looks drawn: few keys have such marks, much code has
+        short = _VALUE.match(value)
+        value = short.group() if short else b""
     if b"%2" in value or b"\\" in value:
         for mark in (b"%26", b"%22", b"\\u0026"):
             value = value.partition(mark)[0]
@@ -193,53 +199,52 @@ def _size_of(word: bytes, strong: bool, assigned: bool, quote: bytes) -> int:
     if not quote:
         value = value.rstrip(_TRAILING)
         value = value[:-1] if value.endswith(b")") and b"(" not in value else value
-    closed = quote != b"" and word[len(value) : len(value) + 1] in (*_LITERAL, b"\\", b"&")
+    closed = quote != b"" and (word[len(value) : len(value) + 1] or after) in _CLOSING
     plain = _ESCAPE.sub(b"-", value) if b"%" in value else value
     return len(value) if looks_secret(plain, strong, assigned, closed) else 0
 
 
-def _word_of(word: bytes, strong: bool, literal: re.Pattern[bytes] | None) -> bytes:
-    """What `word` begins with that may be a value: a whole `literal`, if it is one, or a word.
-
-    Brackets and the like belong to it after a password's name, after others only in what looks drawn: such marks stand
-    in few keys, and in much code.
-    """
-    match = literal.match(word) if literal else None
-    match = match or _WORD.match(word)
-    if match and not strong and _NOT_PLAIN.search(match.group()) and not _is_drawn(match.group(), _LEAST_ODD_PAIRS):
-        match = _VALUE.match(word)
-    return match.group() if match else b""
-
-
-def _is_placeholder(value: bytes) -> bool:
-    """Written out, sign by sign, as it is asked of every value: a loop or a pattern takes twice as long."""
-    value = value.lower()
+def _is_placeholder(lower: bytes) -> bool:
+    """Written out, word by word, as it is asked of every value: a loop or a pattern takes twice as long."""
     return (
-        value in _NO_VALUES
-        or b"your" in value
-        or b"xxx" in value
-        or b"<" in value
+        lower in _NO_VALUES
+        or b"your" in lower
+        or b"xxx" in lower
+        or b"placeholder" in lower
+        or b"redacted" in lower
+        or b"changeme" in lower
+        or b"insert" in lower
+        or b"replace" in lower
+        or b"dummy" in lower
+        or (not lower.isalnum() and _is_marked_placeholder(lower))
+    )
+
+
+def _is_marked_placeholder(value: bytes) -> bool:
+    return (
+        b"<" in value
         or b"..." in value
         or b"***" in value
         or (b"{" in value and (b"${" in value or b"{{" in value or b"%{" in value))
         or b"%(" in value
-        or b"placeholder" in value
-        or b"redacted" in value
-        or b"changeme" in value
-        or b"insert" in value
-        or b"replace" in value
-        or b"dummy" in value
     )
 
 
 def _is_code(value: bytes) -> bool:
     return (
+        value.startswith(b"env")
+        or b"getenv" in value
+        or b"function" in value
+        or (not value.isalnum() and _is_marked_code(value))
+    )
+
+
+def _is_marked_code(value: bytes) -> bool:
+    return (
         value.startswith(_CODE_HEADS)
         or (b":" in value and (b"::" in value or b"://" in value))
         or b"=>" in value
         or b"/*" in value
-        or b"getenv" in value
-        or b"function" in value
         or (value[0] == 0x24 and _VARIABLE.fullmatch(value) is not None)
         or (b"(" in value and _CALL.fullmatch(value) is not None)
         or (b"." in value and _MEMBER.match(value) is not None)
@@ -248,14 +253,15 @@ def _is_code(value: bytes) -> bool:
 
 def looks_secret(value: bytes, strong: bool, assigned: bool, closed: bool) -> bool:
     """Whether a value beside a secret's name is one. `strong`: a password's name; `closed`: it is a whole quotation."""
-    if len(value) < _LEAST or _is_placeholder(value) or _is_code(value):
+    lower = value.lower()
+    if len(value) < _LEAST or _is_placeholder(lower) or _is_code(value):
         return False
-    digits = len(value) - len(value.translate(None, b"0123456789"))
     letters = len(value.translate(None, _NOT_LETTERS))
+    digits = len(value) - len(value.translate(None, b"0123456789"))
     special = len(value) - digits - letters
     if strong and assigned and digits and letters:
         return len(value) >= 6
-    mixed = value.lower() != value != value.upper()
+    mixed = value != lower and not value.isupper()
     if strong and assigned:
         if not letters:
             return digits >= 4 and digits == len(value) and len(value) != 4
