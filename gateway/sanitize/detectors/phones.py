@@ -23,7 +23,7 @@ STRONG_WORDS = re2.compile(
 )
 WEAK_WORDS = re2.compile(rb"\bcall|contact|messages? (?:to|from)|registered|number is|\bdial|reach|\bsms|\bnumber\b")
 _AFTER = re.compile(rb"(?:\s?x\d{1,6})?[\s\\,(-]{1,3}(?:office|fax|mobile|cell|phone|tel|home|work|desk|direct)")
-_AFTER_SIGNS = b" \t\n\r\v\f\\,(-x"
+_AFTER_SIGNS = frozenset(bytes([sign]) for sign in b" \t\n\r\v\f\\,(-x")
 _AFTER_WORDS = re2.compile(rb"[0-9][\s\\,(-]{1,3}(?:office|fax|cell|home|work|desk|direct)")
 _EXTENSION = re.compile(rb"\s?(?:x|ext\.?|extension|#)\s?\d{1,6}\b")
 _ANY_EXTENSION = re2.compile(rb"(?:x|ext\.?|extension|#)[\s\x0b]?[0-9]")
@@ -31,6 +31,7 @@ _NORTH_AMERICAN = re.compile(rb"(?:\+?1[ .-]?)?(?:\([2-9]\d\d\) ?|[2-9]\d\d[.-])
 _DATE = re.compile(
     rb"(?:19|20)\d\d[-./]\d\d?[-./]\d\d?|\d\d?[-./]\d\d?[-./](?:19|20)\d\d|(?:19|20)\d\d ?[-/] ?(?:19|20)?\d\d\Z"
 )
+_DOT = 0x2E
 _REACH = 48
 _LONGEST = 36
 _MOST_LOOKED_UP = 12
@@ -153,7 +154,7 @@ class Phones:
             return None
         if not strong and raw.endswith(b"000") and raw[:1] != b"0":
             return None  # a round amount
-        if _DATE.match(raw) or (b"." in raw and not _is_dotted(raw)) or not _grouped_like_a_phone(run):
+        if _DATE.match(raw) or (_DOT in raw and not _is_dotted(raw)) or not _grouped_like_a_phone(run):
             return None
         return start, end
 
