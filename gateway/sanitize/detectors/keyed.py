@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import re2
 
 from gateway.sanitize.crowd import Effort
-from gateway.sanitize.detectors.linear import searcher
+from gateway.sanitize.detectors.linear import searcher, spans
 from gateway.sanitize.findings import Finding
 from gateway.sanitize.folding import View
 
@@ -46,6 +46,7 @@ _ELSEWHERE = re2.compile(
     rb"|(?i:basic|bearer|ntlm|digest|token)\s{1,2}[\"']?"
     rb"|(?i:/token/|/apikey/|/secret/)"
 )
+_FIND_ELSEWHERE = searcher(_ELSEWHERE)
 _USERINFO = re.compile(
     rb"://(?<=[a-zA-Z0-9+.-]://)(?:[^\s/@:?#\"'<>]{0,128}:([^\s/@\"'<>]{3,256})|([^\s/@:?#\"'<>]{20,256}))@"
 )
@@ -141,8 +142,7 @@ def _assigned_next(text: bytes, start: int) -> re.Match[bytes] | None:
 
 
 def _find_elsewhere(text: bytes, effort: Effort) -> Iterator[Finding]:
-    for match in _ELSEWHERE.finditer(text):
-        start, end = match.span()
+    for start, end in spans(_FIND_ELSEWHERE, text):
         effort.spend(6)
         quote = _quote_before(text, end)
         value = _value_at(text, end, quote)
