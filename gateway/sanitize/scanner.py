@@ -61,7 +61,7 @@ class _Numbers:
     def find(self, run: Run, found: list[Finding]) -> None:
         """What the run's numbers are, added to `found`."""
         if len(run.digits) >= LEAST_CARD:
-            cards = find_cards(run, self._card_words)
+            cards = find_cards(run, self._card_words, self._effort)
             if cards:
                 self._effort.spend(12 * len(cards))
                 found += cards
