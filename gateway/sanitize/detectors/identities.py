@@ -33,6 +33,7 @@ _TOKEN = re.compile(rb"[A-Za-z0-9]+")
 _UNSPELT = b"\x02"
 _FOUR_DIGITS = re.compile(rb"\d(?:[^0-9]*\d){3}")
 _NOT_DIGITS = bytes(code for code in range(256) if not 0x30 <= code <= 0x39)
+_DIGIT_CLASS = bytes(0x64 if 0x30 <= code <= 0x39 else 0x78 for code in range(256))
 _CHAIN = re.compile(rb"[A-Za-z0-9]+(?:[ ./_-]{1,2}[A-Za-z0-9]+)*")
 _SSN = re.compile(rb"(?<!\d)\d{3}[ ./_()\t-]{1,2}\d{2}[ ./_()\t-]{1,2}\d{4}(?!\d)")
 SSN_WORDS = re2.compile(rb"\bssn\b|social.security|\bss#")
@@ -206,14 +207,20 @@ class _Chain:
 
     __slots__ = ("_sums", "index", "tokens")
 
-    def __init__(self, text: bytes, low: int, high: int, count: int) -> None:
+    def __init__(self, text: bytes, digits: bytes, low: int, high: int) -> None:
         self.index = 0
         self.tokens = [match.span() for match in _TOKEN.finditer(text, low, high)]
-        counts = [len(text[start:end].translate(None, _NOT_DIGITS)) for start, end in self.tokens]
-        self._sums = [0, *accumulate(counts), *[count] * 7]
+        self._sums = [0, *accumulate([digits.count(b"d", start, end) for start, end in self.tokens])]
 
-    def may_begin(self, index: int) -> bool:
-        return self._sums[index + 7] - self._sums[index] >= 4
+    def beginnings(self, text: bytes) -> Iterator[int]:
+        """Where a number may begin, `index` being set to the token there: at no plain word."""
+        sums, last = self._sums, len(self._sums) - 1
+        for index, (start, end) in enumerate(self.tokens):
+            if sums[index + 7 if index + 7 < last else last] - sums[index] >= 4:
+                token = text[start:end]
+                if not token.isalpha() or len(token) == 1 or (len(token) <= 4 and token.isupper()):
+                    self.index = index
+                    yield start
 
     def ends(self) -> list[int]:
         """Where a number that begins with the token `index` may end, longest first."""
@@ -234,25 +241,23 @@ def _beginnings(text: bytes, words: Sequence[_Named], effort: Effort) -> Iterato
     """Where a number behind the words may begin, with its chain, or its end where it stands alone. At a plain word none
     does."""
     behind = [word.end for word in words]
+    digits = text.translate(_DIGIT_CLASS) if words else b""
     for region in _regions(words):
         for match in _CHAIN.finditer(text, *region):
             low, high = match.span()
-            count = len(text[low:high].translate(None, _NOT_DIGITS)) if high - low >= _SHORTEST else 0
-            if count < 4 or behind[bisect_right(behind, high) - 1] < low - _REACH:
+            if high - low < _SHORTEST or digits.count(b"d", low, high) < 4:
+                continue
+            if behind[bisect_right(behind, high) - 1] < low - _REACH:
                 continue
             if text[low:high].isalnum():
                 effort.spend(6)
                 if high - low <= _LONGEST:
                     yield low, high
                 continue
-            chain = _Chain(text, low, high, count)
+            chain = _Chain(text, digits, low, high)
             effort.spend(4 + 3 * len(chain.tokens))
-            for index, (start, end) in enumerate(chain.tokens):
-                if chain.may_begin(index):
-                    token = text[start:end]
-                    if not token.isalpha() or len(token) == 1 or (len(token) <= 4 and token.isupper()):
-                        chain.index = index
-                        yield start, chain
+            for start in chain.beginnings(text):
+                yield start, chain
 
 
 def find_ssns(run: Run, words: Words) -> list[Finding]:
