@@ -117,9 +117,7 @@ def _from_base64(body: bytes) -> bytes:
 
 def _printable(plain: bytes) -> tuple[str, ...]:
     """The text in UTF-8, if it is one, without control characters."""
-    if plain and not plain.translate(None, _PRINTABLE):
-        try:
-            return (plain.decode(),)
-        except UnicodeDecodeError:
-            return ()
-    return ()
+    if not plain or plain.translate(None, _PRINTABLE):
+        return ()
+    text = plain.decode("utf-8", "ignore")  # an error would cost more than all else
+    return (text,) if len(text) == len(plain) or len(text.encode()) == len(plain) else ()
