@@ -179,18 +179,18 @@ class Scanner:
             line, shift = lines[index], starts[index]
             if end - shift <= len(line):
                 for word in said[line]:
-                    effort.spend(18 + min(200, (word.end - word.start) // 4))
+                    effort.spend(12)
                     yield from _in_outer_text(word, Finding(start - shift, end - shift, finding.entity), view.folded)
 
 
 def _find_numbers(view: View, effort: Effort) -> list[Finding]:
     found: list[Finding] = []
     text, numbers = view.folded, _Numbers(view.lower, effort)
-    for start, end, count in digit_runs(view, numbers.may_be_short, numbers.plain_from, numbers.may_be_decimal):
-        effort.spend(6 + (end - start) // 4)
+    for start, end, count in digit_runs(view, effort, numbers.may_be_short, numbers.plain_from, numbers.may_be_decimal):
         if count == end - start < LEAST_CARD and numbers.are_nothing(start, end):
+            effort.spend(2)
             continue
-        effort.spend(4 if end - start < _LONG_RUN else 9 + (end - start) // 5)
+        effort.spend(8 if end - start < _LONG_RUN else 4 + (end - start) // 4)
         numbers.find(Run(text, start, end), found)
     return found
 

@@ -49,6 +49,7 @@ def luhn(digits: bytes) -> bool:
 
 def find_cards(run: Run, words: Words, effort: Effort) -> list[Finding]:
     """Cards in one run of at least LEAST digits. `words` says where a card's words stand."""
+    effort.spend(2)
     size, dots = len(run.digits), run.raw.count(b".")
     one_shape = size <= 19 and (not dots or (dots > 1 and run.separator_count == 1))
     judged = one_shape and run.is_bounded
@@ -56,10 +57,10 @@ def find_cards(run: Run, words: Words, effort: Effort) -> list[Finding]:
         return [Finding(run.start, run.end, "CREDIT_CARD")]
     if (one_shape and size == LEAST) or size == run.end - run.start or run.digits.count(run.digits[:1]) == size:
         return []
-    effort.spend(10)
+    effort.spend(4)
     found: list[Finding] = []
     for match in _SHAPED.finditer(run.text, run.start, run.end):
-        effort.spend(10)
+        effort.spend(6)
         start, end = match.span()
         if not (judged and end - start == run.end - run.start) and _stands(run, start, end, words):
             found.append(Finding(start, end, "CREDIT_CARD"))

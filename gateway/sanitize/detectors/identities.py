@@ -85,16 +85,16 @@ class Identities:
                 del waiting[0]
             if start < reached or not waiting:
                 continue
-            effort.spend(4)
             ends = [chain] if isinstance(chain, int) else chain.ends()
             if tries > _MAX_TRIES:
+                effort.spend(3)
                 size, valid = (ends[0] - start if ends else 0), ""
             else:
                 modules = waiting[0].modules if len(waiting) == 1 else _all_modules(waiting)
-                effort.spend(4 + len(modules) * len(ends))
+                effort.spend(3 + len(modules) * len(ends))
                 size, valid, tried = self._valid(text, start, ends, modules)
                 tries += tried
-                effort.spend(20 * tried)
+                effort.spend(16 * tried)
             if size:
                 reached = start + size
                 yield Finding(start, reached, "NATIONAL_ID")
@@ -123,7 +123,7 @@ class Identities:
             start, end = self._find_word(lower, at)
             if start < 0:
                 break
-            effort.spend(15)
+            effort.spend(7)
             if len(text[end : end + _WINDOW].translate(None, _NOT_DIGITS)) < 4:
                 digits = _FOUR_DIGITS.search(text, end)
                 if digits is None:
@@ -245,17 +245,18 @@ def _beginnings(text: bytes, words: Sequence[_Named], effort: Effort) -> Iterato
     for region in _regions(words):
         for match in _CHAIN.finditer(text, *region):
             low, high = match.span()
+            effort.spend(1)
             if high - low < _SHORTEST or digits.count(b"d", low, high) < 4:
                 continue
             if behind[bisect_right(behind, high) - 1] < low - _REACH:
                 continue
             if text[low:high].isalnum():
-                effort.spend(6)
+                effort.spend(2)
                 if high - low <= _LONGEST:
                     yield low, high
                 continue
             chain = _Chain(text, digits, low, high)
-            effort.spend(4 + 3 * len(chain.tokens))
+            effort.spend(6 + 3 * len(chain.tokens))
             for start in chain.beginnings(text):
                 yield start, chain
 

@@ -98,7 +98,7 @@ def find_keyed(view: View, effort: Effort) -> Iterator[Finding]:
         start, at = _FIND_NAME(text, at)
         if start < 0:
             break
-        effort.spend(12)
+        effort.spend(8)
         assigned = _ASSIGNED.match(text, at) or _assigned_next(text, start + 1)
         if assigned is None:
             continue
@@ -107,17 +107,17 @@ def find_keyed(view: View, effort: Effort) -> Iterator[Finding]:
         value = _value_at(text, end, quote)
         if value is None:
             continue
-        effort.spend(12 + len(value) // 4)
+        effort.spend(6 + len(value) // 6)
         name = text[start:end]
         way = ways.get(name)
         if way is None:
-            effort.spend(40)
+            effort.spend(10)
             way = ways[name] = (
                 _IS_STRONG.match(name) is not None,
                 quote != b"" or _IS_ASSIGNED.search(name) is not None,
             )
         if not way[0]:
-            effort.spend(10)  # whether it looks drawn is the dearer question
+            effort.spend(5)  # whether it looks drawn is the dearer question
         size = _size_of(value, text[end + len(value) : end + len(value) + 1], quote, way)
         if size:
             yield Finding(end, end + size, "SECRET")
@@ -148,7 +148,7 @@ def _find_elsewhere(text: bytes, effort: Effort) -> Iterator[Finding]:
         value = _value_at(text, end, quote)
         if value is None:
             continue
-        effort.spend(16 + len(value) // 3)
+        effort.spend(10 + len(value) // 4)
         way = text[start] in b" -iIsS", quote != b""
         size = _size_of(value, text[end + len(value) : end + len(value) + 1], quote, way)
         if size:

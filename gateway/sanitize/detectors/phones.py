@@ -125,7 +125,7 @@ class Phones:
     def _judge(self, number: bytes) -> Judgement:
         judgement = self._known.get(number)
         if judgement is None:
-            self._effort.spend(12)
+            self._effort.spend(7)
             judgement = judge(number)
             if judgement == "unknown":
                 judgement = self._looked_up(number)
@@ -149,6 +149,7 @@ class Phones:
             return start, end
         if not self._is_named:
             return None
+        self._effort.spend(3)
         strong = self._strong.before(start, _REACH) or self._is_named_behind(end)
         if not strong and (count < 7 or not grouped or not self._weak.before(start, _REACH)):
             return None

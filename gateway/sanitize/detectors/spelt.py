@@ -52,7 +52,7 @@ def spellings(text: bytes, effort: Effort) -> Iterator[Spelling]:
     """Every word of the folded text that may hide something behind its spelling."""
     if b"%" in text or b"&" in text or b"\\" in text or b"=" in text:
         for plain in unescaped_words(text, effort):
-            yield Spelling(plain.start, plain.end, plain.text, plain.place)
+            yield Spelling(plain.start, plain.start + len(plain.word), plain.text, plain.place)
     for match in _LETTERED.finditer(text):
         start, end = match.span(1)
         effort.spend(16 + (end - start) // 3)
@@ -77,7 +77,7 @@ def decoded_words(text: bytes, effort: Effort) -> Iterator[Spelling]:
         plains = known.get(word)
         effort.spend(1)
         if plains is None:
-            effort.spend(6 + len(word) // 32)
+            effort.spend(7 + len(word) // 32)
             plains = known[word] = _decodings(word, cut=start == 0 or end == len(text))
         for plain in plains:
             yield Spelling(start, end, plain)
