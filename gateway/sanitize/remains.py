@@ -43,6 +43,8 @@ def _table(ends: bytes) -> bytes:
 _TABLES = {
     (quotes, commas): _table(b'"' * quotes + b"," * commas) for quotes in (False, True) for commas in (False, True)
 }
+_ROW_SIGNS = bytes(0x72 if code in b"wWpf " else 0x78 for code in range(256))
+_LEAST_SIGNS = b"r" * _LEAST_KEPT
 _WORD = rb"[wW]w{1,14}(?![wW])"
 _ROW = re.compile(rb"(?<![^n ])" + _WORD + rb"(?:[pf]? (?:w )?" + _WORD + rb")*(?=[n ]|[pf][n ]|\Z)")
 _JOINED_BEFORE = re.compile(rb"(?<=[wWjf ] )")
@@ -79,8 +81,7 @@ def _rows(text: bytes, size: int) -> Iterator[tuple[int, int]]:
         return  # one maker's keys hold any sign
     reaching = (b"://" in text and b"@" in text) or has_escapes(text)
     classes = text.translate(_TABLES[not has_names(text), not reaching])
-    for match in _ROW.finditer(classes, 0, size):
-        start, end = match.span()
+    for start, end in _words(classes, size):
         if end - start >= _LEAST_KEPT and _JOINED_BEFORE.match(classes, start):
             gap = classes.find(b" ", start + _CHAIN, end)
             start = gap + 1 if gap >= 0 else end
@@ -88,6 +89,19 @@ def _rows(text: bytes, size: int) -> Iterator[tuple[int, int]]:
             end = classes.rfind(b" ", start, max(start, end - _CHAIN))
         if end - start >= _LEAST_KEPT:
             yield start, end
+
+
+def _words(classes: bytes, size: int) -> Iterator[tuple[int, int]]:
+    """Rows of words, sought only where enough signs that rows are made of stand together."""
+    signs = classes.translate(_ROW_SIGNS)
+    start = signs.find(_LEAST_SIGNS, 0, size)
+    while start >= 0:
+        end = signs.find(b"x", start, size)
+        end = end if end >= 0 else size
+        while end - start >= _LEAST_KEPT and (match := _ROW.search(classes, start, min(end + 1, size))):
+            yield match.span()
+            start = match.end()
+        start = signs.find(_LEAST_SIGNS, end, size)
 
 
 def _prose(view: View, size: int) -> Iterator[tuple[int, int]]:
