@@ -73,6 +73,8 @@ class _Numbers:
     def _find_rest(self, run: Run, found: list[Finding]) -> None:
         if len(run.digits) >= 9 and (self.may_be_decimal or run.raw.count(b"-") > 1):
             numbers = find_ssns(run, self._ssn_words)
+            if len(run.digits) > 9:
+                self._effort.spend(3 + 3 * len(numbers))
             if numbers:
                 found += numbers
                 if len(numbers) == 1 and numbers[0].end - numbers[0].start == run.end - run.start:

@@ -8,7 +8,7 @@ import importlib
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import NamedTuple
 
 import re2
@@ -77,20 +77,24 @@ class Identities:
         words = self._named(view, effort)
         tries, reached, first = 0, 0, 0
         waiting: list[_Named] = []
-        for start, chain in _beginnings(text, words, effort):
+        modules: tuple[str, ...] = ()
+        for start, tokens in _beginnings(text, words, effort):
             while first < len(words) and words[first].end <= start:
                 waiting.append(words[first])
-                first += 1
+                first, modules = first + 1, ()
             while waiting and start - waiting[0].end > _REACH:
                 del waiting[0]
+                modules = ()
             if start < reached or not waiting:
                 continue
-            ends = [chain] if isinstance(chain, int) else chain.ends()
+            ends = [tokens] if isinstance(tokens, int) else tokens.ends()
             if tries > _MAX_TRIES:
                 effort.spend(3)
                 size, valid = (ends[0] - start if ends else 0), ""
             else:
-                modules = waiting[0].modules if len(waiting) == 1 else _all_modules(waiting)
+                if not modules:
+                    effort.spend(len(waiting))
+                    modules = _all_modules(waiting)
                 effort.spend(3 + len(modules) * len(ends))
                 size, valid, tried = self._valid(text, start, ends, modules)
                 tries += tried
@@ -99,6 +103,7 @@ class Identities:
                 reached = start + size
                 yield Finding(start, reached, "NATIONAL_ID")
                 waiting = [word for word in waiting if valid not in word.modules] if valid else []
+                modules = ()
 
     def _valid(self, text: bytes, start: int, ends: Iterable[int], modules: Iterable[str]) -> tuple[int, str, int]:
         """(size of the number that begins at `start`, whose check it passes, checks made); 0, "" for none."""
@@ -164,7 +169,9 @@ def _regions(words: Sequence[_Named]) -> Iterator[tuple[int, int]]:
 
 
 def _all_modules(words: Iterable[_Named]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(module for word in words for module in word.modules))
+    """All that the words speak of, in order; the same word often stands there more than once."""
+    kinds = {id(word.modules): word.modules for word in words}
+    return tuple(dict.fromkeys(chain.from_iterable(kinds.values())))
 
 
 class _Check:
@@ -255,10 +262,12 @@ def _beginnings(text: bytes, words: Sequence[_Named], effort: Effort) -> Iterato
                 if high - low <= _LONGEST:
                     yield low, high
                 continue
-            chain = _Chain(text, digits, low, high)
-            effort.spend(6 + 3 * len(chain.tokens))
-            for start in chain.beginnings(text):
-                yield start, chain
+            beforehand = (high - low) // 2  # as a chain may be as long as the text
+            effort.spend(6 + beforehand)
+            row = _Chain(text, digits, low, high)
+            effort.spend(max(0, 3 * len(row.tokens) - beforehand))
+            for start in row.beginnings(text):
+                yield start, row
 
 
 def find_ssns(run: Run, words: Words) -> list[Finding]:

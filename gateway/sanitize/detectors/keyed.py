@@ -117,7 +117,7 @@ def find_keyed(view: View, effort: Effort) -> Iterator[Finding]:
                 quote != b"" or _IS_ASSIGNED.search(name) is not None,
             )
         if not way[0]:
-            effort.spend(5)  # whether it looks drawn is the dearer question
+            effort.spend(5 + len(value) // 8)  # whether it looks drawn is the dearer question
         size = _size_of(value, text[end + len(value) : end + len(value) + 1], quote, way)
         if size:
             yield Finding(end, end + size, "SECRET")

@@ -55,7 +55,7 @@ def spellings(text: bytes, effort: Effort) -> Iterator[Spelling]:
             yield Spelling(plain.start, plain.start + len(plain.word), plain.text, plain.place)
     for match in _LETTERED.finditer(text):
         start, end = match.span(1)
-        effort.spend(16 + (end - start) // 3)
+        effort.spend(16 + (end - start) // 2)
         word = text[start:end]
         if len(set(word[1::2])) == 1:
             kept = list(range(0, end - start, 2))
