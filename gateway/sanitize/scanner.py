@@ -192,7 +192,7 @@ def _find_numbers(view: View, effort: Effort) -> list[Finding]:
         if count == end - start < LEAST_CARD and numbers.are_nothing(start, end):
             effort.spend(2)
             continue
-        effort.spend(8 if end - start < _LONG_RUN else 4 + (end - start) // 4)
+        effort.spend(7 if end - start < _LONG_RUN else 4 + (end - start) // 4)
         numbers.find(Run(text, start, end), found)
     return found
 

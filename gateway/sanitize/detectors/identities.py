@@ -98,7 +98,7 @@ class Identities:
                 effort.spend(3 + len(modules) * len(ends))
                 size, valid, tried = self._valid(text, start, ends, modules)
                 tries += tried
-                effort.spend(16 * tried)
+                effort.spend(12 * tried)
             if size:
                 reached = start + size
                 yield Finding(start, reached, "NATIONAL_ID")
@@ -128,7 +128,7 @@ class Identities:
             start, end = self._find_word(lower, at)
             if start < 0:
                 break
-            effort.spend(7)
+            effort.spend(8)
             if len(text[end : end + _WINDOW].translate(None, _NOT_DIGITS)) < 4:
                 digits = _FOUR_DIGITS.search(text, end)
                 if digits is None:

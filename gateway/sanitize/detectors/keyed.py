@@ -107,7 +107,7 @@ def find_keyed(view: View, effort: Effort) -> Iterator[Finding]:
         value = _value_at(text, end, quote)
         if value is None:
             continue
-        effort.spend(6 + len(value) // 6)
+        effort.spend(7 + len(value) // 5)
         name = text[start:end]
         way = ways.get(name)
         if way is None:

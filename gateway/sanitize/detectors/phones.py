@@ -72,6 +72,7 @@ class Phones:
         if run.after.isalnum():
             glued_on = not _EXTENSION.match(lower, end)
             if glued_on and run.before == b"+" and len(run.groups) > 1:
+                self._effort.spend(6)
                 run = Run(run.text, start, run.groups[-2][1])  # the last digits belong to a word
                 end, glued_on = run.end, False
         else:
@@ -123,9 +124,10 @@ class Phones:
         return possible
 
     def _judge(self, number: bytes) -> Judgement:
+        self._effort.spend(2)
         judgement = self._known.get(number)
         if judgement is None:
-            self._effort.spend(7)
+            self._effort.spend(5)
             judgement = judge(number)
             if judgement == "unknown":
                 judgement = self._looked_up(number)
@@ -149,7 +151,7 @@ class Phones:
             return start, end
         if not self._is_named:
             return None
-        self._effort.spend(3)
+        self._effort.spend(4)
         strong = self._strong.before(start, _REACH) or self._is_named_behind(end)
         if not strong and (count < 7 or not grouped or not self._weak.before(start, _REACH)):
             return None
