@@ -18,6 +18,11 @@ _DIGIT_CLASS = bytes(0x64 if 0x30 <= code <= 0x39 else 0x78 for code in range(25
 _CHAIN = re.compile(rb"[A-Za-z0-9]+(?:[ ./_-]{1,2}[A-Za-z0-9]+)*")
 
 
+def digits_of(text: bytes) -> bytes:
+    """`d` where the text has a digit: to count them in a part of it is faster so."""
+    return text.translate(_DIGIT_CLASS)
+
+
 class Chain:
     """Tokens with at most two joints between neighbours. A number takes at most 7 of them, 4 digits or more."""
 
@@ -56,7 +61,7 @@ class Chain:
 def beginnings(text: bytes, words: Sequence[int], effort: Effort) -> Iterator[tuple[int, Chain | int]]:
     """Where a number behind the words may begin, with its chain, or its end where it stands alone. At a plain word none
     does."""
-    digits = text.translate(_DIGIT_CLASS) if words else b""
+    digits = digits_of(text) if words else b""
     for region in _regions(words):
         for match in _CHAIN.finditer(text, *region):
             low, high = match.span()

@@ -14,7 +14,7 @@ import re2
 from stdnum.exceptions import InvalidLength
 
 from gateway.sanitize.crowd import Effort
-from gateway.sanitize.detectors.chains import REACH, WINDOW, beginnings
+from gateway.sanitize.detectors.chains import REACH, WINDOW, beginnings, digits_of
 from gateway.sanitize.detectors.countries import COUNTRIES
 from gateway.sanitize.detectors.linear import searcher
 from gateway.sanitize.detectors.numbers import Run, Words
@@ -28,7 +28,6 @@ _SAMPLES = (
 )  # fmt: skip
 _UNSPELT = b"\x02"
 _FOUR_DIGITS = re.compile(rb"\d(?:[^0-9]*\d){3}")
-_NOT_DIGITS = bytes(code for code in range(256) if not 0x30 <= code <= 0x39)
 _SSN = re.compile(rb"(?<!\d)\d{3}[ ./_()\t-]{1,2}\d{2}[ ./_()\t-]{1,2}\d{4}(?!\d)")
 SSN_WORDS = re2.compile(rb"\bssn\b|social.security|\bss#")
 SSN_HINTS = (b"ssn", b"social", b"ss#")
@@ -106,18 +105,20 @@ class Identities:
 
     def _named(self, view: View, effort: Effort) -> "list[_Named]":
         """The words with enough digits behind them."""
-        text, lower, at = view.folded, view.lower, 0
+        lower, at = view.lower, 0
         words: list[_Named] = []
+        digits = b""
         while True:
             start, end = self._find_word(lower, at)
             if start < 0:
                 break
             effort.spend(8)
-            if len(text[end : end + WINDOW].translate(None, _NOT_DIGITS)) < 4:
-                digits = _FOUR_DIGITS.search(text, end)
-                if digits is None:
+            digits = digits or digits_of(lower)
+            if digits.count(b"d", end, end + WINDOW) < 4:
+                fourth = _FOUR_DIGITS.search(lower, end)
+                if fourth is None:
                     break
-                at = max(end, digits.end() - WINDOW - self._longest)
+                at = max(end, fourth.end() - WINDOW - self._longest)
                 continue
             at = end
             word = lower[start:end].rstrip(b"_")
