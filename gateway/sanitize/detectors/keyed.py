@@ -77,10 +77,11 @@ _IDENTIFIER = re.compile(rb"[A-Za-z]*\d{0,4}(?:[._/:-][A-Za-z]*\d{0,4})*")
 _PRODUCT_KEY = re.compile(rb"[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){3,7}")
 _DIGITS = re.compile(rb"\d+")
 _KIND = bytes(
-    0x64 if 0x30 <= code <= 0x39 else 0x55 if 0x41 <= code <= 0x5A else 0x6C if 0x61 <= code <= 0x7A else 0x20
+    1 if 0x30 <= code <= 0x39 else 2 if 0x41 <= code <= 0x5A else 4 if 0x61 <= code <= 0x7A else 16
     for code in range(256)
 )
-_CHANGES = (b"Ul", b"Ud", b"lU", b"ld", b"dU", b"dl")
+_NO_CHANGE = bytes(code for code in range(256) if code not in (1 ^ 2, 1 ^ 4, 2 ^ 4))
+"""What two neighbours of one kind, or one that is no letter or digit, come to when they are laid over each other."""
 _ALNUM = bytes(code for code in range(128) if chr(code).isalnum())
 _LEAST = 4
 _LEAST_RANDOM = 16
@@ -182,7 +183,11 @@ def _is_random(value: bytes) -> bool:
 
 def _is_drawn(value: bytes, least_pairs: int) -> bool:
     pairs = len(value) - 1 - 2 * len(value.translate(None, _ALNUM))
-    return pairs >= least_pairs and sum(map(value.translate(_KIND).count, _CHANGES)) * 20 >= 9 * pairs
+    if pairs < least_pairs:
+        return False
+    kinds = int.from_bytes(value.translate(_KIND), "big")
+    changes = (kinds ^ kinds >> 8).to_bytes(len(value), "big").translate(None, _NO_CHANGE)
+    return len(changes) * 20 >= 9 * pairs
 
 
 def _size_of(value: bytes, after: bytes, quote: bytes, way: tuple[bool, bool]) -> int:
