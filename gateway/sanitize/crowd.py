@@ -20,7 +20,7 @@ class Effort:
     __slots__ = ("left",)
 
     def __init__(self, size: int) -> None:
-        self.left = max(_LEAST, size * 21 // 20)
+        self.left = max(_LEAST, size)
 
     def spend(self, cost: int) -> None:
         """Raises Crowded when nothing is left."""

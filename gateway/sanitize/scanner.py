@@ -174,7 +174,7 @@ class Scanner:
         lines = list(said)
         starts = [0, *accumulate(len(line) + 2 for line in lines)]
         inner = View("\n\n".join(lines))
-        effort.spend(600 + len(inner.folded) // 4)
+        effort.spend(300 + len(inner.folded) // 8)
         for finding in self._find(inner, effort, depth + 1):
             start, end = inner.origin(finding.start, finding.end)
             index = bisect_right(starts, start) - 1
@@ -192,7 +192,7 @@ def _find_numbers(view: View, effort: Effort) -> list[Finding]:
         if count == end - start < LEAST_CARD and numbers.are_nothing(start, end):
             effort.spend(2)
             continue
-        effort.spend(7 if end - start < _LONG_RUN else 4 + (end - start) // 4)
+        effort.spend((7 if count < LEAST_CARD else 9) if end - start < _LONG_RUN else 6 + (end - start) // 4)
         numbers.find(Run(text, start, end), found)
     return found
 

@@ -49,7 +49,6 @@ def luhn(digits: bytes) -> bool:
 
 def find_cards(run: Run, words: Words, effort: Effort) -> list[Finding]:
     """Cards in one run of at least LEAST digits. `words` says where a card's words stand."""
-    effort.spend(2)
     size, dots = len(run.digits), run.raw.count(b".")
     one_shape = size <= 19 and (not dots or (dots > 1 and run.separator_count == 1))
     judged = one_shape and run.is_bounded

@@ -62,10 +62,10 @@ def beginnings(text: bytes, words: Sequence[int], effort: Effort) -> Iterator[tu
     """Where a number behind the words may begin, with its chain, or its end where it stands alone. At a plain word none
     does."""
     digits = digits_of(text) if words else b""
-    for region in _regions(words):
-        for match in _CHAIN.finditer(text, *region):
+    for start, stop in _regions(words):
+        effort.spend((stop - start) // 12)
+        for match in _CHAIN.finditer(text, start, stop):
             low, high = match.span()
-            effort.spend(1)
             if high - low < _SHORTEST or digits.count(b"d", low, high) < 4:
                 continue
             if words[bisect_right(words, high) - 1] < low - REACH:
@@ -79,8 +79,8 @@ def beginnings(text: bytes, words: Sequence[int], effort: Effort) -> Iterator[tu
             effort.spend(6 + beforehand)
             row = Chain(text, digits, low, high)
             effort.spend(max(0, 3 * len(row.tokens) - beforehand))
-            for start in row.beginnings(text):
-                yield start, row
+            for place in row.beginnings(text):
+                yield place, row
 
 
 def _regions(words: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -93,7 +93,7 @@ class Identities:
                     if asked is None:
                         effort.spend(4 * len(modules))
                         asked = known[modules] = _Asked([(module, self._check_of(module)) for module in modules])
-                effort.spend(3 + 2 * len(ends))
+                effort.spend(3 + len(ends))
                 size, valid, tried = asked.valid(text, start, ends)
                 tries += tried
                 effort.spend(12 * tried)

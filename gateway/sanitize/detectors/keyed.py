@@ -108,7 +108,6 @@ def find_keyed(view: View, effort: Effort) -> Iterator[Finding]:
         value = _value_at(text, end, quote)
         if value is None:
             continue
-        effort.spend(7 + len(value) // 5)
         name = text[start:end]
         way = ways.get(name)
         if way is None:
@@ -117,8 +116,8 @@ def find_keyed(view: View, effort: Effort) -> Iterator[Finding]:
                 _IS_STRONG.match(name) is not None,
                 quote != b"" or _IS_ASSIGNED.search(name) is not None,
             )
-        if not way[0]:
-            effort.spend(5 + len(value) // 8)  # whether it looks drawn is the dearer question
+        # whether it looks drawn, as it is asked of all but a password, is the dearer question
+        effort.spend(7 + len(value) // 5 if way[0] else 12 + len(value) // 3)
         size = _size_of(value, text[end + len(value) : end + len(value) + 1], quote, way)
         if size:
             yield Finding(end, end + size, "SECRET")

@@ -124,10 +124,9 @@ class Phones:
         return possible
 
     def _judge(self, number: bytes) -> Judgement:
-        self._effort.spend(2)
         judgement = self._known.get(number)
+        self._effort.spend(2 if judgement else 7)
         if judgement is None:
-            self._effort.spend(5)
             judgement = judge(number)
             if judgement == "unknown":
                 judgement = self._looked_up(number)
