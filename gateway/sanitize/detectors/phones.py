@@ -34,6 +34,7 @@ _DATE = re.compile(
 _DOT = 0x2E
 _REACH = 48
 _LONGEST = 36
+_MOST_IN_GROUP = 12
 _MOST_LOOKED_UP = 12
 _GAP = re.compile(rb"[ /]")
 _OPENINGS = (b"+", b"+(")
@@ -156,6 +157,8 @@ class Phones:
             return None
         if not strong and raw.endswith(b"000") and raw[:1] != b"0":
             return None  # a round amount
+        if not grouped:
+            return (start, end) if count <= _MOST_IN_GROUP else None
         if _DATE.match(raw) or (_DOT in raw and not _is_dotted(raw)) or not _grouped_like_a_phone(run):
             return None
         return start, end
@@ -178,7 +181,5 @@ def _is_dotted(raw: bytes) -> bool:
 
 
 def _grouped_like_a_phone(run: Run) -> bool:
-    if not run.is_grouped:
-        return len(run.digits) <= 12
     sizes = [last - first for first, last in run.groups]
-    return len(sizes) <= 7 and max(sizes) <= 12 and not (len(sizes) > 2 and sizes.count(1) > 2)
+    return len(sizes) <= 7 and max(sizes) <= _MOST_IN_GROUP and not (len(sizes) > 2 and sizes.count(1) > 2)
