@@ -77,7 +77,7 @@ def decoded_words(text: bytes, effort: Effort) -> Iterator[Spelling]:
         plains = known.get(word)
         effort.spend(1)
         if plains is None:
-            effort.spend(5 + len(word) // 24)
+            effort.spend(5 + len(word) // 16)
             plains = known[word] = _decodings(word, cut=start == 0 or end == len(text))
         for plain in plains:
             yield Spelling(start, end, plain)
