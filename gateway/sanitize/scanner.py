@@ -74,7 +74,7 @@ class _Numbers:
         if len(run.digits) >= 9 and (self.may_be_decimal or run.raw.count(b"-") > 1):
             numbers = find_ssns(run, self._ssn_words)
             if len(run.digits) > 9:
-                self._effort.spend(3 + 3 * len(numbers))
+                self._effort.spend(3 + 6 * len(numbers))
             if numbers:
                 found += numbers
                 if len(numbers) == 1 and numbers[0].end - numbers[0].start == run.end - run.start:
@@ -168,13 +168,14 @@ class Scanner:
         """Look at all other spellings at once, as lines of one text; what is said twice is one line."""
         said: dict[str, list[Spelling]] = {}
         for word in (*spellings(view.folded, effort), *decoded_words(view.folded, effort)):
+            effort.spend(4)
             said.setdefault(word.text, []).append(word)
         if not said:
             return
         lines = list(said)
         starts = [0, *accumulate(len(line) + 2 for line in lines)]
         inner = View("\n\n".join(lines))
-        effort.spend(300 + len(inner.folded) // 8)
+        effort.spend(300 + len(inner.folded) // 6)
         for finding in self._find(inner, effort, depth + 1):
             start, end = inner.origin(finding.start, finding.end)
             index = bisect_right(starts, start) - 1
