@@ -43,10 +43,12 @@ def _table(ends: bytes) -> bytes:
 _TABLES = {
     (quotes, commas): _table(b'"' * quotes + b"," * commas) for quotes in (False, True) for commas in (False, True)
 }
+_ROW_SIGNS = bytes(0x72 if code in b"wWpf " else 0x78 for code in range(256))
+_LEAST_SIGNS = b"r" * _LEAST_KEPT
 _WORD = rb"[wW]w{1,14}(?![wW])"
 _ROW = re.compile(rb"(?<![^n ])" + _WORD + rb"(?:[pf]? (?:w )?" + _WORD + rb")*(?=[n ]|[pf][n ]|\Z)")
-_JOINED_BEFORE = re.compile(rb"(?<=[wWjf ] )")
-_JOINED_BEHIND = re.compile(rb"f? [wWjf ]")
+_JOINED_BEFORE = frozenset((b"w ", b"W ", b"j ", b"f ", b"  "))
+_JOINED_BEHIND = frozenset((b" w", b" W", b" j", b" f", b"  "))
 
 _PROSE_CLASS = bytes(
     0x77 if code == 0x02 or (chr(code).isascii() and chr(code).isalpha()) else 0x20 if code in b" ,.;!?\n" else 0x78
@@ -79,15 +81,32 @@ def _rows(text: bytes, size: int) -> Iterator[tuple[int, int]]:
         return  # one maker's keys hold any sign
     reaching = (b"://" in text and b"@" in text) or has_escapes(text)
     classes = text.translate(_TABLES[not has_names(text), not reaching])
-    for match in _ROW.finditer(classes, 0, size):
-        start, end = match.span()
-        if end - start >= _LEAST_KEPT and _JOINED_BEFORE.match(classes, start):
+    for start, end in _words(classes, size):
+        if end - start >= _LEAST_KEPT and classes[start - 2 : start] in _JOINED_BEFORE:
             gap = classes.find(b" ", start + _CHAIN, end)
             start = gap + 1 if gap >= 0 else end
-        if end - start >= _LEAST_KEPT and _JOINED_BEHIND.match(classes, end):
+        if end - start >= _LEAST_KEPT and _is_joined_behind(classes, end):
             end = classes.rfind(b" ", start, max(start, end - _CHAIN))
         if end - start >= _LEAST_KEPT:
             yield start, end
+
+
+def _is_joined_behind(classes: bytes, end: int) -> bool:
+    full_stop = classes[end : end + 1] == b"f"
+    return classes[end + full_stop : end + full_stop + 2] in _JOINED_BEHIND
+
+
+def _words(classes: bytes, size: int) -> Iterator[tuple[int, int]]:
+    """Rows of words, sought only where enough signs that rows are made of stand together."""
+    signs = classes.translate(_ROW_SIGNS)
+    start = signs.find(_LEAST_SIGNS, 0, size)
+    while start >= 0:
+        end = signs.find(b"x", start, size)
+        end = end if end >= 0 else size
+        while end - start >= _LEAST_KEPT and (match := _ROW.search(classes, start, min(end + 1, size))):
+            yield match.span()
+            start = match.end()
+        start = signs.find(_LEAST_SIGNS, end, size)
 
 
 def _prose(view: View, size: int) -> Iterator[tuple[int, int]]:

@@ -47,7 +47,7 @@ class _Numbers:
     """What rows of digits are, in one text."""
 
     def __init__(self, lower: bytes, effort: Effort) -> None:
-        self._text, self._effort, self._phones = lower, effort, Phones(lower, effort)
+        self._effort, self._phones = effort, Phones(lower, effort)
         self._card_words, self._ssn_words = Words(CARD_WORDS, lower, effort), Words(SSN_WORDS, lower, effort)
         self.may_be_short = self._phones.may_be_short
         self.may_be_decimal = any(hint in lower for hint in SSN_HINTS) and self._ssn_words.any
@@ -55,13 +55,13 @@ class _Numbers:
         """The least number of digits without separators that can be anything in this text."""
 
     def are_nothing(self, start: int, end: int) -> bool:
-        """Whether the digits at [start, end) stand without separators and with nothing that makes them a number."""
-        return not self.may_be_decimal and self._text[start:end].isdigit() and not self._phones.may_be(start, end)
+        """Whether the digits at [start, end), which have no separators, have nothing that makes them a number."""
+        return not self.may_be_decimal and not self._phones.may_be(start, end)
 
     def find(self, run: Run, found: list[Finding]) -> None:
         """What the run's numbers are, added to `found`."""
         if len(run.digits) >= LEAST_CARD:
-            cards = find_cards(run, self._card_words)
+            cards = find_cards(run, self._card_words, self._effort)
             if cards:
                 self._effort.spend(12 * len(cards))
                 found += cards
@@ -73,6 +73,8 @@ class _Numbers:
     def _find_rest(self, run: Run, found: list[Finding]) -> None:
         if len(run.digits) >= 9 and (self.may_be_decimal or run.raw.count(b"-") > 1):
             numbers = find_ssns(run, self._ssn_words)
+            if len(run.digits) > 9:
+                self._effort.spend(3 + 6 * len(numbers))
             if numbers:
                 found += numbers
                 if len(numbers) == 1 and numbers[0].end - numbers[0].start == run.end - run.start:
@@ -166,31 +168,32 @@ class Scanner:
         """Look at all other spellings at once, as lines of one text; what is said twice is one line."""
         said: dict[str, list[Spelling]] = {}
         for word in (*spellings(view.folded, effort), *decoded_words(view.folded, effort)):
+            effort.spend(4)
             said.setdefault(word.text, []).append(word)
         if not said:
             return
         lines = list(said)
         starts = [0, *accumulate(len(line) + 2 for line in lines)]
         inner = View("\n\n".join(lines))
-        effort.spend(600 + len(inner.folded) // 4)
+        effort.spend(300 + len(inner.folded) // 6)
         for finding in self._find(inner, effort, depth + 1):
             start, end = inner.origin(finding.start, finding.end)
             index = bisect_right(starts, start) - 1
             line, shift = lines[index], starts[index]
             if end - shift <= len(line):
                 for word in said[line]:
-                    effort.spend(18 + min(200, (word.end - word.start) // 4))
+                    effort.spend(12)
                     yield from _in_outer_text(word, Finding(start - shift, end - shift, finding.entity), view.folded)
 
 
 def _find_numbers(view: View, effort: Effort) -> list[Finding]:
     found: list[Finding] = []
     text, numbers = view.folded, _Numbers(view.lower, effort)
-    for start, end in digit_runs(view, numbers.may_be_short, numbers.plain_from, numbers.may_be_decimal):
-        effort.spend(6 + (end - start) // 4)
-        if end - start < LEAST_CARD and numbers.are_nothing(start, end):
+    for start, end, count in digit_runs(view, effort, numbers.may_be_short, numbers.plain_from, numbers.may_be_decimal):
+        if count == end - start < LEAST_CARD and numbers.are_nothing(start, end):
+            effort.spend(2)
             continue
-        effort.spend(4 if end - start < _LONG_RUN else 9 + (end - start) // 5)
+        effort.spend((7 if count < LEAST_CARD else 9) if end - start < _LONG_RUN else 6 + (end - start) // 4)
         numbers.find(Run(text, start, end), found)
     return found
 

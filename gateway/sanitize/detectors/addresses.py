@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import re2
 
 from gateway.sanitize.crowd import Effort
+from gateway.sanitize.detectors.linear import searcher, spans
 from gateway.sanitize.findings import Finding
 from gateway.sanitize.folding import View
 
@@ -25,6 +26,7 @@ _CLASS = bytes(
 )  # d a digit, a what must not stand beside an address
 _V4 = re.compile(rb"d(?<![ad:]d)(?<!d\.d)d{0,2}\.d{1,3}\.d{1,3}\.d{1,3}(?![ad]|[.-]d)")
 _V6 = re2.compile(rb"[23][0-9A-Fa-f]{3}:(?:[0-9A-Fa-f]{0,4}:){1,6}[0-9A-Fa-f]{0,4}")
+_FIND_V6 = searcher(_V6)
 _MOST_PARSED = 150
 """Past that many, what is written like an IPv6 address counts as a public one."""
 _VERSION = re.compile(
@@ -56,8 +58,7 @@ def find_addresses(view: View, effort: Effort) -> Iterator[Finding]:
     if text.count(b".") > 2:
         yield from _find_v4(view, effort)
     if text.count(b":") > 2:
-        for match in _V6.finditer(text):
-            start, end = match.span()
+        for start, end in spans(_FIND_V6, text):
             raw = text[start:end]
             effort.spend(9)
             if _stands_alone(text, start, end):

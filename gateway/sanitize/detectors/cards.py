@@ -8,6 +8,7 @@ import re
 
 import re2
 
+from gateway.sanitize.crowd import Effort
 from gateway.sanitize.detectors.numbers import Run, Words
 from gateway.sanitize.findings import Finding
 
@@ -46,18 +47,21 @@ def luhn(digits: bytes) -> bool:
     return (sum(odd) + sum(even) - 48 * len(digits)) % 10 == 0
 
 
-def find_cards(run: Run, words: Words) -> list[Finding]:
+def find_cards(run: Run, words: Words, effort: Effort) -> list[Finding]:
     """Cards in one run of at least LEAST digits. `words` says where a card's words stand."""
-    size = len(run.digits)
-    one_shape = size <= 19 and (b"." not in run.raw or (run.separator_count == 1 and run.raw.count(b".") > 1))
-    if one_shape and run.is_bounded and _fits(run.digits, run.start, run, words):
+    size, dots = len(run.digits), run.raw.count(b".")
+    one_shape = size <= 19 and (not dots or (dots > 1 and run.separator_count == 1))
+    judged = one_shape and run.is_bounded
+    if judged and _fits(run.digits, run.start, run, words):
         return [Finding(run.start, run.end, "CREDIT_CARD")]
     if (one_shape and size == LEAST) or size == run.end - run.start or run.digits.count(run.digits[:1]) == size:
         return []
+    effort.spend(4)
     found: list[Finding] = []
     for match in _SHAPED.finditer(run.text, run.start, run.end):
+        effort.spend(6)
         start, end = match.span()
-        if _stands(run, start, end, words):
+        if not (judged and end - start == run.end - run.start) and _stands(run, start, end, words):
             found.append(Finding(start, end, "CREDIT_CARD"))
         elif match.start(1) >= 0 and _stands(run, start, match.start(1), words):  # its security code behind it
             found.append(Finding(start, match.start(1), "CREDIT_CARD"))
@@ -98,7 +102,7 @@ def _fits(digits: bytes, start: int, run: Run, words: Words) -> bool:
         return False  # the fraction of a decimal number
     rare = len(digits) not in (13, 15, 16) and text[start - 1 : start] in _DATA_MARKS
     if rare or _ISSUERS.fullmatch(digits) is None or (len(digits) == 13 and _ean_valid(digits)):
-        return digits[:1] in b"23456" and words.before(start, _REACH)  # another trade number may pass by chance
+        return digits[0] in b"23456" and words.before(start, _REACH)  # another trade number may pass by chance
     return True
 
 

@@ -42,13 +42,13 @@ class _Meaning(NamedTuple):
 
 
 class Unescaped:
-    """The word at [start, end) of a text without its escapes."""
+    """A word that begins at `start` of a text, and what it is without its escapes."""
 
-    __slots__ = ("_known", "_segments", "_word", "end", "start", "text")
+    __slots__ = ("_effort", "_known", "_segments", "start", "text", "word")
 
-    def __init__(self, start: int, end: int, text: str, word: bytes, known: dict[bytes, _Meaning]) -> None:
-        self.start, self.end, self.text = start, end, text
-        self._word, self._known = word, known
+    def __init__(self, start: int, word: bytes, text: str, known: dict[bytes, _Meaning], effort: Effort) -> None:
+        self.start, self.word, self.text = start, word, text
+        self._known, self._effort = known, effort
         # (where it begins in the text, where in the word, bytes of the word a character)
         self._segments: list[tuple[int, int, int]] | None = None
 
@@ -62,8 +62,9 @@ class Unescaped:
     def _read(self) -> list[tuple[int, int, int]]:
         segments: list[tuple[int, int, int]] = []
         size = place = 0
-        for escape in _ESCAPE.finditer(self._word):
+        for escape in _ESCAPE.finditer(self.word):
             begin, end = escape.span()
+            self._effort.spend(3)
             if begin > place:
                 segments.append((size, place, 1))
                 size += begin - place
@@ -96,7 +97,7 @@ def unescaped_words(text: bytes, effort: Effort) -> Iterator[Unescaped]:
         low, high = escape.span()
         if low >= end:
             if counts:
-                yield from _word(text, (start, end), [*parts, text[place:end]], hides, known)
+                yield from _word((start, text[start:end]), [*parts, text[place:end]], hides, known, effort)
             start, end = flat.rfind(b" ", 0, low) + 1, flat.find(b" ", high)
             end = end if end >= 0 else len(text)
             place, hides, counts, parts = start, False, False, []
@@ -112,16 +113,15 @@ def unescaped_words(text: bytes, effort: Effort) -> Iterator[Unescaped]:
         hides = hides or meaning.hides
         counts = counts or text[low] != 0x3D or _STRICT.match(text, low) is not None
     if counts:
-        yield from _word(text, (start, end), [*parts, text[place:end]], hides, known)
+        yield from _word((start, text[start:end]), [*parts, text[place:end]], hides, known, effort)
 
 
 def _word(
-    text: bytes, span: tuple[int, int], parts: list[bytes], hides: bool, known: dict[bytes, _Meaning]
+    raw: tuple[int, bytes], parts: list[bytes], hides: bool, known: dict[bytes, _Meaning], effort: Effort
 ) -> Iterator[Unescaped]:
     data = b"".join(parts)
     if hides or b"&#" in data:
-        start, end = span
-        yield Unescaped(start, end, data.decode(), text[start:end], known)
+        yield Unescaped(*raw, data.decode(), known, effort)
 
 
 def _meaning_of(raw: bytes) -> _Meaning:

@@ -52,7 +52,7 @@ def find_ibans(view: View, effort: Effort) -> Iterator[Finding]:
         low, high = _FIND(text, at)
         if low < 0:
             return
-        effort.spend(20)
+        effort.spend(11)
         start = low + (not text[low : low + 1].isalnum())
         raw = text[start : high + 2]
         length = _length_of(raw)

@@ -6,34 +6,28 @@ Adding a country is a line in `countries`. US social security numbers have their
 
 import importlib
 import re
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import accumulate
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import NamedTuple
 
 import re2
 from stdnum.exceptions import InvalidLength
 
 from gateway.sanitize.crowd import Effort
+from gateway.sanitize.detectors.chains import REACH, WINDOW, beginnings, digits_of
 from gateway.sanitize.detectors.countries import COUNTRIES
 from gateway.sanitize.detectors.linear import searcher
 from gateway.sanitize.detectors.numbers import Run, Words
 from gateway.sanitize.findings import Finding
 from gateway.sanitize.folding import View
 
-_REACH = 64
-_WINDOW = _REACH + 24
 _MAX_TRIES = 200
-_SHORTEST, _LONGEST = 6, 22
 _SAMPLES = (
     "9" * 22, "0" * 22, "8101013456789012345678", "3051299763840516273849", "2620715088436192750364",
     "5507298341650982731640", "7416385290174638529017", *("0" * zeros + "1234567890" * 3 for zeros in range(21)),
 )  # fmt: skip
-_TOKEN = re.compile(rb"[A-Za-z0-9]+")
 _UNSPELT = b"\x02"
 _FOUR_DIGITS = re.compile(rb"\d(?:[^0-9]*\d){3}")
-_NOT_DIGITS = bytes(code for code in range(256) if not 0x30 <= code <= 0x39)
-_CHAIN = re.compile(rb"[A-Za-z0-9]+(?:[ ./_-]{1,2}[A-Za-z0-9]+)*")
 _SSN = re.compile(rb"(?<!\d)\d{3}[ ./_()\t-]{1,2}\d{2}[ ./_()\t-]{1,2}\d{4}(?!\d)")
 SSN_WORDS = re2.compile(rb"\bssn\b|social.security|\bss#")
 SSN_HINTS = (b"ssn", b"social", b"ss#")
@@ -76,58 +70,55 @@ class Identities:
         words = self._named(view, effort)
         tries, reached, first = 0, 0, 0
         waiting: list[_Named] = []
-        for start, chain in _beginnings(text, words, effort):
+        asked: _Asked | None = None
+        known: dict[tuple[str, ...], _Asked] = {}
+        for start, tokens in beginnings(text, [word.end for word in words], effort):
             while first < len(words) and words[first].end <= start:
                 waiting.append(words[first])
-                first += 1
-            while waiting and start - waiting[0].end > _REACH:
+                first, asked = first + 1, None
+            while waiting and start - waiting[0].end > REACH:
                 del waiting[0]
+                asked = None
             if start < reached or not waiting:
                 continue
-            effort.spend(4)
-            ends = [chain] if isinstance(chain, int) else chain.ends()
+            ends = [tokens] if isinstance(tokens, int) else tokens.ends()
             if tries > _MAX_TRIES:
+                effort.spend(3)
                 size, valid = (ends[0] - start if ends else 0), ""
             else:
-                modules = waiting[0].modules if len(waiting) == 1 else _all_modules(waiting)
-                effort.spend(4 + len(modules) * len(ends))
-                size, valid, tried = self._valid(text, start, ends, modules)
+                if asked is None:
+                    effort.spend(len(waiting))
+                    modules = _all_modules(waiting)
+                    asked = known.get(modules)
+                    if asked is None:
+                        effort.spend(4 * len(modules))
+                        asked = known[modules] = _Asked([(module, self._check_of(module)) for module in modules])
+                effort.spend(3 + len(ends))
+                size, valid, tried = asked.valid(text, start, ends)
                 tries += tried
-                effort.spend(20 * tried)
+                effort.spend(12 * tried)
             if size:
                 reached = start + size
                 yield Finding(start, reached, "NATIONAL_ID")
                 waiting = [word for word in waiting if valid not in word.modules] if valid else []
-
-    def _valid(self, text: bytes, start: int, ends: Iterable[int], modules: Iterable[str]) -> tuple[int, str, int]:
-        """(size of the number that begins at `start`, whose check it passes, checks made); 0, "" for none."""
-        tried = 0
-        for end in ends:
-            value = text[start:end].decode()
-            size = end - start if value.isdigit() else 0
-            for module in modules:
-                check = self._check_of(module)
-                if size and not check.may_have(size):
-                    continue
-                tried += 1
-                if check.passes(value):
-                    return end - start, module, tried
-        return 0, "", tried
+                asked = None
 
     def _named(self, view: View, effort: Effort) -> "list[_Named]":
         """The words with enough digits behind them."""
-        text, lower, at = view.folded, view.lower, 0
+        lower, at = view.lower, 0
         words: list[_Named] = []
+        digits = b""
         while True:
             start, end = self._find_word(lower, at)
             if start < 0:
                 break
-            effort.spend(15)
-            if len(text[end : end + _WINDOW].translate(None, _NOT_DIGITS)) < 4:
-                digits = _FOUR_DIGITS.search(text, end)
-                if digits is None:
+            effort.spend(8)
+            digits = digits or digits_of(lower)
+            if digits.count(b"d", end, end + WINDOW) < 4:
+                fourth = _FOUR_DIGITS.search(lower, end)
+                if fourth is None:
                     break
-                at = max(end, digits.end() - _WINDOW - self._longest)
+                at = max(end, fourth.end() - WINDOW - self._longest)
                 continue
             at = end
             word = lower[start:end].rstrip(b"_")
@@ -149,21 +140,10 @@ class _Named(NamedTuple):
     modules: tuple[str, ...]
 
 
-def _regions(words: Sequence[_Named]) -> Iterator[tuple[int, int]]:
-    """What the words reach to, as stretches of the text."""
-    start = stop = -1
-    for word in words:
-        if word.end > stop:
-            if stop >= 0:
-                yield start, stop
-            start = word.end
-        stop = word.end + _WINDOW
-    if stop >= 0:
-        yield start, stop
-
-
 def _all_modules(words: Iterable[_Named]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(module for word in words for module in word.modules))
+    """All that the words speak of, in order; the same word often stands there more than once."""
+    kinds = {id(word.modules): word.modules for word in words}
+    return tuple(dict.fromkeys(chain.from_iterable(kinds.values())))
 
 
 class _Check:
@@ -201,58 +181,29 @@ class _Check:
         return False
 
 
-class _Chain:
-    """Tokens with at most two joints between neighbours. A number takes at most 7 of them, 4 digits or more."""
+class _Asked:
+    """The checks of the countries that some words speak of."""
 
-    __slots__ = ("_sums", "index", "tokens")
+    __slots__ = ("_by_size", "_checks")
 
-    def __init__(self, text: bytes, low: int, high: int, count: int) -> None:
-        self.index = 0
-        self.tokens = [match.span() for match in _TOKEN.finditer(text, low, high)]
-        counts = [len(text[start:end].translate(None, _NOT_DIGITS)) for start, end in self.tokens]
-        self._sums = [0, *accumulate(counts), *[count] * 7]
+    def __init__(self, checks: list[tuple[str, _Check]]) -> None:
+        self._checks = checks
+        self._by_size: dict[int, list[tuple[str, _Check]]] = {0: checks}
 
-    def may_begin(self, index: int) -> bool:
-        return self._sums[index + 7] - self._sums[index] >= 4
-
-    def ends(self) -> list[int]:
-        """Where a number that begins with the token `index` may end, longest first."""
-        ends: list[int] = []
-        index = self.index
-        length, wanted = 0, self._sums[index] + 4
-        for place, (start, end) in enumerate(self.tokens[index : index + 7], index + 1):
-            length += end - start
-            if length > _LONGEST:
-                break
-            if length >= _SHORTEST and self._sums[place] >= wanted:
-                ends.append(end)
-        ends.reverse()
-        return ends
-
-
-def _beginnings(text: bytes, words: Sequence[_Named], effort: Effort) -> Iterator[tuple[int, _Chain | int]]:
-    """Where a number behind the words may begin, with its chain, or its end where it stands alone. At a plain word none
-    does."""
-    behind = [word.end for word in words]
-    for region in _regions(words):
-        for match in _CHAIN.finditer(text, *region):
-            low, high = match.span()
-            count = len(text[low:high].translate(None, _NOT_DIGITS)) if high - low >= _SHORTEST else 0
-            if count < 4 or behind[bisect_right(behind, high) - 1] < low - _REACH:
-                continue
-            if text[low:high].isalnum():
-                effort.spend(6)
-                if high - low <= _LONGEST:
-                    yield low, high
-                continue
-            chain = _Chain(text, low, high, count)
-            effort.spend(4 + 3 * len(chain.tokens))
-            for index, (start, end) in enumerate(chain.tokens):
-                if chain.may_begin(index):
-                    token = text[start:end]
-                    if not token.isalpha() or len(token) == 1 or (len(token) <= 4 and token.isupper()):
-                        chain.index = index
-                        yield start, chain
+    def valid(self, text: bytes, start: int, ends: Iterable[int]) -> tuple[int, str, int]:
+        """(size of the number that begins at `start`, whose check it passes, checks made); 0, "" for none."""
+        tried = 0
+        for end in ends:
+            value = text[start:end].decode()
+            size = end - start if value.isdigit() else 0
+            checks = self._by_size.get(size)
+            if checks is None:
+                checks = self._by_size[size] = [each for each in self._checks if each[1].may_have(size)]
+            for module, check in checks:
+                tried += 1
+                if check.passes(value):
+                    return end - start, module, tried
+        return 0, "", tried
 
 
 def find_ssns(run: Run, words: Words) -> list[Finding]:
@@ -273,7 +224,7 @@ def find_ssns(run: Run, words: Words) -> list[Finding]:
 
 
 def _named(words: Words, start: int, end: int) -> bool:
-    return words.before(start, _REACH) or words.after(end, 2)
+    return words.before(start, REACH) or words.after(end, 2)
 
 
 def _dashed(raw: bytes) -> bool:

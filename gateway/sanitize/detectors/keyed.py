@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import re2
 
 from gateway.sanitize.crowd import Effort
-from gateway.sanitize.detectors.linear import searcher
+from gateway.sanitize.detectors.linear import searcher, spans
 from gateway.sanitize.findings import Finding
 from gateway.sanitize.folding import View
 
@@ -46,6 +46,7 @@ _ELSEWHERE = re2.compile(
     rb"|(?i:basic|bearer|ntlm|digest|token)\s{1,2}[\"']?"
     rb"|(?i:/token/|/apikey/|/secret/)"
 )
+_FIND_ELSEWHERE = searcher(_ELSEWHERE)
 _USERINFO = re.compile(
     rb"://(?<=[a-zA-Z0-9+.-]://)(?:[^\s/@:?#\"'<>]{0,128}:([^\s/@\"'<>]{3,256})|([^\s/@:?#\"'<>]{20,256}))@"
 )
@@ -56,13 +57,19 @@ _WORD = re.compile(b"(?:" + _AND + b")?" + _RUN + b"(?:" + _AND + _RUN + b"){0,8
 """`&` belongs to it, but not where it parts the values of a query or opens an entity."""
 _LITERAL = {quote: re.compile(rb"[^\s<>" + quote + rb"]{4,160}(?=" + quote + rb")") for quote in (b'"', b"'", b"`")}
 """A whole quotation without white space."""
+_CLOSING = (*_LITERAL, b"\\", b"&")
 _NOT_PLAIN = re.compile(rb"[,;(){}\[\]&|]")
 _NOT_LETTERS = bytes(code for code in range(256) if not chr(code).isascii() or not chr(code).isalpha())
 _NO_VALUES = frozenset(
     b"null none true false undefined string str int required optional bearer basic token password secret example empty"
     b" hidden".split()
 )
-_CODE_HEADS = (b"self.", b"os.", b"process.", b"env", b"this.", b"//")
+_DOLLAR, _PERCENT, _BRACKET, _STAR, _MINUS, _DOT, _COLON, _GREATER, _BACKSLASH = b"$%(*-.:>\\"
+_FILLER = re.compile(rb"your|xxx|placeholder|redacted|changeme|insert|replace|dummy")
+"""Words alone, as the search for them is fast: it goes by their first letters."""
+_MARKED_FILLER = re.compile(rb"<|\.\.\.|\*\*\*|[$%{]\{|%\(")
+_CALLED = re.compile(rb"getenv|function")
+_CODE_HEADS = (b"self.", b"os.", b"process.", b"this.", b"//")
 _CALL = re.compile(rb"[$@]?[A-Za-z_][\w.:>-]*\((?:[\w.:$\[\]()'/*-]*|.*\)[;,]?)")
 _VARIABLE = re.compile(rb"\$(?:[A-Za-z_][\w.:>\[\](){}-]*|[({].*|\d?)")
 _MEMBER = re.compile(rb"[a-z]+\.[a-z]+[a-z.]*$")
@@ -70,10 +77,11 @@ _IDENTIFIER = re.compile(rb"[A-Za-z]*\d{0,4}(?:[._/:-][A-Za-z]*\d{0,4})*")
 _PRODUCT_KEY = re.compile(rb"[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){3,7}")
 _DIGITS = re.compile(rb"\d+")
 _KIND = bytes(
-    0x64 if 0x30 <= code <= 0x39 else 0x55 if 0x41 <= code <= 0x5A else 0x6C if 0x61 <= code <= 0x7A else 0x20
+    1 if 0x30 <= code <= 0x39 else 2 if 0x41 <= code <= 0x5A else 4 if 0x61 <= code <= 0x7A else 16
     for code in range(256)
 )
-_CHANGES = (b"Ul", b"Ud", b"lU", b"ld", b"dU", b"dl")
+_NO_CHANGE = bytes(code for code in range(256) if code not in (1 ^ 2, 1 ^ 4, 2 ^ 4))
+"""What two neighbours of one kind, or one that is no letter or digit, come to when they are laid over each other."""
 _ALNUM = bytes(code for code in range(128) if chr(code).isalnum())
 _LEAST = 4
 _LEAST_RANDOM = 16
@@ -85,29 +93,32 @@ _TRAILING = b".:?*\\"
 
 def find_keyed(view: View, effort: Effort) -> Iterator[Finding]:
     text = view.folded
-    ways: dict[bytes, tuple[bool, bool, bytes]] = {}
+    ways: dict[bytes, tuple[bool, bool]] = {}
     at = 0
     while True:
         start, at = _FIND_NAME(text, at)
         if start < 0:
             break
-        effort.spend(12)
+        effort.spend(8)
         assigned = _ASSIGNED.match(text, at) or _assigned_next(text, start + 1)
         if assigned is None:
             continue
         at = end = assigned.end()
-        value = _value_at(text, end)
+        quote = _quote_before(text, end)
+        value = _value_at(text, end, quote)
         if value is None:
             continue
-        effort.spend(12 + len(value) // 4)
         name = text[start:end]
         way = ways.get(name)
         if way is None:
-            effort.spend(40)
-            way = ways[name] = _way_of(name)
-        if not way[0]:
-            effort.spend(10)  # whether it looks drawn is the dearer question
-        size = _size_of(value, *way)
+            effort.spend(10)
+            way = ways[name] = (
+                _IS_STRONG.match(name) is not None,
+                quote != b"" or _IS_ASSIGNED.search(name) is not None,
+            )
+        # whether it looks drawn, as it is asked of all but a password, is the dearer question
+        effort.spend(7 + len(value) // 5 if way[0] else 12 + len(value) // 3)
+        size = _size_of(value, text[end + len(value) : end + len(value) + 1], quote, way)
         if size:
             yield Finding(end, end + size, "SECRET")
     yield from _find_elsewhere(text, effort)
@@ -115,7 +126,7 @@ def find_keyed(view: View, effort: Effort) -> Iterator[Finding]:
         for match in _USERINFO.finditer(text):
             effort.spend(14)
             group = 1 if match.group(1) is not None else 2
-            if not _is_placeholder(match.group(group)):
+            if not _is_placeholder(match.group(group).lower()):
                 yield Finding(match.start(group), match.end(group), "SECRET")
 
 
@@ -131,36 +142,36 @@ def _assigned_next(text: bytes, start: int) -> re.Match[bytes] | None:
 
 
 def _find_elsewhere(text: bytes, effort: Effort) -> Iterator[Finding]:
-    for match in _ELSEWHERE.finditer(text):
-        start, end = match.span()
+    for start, end in spans(_FIND_ELSEWHERE, text):
         effort.spend(6)
-        value = _value_at(text, end)
+        quote = _quote_before(text, end)
+        value = _value_at(text, end, quote)
         if value is None:
             continue
-        effort.spend(16 + len(value) // 3)
-        quote = _quote_at(text[start:end])
-        size = _size_of(value, text[start] in b" -iIsS", quote != b"", quote)
+        effort.spend(10 + len(value) // 4)
+        way = text[start] in b" -iIsS", quote != b""
+        size = _size_of(value, text[end + len(value) : end + len(value) + 1], quote, way)
         if size:
             yield Finding(end, end + size, "SECRET")
 
 
-def _value_at(text: bytes, start: int) -> bytes | None:
-    """The word there and the character behind it; None for what is no secret at first sight."""
-    quote = _quote_at(text[max(0, start - 6) : start])
+def _value_at(text: bytes, start: int, quote: bytes) -> bytes | None:
+    """The word there, or all of a quotation; None for what is no secret at first sight."""
     match = (_LITERAL[quote].match(text, start) if quote in _LITERAL else None) or _WORD.match(text, start)
     if match is None:
         return None
-    value, end = match.group(), match.end()
+    value = match.group()
     if len(value) < _LEAST or (not quote and value.isalpha() and not _is_random(value)):
         return None
-    return text[start : end + 1]
+    return value
 
 
-def _quote_at(name: bytes) -> bytes:
-    """What opens a quotation at the end of `name`, `&` for an entity; empty when nothing does."""
-    if name[-1:] in _LITERAL:
-        return name[-1:]
-    return b"&" if name.endswith(b"&quot;") else b""
+def _quote_before(text: bytes, end: int) -> bytes:
+    """What opens a quotation that begins at `end`, `&` for an entity; empty when nothing does."""
+    mark = text[end - 1 : end]
+    if mark in _LITERAL:
+        return mark
+    return b"&" if mark == b";" and text.endswith(b"&quot;", 0, end) else b""
 
 
 def _is_random(value: bytes) -> bool:
@@ -171,91 +182,84 @@ def _is_random(value: bytes) -> bool:
 
 def _is_drawn(value: bytes, least_pairs: int) -> bool:
     pairs = len(value) - 1 - 2 * len(value.translate(None, _ALNUM))
-    return pairs >= least_pairs and sum(map(value.translate(_KIND).count, _CHANGES)) * 20 >= 9 * pairs
+    if pairs < least_pairs:
+        return False
+    kinds = int.from_bytes(value.translate(_KIND), "big")
+    changes = (kinds ^ kinds >> 8).to_bytes(len(value), "big").translate(None, _NO_CHANGE)
+    return len(changes) * 20 >= 9 * pairs
 
 
-def _way_of(name: bytes) -> tuple[bool, bool, bytes]:
-    """(a password's name, something is assigned to it, what quotes it) of all that stands before a value."""
-    quote = _quote_at(name)
-    return _IS_STRONG.match(name) is not None, quote != b"" or _IS_ASSIGNED.search(name) is not None, quote
+def _size_of(value: bytes, after: bytes, quote: bytes, way: tuple[bool, bool]) -> int:
+    """The length of the secret that `value`, before the character `after`, begins with; 0 when it is none.
 
-
-def _size_of(word: bytes, strong: bool, assigned: bool, quote: bytes) -> int:
-    """The length of the secret that `word`, which ends with its neighbour, begins with; 0 when it is none.
-
-    `strong`: a password's name stands before it; `quote`: what opens the quotation that it begins, or nothing.
+    `quote` opens the quotation that it begins, or is nothing. `way`: whether a password's name stands before it, and
+    whether something is assigned to the name.
     """
-    value = _word_of(word, strong, _LITERAL.get(quote))
-    if b"%2" in value or b"\\" in value:
-        for mark in (b"%26", b"%22", b"\\u0026"):
-            value = value.partition(mark)[0]
-        value = value.rstrip(b"\\")
-    if not quote:
-        value = value.rstrip(_TRAILING)
-        value = value[:-1] if value.endswith(b")") and b"(" not in value else value
-    closed = quote != b"" and word[len(value) : len(value) + 1] in (*_LITERAL, b"\\", b"&")
-    plain = _ESCAPE.sub(b"-", value) if b"%" in value else value
+    strong, assigned = way
+    word = plain = value
+    if not value.isalnum():
+        if not strong and _NOT_PLAIN.search(value) and not _is_drawn(value, _LEAST_ODD_PAIRS):
+            # brackets and the like belong to a password, else to what looks drawn: few keys have such marks, much code
+            short = _VALUE.match(value)
+            value = short.group() if short else b""
+        value = _without_end(value, quote != b"")
+        plain = _ESCAPE.sub(b"-", value) if _PERCENT in value else value
+    closed = quote != b"" and (word[len(value) : len(value) + 1] or after) in _CLOSING
     return len(value) if looks_secret(plain, strong, assigned, closed) else 0
 
 
-def _word_of(word: bytes, strong: bool, literal: re.Pattern[bytes] | None) -> bytes:
-    """What `word` begins with that may be a value: a whole `literal`, if it is one, or a word.
+def _without_end(value: bytes, quoted: bool) -> bytes:
+    """Without what ends it in a query or a string of code, and, where it is not quoted, without a sentence's marks."""
+    if _PERCENT in value or _BACKSLASH in value:
+        for mark in (b"%26", b"%22", b"\\u0026"):
+            value = value.partition(mark)[0]
+        value = value.rstrip(b"\\")
+    if not quoted:
+        value = value.rstrip(_TRAILING)
+        value = value[:-1] if value.endswith(b")") and _BRACKET not in value else value
+    return value
 
-    Brackets and the like belong to it after a password's name, after others only in what looks drawn: such marks stand
-    in few keys, and in much code.
-    """
-    match = literal.match(word) if literal else None
-    match = match or _WORD.match(word)
-    if match and not strong and _NOT_PLAIN.search(match.group()) and not _is_drawn(match.group(), _LEAST_ODD_PAIRS):
-        match = _VALUE.match(word)
-    return match.group() if match else b""
 
-
-def _is_placeholder(value: bytes) -> bool:
-    """Written out, sign by sign, as it is asked of every value: a loop or a pattern takes twice as long."""
-    value = value.lower()
+def _is_placeholder(lower: bytes) -> bool:
     return (
-        value in _NO_VALUES
-        or b"your" in value
-        or b"xxx" in value
-        or b"<" in value
-        or b"..." in value
-        or b"***" in value
-        or (b"{" in value and (b"${" in value or b"{{" in value or b"%{" in value))
-        or b"%(" in value
-        or b"placeholder" in value
-        or b"redacted" in value
-        or b"changeme" in value
-        or b"insert" in value
-        or b"replace" in value
-        or b"dummy" in value
+        lower in _NO_VALUES
+        or _FILLER.search(lower) is not None
+        or (not lower.isalnum() and _MARKED_FILLER.search(lower) is not None)
     )
 
 
 def _is_code(value: bytes) -> bool:
     return (
+        value.startswith(b"env")
+        or _CALLED.search(value) is not None
+        or (not value.isalnum() and _is_marked_code(value))
+    )
+
+
+def _is_marked_code(value: bytes) -> bool:
+    """Single signs are sought first: as numbers, which costs a third of what it costs as bytes."""
+    return (
         value.startswith(_CODE_HEADS)
-        or (b":" in value and (b"::" in value or b"://" in value))
-        or b"=>" in value
-        or b"/*" in value
-        or b"getenv" in value
-        or b"function" in value
-        or (value[0] == 0x24 and _VARIABLE.fullmatch(value) is not None)
-        or (b"(" in value and _CALL.fullmatch(value) is not None)
-        or (b"." in value and _MEMBER.match(value) is not None)
+        or (_COLON in value and (b"::" in value or b"://" in value))
+        or (_GREATER in value and b"=>" in value)
+        or (_STAR in value and b"/*" in value)
+        or (value[0] == _DOLLAR and _VARIABLE.fullmatch(value) is not None)
+        or (_BRACKET in value and _CALL.fullmatch(value) is not None)
+        or (_DOT in value and _MEMBER.match(value) is not None)
     )
 
 
 def looks_secret(value: bytes, strong: bool, assigned: bool, closed: bool) -> bool:
     """Whether a value beside a secret's name is one. `strong`: a password's name; `closed`: it is a whole quotation."""
-    if len(value) < _LEAST or _is_placeholder(value) or _is_code(value):
+    lower = value.lower()
+    if len(value) < _LEAST or _is_placeholder(lower) or _is_code(value):
         return False
-    digits = len(value) - len(value.translate(None, b"0123456789"))
     letters = len(value.translate(None, _NOT_LETTERS))
-    special = len(value) - digits - letters
+    digits = len(value) - len(value.translate(None, b"0123456789"))
     if strong and assigned and digits and letters:
         return len(value) >= 6
-    mixed = value.lower() != value != value.upper()
+    special = len(value) - digits - letters
+    mixed = value != lower and not value.isupper()
     if strong and assigned:
         if not letters:
             return digits >= 4 and digits == len(value) and len(value) != 4
@@ -266,7 +270,7 @@ def looks_secret(value: bytes, strong: bool, assigned: bool, closed: bool) -> bo
             and letters > 0
             and ((digits > 0 and (mixed or special > 0)) or (digits > 2 and len(value) > 15))
         )
-    if (mixed and _is_random(value)) or (b"-" in value and _PRODUCT_KEY.fullmatch(value)):
+    if (mixed and _is_random(value)) or (_MINUS in value and _PRODUCT_KEY.fullmatch(value)):
         return True
     if len(value) < 8 or not letters or not digits or _IDENTIFIER.fullmatch(value):
         return closed and assigned and mixed and letters == len(value) >= 24

@@ -95,8 +95,10 @@ def has_digits(view: View) -> bool:
     return len(view.folded) > 4096 or len(view.folded.translate(None, _NOT_DIGITS)) >= 6
 
 
-def digit_runs(view: View, short: bool, plain_from: int, decimals: bool) -> Iterator[tuple[int, int]]:
-    """[start, end) of every run of nine digits or more, or with `short` of six or more, in order.
+def digit_runs(
+    view: View, effort: Effort, short: bool, plain_from: int, decimals: bool
+) -> Iterator[tuple[int, int, int]]:
+    """[start, end) and the digits of every run of nine digits or more, or with `short` of six or more, in order.
 
     Of those without any separator only runs of `plain_from` digits or more, and those that begin with `00`; decimal
     numbers only with `decimals`.
@@ -111,6 +113,7 @@ def digit_runs(view: View, short: bool, plain_from: int, decimals: bool) -> Iter
     gaps = b"sss" in flat
     for match in runs.finditer(classes):
         start, end = match.span()
+        effort.spend(2)
         in_parts = gaps and flat.find(b"sss", start, end) >= 0
         for low, high in [part.span() for part in _JOINED.finditer(flat, start, end)] if in_parts else ((start, end),):
             count = flat.count(b"d", low, high)
@@ -119,7 +122,7 @@ def digit_runs(view: View, short: bool, plain_from: int, decimals: bool) -> Iter
                 and (count < high - low or count >= plain_from or text.startswith(b"00", low))
                 and (usual.fullmatch(text, low, high) is None or text[low - 1 : low] == b"+")
             ):
-                yield low, high
+                yield low, high, count
 
 
 class Words:
@@ -136,7 +139,7 @@ class Words:
         if self._starts is None:
             self._starts = []
             for start, end in spans(searcher(self._pattern), self._text):
-                self._effort.spend(7)
+                self._effort.spend(4)
                 self._starts.append(start)
                 self._ends.append(end)
         return self._starts
@@ -147,7 +150,7 @@ class Words:
 
     def before(self, place: int, reach: int) -> bool:
         """Whether one of the words ends in the `reach` characters before `place`, and begins in them."""
-        starts = self._look()
+        starts = self._starts if self._starts is not None else self._look()
         index = bisect_right(self._ends, place) - 1
         return index >= 0 and starts[index] >= place - reach
 

@@ -23,16 +23,21 @@ STRONG_WORDS = re2.compile(
 )
 WEAK_WORDS = re2.compile(rb"\bcall|contact|messages? (?:to|from)|registered|number is|\bdial|reach|\bsms|\bnumber\b")
 _AFTER = re.compile(rb"(?:\s?x\d{1,6})?[\s\\,(-]{1,3}(?:office|fax|mobile|cell|phone|tel|home|work|desk|direct)")
+_AFTER_SIGNS = frozenset(bytes([sign]) for sign in b" \t\n\r\v\f\\,(-x")
 _AFTER_WORDS = re2.compile(rb"[0-9][\s\\,(-]{1,3}(?:office|fax|cell|home|work|desk|direct)")
 _EXTENSION = re.compile(rb"\s?(?:x|ext\.?|extension|#)\s?\d{1,6}\b")
+_ANY_EXTENSION = re2.compile(rb"(?:x|ext\.?|extension|#)[\s\x0b]?[0-9]")
 _NORTH_AMERICAN = re.compile(rb"(?:\+?1[ .-]?)?(?:\([2-9]\d\d\) ?|[2-9]\d\d[.-])[2-9]\d\d[.-]\d{4}\Z")
 _DATE = re.compile(
     rb"(?:19|20)\d\d[-./]\d\d?[-./]\d\d?|\d\d?[-./]\d\d?[-./](?:19|20)\d\d|(?:19|20)\d\d ?[-/] ?(?:19|20)?\d\d\Z"
 )
+_DOT = 0x2E
 _REACH = 48
 _LONGEST = 36
+_MOST_IN_GROUP = 12
 _MOST_LOOKED_UP = 12
 _GAP = re.compile(rb"[ /]")
+_OPENINGS = (b"+", b"+(")
 _PLUS = re.compile(rb"\+\(?[0-9]")
 
 
@@ -45,6 +50,7 @@ class Phones:
         self._weak = Words(WEAK_WORDS, lower, effort)
         self._effort, self._look_ups = effort, 0
         self._known: dict[bytes, Judgement] = {}
+        self._is_any_extended: bool | None = None
         self._is_named = self._strong.any or self._weak.any or _AFTER_WORDS.search(lower) is not None
 
     @property
@@ -54,21 +60,25 @@ class Phones:
 
     def may_be(self, start: int, end: int) -> bool:
         """Whether the digits at [start, end), which have no separators, may be a telephone number."""
-        lower = self._lower
-        if lower[start - 1 : start] == b"+" or lower[start - 2 : start] == b"+(" or lower.startswith(b"00", start):
+        if self._lower.endswith(_OPENINGS, 0, start) or self._lower.startswith(b"00", start):
             return True
-        return self._is_named and (self._strong.before(start, _REACH) or _AFTER.match(lower, end) is not None)
+        return self._is_named and (self._strong.before(start, _REACH) or self._is_named_behind(end))
+
+    def _is_named_behind(self, end: int) -> bool:
+        """The sign there is looked at first, as that is cheaper than the pattern and nearly always says no."""
+        return self._lower[end : end + 1] in _AFTER_SIGNS and _AFTER.match(self._lower, end) is not None
 
     def find(self, run: Run) -> Finding | None:
         start, end, lower = run.start, run.end, self._lower
         if run.after.isalnum():
             glued_on = not _EXTENSION.match(lower, end)
             if glued_on and run.before == b"+" and len(run.groups) > 1:
+                self._effort.spend(6)
                 run = Run(run.text, start, run.groups[-2][1])  # the last digits belong to a word
                 end, glued_on = run.end, False
         else:
             glued_on = False
-        if (glued_on or run.before.isalnum()) and not _AFTER.match(lower, end):
+        if (glued_on or run.before.isalnum()) and not self._is_named_behind(end):
             return None
         found = None
         if run.before == b"+":
@@ -88,7 +98,9 @@ class Phones:
         if found is None:
             return None
         start, end = found
-        extension = _EXTENSION.match(self._lower, end)
+        if self._is_any_extended is None:
+            self._is_any_extended = _ANY_EXTENSION.search(self._lower) is not None
+        extension = _EXTENSION.match(self._lower, end) if self._is_any_extended else None
         return Finding(start, extension.end() if extension else end, "PHONE")
 
     def _international(self, start: int, end: int) -> tuple[int, int] | None:
@@ -99,7 +111,6 @@ class Phones:
                 return None
         raw = self._lower[start:end]
         number = raw[2:] if raw.startswith(b"00") else raw[1:]
-        possible = None
         judgement = self._judge(number)
         if judgement == "valid":
             return start, end
@@ -115,8 +126,8 @@ class Phones:
 
     def _judge(self, number: bytes) -> Judgement:
         judgement = self._known.get(number)
+        self._effort.spend(2 if judgement else 7)
         if judgement is None:
-            self._effort.spend(12)
             judgement = judge(number)
             if judgement == "unknown":
                 judgement = self._looked_up(number)
@@ -140,12 +151,15 @@ class Phones:
             return start, end
         if not self._is_named:
             return None
-        strong = self._strong.before(start, _REACH) or _AFTER.match(self._lower, end) is not None
+        self._effort.spend(4)
+        strong = self._strong.before(start, _REACH) or self._is_named_behind(end)
         if not strong and (count < 7 or not grouped or not self._weak.before(start, _REACH)):
             return None
         if not strong and raw.endswith(b"000") and raw[:1] != b"0":
             return None  # a round amount
-        if _DATE.match(raw) or (b"." in raw and not _is_dotted(raw)) or not _grouped_like_a_phone(run):
+        if not grouped:
+            return (start, end) if count <= _MOST_IN_GROUP else None
+        if _DATE.match(raw) or (_DOT in raw and not _is_dotted(raw)) or not _grouped_like_a_phone(run):
             return None
         return start, end
 
@@ -168,4 +182,4 @@ def _is_dotted(raw: bytes) -> bool:
 
 def _grouped_like_a_phone(run: Run) -> bool:
     sizes = [last - first for first, last in run.groups]
-    return len(sizes) <= 7 and max(sizes) <= 12 and not (len(sizes) > 2 and sizes.count(1) > 2)
+    return len(sizes) <= 7 and max(sizes) <= _MOST_IN_GROUP and not (len(sizes) > 2 and sizes.count(1) > 2)

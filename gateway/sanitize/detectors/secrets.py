@@ -13,7 +13,7 @@ import re2
 
 from gateway.sanitize.crowd import Effort
 from gateway.sanitize.detectors.heads import alternatives, heads
-from gateway.sanitize.detectors.linear import searcher
+from gateway.sanitize.detectors.linear import searcher, spans
 from gateway.sanitize.detectors.vendors import MARKS, VENDORS
 from gateway.sanitize.findings import Finding
 from gateway.sanitize.folding import View
@@ -49,6 +49,7 @@ _AFLOAT = tuple(
     (re.compile(MARKS[name].encode()), form) for name, form in _FORMS if min(map(len, heads(form))) < _LEAST_HEAD
 )
 _MARK = re2.compile("|".join(sorted(set(MARKS.values()))).encode())
+_FIND_MARK = searcher(_MARK)
 _KEY_BODY = re.compile(
     rb"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
     rb"(?:[A-Za-z0-9+/=]{1,200}(?![A-Za-z0-9-])|[:,-]|\s|\\n|\\r)*"
@@ -108,8 +109,7 @@ def _linear(form: str) -> re2._Regexp:
 def _find_afloat(text: bytes, effort: Effort) -> Iterator[tuple[int, int]]:
     """Forms that begin with anything and have their mark further on."""
     behind = 0
-    for mark in _MARK.finditer(text):
-        place = mark.start()
+    for place, _ in spans(_FIND_MARK, text):
         if place < behind:
             continue
         low = max(0, place - _BEFORE_MARK, behind)

@@ -52,10 +52,10 @@ def spellings(text: bytes, effort: Effort) -> Iterator[Spelling]:
     """Every word of the folded text that may hide something behind its spelling."""
     if b"%" in text or b"&" in text or b"\\" in text or b"=" in text:
         for plain in unescaped_words(text, effort):
-            yield Spelling(plain.start, plain.end, plain.text, plain.place)
+            yield Spelling(plain.start, plain.start + len(plain.word), plain.text, plain.place)
     for match in _LETTERED.finditer(text):
         start, end = match.span(1)
-        effort.spend(16 + (end - start) // 3)
+        effort.spend(16 + (end - start) // 2)
         word = text[start:end]
         if len(set(word[1::2])) == 1:
             kept = list(range(0, end - start, 2))
@@ -77,7 +77,7 @@ def decoded_words(text: bytes, effort: Effort) -> Iterator[Spelling]:
         plains = known.get(word)
         effort.spend(1)
         if plains is None:
-            effort.spend(6 + len(word) // 32)
+            effort.spend(5 + len(word) // 16)
             plains = known[word] = _decodings(word, cut=start == 0 or end == len(text))
         for plain in plains:
             yield Spelling(start, end, plain)
@@ -117,9 +117,7 @@ def _from_base64(body: bytes) -> bytes:
 
 def _printable(plain: bytes) -> tuple[str, ...]:
     """The text in UTF-8, if it is one, without control characters."""
-    if plain and not plain.translate(None, _PRINTABLE):
-        try:
-            return (plain.decode(),)
-        except UnicodeDecodeError:
-            return ()
-    return ()
+    if not plain or plain.translate(None, _PRINTABLE):
+        return ()
+    text = plain.decode("utf-8", "ignore")  # an error would cost more than all else
+    return (text,) if len(text) == len(plain) or len(text.encode()) == len(plain) else ()
