@@ -72,10 +72,10 @@ class ChatStream:
     def feed(self, data: bytes) -> EventBatch:
         """Our events for one of theirs. Raises UpstreamError for an error or anything that is not a chunk."""
         for template in self._templates:
-            if (raw := template.relay(data)) is not None:
+            if (event := template.relay(data)) is not None:
                 self._relayed += 1
                 template.choice.characters += len(data) - template.fixed_bytes
-                return [Event(raw=raw, opaque=False, relayed_text=template.text_of)]
+                return [event]
         if data.strip() == b"[DONE]":
             self.done = True
             return []
