@@ -44,20 +44,20 @@ class Event:
     def __init__(
         self,
         data: Json | None = None,
-        *,
         raw: bytes | None = None,
-        name: str | None = None,
         opaque: bool = True,
-        finish: Callable[[Json], Json] | None = None,
         relayed: "RelayedText | None" = None,
         text: str = "",
+        *,
+        name: str | None = None,
+        finish: Callable[[Json], Json] | None = None,
     ) -> None:
         self.data = data
+        self.raw = raw
+        self.opaque = opaque
         self.relayed = relayed
         self.text = text
-        self.raw = raw
         self.name = name
-        self.opaque = opaque
         self.finish = finish
 
 

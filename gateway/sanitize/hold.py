@@ -18,7 +18,7 @@ _LINE_FEED = 0x0A
 _FLAT = bytes(range(256)).lower().replace(b"\t", b" ").replace(b"\n", b" ")
 _DIGIT = re.compile(rb"[0-9]")
 _LETTER = re.compile(rb"[a-z\x02]")
-_LINKS = frozenset(
+LINKS = frozenset(
     opening + word[:length]
     for opening in (b"", b"[", b"(", b"{", b"<")
     for word in (b"at]", b"at)", b"at}", b"at>", b"at", b"dot]", b"dot)", b"dot}", b"dot>", b"dot", b"@]", b"@)", b"@")
@@ -42,11 +42,11 @@ def hold_from(text: bytes, least: int) -> int:
             break
         previous = flat.rfind(b" ", 0, end) + 1
         word = flat[previous:end]
-        if end - previous > 4 and following not in _LINKS and word.isalpha():
+        if end - previous > 4 and following not in LINKS and word.isalpha():
             break
-        if word in _LINKS or not word.isalpha() or len(word) > 4:
+        if word in LINKS or not word.isalpha() or len(word) > 4:
             shorts = 0
-            if not (following in _LINKS or _may_continue(word)):
+            if not (following in LINKS or _may_continue(word)):
                 break
         elif len(word) > 1:
             shorts += 1
@@ -69,7 +69,7 @@ def _end_before(text: bytes, begin: int) -> int:
 
 
 def _may_continue(word: bytes) -> bool:
-    return len(word) == 1 or word in _LINKS or _DIGIT.search(word) is not None or _LETTER.search(word) is None
+    return len(word) == 1 or word in LINKS or _DIGIT.search(word) is not None or _LETTER.search(word) is None
 
 
 def _private_key_from(text: bytes, begin: int) -> int:

@@ -89,10 +89,11 @@ class StreamMask:
             if event.relayed is None or event.data is not None:
                 self._take(event, touched)
                 continue
-            last = min(size, first + _MOST_AT_ONCE)
-            while place < last and batch[place].relayed is event.relayed and batch[place].data is None:
+            while place < size and batch[place].relayed is event.relayed and batch[place].data is None:
                 place += 1
-            self._take_run(event.relayed, batch[first:place])
+                if place - first == _MOST_AT_ONCE:
+                    break
+            self._take_run(event.relayed, batch if size == 1 else batch[first:place])
         for channel in touched:
             self._advance(channel)
         if self._queue and self._events - self._queue[0].number > IDLE_EVENTS:

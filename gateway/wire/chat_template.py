@@ -14,6 +14,7 @@ from gateway.wire import sse
 
 _CONTENT_KEY = re.compile(rb'"content"\s*:\s*"')
 _PLAIN_TEXT = re.compile(rb'(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}))*')
+_QUOTE, _BACKSLASH = b'"\\'
 ChoiceT = TypeVar("ChoiceT")
 
 
@@ -62,15 +63,16 @@ class Template(Generic[ChoiceT]):
         if not (data.startswith(self.before) and data.endswith(self.after)) or len(data) <= self.fixed_bytes:
             return None
         text = data[self.text_from : self.text_to]
-        if not _PLAIN_TEXT.fullmatch(text):
-            return None
         try:
             shown = text.decode()
         except UnicodeDecodeError:
             return None
-        if "\\" in shown:
-            shown = orjson.loads(f'"{shown}"')
-        return Event(raw=self.our_before + text + self.our_after, opaque=False, relayed=self, text=shown)
+        if _QUOTE in text or _BACKSLASH in text or not shown.isprintable():
+            if not _PLAIN_TEXT.fullmatch(text):
+                return None
+            if _BACKSLASH in text:
+                shown = orjson.loads(f'"{shown}"')
+        return Event(None, self.our_before + text + self.our_after, False, self, shown)
 
     def slot_of(self, event: Event) -> TextSlot:
         return _RelayedText(event, self.where, self.channel)

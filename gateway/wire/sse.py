@@ -38,9 +38,6 @@ def decode(event: Event) -> Json | None:
     return event.data
 
 
-Block = tuple[str | None, bytes]
-"""An incoming event: its `event:` name, if any, and its data (several `data:` lines joined by a line feed)."""
-
 MAX_EVENT_BYTES = 4 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
 _CR, _LF = 0x0D, 0x0A
@@ -48,7 +45,9 @@ _CR, _LF = 0x0D, 0x0A
 
 
 class Parser:
-    """Cuts an incoming stream into events, whatever the network's cuts. Comments, ids and empty data are dropped.
+    """Cuts an incoming stream into the data of its events, whatever the network's cuts.
+
+    Several `data:` lines are joined by a line feed. Comments, names, ids and empty data are dropped.
 
     `feed` takes what one read brought; `close` gives an event that lacked its final blank line. Both raise
     UpstreamError when one event grows beyond `max_event_bytes`.
@@ -61,14 +60,14 @@ class Parser:
         self._skip_lf = False
         self._started = False
 
-    def feed(self, chunk: bytes) -> list[Block]:
+    def feed(self, chunk: bytes) -> list[bytes]:
         if self._skip_lf or _CR in chunk:
             chunk = self._line_feeds(chunk)
         size = len(chunk)
         is_line = chunk.find(_LF) == size - 2 and not self._held and 8 < size <= self._max_event_bytes
         if is_line and chunk.startswith(b"data: ") and chunk.endswith(b"\n\n"):  # one event: what most reads bring
             self._started = True
-            return [(None, chunk[6:-2])]
+            return [chunk[6:-2]]
         if self._held:
             straddles = chunk[:1] == b"\n" and self._held[-1].endswith(b"\n")
             if not straddles and b"\n\n" not in chunk:
@@ -80,13 +79,13 @@ class Parser:
         *blocks, rest = chunk.split(b"\n\n")
         if rest:
             self._hold(rest)
-        return [found for block in blocks if (found := self._parse(block)) is not None]
+        return [data for block in blocks if (data := self._data_of(block))]
 
-    def close(self) -> list[Block]:
+    def close(self) -> list[bytes]:
         block = b"".join(self._held)
         self._held.clear()
-        found = self._parse(block)
-        return [] if found is None else [found]
+        data = self._data_of(block)
+        return [data] if data else []
 
     def _hold(self, part: bytes) -> None:
         if part:
@@ -104,21 +103,18 @@ class Parser:
             self._skip_lf = True
         return chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
-    def _parse(self, block: bytes) -> Block | None:
+    def _data_of(self, block: bytes) -> bytes:
         if len(block) > self._max_event_bytes:
             raise UpstreamError("the upstream sent an event that is too large")
         if block.startswith(b"data: ") and _LF not in block:
             self._started = True
-            return (None, block[6:]) if len(block) > 6 else None
+            return block[6:]
         if not self._started and block:
             self._started = True
             block = block.removeprefix(_BOM)
-        name, lines = None, []
+        lines = []
         for line in block.split(b"\n"):
             field, _, value = line.partition(b":")
             if field == b"data":
                 lines.append(value.removeprefix(b" "))
-            elif field == b"event":
-                name = value.removeprefix(b" ").decode(errors="replace") or None
-        data = b"\n".join(lines)
-        return (name, data) if data else None
+        return b"\n".join(lines)

@@ -14,7 +14,7 @@ from gateway.sanitize.findings import masked
 from gateway.sanitize.folding import View
 from gateway.sanitize.hold import hold_from
 from gateway.sanitize.policy import actions
-from gateway.sanitize.quiet import is_quiet, plain_cut
+from gateway.sanitize.quiet import plain_cut
 from gateway.sanitize.scanner import Scanner
 from gateway.sanitize.stream import IDLE_EVENTS, StreamMask
 from gateway.wire import sse
@@ -41,7 +41,7 @@ class Relay:
     def __init__(self, choices: int = 1) -> None:
         self._stream = ChatStream(Marks("SvcLLM", "p", "m", 0.0))
         for index in range(choices):
-            self._stream.feed(sent("x", index))
+            self._stream.take([sent("x", index)])
 
     def events(self, *pieces: str, index: int = 0) -> EventBatch:
         events, fault = self._stream.take([sent(piece, index) for piece in pieces])
@@ -110,7 +110,7 @@ def test_the_glance_at_plain_words_says_nothing_that_the_full_look_does_not(text
     cut = plain_cut(text, start)
     if cut >= 0:
         view = View(text)
-        assert is_quiet(text)
+        assert Scanner().look(text) == []
         assert not view.is_shifted
         assert cut == max(hold_from(view.folded, 0), start)
 
