@@ -38,7 +38,7 @@ class Piece:
     held: Held
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Channel:
     """`buffer` starts at `base`; up to `final` all is decided; `edits` are (start, end, mask)."""
 

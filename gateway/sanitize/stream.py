@@ -93,7 +93,7 @@ class StreamMask:
                 place += 1
                 if place - first == _MOST_AT_ONCE:
                     break
-            self._take_run(event.relayed, batch if size == 1 else batch[first:place])
+            self._take_run(event.relayed, batch if size == 1 else batch[first:place], touched)
         for channel in touched:
             self._advance(channel)
         if self._queue and self._events - self._queue[0].number > IDLE_EVENTS:
@@ -101,7 +101,7 @@ class StreamMask:
         return self._released()
 
     def _take(self, event: Event, touched: list[Channel]) -> None:
-        """Take in an event of any kind; told are the channels in which something came."""
+        """Take in an event of any kind; `touched` are the channels in which something came that is to be decided."""
         self._events += 1
         held = Held(event, self._events, event.raw)
         self._queue.append(held)
@@ -120,7 +120,7 @@ class StreamMask:
                 if not touched or touched[-1] is not channel:
                     touched.append(channel)
 
-    def _take_run(self, relayed: RelayedText, events: EventBatch) -> None:
+    def _take_run(self, relayed: RelayedText, events: EventBatch, touched: list[Channel]) -> None:
         """Take in pieces of one text. Where they are plain words, as nearly always, only those that wait cost much."""
         channel = self._channels.get(relayed.channel)
         if channel is None:
@@ -128,7 +128,8 @@ class StreamMask:
         self._last = events[-1]
         place, queue = channel.base + len(channel.buffer), self._queue
         channel.buffer += events[0].text if len(events) == 1 else "".join([event.text for event in events])
-        is_plain = self._let_plain_out(channel)
+        is_touched = channel in touched
+        is_plain = not is_touched and self._let_plain_out(channel)
         is_first, final = is_plain and not queue, channel.final
         for event in events:
             self._events += 1
@@ -141,9 +142,9 @@ class StreamMask:
                 channel.pieces.append(Piece(relayed, place, end, held))
             place = end
         channel.last_event = self._events
-        if not is_plain:
-            self._advance(channel)
-        elif not is_first:
+        if not is_plain and not is_touched:
+            touched.append(channel)
+        elif is_plain and not is_first:
             channel.fill()
 
     def _let_plain_out(self, channel: Channel) -> bool:

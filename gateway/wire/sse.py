@@ -7,7 +7,7 @@ cut on blank lines as bytes, so a character split over two network reads stays w
 import orjson
 
 from gateway.errors import UpstreamError
-from gateway.model import Event, Json
+from gateway.model import Event, EventBatch, Json
 
 DONE = b"data: [DONE]\n\n"
 
@@ -25,6 +25,13 @@ def encode(event: Event) -> bytes:
         data = event.data or {}
         event.raw = frame(event.finish(data) if event.finish else data, event.name)
     return event.raw
+
+
+def encode_all(batch: EventBatch) -> bytes:
+    """The frames of some events, one after the other."""
+    if len(batch) == 1:
+        return batch[0].raw or encode(batch[0])
+    return b"".join([event.raw or encode(event) for event in batch])
 
 
 def decode(event: Event) -> Json | None:
@@ -65,7 +72,7 @@ class Parser:
             chunk = self._line_feeds(chunk)
         size = len(chunk)
         is_line = chunk.find(_LF) == size - 2 and not self._held and 8 < size <= self._max_event_bytes
-        if is_line and chunk.startswith(b"data: ") and chunk.endswith(b"\n\n"):  # one event: what most reads bring
+        if is_line and chunk[-1] == _LF and chunk.startswith(b"data: "):  # one event: what most reads bring
             self._started = True
             return [chunk[6:-2]]
         if self._held:
