@@ -23,7 +23,7 @@ from gateway.wire import sse
 
 IDLE_EVENTS = 64
 _NEAR = 40
-_MOST_AT_ONCE = 16
+_MOST_AT_ONCE = 24
 """Pieces of a text that came together are looked at by so many: what is odd in one makes few others cost more."""
 
 
@@ -82,6 +82,7 @@ class StreamMask:
     def push(self, batch: EventBatch) -> EventBatch:
         """Take in events; give back those whose text is final, in order."""
         touched: list[Channel] = []
+        odd: list[Channel] = []
         place, size = 0, len(batch)
         while place < size:
             event = batch[place]
@@ -93,15 +94,15 @@ class StreamMask:
                 place += 1
                 if place - first == _MOST_AT_ONCE:
                     break
-            self._take_run(event.relayed, batch if size == 1 else batch[first:place], touched)
-        for channel in touched:
+            self._take_run(event.relayed, batch if size == 1 else batch[first:place], odd)
+        for channel in touched + odd:
             self._advance(channel)
         if self._queue and self._events - self._queue[0].number > IDLE_EVENTS:
             self._close_idle()
         return self._released()
 
     def _take(self, event: Event, touched: list[Channel]) -> None:
-        """Take in an event of any kind; `touched` are the channels in which something came that is to be decided."""
+        """Take in an event of any kind; `touched` are the channels in which something came."""
         self._events += 1
         held = Held(event, self._events, event.raw)
         self._queue.append(held)
@@ -120,32 +121,40 @@ class StreamMask:
                 if not touched or touched[-1] is not channel:
                     touched.append(channel)
 
-    def _take_run(self, relayed: RelayedText, events: EventBatch, touched: list[Channel]) -> None:
-        """Take in pieces of one text. Where they are plain words, as nearly always, only those that wait cost much."""
+    def _take_run(self, relayed: RelayedText, events: EventBatch, odd: list[Channel]) -> None:
+        """Take in pieces of one text. Where they are plain words, as nearly always, only those that wait cost much.
+
+        `odd` are the channels that are not: what else comes there at once is looked at together.
+        """
         channel = self._channels.get(relayed.channel)
         if channel is None:
             channel = self._channels[relayed.channel] = Channel("text", relayed.where)
         self._last = events[-1]
         place, queue = channel.base + len(channel.buffer), self._queue
         channel.buffer += events[0].text if len(events) == 1 else "".join([event.text for event in events])
-        is_touched = channel in touched
-        is_plain = not is_touched and self._let_plain_out(channel)
-        is_first, final = is_plain and not queue, channel.final
+        is_odd = channel in odd
+        is_plain = not is_odd and self._let_plain_out(channel)
+        if is_plain and not queue:
+            out, place = len(events), channel.base + len(channel.buffer)
+            while out and place > channel.final:
+                out -= 1
+                place -= len(events[out].text)
+            if out:
+                self._ready += events[:out]
+                self._events += out
+                events = events[out:]
         for event in events:
             self._events += 1
+            held = Held(event, self._events, event.raw, 1)
+            queue.append(held)
             end = place + len(event.text)
-            if is_first and end <= final:
-                self._ready.append(event)
-            else:
-                held = Held(event, self._events, event.raw, 1)
-                queue.append(held)
-                channel.pieces.append(Piece(relayed, place, end, held))
+            channel.pieces.append(Piece(relayed, place, end, held))
             place = end
         channel.last_event = self._events
-        if not is_plain and not is_touched:
-            touched.append(channel)
-        elif is_plain and not is_first:
-            channel.fill()
+        if is_plain:
+            channel.fill()  # what stands behind an event of another channel is decided, and waits
+        elif not is_odd:
+            odd.append(channel)
 
     def _let_plain_out(self, channel: Channel) -> bool:
         """Decide a text of plain words as far as can be. False when it is anything else."""
