@@ -34,29 +34,44 @@ class Event:
     Either `raw` holds the finished frame (bytes up to and including its blank line), or `data` holds the decoded
     JSON object and the frame is made from it at the edge, once. `name` is the SSE `event:` field, if any.
     An event with `raw` and no `data` (a comment, `[DONE]`) carries no text to inspect, unless `opaque` is False:
-    then it is a relayed JSON event whose data has not been decoded, and `wire.sse.decode` gives it. `relayed_text`
-    gives the only text of such an event without decoding it; None when the text must be decoded. `finish` turns the
+    then it is a relayed JSON event whose data has not been decoded, and `wire.sse.decode` gives it. `relayed`, if any,
+    says where the only text of such an event, `text`, stands: known without decoding it. `finish` turns the
     data, after every middleware has seen it, into what goes on the wire.
     """
 
-    __slots__ = ("data", "finish", "name", "opaque", "raw", "relayed_text")
+    __slots__ = ("data", "finish", "name", "opaque", "raw", "relayed", "text")
 
     def __init__(
         self,
         data: Json | None = None,
-        *,
         raw: bytes | None = None,
-        name: str | None = None,
         opaque: bool = True,
+        relayed: "RelayedText | None" = None,
+        text: str = "",
+        *,
+        name: str | None = None,
         finish: Callable[[Json], Json] | None = None,
-        relayed_text: "Callable[[Event], TextSlot | None] | None" = None,
     ) -> None:
         self.data = data
-        self.relayed_text = relayed_text
         self.raw = raw
-        self.name = name
         self.opaque = opaque
+        self.relayed = relayed
+        self.text = text
+        self.name = name
         self.finish = finish
+
+
+class RelayedText(Protocol):
+    """The text of relayed events that differ in nothing else: all are pieces of one `channel`, found at `where`."""
+
+    @property
+    def channel(self) -> Hashable: ...
+
+    @property
+    def where(self) -> str: ...
+
+    def slot_of(self, event: Event) -> "TextSlot":
+        """The text of one, to be replaced: only then is the event decoded."""
 
 
 EventBatch: TypeAlias = list[Event]

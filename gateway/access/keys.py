@@ -229,7 +229,8 @@ class KeyStore:
 
     def is_live(self, key_id: str) -> bool:
         """Whether a key seen earlier still stands in the file."""
-        self._refresh(_LOOK_AGAIN_S)
+        if self._clock() - self._looked_at >= _LOOK_AGAIN_S:  # asked for every chunk of a stream
+            self._refresh(_LOOK_AGAIN_S)
         return key_id in self._ids
 
     def _refresh(self, pause_s: float) -> None:

@@ -90,14 +90,14 @@ class OpenAICompatUpstream:
                 raise UpstreamError("the upstream's answer is not an event stream")
             async with aclosing(answer.chunks()) as chunks:
                 async for chunk in chunks:
-                    blocks = parser.feed(chunk)
-                    if blocks:
+                    batch = parser.feed(chunk)
+                    if batch:
                         account.upstream_s += clock() - started_s
-                        said_all = blocks[-1][1] == b"[DONE]"
-                        yield [data for _, data in blocks]
+                        said_all = batch[-1] == b"[DONE]"
+                        yield batch
                         started_s = clock()
-            if blocks := parser.close():
-                yield [data for _, data in blocks]
+            if batch := parser.close():
+                yield batch
         finally:
             if answer is not None:
                 answer.close(said_all=said_all)

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from gateway.model import Event, TextSlot
+from gateway.model import Event, RelayedText, TextSlot
 from gateway.sanitize.folding import View
 from gateway.sanitize.hold import REST_OF_KEY, REST_OF_VALUE, hold_from
 
@@ -29,16 +29,16 @@ class Held:
 
 
 @dataclass(slots=True)
-class _Piece:
-    """A slot's text at [start, end) of its channel."""
+class Piece:
+    """A text at [start, end) of its channel: a slot's, or the one of a relayed event."""
 
-    slot: TextSlot
+    slot: TextSlot | RelayedText
     start: int
     end: int
     held: Held
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Channel:
     """`buffer` starts at `base`; up to `final` all is decided; `edits` are (start, end, mask)."""
 
@@ -49,7 +49,7 @@ class Channel:
     buffer: str = ""
     base: int = 0
     final: int = 0
-    pieces: deque[_Piece] = field(default_factory=deque)
+    pieces: deque[Piece] = field(default_factory=deque)
     edits: deque[tuple[int, int, str]] = field(default_factory=deque)
     swallow: re.Pattern[str] | None = None
     in_string: bool = False
@@ -62,7 +62,7 @@ class Channel:
         start = self.base + len(self.buffer)
         self.buffer += slot.text
         self.last_event = held.number
-        self.pieces.append(_Piece(slot, start, self.base + len(self.buffer), held))
+        self.pieces.append(Piece(slot, start, self.base + len(self.buffer), held))
         held.open_pieces += 1
 
     def cut(self, start: int, least_held: int) -> int:
@@ -132,10 +132,12 @@ class Channel:
         while pieces and pieces[0].end <= self.final:
             piece = pieces.popleft()
             piece.held.open_pieces -= 1
-            text = _edited(piece, edits) if edits else None
-            if text is not None:
-                piece.slot.text = text
-                piece.held.frame = None
+            if edits:
+                slot = piece.slot if isinstance(piece.slot, TextSlot) else piece.slot.slot_of(piece.held.event)
+                text = _edited(piece, slot.text, edits)
+                if text is not None:
+                    slot.text = text
+                    piece.held.frame = None
         if not edits:
             return
         needed_from = pieces[0].start if pieces else self.final
@@ -153,10 +155,10 @@ def _held_part(text: str) -> int:
     return view.origin(place, place + 1)[0] if place < len(view.folded) else len(text)
 
 
-def _edited(piece: _Piece, edits: Iterable[tuple[int, int, str]]) -> str | None:
+def _edited(piece: Piece, text: str, edits: Iterable[tuple[int, int, str]]) -> str | None:
     """The piece's text with the edits that touch it; None when none does."""
     parts: list[str] = []
-    place, touched, text = piece.start, False, piece.slot.text
+    place, touched = piece.start, False
     for first, last, mask in edits:
         if last <= piece.start or first >= piece.end:
             continue

@@ -86,7 +86,7 @@ def _replace(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error("gateway-fold", _replace)
 
 
-def _folded(text: str) -> bytes:
+def folded(text: str) -> bytes:
     """Character by character where many are not ASCII, else only those that are not."""
     many = len(text.encode("utf-8", "surrogatepass")) > len(text) * 17 // 16
     return text.translate(_TABLE).encode() if many else text.encode("ascii", "gateway-fold")
@@ -110,16 +110,16 @@ class View:
         self._lower: bytes | None = None
         self._dropped: list[int] = []
         if text.isascii():
-            folded = text.encode()
+            plain = text.encode()
         else:
-            folded = _folded(text)
-            if b"\x01" in folded:
-                kept = folded.split(b"\x01")
+            plain = folded(text)
+            if b"\x01" in plain:
+                kept = plain.split(b"\x01")
                 self._dropped = [*accumulate(map(len, kept[:-1]))]
-                folded = b"".join(kept)
-        if b"[REDACTED:" in folded:
-            folded = _MASK.sub(_blank, folded)
-        self.folded = folded
+                plain = b"".join(kept)
+        if b"[REDACTED:" in plain:
+            plain = _MASK.sub(_blank, plain)
+        self.folded = plain
 
     @property
     def lower(self) -> bytes:

@@ -11,17 +11,20 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Mapping
 
 from gateway.errors import ContentBlocked, GatewayError, SanitizerFailed
-from gateway.model import Event, EventBatch, EventStream, Json, TextSlot
-from gateway.sanitize.channel import Channel, Held
+from gateway.model import Event, EventBatch, EventStream, Json, RelayedText, TextSlot
+from gateway.sanitize.channel import Channel, Held, Piece
 from gateway.sanitize.findings import Finding, mask_of
 from gateway.sanitize.hold import MAX_HELD
 from gateway.sanitize.policy import Action
+from gateway.sanitize.quiet import plain_cut
 from gateway.sanitize.scanner import Scanner
 from gateway.sanitize.slots import SlotMasker
 from gateway.wire import sse
 
 IDLE_EVENTS = 64
 _NEAR = 40
+_MOST_AT_ONCE = 24
+"""Pieces of a text that came together are looked at by so many: what is odd in one makes few others cost more."""
 
 
 Refusal = Callable[[GatewayError, Json | None], list[Event]]
@@ -50,6 +53,7 @@ class StreamMask:
         self._found = found
         self._masker = SlotMasker(scanner, actions, self._note)
         self._queue: deque[Held] = deque()
+        self._ready: EventBatch = []
         self._events = 0
         self._last: Event | None = None
         self._channels: dict[Hashable, Channel] = {}
@@ -78,38 +82,98 @@ class StreamMask:
     def push(self, batch: EventBatch) -> EventBatch:
         """Take in events; give back those whose text is final, in order."""
         touched: list[Channel] = []
-        for event in batch:
-            self._events += 1
-            held = Held(event, self._events, event.raw)
-            self._queue.append(held)
-            slots = self._slots_in(event)
-            if slots is None:
-                if event.raw == sse.DONE:
-                    self._close_all()
+        odd: list[Channel] = []
+        place, size = 0, len(batch)
+        while place < size:
+            event = batch[place]
+            first, place = place, place + 1
+            if event.relayed is None or event.data is not None:
+                self._take(event, touched)
                 continue
-            self._last = event
-            for slot in slots:
-                if slot.channel is None:
-                    held.frame = None
-                    self._clean_whole(slot)
-                else:
-                    channel = self._append(slot, held)
-                    if not touched or touched[-1] is not channel:
-                        touched.append(channel)
-        for channel in touched:
+            while place < size and batch[place].relayed is event.relayed and batch[place].data is None:
+                place += 1
+                if place - first == _MOST_AT_ONCE:
+                    break
+            self._take_run(event.relayed, batch if size == 1 else batch[first:place], odd)
+        for channel in touched + odd:
             self._advance(channel)
         if self._queue and self._events - self._queue[0].number > IDLE_EVENTS:
             self._close_idle()
         return self._released()
 
-    def _slots_in(self, event: Event) -> Iterable[TextSlot] | None:
-        """The pieces of text in an event, without decoding it where that can be; None when it has no data."""
-        if event.relayed_text is not None and event.data is None:
-            relayed = event.relayed_text(event)
-            if relayed is not None:
-                return (relayed,)
+    def _take(self, event: Event, touched: list[Channel]) -> None:
+        """Take in an event of any kind; `touched` are the channels in which something came."""
+        self._events += 1
+        held = Held(event, self._events, event.raw)
+        self._queue.append(held)
         data = sse.decode(event)
-        return None if data is None else self._slots_of(data)
+        if data is None:
+            if event.raw == sse.DONE:
+                self._close_all()
+            return
+        self._last = event
+        for slot in self._slots_of(data):
+            if slot.channel is None:
+                held.frame = None
+                self._clean_whole(slot)
+            else:
+                channel = self._append(slot, held)
+                if not touched or touched[-1] is not channel:
+                    touched.append(channel)
+
+    def _take_run(self, relayed: RelayedText, events: EventBatch, odd: list[Channel]) -> None:
+        """Take in pieces of one text. Where they are plain words, as nearly always, only those that wait cost much.
+
+        `odd` are the channels that are not: what else comes there at once is looked at together.
+        """
+        channel = self._channels.get(relayed.channel)
+        if channel is None:
+            channel = self._channels[relayed.channel] = Channel("text", relayed.where)
+        self._last = events[-1]
+        place, queue = channel.base + len(channel.buffer), self._queue
+        channel.buffer += events[0].text if len(events) == 1 else "".join([event.text for event in events])
+        is_odd = channel in odd
+        is_plain = not is_odd and self._let_plain_out(channel)
+        if is_plain and not queue:
+            out, place = len(events), channel.base + len(channel.buffer)
+            while out and place > channel.final:
+                out -= 1
+                place -= len(events[out].text)
+            if out:
+                self._ready += events[:out]
+                self._events += out
+                events = events[out:]
+        for event in events:
+            self._events += 1
+            held = Held(event, self._events, event.raw, 1)
+            queue.append(held)
+            end = place + len(event.text)
+            channel.pieces.append(Piece(relayed, place, end, held))
+            place = end
+        channel.last_event = self._events
+        if is_plain:
+            channel.fill()  # what stands behind an event of another channel is decided, and waits
+        elif not is_odd:
+            odd.append(channel)
+
+    def _let_plain_out(self, channel: Channel) -> bool:
+        """Decide a text of plain words as far as can be. False when it is anything else."""
+        if channel.edits or channel.swallow is not None or self._scanner.least_held:
+            return False
+        start = channel.final - channel.base
+        first = start - _NEAR if start > _NEAR else 0
+        try:
+            cut = plain_cut(channel.buffer[first:], start - first)
+        except Exception as error:
+            raise SanitizerFailed("the sanitizer failed on this stream") from error
+        if cut < 0:
+            return False
+        if first + cut > start:
+            channel.decided(first + cut)
+            if channel.pieces:
+                channel.fill()
+                self._release()
+        return True
 
     def finish(self) -> EventBatch:
         """Everything that is left: the stream has ended."""
@@ -123,13 +187,18 @@ class StreamMask:
             return []
 
     def _released(self) -> EventBatch:
-        ready = []
-        while self._queue and not self._queue[0].open_pieces:
-            held = self._queue.popleft()
+        if self._queue:
+            self._release()
+        ready, self._ready = self._ready, []
+        return ready
+
+    def _release(self) -> None:
+        queue = self._queue
+        while queue and not queue[0].open_pieces:
+            held = queue.popleft()
             if held.frame is not None:
                 held.event.raw = held.frame  # as it came: need not be made again
-            ready.append(held.event)
-        return ready
+            self._ready.append(held.event)
 
     def _append(self, slot: TextSlot, held: Held) -> Channel:
         name = slot.channel
@@ -199,7 +268,7 @@ class StreamMask:
             cut = length
         for span in spans:
             if span.start < cut:
-                self._take(channel, Finding(max(span.start, start), span.end, span.entity))
+                self._act(channel, Finding(max(span.start, start), span.end, span.entity))
         if too_long and channel.edits and channel.edits[-1][1] == channel.length:
             channel.swallow_rest(spans[-1].start)
         channel.decided(cut)
@@ -207,7 +276,7 @@ class StreamMask:
     def _acts_on(self, finding: Finding) -> bool:
         return self._actions.get(finding.entity, "off") != "off"
 
-    def _take(self, channel: Channel, finding: Finding) -> None:
+    def _act(self, channel: Channel, finding: Finding) -> None:
         self._found(finding.entity)
         action = self._actions[finding.entity]
         if action == "redact":

@@ -90,10 +90,14 @@ async def _pump(
         if fault is not None:
             context.account.outcome = "truncated"
             told = reply.failure_events or context.endpoint.dialect.error_events
-            await _write(reply, told(fault))
+            await _written(reply.write(sse.encode_all(told(fault))))
             break
         if batch:
-            await _write(reply, batch)
+            data = sse.encode_all(batch)
+            try:
+                await reply.write(data)
+            except _GONE as error:
+                raise ClientGone from error
             reply.event_count += len(batch)
             since_yield += len(batch)
         if since_yield >= _EVENTS_BETWEEN_YIELDS:
@@ -111,14 +115,6 @@ def _fault(request: web.Request, context: RequestContext, error: Exception | asy
     if stopping is None:
         raise error
     return stopping
-
-
-async def _write(reply: EventReply, batch: EventBatch) -> None:
-    data = sse.encode(batch[0]) if len(batch) == 1 else b"".join([sse.encode(event) for event in batch])
-    try:
-        await reply.write(data)
-    except _GONE as error:
-        raise ClientGone from error
 
 
 async def _written(write: Awaitable[object]) -> None:

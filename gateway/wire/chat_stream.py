@@ -64,18 +64,20 @@ class ChatStream:
         events: EventBatch = []
         try:
             for data in batch:
-                events += self.feed(data)
+                for template in self._templates:
+                    if (event := template.relay(data)) is not None:
+                        self._relayed += 1
+                        template.choice.characters += len(data) - template.fixed_bytes
+                        events.append(event)
+                        break
+                else:
+                    events += self._mended(data)
         except UpstreamError as error:
             return events, error
         return events, None
 
-    def feed(self, data: bytes) -> EventBatch:
+    def _mended(self, data: bytes) -> EventBatch:
         """Our events for one of theirs. Raises UpstreamError for an error or anything that is not a chunk."""
-        for template in self._templates:
-            if (raw := template.relay(data)) is not None:
-                self._relayed += 1
-                template.choice.characters += len(data) - template.fixed_bytes
-                return [Event(raw=raw, opaque=False, relayed_text=template.text_of)]
         if data.strip() == b"[DONE]":
             self.done = True
             return []

@@ -4,6 +4,7 @@ What may stand in a template's place is checked by bytes: one JSON string of a c
 """
 
 import re
+from collections.abc import Hashable
 from typing import Generic, TypeVar
 
 import orjson
@@ -13,6 +14,7 @@ from gateway.wire import sse
 
 _CONTENT_KEY = re.compile(rb'"content"\s*:\s*"')
 _PLAIN_TEXT = re.compile(rb'(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}))*')
+_QUOTE, _BACKSLASH = b'"\\'
 ChoiceT = TypeVar("ChoiceT")
 
 
@@ -21,10 +23,10 @@ class _RelayedText(TextSlot):
 
     __slots__ = ("_event", "_text")
 
-    def __init__(self, event: Event, text: str, index: int) -> None:
-        self._event, self._text = event, text
-        self.where = "choices[0].delta.content" if index == 0 else f"choices[{index}].delta.content"
-        self.form, self.channel, self.last, self.key = "text", (index, "content"), False, "content"
+    def __init__(self, event: Event, where: str, channel: Hashable) -> None:
+        self._event, self._text = event, event.text
+        self.where, self.channel = where, channel
+        self.form, self.last, self.key = "text", False, "content"
 
     @property
     def text(self) -> str:
@@ -38,35 +40,42 @@ class _RelayedText(TextSlot):
 
 
 class Template(Generic[ChoiceT]):
-    """The bytes around the text of a choice's plain chunks: as the upstream sends them, and as we do."""
+    """The bytes around the text of a choice's plain chunks: as the upstream sends them, and as we do.
 
-    __slots__ = ("after", "before", "choice", "fixed_bytes", "index", "our_after", "our_before")
+    Implements `model.RelayedText` for the frames that `relay` makes.
+    """
+
+    __slots__ = (
+        "after", "before", "channel", "choice", "fixed_bytes", "our_after", "our_before",
+        "text_from", "text_to", "where",
+    )  # fmt: skip
 
     def __init__(self, choice: ChoiceT, index: int, theirs: tuple[bytes, bytes], ours: tuple[bytes, bytes]) -> None:
-        self.choice, self.index = choice, index
+        self.choice = choice
+        self.channel, self.where = (index, "content"), f"choices[{index}].delta.content"
         self.before, self.after = theirs
         self.fixed_bytes = len(self.before) + len(self.after)
+        self.text_from, self.text_to = len(self.before), -len(self.after)
         self.our_before, self.our_after = b"data: " + ours[0], ours[1] + b"\n\n"
 
-    def relay(self, data: bytes) -> bytes | None:
-        """Our frame for this event, or None when it is not plain text in the learnt form."""
+    def relay(self, data: bytes) -> Event | None:
+        """Our event for this one, or None when it is not plain text in the learnt form."""
         if not (data.startswith(self.before) and data.endswith(self.after)) or len(data) <= self.fixed_bytes:
             return None
-        text = data[len(self.before) : len(data) - len(self.after)]
-        if not text or not _PLAIN_TEXT.fullmatch(text):
+        text = data[self.text_from : self.text_to]
+        try:
+            shown = text.decode()
+        except UnicodeDecodeError:
             return None
-        if not text.isascii():
-            try:
-                text.decode()
-            except UnicodeDecodeError:
+        if _QUOTE in text or _BACKSLASH in text or not shown.isprintable():
+            if not _PLAIN_TEXT.fullmatch(text):
                 return None
-        return self.our_before + text + self.our_after
+            if _BACKSLASH in text:
+                shown = orjson.loads(f'"{shown}"')
+        return Event(None, self.our_before + text + self.our_after, False, self, shown)
 
-    def text_of(self, event: Event) -> TextSlot | None:
-        """The text of a frame that `relay` made; None when escapes stand in it."""
-        raw = event.raw or b""
-        text = raw[len(self.our_before) : len(raw) - len(self.our_after)]
-        return None if b"\\" in text else _RelayedText(event, text.decode(), self.index)
+    def slot_of(self, event: Event) -> TextSlot:
+        return _RelayedText(event, self.where, self.channel)
 
 
 def around_text(data: bytes) -> tuple[bytes, bytes] | None:

@@ -7,7 +7,7 @@ cut on blank lines as bytes, so a character split over two network reads stays w
 import orjson
 
 from gateway.errors import UpstreamError
-from gateway.model import Event, Json
+from gateway.model import Event, EventBatch, Json
 
 DONE = b"data: [DONE]\n\n"
 
@@ -27,6 +27,13 @@ def encode(event: Event) -> bytes:
     return event.raw
 
 
+def encode_all(batch: EventBatch) -> bytes:
+    """The frames of some events, one after the other."""
+    if len(batch) == 1:
+        return batch[0].raw or encode(batch[0])
+    return b"".join([event.raw or encode(event) for event in batch])
+
+
 def decode(event: Event) -> Json | None:
     """The decoded data of an event, None for comments and `[DONE]`. A relayed frame is decoded here, at first need.
 
@@ -38,15 +45,16 @@ def decode(event: Event) -> Json | None:
     return event.data
 
 
-Block = tuple[str | None, bytes]
-"""An incoming event: its `event:` name, if any, and its data (several `data:` lines joined by a line feed)."""
-
 MAX_EVENT_BYTES = 4 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
+_CR, _LF = 0x0D, 0x0A
+"""As numbers: looked for in bytes in a tenth of the time."""
 
 
 class Parser:
-    """Cuts an incoming stream into events, whatever the network's cuts. Comments, ids and empty data are dropped.
+    """Cuts an incoming stream into the data of its events, whatever the network's cuts.
+
+    Several `data:` lines are joined by a line feed. Comments, names, ids and empty data are dropped.
 
     `feed` takes what one read brought; `close` gives an event that lacked its final blank line. Both raise
     UpstreamError when one event grows beyond `max_event_bytes`.
@@ -59,12 +67,14 @@ class Parser:
         self._skip_lf = False
         self._started = False
 
-    def feed(self, chunk: bytes) -> list[Block]:
-        if self._skip_lf or b"\r" in chunk:
+    def feed(self, chunk: bytes) -> list[bytes]:
+        if self._skip_lf or _CR in chunk:
             chunk = self._line_feeds(chunk)
-        if not self._held and self._is_one_event(chunk):
+        size = len(chunk)
+        is_line = chunk.find(_LF) == size - 2 and not self._held and 8 < size <= self._max_event_bytes
+        if is_line and chunk[-1] == _LF and chunk.startswith(b"data: "):  # one event: what most reads bring
             self._started = True
-            return [(None, chunk[6:-2])]
+            return [chunk[6:-2]]
         if self._held:
             straddles = chunk[:1] == b"\n" and self._held[-1].endswith(b"\n")
             if not straddles and b"\n\n" not in chunk:
@@ -76,23 +86,13 @@ class Parser:
         *blocks, rest = chunk.split(b"\n\n")
         if rest:
             self._hold(rest)
-        return [found for block in blocks if (found := self._parse(block)) is not None]
+        return [data for block in blocks if (data := self._data_of(block))]
 
-    def _is_one_event(self, chunk: bytes) -> bool:
-        """Whether it is a line of data, whole, and the blank line behind it: what most reads bring."""
-        size = len(chunk)
-        return (
-            8 < size <= self._max_event_bytes
-            and chunk.startswith(b"data: ")
-            and chunk.endswith(b"\n\n")
-            and chunk.find(b"\n") == size - 2
-        )
-
-    def close(self) -> list[Block]:
+    def close(self) -> list[bytes]:
         block = b"".join(self._held)
         self._held.clear()
-        found = self._parse(block)
-        return [] if found is None else [found]
+        data = self._data_of(block)
+        return [data] if data else []
 
     def _hold(self, part: bytes) -> None:
         if part:
@@ -110,21 +110,18 @@ class Parser:
             self._skip_lf = True
         return chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
-    def _parse(self, block: bytes) -> Block | None:
+    def _data_of(self, block: bytes) -> bytes:
         if len(block) > self._max_event_bytes:
             raise UpstreamError("the upstream sent an event that is too large")
-        if block.startswith(b"data: ") and b"\n" not in block:
+        if block.startswith(b"data: ") and _LF not in block:
             self._started = True
-            return (None, block[6:]) if len(block) > 6 else None
+            return block[6:]
         if not self._started and block:
             self._started = True
             block = block.removeprefix(_BOM)
-        name, lines = None, []
+        lines = []
         for line in block.split(b"\n"):
             field, _, value = line.partition(b":")
             if field == b"data":
                 lines.append(value.removeprefix(b" "))
-            elif field == b"event":
-                name = value.removeprefix(b" ").decode(errors="replace") or None
-        data = b"\n".join(lines)
-        return (name, data) if data else None
+        return b"\n".join(lines)

@@ -8,6 +8,7 @@ import orjson
 import pytest
 
 from gateway.errors import UpstreamError
+from gateway.model import EventBatch
 from gateway.wire import sse
 from gateway.wire.chat_answer import Marks
 from gateway.wire.chat_stream import ChatStream
@@ -22,15 +23,22 @@ def chunk(delta: Any, finish: str | None = None, index: int | None = 0, **more: 
     return {**BASE, "choices": [choice], **more}
 
 
+def taken(stream: ChatStream, *batch: bytes) -> EventBatch:
+    events, fault = stream.take(list(batch))
+    if fault is not None:
+        raise fault
+    return events
+
+
 def run(*chunks: Any, done: bool = True, **marks: Any) -> list[dict[str, Any]]:
     """Our decoded events for theirs; checks what holds for every stream."""
     stream = ChatStream(Marks("SvcLLM", "p", "up-model", time.perf_counter(), **marks))
     events = []
     for each in chunks:
         data = each if isinstance(each, bytes) else orjson.dumps(each)
-        events += stream.feed(data)
+        events += taken(stream, data)
     if done:
-        stream.feed(b"[DONE]")
+        taken(stream, b"[DONE]")
     frames = [sse.encode(event) for event in [*events, *stream.end()]]
     assert frames[-1] == sse.DONE and all(frame.startswith(b"data: ") for frame in frames)
     decoded = [orjson.loads(frame[6:]) for frame in frames[:-1]]
@@ -224,10 +232,10 @@ def test_relayed_bytes_say_what_the_upstream_said(first: str, escaped: bool) -> 
 
 def test_plain_chunks_are_relayed_by_their_bytes_and_others_are_not() -> None:
     stream = ChatStream(Marks("SvcLLM", "p", "up-model", time.perf_counter()))
-    stream.feed(orjson.dumps(chunk({"content": "a"})))
-    (event,) = stream.feed(orjson.dumps(chunk({"content": "b"})))
+    taken(stream, orjson.dumps(chunk({"content": "a"})))
+    (event,) = taken(stream, orjson.dumps(chunk({"content": "b"})))
     assert event.raw is not None and not event.opaque and sse.decode(event)["choices"][0]["delta"] == {"content": "b"}
-    (event,) = stream.feed(orjson.dumps(chunk({"content": "c"}, x=1)))
+    (event,) = taken(stream, orjson.dumps(chunk({"content": "c"}, x=1)))
     assert event.raw is None
 
 

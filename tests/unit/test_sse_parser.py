@@ -20,18 +20,18 @@ STREAM = (
     "data: [DONE]\n\n"
 ).encode()
 EXPECTED = [
-    (None, b'{"a":1}'),
-    ("named", b"no space"),
-    (None, b"two\nlines"),
-    (None, LONG.encode()),
-    (None, b"after blanks"),
-    (None, b"[DONE]"),
+    b'{"a":1}',
+    b"no space",
+    b"two\nlines",
+    LONG.encode(),
+    b"after blanks",
+    b"[DONE]",
 ]
 
 
-def parsed(pieces: list[bytes]) -> list[tuple[str | None, bytes]]:
+def parsed(pieces: list[bytes]) -> list[bytes]:
     parser = Parser()
-    found = [block for piece in pieces for block in parser.feed(piece)]
+    found = [data for piece in pieces for data in parser.feed(piece)]
     return found + parser.close()
 
 
@@ -54,14 +54,14 @@ def test_one_byte_at_a_time() -> None:
 
 
 def test_a_missing_final_blank_line_loses_nothing() -> None:
-    assert parsed([b"data: a\n\ndata: b"]) == [(None, b"a"), (None, b"b")]
-    assert parsed([b"data: a\r\n\r\ndata: b\r\n"]) == [(None, b"a"), (None, b"b")]
+    assert parsed([b"data: a\n\ndata: b"]) == [b"a", b"b"]
+    assert parsed([b"data: a\r\n\r\ndata: b\r\n"]) == [b"a", b"b"]
 
 
 def test_an_event_of_600_kb_in_small_reads_is_whole() -> None:
     body = b"x" * 600_000
     data = b"data: " + body + b"\n\n"
-    assert parsed([data[i : i + 1000] for i in range(0, len(data), 1000)]) == [(None, body)]
+    assert parsed([data[i : i + 1000] for i in range(0, len(data), 1000)]) == [body]
 
 
 @pytest.mark.parametrize("step", [100, 10_000])

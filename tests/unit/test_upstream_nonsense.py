@@ -120,7 +120,9 @@ def whole_chat(spoiler: Spoiler) -> None:
 
 def streamed_chat(spoiler: Spoiler) -> None:
     stream = ChatStream(spoiler.marks())
-    events = [event for chunk in CHUNKS for event in stream.feed(orjson.dumps(spoiler.spoil(chunk)))]
+    events, fault = stream.take([orjson.dumps(spoiler.spoil(chunk)) for chunk in CHUNKS])
+    if fault is not None:
+        raise fault
     shown([*events, *stream.end()], ChatDialect().event_slots)
 
 
