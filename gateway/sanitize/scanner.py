@@ -20,7 +20,7 @@ from gateway.sanitize.detectors.email import find_emails
 from gateway.sanitize.detectors.iban import find_ibans
 from gateway.sanitize.detectors.identities import SSN_HINTS, SSN_WORDS, Identities, find_ssns
 from gateway.sanitize.detectors.keyed import find_keyed
-from gateway.sanitize.detectors.numbers import Run, Words, digit_runs, has_digits
+from gateway.sanitize.detectors.numbers import Run, Surroundings, Words, digit_runs, has_digits, surroundings
 from gateway.sanitize.detectors.phones import Phones
 from gateway.sanitize.detectors.secrets import find_secrets
 from gateway.sanitize.detectors.spelt import Spelling, decoded_words, spellings
@@ -46,11 +46,12 @@ _CUSTOM_LEAST_HELD = 160
 class _Numbers:
     """What rows of digits are, in one text."""
 
-    def __init__(self, lower: bytes, effort: Effort) -> None:
-        self._effort, self._phones = effort, Phones(lower, effort)
-        self._card_words, self._ssn_words = Words(CARD_WORDS, lower, effort), Words(SSN_WORDS, lower, effort)
+    def __init__(self, around: Surroundings, effort: Effort) -> None:
+        self._effort, self._phones = effort, Phones(around, effort)
+        self._card_words, self._ssn_words = Words(CARD_WORDS, around, effort), Words(SSN_WORDS, around, effort)
         self.may_be_short = self._phones.may_be_short
-        self.may_be_decimal = any(hint in lower for hint in SSN_HINTS) and self._ssn_words.any
+        may_be_named = not around.are_everywhere or any(hint in around.lower for hint in SSN_HINTS)
+        self.may_be_decimal = may_be_named and self._ssn_words.any
         self.plain_from = 0 if self.may_be_short or self.may_be_decimal else 12
         """The least number of digits without separators that can be anything in this text."""
 
@@ -188,7 +189,10 @@ class Scanner:
 
 def _find_numbers(view: View, effort: Effort) -> list[Finding]:
     found: list[Finding] = []
-    text, numbers = view.folded, _Numbers(view.lower, effort)
+    around = surroundings(view)
+    if not around.places:
+        return found
+    text, numbers = view.folded, _Numbers(around, effort)
     for start, end, count in digit_runs(view, effort, numbers.may_be_short, numbers.plain_from, numbers.may_be_decimal):
         if count == end - start < LEAST_CARD and numbers.are_nothing(start, end):
             effort.spend(2)

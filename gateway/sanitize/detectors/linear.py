@@ -11,6 +11,8 @@ import re2
 
 Search: TypeAlias = Callable[[bytes, int], tuple[int, int]]
 """(text, from where) -> [start, end) of the first match; a start below 0 for none."""
+SearchWithin: TypeAlias = Callable[[bytes, int, int], tuple[int, int]]
+"""(text, from where, up to where) -> the same."""
 _NOWHERE = (-1, -1)
 
 
@@ -20,6 +22,14 @@ def searcher(pattern: re2._Regexp) -> Search:
     if matcher is None or anchor is None:
         return lambda text, at: match.span() if (match := pattern.search(text, at)) else _NOWHERE
     return lambda text, at: matcher(anchor, text, at, len(text))[0]
+
+
+def searcher_within(pattern: re2._Regexp) -> SearchWithin:
+    matcher = getattr(getattr(pattern, "_regexp", None), "Match", None)
+    anchor = getattr(getattr(re2, "_Anchor", None), "UNANCHORED", None)
+    if matcher is None or anchor is None:
+        return lambda text, at, end: match.span() if (match := pattern.search(text, at, end)) else _NOWHERE
+    return lambda text, at, end: matcher(anchor, text, at, end)[0]
 
 
 def spans(search: Search, text: bytes) -> Iterator[tuple[int, int]]:

@@ -7,11 +7,12 @@ separators. Words that must stand near a number are found once a text, so a thou
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import re2
 
 from gateway.sanitize.crowd import Effort
-from gateway.sanitize.detectors.linear import searcher, spans
+from gateway.sanitize.detectors.linear import searcher_within
 from gateway.sanitize.folding import View
 
 SEPARATORS = b" .-/_()\t"
@@ -31,6 +32,10 @@ _RUN, _LONG_RUN, _RUN_WITH_DECIMALS = (
 )
 _DECIMAL_00 = re.compile(rb"00\d{1,3}\.\d{6}")
 _JOINED = re.compile(rb"d(?:s{0,2}d)*")
+_LEAST_DIGITS = 6
+_MARGIN = 160
+"""More than any word's reach."""
+_MOST_PLACES = 12
 _NOT_DIGITS = bytes(code for code in range(256) if not 0x30 <= code <= 0x39)
 _GROUP = re.compile(rb"\d+")
 _DATE = re.compile(rb"(?:19|20)\d\d[-./][01]\d[-./][0-3]\d(?: [0-2]\d)?")
@@ -104,7 +109,7 @@ def digit_runs(
     numbers only with `decimals`.
     """
     text = view.folded
-    least = 6 if short else 9
+    least = _LEAST_DIGITS if short else 9
     classes = text.translate(_CLASS)
     decimals = decimals or _DECIMAL_00.search(text) is not None
     runs = _RUN_WITH_DECIMALS if decimals else _RUN if short else _LONG_RUN
@@ -125,23 +130,56 @@ def digit_runs(
                 yield low, high, count
 
 
+class Surroundings(NamedTuple):
+    """A text in lower case, and where in it words may concern a number: [start, end) each, in order, apart."""
+
+    lower: bytes
+    places: list[tuple[int, int]]
+
+    @property
+    def are_everywhere(self) -> bool:
+        return self.places == [(0, len(self.lower))]
+
+
+def surroundings(view: View) -> Surroundings:
+    """Of every run that has enough digits for a number; the whole text, where such are many."""
+    text, places = view.folded, list[tuple[int, int]]()
+    classes = text.translate(_CLASS)
+    for match in _RUN_WITH_DECIMALS.finditer(classes):
+        start, end = match.span()
+        if classes.count(b"d", start, end) < _LEAST_DIGITS:
+            continue
+        low, high = max(0, start - _MARGIN), min(len(text), end + _MARGIN)
+        if places and low <= places[-1][1]:
+            places[-1] = places[-1][0], high
+        elif len(places) < _MOST_PLACES:
+            places.append((low, high))
+        else:
+            return Surroundings(view.lower, [(0, len(text))])
+    return Surroundings(view.lower, places)
+
+
 class Words:
-    """Where certain words stand in a text; found when first asked."""
+    """Where certain words stand around the numbers of a text; found when first asked."""
 
-    __slots__ = ("_effort", "_ends", "_pattern", "_starts", "_text")
+    __slots__ = ("_around", "_effort", "_ends", "_pattern", "_starts")
 
-    def __init__(self, pattern: re2._Regexp, lower: bytes, effort: Effort) -> None:
-        self._pattern, self._text, self._effort = pattern, lower, effort
+    def __init__(self, pattern: re2._Regexp, around: Surroundings, effort: Effort) -> None:
+        self._pattern, self._around, self._effort = pattern, around, effort
         self._starts: list[int] | None = None
         self._ends: list[int] = []
 
     def _look(self) -> list[int]:
         if self._starts is None:
             self._starts = []
-            for start, end in spans(searcher(self._pattern), self._text):
-                self._effort.spend(4)
-                self._starts.append(start)
-                self._ends.append(end)
+            search, text = searcher_within(self._pattern), self._around.lower
+            for low, high in self._around.places:
+                start, end = search(text, low, high)
+                while start >= 0:
+                    self._effort.spend(4)
+                    self._starts.append(start)
+                    self._ends.append(end)
+                    start, end = search(text, end, high)
         return self._starts
 
     @property

@@ -11,7 +11,7 @@ import phonenumbers
 import re2
 
 from gateway.sanitize.crowd import Effort
-from gateway.sanitize.detectors.numbers import Run, Words
+from gateway.sanitize.detectors.numbers import Run, Surroundings, Words
 from gateway.sanitize.detectors.plans import Judgement, judge
 from gateway.sanitize.findings import Finding
 
@@ -44,14 +44,18 @@ _PLUS = re.compile(rb"\+\(?[0-9]")
 class Phones:
     """The telephone numbers of one text. Past a number of look-ups, what would need one counts as one."""
 
-    def __init__(self, lower: bytes, effort: Effort) -> None:
-        self._lower = lower
-        self._strong = Words(STRONG_WORDS, lower, effort)
-        self._weak = Words(WEAK_WORDS, lower, effort)
+    def __init__(self, around: Surroundings, effort: Effort) -> None:
+        self._lower = lower = around.lower
+        self._strong = Words(STRONG_WORDS, around, effort)
+        self._weak = Words(WEAK_WORDS, around, effort)
         self._effort, self._look_ups = effort, 0
         self._known: dict[bytes, Judgement] = {}
         self._is_any_extended: bool | None = None
-        self._is_named = self._strong.any or self._weak.any or _AFTER_WORDS.search(lower) is not None
+        self._is_named = (
+            self._strong.any
+            or self._weak.any
+            or any(_AFTER_WORDS.search(lower, low, high) for low, high in around.places)
+        )
 
     @property
     def may_be_short(self) -> bool:
