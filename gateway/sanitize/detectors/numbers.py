@@ -35,7 +35,7 @@ _JOINED = re.compile(rb"d(?:s{0,2}d)*")
 _LEAST_DIGITS = 6
 _MARGIN = 160
 """More than any word's reach."""
-_MOST_PLACES = 12
+_MOST_RUNS = 32
 _NOT_DIGITS = bytes(code for code in range(256) if not 0x30 <= code <= 0x39)
 _GROUP = re.compile(rb"\d+")
 _DATE = re.compile(rb"(?:19|20)\d\d[-./][01]\d[-./][0-3]\d(?: [0-2]\d)?")
@@ -145,17 +145,17 @@ def surroundings(view: View) -> Surroundings:
     """Of every run that has enough digits for a number; the whole text, where such are many."""
     text, places = view.folded, list[tuple[int, int]]()
     classes = text.translate(_CLASS)
-    for match in _RUN_WITH_DECIMALS.finditer(classes):
+    for number, match in enumerate(_RUN_WITH_DECIMALS.finditer(classes)):
+        if number == _MOST_RUNS:
+            return Surroundings(view.lower, [(0, len(text))])
         start, end = match.span()
         if classes.count(b"d", start, end) < _LEAST_DIGITS:
             continue
         low, high = max(0, start - _MARGIN), min(len(text), end + _MARGIN)
         if places and low <= places[-1][1]:
             places[-1] = places[-1][0], high
-        elif len(places) < _MOST_PLACES:
-            places.append((low, high))
         else:
-            return Surroundings(view.lower, [(0, len(text))])
+            places.append((low, high))
     return Surroundings(view.lower, places)
 
 
