@@ -8,7 +8,7 @@ import difflib
 import re
 from collections.abc import Callable, Mapping
 from datetime import date
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -20,7 +20,12 @@ _INTEGER = re.compile(r"[+-]?\d{1,18}(\.0+)?", re.ASCII)
 _TYPES: Mapping[str, type] = {"string": str, "integer": int, "boolean": bool}
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
-Rule = Callable[[Json], list[Problem]]
+
+class Rule(NamedTuple):
+    """What no schema can say of certain fields; asked when one of them is given."""
+
+    fields: frozenset[str]
+    judge: Callable[[Json], list[Problem]]
 
 
 class Arguments:
@@ -43,6 +48,13 @@ class Arguments:
 
     def coerce(self, given: Json) -> Json:
         """A new object: nulls of optional parameters dropped, values brought to the type the schema asks for."""
+        as_is = self._as_is
+        for name, value in given.items():
+            if type(value) is not as_is.get(name):
+                return self._coerced(given)
+        return given.copy()  # nearly always
+
+    def _coerced(self, given: Json) -> Json:
         taken: Json = {}
         for name, value in given.items():
             if name not in self._properties or type(value) is self._as_is.get(name):
@@ -58,8 +70,9 @@ class Arguments:
         """None when all is well, else an error that names each wrong field and what is allowed."""
         problems = self._checker.check(taken)
         ruled: list[Problem] = []
-        for rule in self._rules:
-            ruled += rule(taken)
+        for fields, judge in self._rules:
+            if not fields.isdisjoint(taken):
+                ruled += judge(taken)
         if not problems and not ruled:
             return None
         named = {problem.path for problem in problems}
@@ -109,13 +122,11 @@ def not_blank(name: str) -> Rule:
         value = taken.get(name)
         return [Problem(name, "must not be blank")] if isinstance(value, str) and not value.strip() else []
 
-    return rule
+    return Rule(frozenset((name,)), rule)
 
 
-def calendar_dates(taken: Json) -> list[Problem]:
+def _calendar_dates(taken: Json) -> list[Problem]:
     """Both dates exist in the calendar, and the first is not after the last."""
-    if "start_date" not in taken and "end_date" not in taken:
-        return []
     problems = [
         Problem(name, "must be a calendar date written YYYY-MM-DD")
         for name in ("start_date", "end_date")
@@ -127,10 +138,14 @@ def calendar_dates(taken: Json) -> list[Problem]:
     return problems
 
 
-def images_for_descriptions(taken: Json) -> list[Problem]:
+def _images_for_descriptions(taken: Json) -> list[Problem]:
     if taken.get("include_image_descriptions") is True and not taken.get("include_images"):
         return [Problem("include_image_descriptions", "needs include_images to be true as well")]
     return []
+
+
+calendar_dates = Rule(frozenset(("start_date", "end_date")), _calendar_dates)
+images_for_descriptions = Rule(frozenset(("include_image_descriptions",)), _images_for_descriptions)
 
 
 def known_country(names: list[str]) -> Rule:
@@ -144,7 +159,7 @@ def known_country(names: list[str]) -> Rule:
         hint = "did you mean " + " or ".join(near) + "?" if near else "for example united states, germany, japan"
         return [Problem("country", f"must be the English name of a country in lower case; {hint}")]
 
-    return rule
+    return Rule(frozenset(("country",)), rule)
 
 
 def parse_date(text: Any) -> date | None:

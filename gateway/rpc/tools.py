@@ -21,6 +21,8 @@ from gateway.rpc.arguments import (
     parse_date,
 )
 
+_DATES = frozenset({"start_date", "end_date"})
+_LISTS = frozenset({"include_domains", "exclude_domains"})
 _NOT_INPUT = frozenset({"$schema", "$defs", "title", "description"})
 
 
@@ -89,11 +91,12 @@ def tool_table(service: WebTools) -> Mapping[str, Tool]:
 
 def search_request(given: Json) -> SearchRequest:
     """From checked arguments. Either date drops time_range."""
-    fields: dict[str, Any] = _tuples(given)
-    for name in ("start_date", "end_date"):
-        if name in fields:
-            fields[name] = parse_date(fields[name])
-            fields.pop("time_range", None)
+    fields: dict[str, Any] = given.copy()
+    for name in _LISTS.intersection(fields):
+        fields[name] = tuple(fields[name])
+    for name in _DATES.intersection(fields):
+        fields[name] = parse_date(fields[name])
+        fields.pop("time_range", None)
     return SearchRequest(**fields)
 
 
