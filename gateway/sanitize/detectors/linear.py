@@ -4,7 +4,7 @@ Knows one thing about the `re2` package that it does not promise: what its match
 the package's own search serves.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 import re2
@@ -17,19 +17,23 @@ _NOWHERE = (-1, -1)
 
 
 def searcher(pattern: re2._Regexp) -> Search:
-    matcher = getattr(getattr(pattern, "_regexp", None), "Match", None)
-    anchor = getattr(getattr(re2, "_Anchor", None), "UNANCHORED", None)
-    if matcher is None or anchor is None:
+    matcher, anchor = _unpromised(pattern)
+    if matcher is None:
         return lambda text, at: match.span() if (match := pattern.search(text, at)) else _NOWHERE
     return lambda text, at: matcher(anchor, text, at, len(text))[0]
 
 
 def searcher_within(pattern: re2._Regexp) -> SearchWithin:
-    matcher = getattr(getattr(pattern, "_regexp", None), "Match", None)
-    anchor = getattr(getattr(re2, "_Anchor", None), "UNANCHORED", None)
-    if matcher is None or anchor is None:
+    matcher, anchor = _unpromised(pattern)
+    if matcher is None:
         return lambda text, at, end: match.span() if (match := pattern.search(text, at, end)) else _NOWHERE
     return lambda text, at, end: matcher(anchor, text, at, end)[0]
+
+
+def _unpromised(pattern: re2._Regexp) -> tuple[Callable[..., Sequence[tuple[int, int]]] | None, object]:
+    """The package's own matcher, and how it is told to search anywhere; None where it has no such thing."""
+    anchor = getattr(getattr(re2, "_Anchor", None), "UNANCHORED", None)
+    return (None if anchor is None else getattr(getattr(pattern, "_regexp", None), "Match", None)), anchor
 
 
 def spans(search: Search, text: bytes) -> Iterator[tuple[int, int]]:
