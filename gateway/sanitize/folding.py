@@ -134,7 +134,7 @@ class View:
 
     @property
     def folding_cost(self) -> int:
-        """Quarter microseconds that folding takes beyond what ASCII does."""
+        """Units of `crowd.Effort` that folding takes beyond what ASCII does."""
         if self.text.isascii():
             return 0
         strange = len(self.text.encode("utf-8", "surrogatepass")) - len(self.text)

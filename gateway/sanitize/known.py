@@ -32,16 +32,6 @@ class KnownClean:
         self._digests.move_to_end(digest)
         return True
 
-    def has(self, data: bytes, kind: str) -> bool:
-        """`knows` what `digest` makes of the data."""
-        hashed = self._hashes[kind].copy()
-        hashed.update(data)
-        digest = hashed.digest()
-        if digest not in self._digests:
-            return False
-        self._digests.move_to_end(digest)
-        return True
-
     def learn(self, digest: bytes) -> None:
         self._digests[digest] = None
         if len(self._digests) > self._most:

@@ -69,7 +69,8 @@ class Sanitizer:
         """
         if not unit.likeness or (self.guardrail is not None and self.guardrail.enabled):
             return False
-        return self._scanner.known.has(unit.likeness, direction)
+        known = self._scanner.known
+        return known.knows(known.digest(unit.likeness, direction))
 
     async def clean(self, unit: TextUnit, direction: Direction) -> Verdict:
         """Mask a unit's slots in place. Raises SanitizerFailed when that could not be done as the policy wants it."""
