@@ -107,17 +107,32 @@ class TextSlot:
         self.holder[self.key] = value
 
 
+class Likeness:
+    """Stands for certain texts in certain places, however often they come again: cached searches, repeated calls.
+
+    `clean_in`: the directions in which the sanitizer has found nothing in them.
+    """
+
+    __slots__ = ("clean_in",)
+
+    def __init__(self) -> None:
+        self.clean_in: set[str] = set()
+
+
 class TextUnit:
     """Texts that are judged together: blocked or let through as one. `owner` is the dialect's own handle on it.
 
-    `slots` may be given as a function, called when they are first needed. `likeness`: bytes that are equal only for
-    units with the same texts in the same places, where such are cheaper to make than the slots; else empty.
+    `slots` may be given as a function, called when they are first needed. `likeness`: the same for units with the same
+    texts in the same places, where such come again; else None.
     """
 
     __slots__ = ("_slots", "likeness", "owner")
 
     def __init__(
-        self, slots: list[TextSlot] | Callable[[], list[TextSlot]], owner: Any = None, likeness: bytes = b""
+        self,
+        slots: list[TextSlot] | Callable[[], list[TextSlot]],
+        owner: Any = None,
+        likeness: Likeness | None = None,
     ) -> None:
         self._slots = slots
         self.owner = owner

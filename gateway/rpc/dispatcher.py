@@ -165,13 +165,15 @@ def _started(tool: Tool, call: ToolCall, caller: RpcCaller, meter: Meter | None)
     if call.error is not None:
         raise call.error
     if call.slots and (masked := call.masked()):
-        _refuse_misfits(tool, call, masked)
+        _take_masked(tool, call, masked)
+    elif call.packed:
+        tool.keep(call)
     patient = call.progress_token is not None
     progress = Progress(meter.changed) if meter is not None and patient else None
-    return tool.run(call.arguments, WebCall(caller.owner, caller.request_id, patient, progress))
+    return tool.run(call.request, WebCall(caller.owner, caller.request_id, patient, progress))
 
 
-def _refuse_misfits(tool: Tool, call: ToolCall, masked: list[str]) -> None:
+def _take_masked(tool: Tool, call: ToolCall, masked: list[str]) -> None:
     """Masked arguments are checked again: a date or a country may no longer be one."""
     error = tool.arguments.check(call.arguments)
     if error is not None:
@@ -179,6 +181,7 @@ def _refuse_misfits(tool: Tool, call: ToolCall, masked: list[str]) -> None:
         raise InvalidRequest(
             f"{error.message}. Sensitive values were masked in: {shown}", param=error.param, code="content_filter"
         )
+    call.request = tool.as_request(call.arguments)
 
 
 def _fault(code: int, text: str, message: Message) -> Json:

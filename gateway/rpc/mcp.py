@@ -17,7 +17,6 @@ from gateway.wire.websearch import (
     METHOD_NOT_FOUND,
     Message,
     RpcFault,
-    ToolCall,
 )
 
 SERVER_INFO = {"name": "gateway", "title": "Web tools", "version": gateway.__version__}
@@ -115,8 +114,8 @@ class McpMethods:
             raise _invalid_params(f"params.name: no such tool; there are {', '.join(self._tools)}", revision)
         if given is not None and not isinstance(given, dict):
             raise _invalid_params("params.arguments: must be an object", revision)
-        taken, error = tool.prepare(given or {})
-        message.call = ToolCall(name, taken, _progress_token(message.params, revision), error)
+        message.call = call = tool.prepare(given or {})
+        call.progress_token = _progress_token(message.params, revision)
 
 
 def is_structured(revision: str) -> bool:

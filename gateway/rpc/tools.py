@@ -5,12 +5,13 @@ tool's, and `$defs.output` is the output schema. Knows no JSON-RPC and no revisi
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import orjson
+
 from gateway import schemas
-from gateway.errors import InvalidRequest
-from gateway.model import CrawlRequest, ExtractRequest, Json, SearchRequest, WebCall
+from gateway.model import CrawlRequest, ExtractRequest, Json, Likeness, SearchRequest, WebCall
 from gateway.rpc.arguments import (
     Arguments,
     Rule,
@@ -20,6 +21,7 @@ from gateway.rpc.arguments import (
     not_blank,
     parse_date,
 )
+from gateway.wire.websearch import ToolCall
 
 _DATES = frozenset({"start_date", "end_date"})
 _LISTS = frozenset({"include_domains", "exclude_domains"})
@@ -40,51 +42,56 @@ class WebTools(Protocol):
     async def status(self, call: WebCall) -> Json: ...
 
 
-Run = Callable[[Json, WebCall], Awaitable[Json]]
+Run = Callable[[Any, WebCall], Awaitable[Json]]
+AsRequest = Callable[[Json], Any]
+
+_MOST_KEPT = 256
+_MOST_KEPT_BYTES = 2048
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """`from_web`: the answer holds text of others, so it is sanitized."""
+    """`as_request` makes of checked arguments what `run` takes. `from_web`: the answer holds text of others, so it is
+    sanitized."""
 
     name: str
     arguments: Arguments
     descriptor: Json
+    as_request: AsRequest
     run: Run
     from_web: bool = True
+    _kept: dict[bytes, tuple[Json, Any, Likeness]] = field(default_factory=dict)
 
-    def prepare(self, given: Json) -> tuple[Json, InvalidRequest | None]:
-        """The coerced arguments, and what is wrong with them."""
+    def prepare(self, given: Json) -> ToolCall:
+        """The call; its `error` says what is wrong with the arguments. Those that were kept are known to be right."""
+        packed = orjson.dumps(given)
+        kept = self._kept.get(packed)
+        if kept is not None:
+            taken, request, likeness = kept
+            return ToolCall(self.name, taken, likeness, request)
         taken = self.arguments.coerce(given)
-        return taken, self.arguments.check(taken)
+        error = self.arguments.check(taken)
+        request = self.as_request(taken) if error is None else None
+        return ToolCall(self.name, taken, Likeness(), request, packed, error=error)
+
+    def keep(self, call: ToolCall) -> None:
+        """Know the arguments of a call again whose texts may be kept in memory: nothing in them was masked."""
+        if len(call.packed) <= _MOST_KEPT_BYTES:
+            self._kept[call.packed] = (call.arguments, call.request, call.likeness)
+            if len(self._kept) > _MOST_KEPT:
+                del self._kept[next(iter(self._kept))]
 
 
 def tool_table(service: WebTools) -> Mapping[str, Tool]:
     """The five tools over a service, in the order they are listed."""
     country = known_country(schemas.load("country")["enum"])
-
-    def search(given: Json, call: WebCall) -> Awaitable[Json]:
-        return service.search(search_request(given), call)
-
-    def extract(given: Json, call: WebCall) -> Awaitable[Json]:
-        return service.extract(ExtractRequest(**_tuples(given)), call)
-
-    def crawl(given: Json, call: WebCall) -> Awaitable[Json]:
-        return service.crawl(CrawlRequest(**_tuples(given)), call)
-
-    def map_(given: Json, call: WebCall) -> Awaitable[Json]:
-        return service.map(CrawlRequest(**_tuples(given)), call)
-
-    def status(given: Json, call: WebCall) -> Awaitable[Json]:
-        return service.status(call)
-
     search_rules = (not_blank("query"), calendar_dates, images_for_descriptions, country)
     tools = (
-        _tool("search", search, search_rules),
-        _tool("extract", extract),
-        _tool("crawl", crawl, (not_blank("url"),)),
-        _tool("map", map_, (not_blank("url"),)),
-        _tool("search_status", status, from_web=False),
+        _tool("search", search_request, service.search, search_rules),
+        _tool("extract", lambda taken: ExtractRequest(**_tuples(taken)), service.extract),
+        _tool("crawl", _crawl_request, service.crawl, (not_blank("url"),)),
+        _tool("map", _crawl_request, service.map, (not_blank("url"),)),
+        _tool("search_status", lambda taken: None, lambda _, call: service.status(call), from_web=False),
     )
     return {tool.name: tool for tool in tools}
 
@@ -100,7 +107,13 @@ def search_request(given: Json) -> SearchRequest:
     return SearchRequest(**fields)
 
 
-def _tool(word: str, run: Run, rules: tuple[Rule, ...] = (), *, from_web: bool = True) -> Tool:
+def _crawl_request(given: Json) -> CrawlRequest:
+    return CrawlRequest(**_tuples(given))
+
+
+def _tool(
+    word: str, as_request: AsRequest, run: Run, rules: tuple[Rule, ...] = (), *, from_web: bool = True
+) -> Tool:
     schema = schemas.load(f"tools/{word}")
     name = f"websearch-{word}"
     accepted = {key: value for key, value in schema.items() if key not in _NOT_INPUT}
@@ -118,7 +131,7 @@ def _tool(word: str, run: Run, rules: tuple[Rule, ...] = (), *, from_web: bool =
             "openWorldHint": from_web,
         },
     }
-    return Tool(name, Arguments(name, accepted, rules), descriptor, run, from_web)
+    return Tool(name, Arguments(name, accepted, rules), descriptor, as_request, run, from_web)
 
 
 def _tuples(given: Json) -> dict[str, Any]:

@@ -1,28 +1,25 @@
-"""What has been found clean a while ago: cached searches, repeated pages and the turns of a chat come again and again.
+"""Texts that were found clean a while ago: pages and the turns of a chat come again and again.
 
 Only keyed digests are kept, never a text; the key lives as long as the process. Bounded: the longest unused goes first.
 """
 
 import os
 from collections import OrderedDict
-from collections.abc import Iterable
 from hashlib import blake2b
 
 _MOST = 20_000
 
 
 class KnownClean:
-    """`kinds` are kept apart: a text may be clean in one way and not in another."""
+    __slots__ = ("_digests", "_hash", "_most")
 
-    __slots__ = ("_digests", "_hashes", "_most")
-
-    def __init__(self, kinds: Iterable[str], most: int = _MOST) -> None:
+    def __init__(self, most: int = _MOST) -> None:
         self._digests: OrderedDict[bytes, None] = OrderedDict()
-        self._hashes = {kind: blake2b(digest_size=16, key=os.urandom(16)) for kind in kinds}
+        self._hash = blake2b(digest_size=16, key=os.urandom(16))
         self._most = most
 
-    def digest(self, data: bytes, kind: str) -> bytes:
-        hashed = self._hashes[kind].copy()
+    def digest(self, data: bytes) -> bytes:
+        hashed = self._hash.copy()
         hashed.update(data)
         return hashed.digest()
 

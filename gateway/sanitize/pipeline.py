@@ -63,23 +63,19 @@ class Sanitizer:
         }
 
     def passes(self, unit: TextUnit, direction: Direction) -> bool:
-        """Whether `clean` is known to find nothing: the detectors have seen these very texts, and nobody else is asked.
-
-        Cached searches come again and again.
-        """
-        if not unit.likeness or (self.guardrail is not None and self.guardrail.enabled):
+        """Whether `clean` is known to find nothing: the detectors have seen these texts, and nobody else is asked."""
+        likeness = unit.likeness
+        if likeness is None or direction not in likeness.clean_in:
             return False
-        known = self._scanner.known
-        return known.knows(known.digest(unit.likeness, direction))
+        return self.guardrail is None or not self.guardrail.enabled
 
     async def clean(self, unit: TextUnit, direction: Direction) -> Verdict:
         """Mask a unit's slots in place. Raises SanitizerFailed when that could not be done as the policy wants it."""
-        verdict, known = Verdict(direction), self._scanner.known
-        digest = known.digest(unit.likeness, direction) if unit.likeness else b""
-        if not digest or not known.knows(digest):
+        verdict, likeness = Verdict(direction), unit.likeness
+        if likeness is None or direction not in likeness.clean_in:
             await self._look(unit, direction, verdict)
-            if digest and not verdict.counts:
-                known.learn(digest)
+            if likeness is not None and not verdict.counts:
+                likeness.clean_in.add(direction)
         if verdict.refusal is None and self.guardrail is not None and self.guardrail.enabled:
             await self._judge(self.guardrail, unit, direction, verdict)
         return verdict

@@ -95,19 +95,19 @@ class Scanner:
         self._identities = Identities()
         self._custom = [(pattern.entity, re2.compile(pattern.pattern)) for pattern in patterns]
         self._allowed = frozenset(entry.lower() for entry in allow_list)
-        self.known = KnownClean(("text", "requests", "responses"))
+        self._known = KnownClean()
         self._rank = {pattern.entity: len(RANK) for pattern in patterns} | RANK
         self.least_held = _CUSTOM_LEAST_HELD if self._custom else 0
         """Characters of a stream that must always wait: more than none where a pattern may span several words."""
 
     def scan(self, text: str) -> list[Finding]:
         """Findings in the text's own offsets, in order, disjoint. A text without any is known again."""
-        digest = self.known.digest(text.encode("utf-8", "surrogatepass"), "text")
-        if self.known.knows(digest):
+        digest = self._known.digest(text.encode("utf-8", "surrogatepass"))
+        if self._known.knows(digest):
             return []
         found = self.look(text)
         if not found:
-            self.known.learn(digest)
+            self._known.learn(digest)
         return found
 
     def look(self, text: str) -> list[Finding]:

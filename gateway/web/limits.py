@@ -3,8 +3,6 @@
 An endpoint whose calls are only known from its body (a batch) is not charged here: its handler charges each.
 """
 
-from functools import partial
-
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
@@ -14,10 +12,8 @@ from gateway.web.keys import CONTEXT
 @web.middleware
 async def limits(request: web.Request, handler: Handler) -> web.StreamResponse:
     context = request[CONTEXT]
-    caller, limiter = context.caller, context.parts.limiter
     context.parts.in_flight.check_room()
-    context.charge = partial(limiter.charge, caller)
-    async with limiter.slot(caller):
+    async with context.parts.limiter.slot(context.caller):
         if context.endpoint.charged:
             await context.charge()
         return await handler(request)

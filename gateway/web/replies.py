@@ -9,7 +9,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import orjson
-from aiohttp import web
+from aiohttp import hdrs, web
+from aiohttp.abc import AbstractStreamWriter
+from aiohttp.helpers import rfc822_formatted_time
 from aiohttp_sse import EventSourceResponse
 
 from gateway.errors import GatewayError
@@ -25,8 +27,12 @@ STREAM_HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering"
 Endings = Callable[[GatewayError], list[Event]]
 
 
-class JsonReply(web.Response):
-    """A whole answer. `finish` turns the data, after every middleware has seen it, into what goes on the wire."""
+class JsonReply(web.StreamResponse):
+    """A whole answer. `finish` turns the data, after every middleware has seen it, into what goes on the wire.
+
+    Writes its head itself: aiohttp's general way, which asks of every answer whether it is chunked, compressed, a file
+    or carries cookies, takes a sixteenth of a small request's instructions (counted 2026-11-21).
+    """
 
     def __init__(
         self,
@@ -36,13 +42,34 @@ class JsonReply(web.Response):
         headers: Mapping[str, str] | None = None,
         finish: Callable[[Any], Any] | None = None,
     ) -> None:
-        super().__init__(status=status, headers=headers, content_type="application/json")
+        super().__init__(status=status, headers=headers)
+        self.headers[hdrs.CONTENT_TYPE] = "application/json"
         self.data = data
         self.finish = finish
+        self.body = b""
 
     def render(self) -> None:
         """Make the bytes. Raises TypeError when the data is not JSON (a lone surrogate, say)."""
         self.body = orjson.dumps(self.finish(self.data) if self.finish else self.data)
+
+    async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:
+        """Sends head and body together. Raises ConnectionError when the client has left."""
+        if self._eof_sent:
+            return None
+        if self._keep_alive is None:
+            self._keep_alive = request.keep_alive
+        headers, (major, minor) = self.headers, request.version
+        headers[hdrs.CONTENT_LENGTH] = str(len(self.body))
+        headers[hdrs.DATE] = rfc822_formatted_time()
+        if not self._keep_alive:
+            headers[hdrs.CONNECTION] = "close"
+        elif minor == 0:
+            headers[hdrs.CONNECTION] = "keep-alive"
+        writer = request.writer
+        await writer.write_headers(f"HTTP/{major}.{minor} {self._status} {self._reason}", headers)
+        await writer.write_eof(self.body if request.method != hdrs.METH_HEAD else b"")
+        self._eof_sent = True
+        return writer
 
 
 class EventReply(EventSourceResponse):

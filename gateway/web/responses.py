@@ -20,6 +20,7 @@ from gateway.web.chat import timing_headers, used_so_far
 from gateway.web.json_body import checked_body
 from gateway.web.keys import CONTEXT
 from gateway.web.replies import EventReply, JsonReply
+from gateway.web.sanitize import clean_request
 from gateway.wire.responses_events import ResponseStream
 from gateway.wire.responses_native import NativeStream
 from gateway.wire.responses_object import from_chat, new_id
@@ -123,15 +124,16 @@ class ResponsesHandler:
     async def _recalled(self, request: web.Request, body: Json) -> list[Json]:
         """The turns before this one; the items that the input points to take their places in it. What was kept goes to
         a model again, so it is looked at like what is sent: it was kept as the model gave it."""
-        clean, owner = request[CONTEXT].clean, request[CONTEXT].caller.key_id
+        context = request[CONTEXT]
+        owner = context.caller.key_id
         given, previous = input_items(body), body.get("previous_response_id")
         earlier = self._store.history(owner, previous) if previous else []
         items = [self._dereferenced(owner, item, index) for index, item in enumerate(given)]
-        if clean is not None and (earlier or items != given):
+        if earlier or items != given:
             earlier = copy.deepcopy(earlier)
             items = [copy.deepcopy(item) if item is not was else was for item, was in zip(items, given, strict=True)]
             try:
-                await clean({"input": [*earlier, *items]})
+                await clean_request(context, {"input": [*earlier, *items]})
             except ContentBlocked as error:
                 error.param = "previous_response_id" if earlier else "input"
                 raise

@@ -5,7 +5,6 @@ bytes are made of them. The endpoint's dialect says where the text is and how to
 """
 
 from contextlib import aclosing
-from functools import partial
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
@@ -14,9 +13,8 @@ from gateway.errors import GatewayError, SanitizerFailed
 from gateway.model import Account, EventStream, TextUnit
 from gateway.sanitize.pipeline import Sanitizer, Verdict
 from gateway.sanitize.policy import Direction
-from gateway.web.keys import CONTEXT
+from gateway.web.keys import CONTEXT, RequestContext
 from gateway.web.replies import EventReply, JsonReply
-from gateway.wire.dialect import Dialect
 
 GUARDRAIL_HEADER = "X-Gateway-Guardrail"
 """`unavailable` when the guardrail failed and the policy let the text go on. Of a stream: its request alone."""
@@ -31,32 +29,34 @@ async def sanitize(request: web.Request, handler: Handler) -> web.StreamResponse
     sanitizer, endpoint = context.parts.sanitizer, context.endpoint
     if endpoint.name not in sanitizer.routes:
         return await handler(request)
-    dialect, account = endpoint.dialect, context.account
-    asked: list[Verdict] = []
-    if sanitizer.requests and endpoint.check is not None:
-        asked = await _clean_request(sanitizer, dialect, context.body, account)
-        context.clean = partial(_clean_request, sanitizer, dialect, account=account)
+    asked = await clean_request(context, context.body) if endpoint.check is not None else []
     reply = await handler(request)
     if isinstance(reply, JsonReply):
-        await _clean_answer(sanitizer, dialect, reply.data, account, asked)
-    elif isinstance(reply, EventReply) and reply.whole_answers:
-        reply.events = _clean_answers(sanitizer, dialect, reply.events, account, asked)
-    elif isinstance(reply, EventReply) and sanitizer.responses:
+        await _clean_answer(context, reply.data, asked)
+    elif not isinstance(reply, EventReply):
+        return reply
+    elif reply.whole_answers:
+        reply.events = _clean_answers(context, reply.events, asked)
+    elif sanitizer.responses:
+        dialect, account = endpoint.dialect, context.account
         mask = sanitizer.stream(dialect.event_slots, lambda entity: _count(account, {entity: 1}))
         reply.events = mask.run(reply.events, reply.refusal_events or dialect.refused_events)
-    if account.unguarded and isinstance(reply, JsonReply | EventReply):
+    if context.account.unguarded:
         reply.headers[GUARDRAIL_HEADER] = "unavailable"
     return reply
 
 
-async def _clean_request(sanitizer: Sanitizer, dialect: Dialect, body: object, account: Account) -> list[Verdict]:
-    """What was found, by unit of the request."""
-    found = []
+async def clean_request(context: RequestContext, body: object) -> list[Verdict]:
+    """Mask, in place, what is about to leave; what was found, by unit. Raises ContentBlocked, SanitizerFailed."""
+    sanitizer, dialect = context.parts.sanitizer, context.endpoint.dialect
+    found: list[Verdict] = []
+    if not sanitizer.requests:
+        return found
     for unit in dialect.request_units(body):
         if sanitizer.passes(unit, "requests"):
             found.append(_NOTHING_FOUND)
             continue
-        verdict, refusal = await _judged(sanitizer, unit, "requests", account)
+        verdict, refusal = await _judged(sanitizer, unit, "requests", context.account)
         found.append(verdict)
         if refusal is not None:
             dialect.refuse_request(body, unit, refusal)
@@ -75,35 +75,32 @@ async def _judged(
     return verdict, verdict.refusal
 
 
-async def _clean_answers(
-    sanitizer: Sanitizer, dialect: Dialect, events: EventStream, account: Account, asked: list[Verdict]
-) -> EventStream:
+async def _clean_answers(context: RequestContext, events: EventStream, asked: list[Verdict]) -> EventStream:
     """A stream whose events are whole answers: each is treated as one."""
     async with aclosing(events):
         async for batch in events:
             for event in batch:
                 if event.data is not None:
-                    await _clean_answer(sanitizer, dialect, event.data, account, asked)
+                    await _clean_answer(context, event.data, asked)
             yield batch
 
 
-async def _clean_answer(
-    sanitizer: Sanitizer, dialect: Dialect, data: object, account: Account, asked: list[Verdict]
-) -> None:
+async def _clean_answer(context: RequestContext, data: object, asked: list[Verdict]) -> None:
     """What was found in a request is told with its answer: the first unit, or the only one where each is a call."""
-    units = list(dialect.reply_units(data))
-    is_theirs = dialect.is_one_question or len(asked) == len(units) == 1
-    for number, unit in enumerate(units):
-        verdicts = list(asked) if is_theirs and number == 0 else []
+    sanitizer, dialect = context.parts.sanitizer, context.endpoint.dialect
+    units = dialect.reply_units(data)
+    verdicts = asked if dialect.is_one_question or len(asked) == len(units) == 1 else []
+    for unit in units:
         if sanitizer.responses and not sanitizer.passes(unit, "responses"):
-            verdict, refusal = await _judged(sanitizer, unit, "responses", account)
-            verdicts.append(verdict)
+            verdict, refusal = await _judged(sanitizer, unit, "responses", context.account)
+            verdicts = [*verdicts, verdict]
             if dialect.is_one_question and isinstance(refusal, SanitizerFailed):
                 raise refusal  # a status, where no other call of the request needs an answer
             if refusal is not None:
                 dialect.refuse_reply(data, unit, refusal)
         if told := _told(verdicts):
             dialect.note_findings(unit, told)
+        verdicts = []
 
 
 def _told(verdicts: list[Verdict]) -> dict[str, int | str]:

@@ -38,11 +38,13 @@ class ChatDialect:
     def refuse_request(self, body: Json, unit: TextUnit, error: GatewayError) -> None:
         raise error
 
-    def reply_units(self, data: Json) -> Iterable[TextUnit]:
+    def reply_units(self, data: Json) -> list[TextUnit]:
+        units = []
         for index, choice in enumerate(data.get("choices") or ()):
             slots = list(message_slots(choice["message"], f"choices[{index}].message"))
             if slots:
-                yield TextUnit(slots, owner=choice)
+                units.append(TextUnit(slots, owner=choice))
+        return units
 
     def refuse_reply(self, data: Json, unit: TextUnit, error: GatewayError) -> None:
         choice: Json = unit.owner

@@ -30,7 +30,7 @@ class Dialect(Protocol):
         """A unit of the request must not go on: raise the error, or (one member of a batch) record it on the unit."""
         ...
 
-    def reply_units(self, data: Any) -> Iterable[TextUnit]:
+    def reply_units(self, data: Any) -> list[TextUnit]:
         """Every place in a whole answer's data where text stands."""
         ...
 

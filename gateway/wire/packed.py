@@ -1,24 +1,23 @@
 """JSON objects that are given out many times: what is large in them is packed once and dumped as it is."""
 
-import secrets
 from typing import Any
 
 import orjson
 
-from gateway.model import Json
+from gateway.model import Json, Likeness
 
 
 class PackedJson(dict[str, Any]):
     """An object whose lists stay packed until `unpack`; orjson dumps it like any other.
 
-    `likeness`: the same in all copies of one object and nowhere else; empty once it was unpacked, and may differ.
+    `likeness`: the same in all copies of one object and nowhere else; None once it was unpacked, and may differ.
     `size` is that of its lists in bytes.
     """
 
     __slots__ = ("_packed", "likeness")
 
     _packed: dict[str, bytes]
-    likeness: bytes
+    likeness: Likeness | None
 
     @classmethod
     def of(cls, whole: Json) -> "PackedJson":
@@ -26,7 +25,7 @@ class PackedJson(dict[str, Any]):
         made = cls(whole)
         made._packed = {name: orjson.dumps(value) for name, value in whole.items() if isinstance(value, list)}
         made.update((name, orjson.Fragment(packed)) for name, packed in made._packed.items())
-        made.likeness = secrets.token_bytes(16)
+        made.likeness = Likeness()
         return made
 
     @property
@@ -42,5 +41,5 @@ class PackedJson(dict[str, Any]):
     def unpack(self) -> "PackedJson":
         """Turn this copy into a plain object, free to change at any depth."""
         self.update((name, orjson.loads(packed)) for name, packed in self._packed.items())
-        self._packed, self.likeness = {}, b""
+        self._packed, self.likeness = {}, None
         return self

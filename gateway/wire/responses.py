@@ -37,12 +37,12 @@ class ResponsesDialect:
     def refuse_request(self, body: Any, unit: TextUnit, error: GatewayError) -> None:
         raise error
 
-    def reply_units(self, data: Any) -> Iterable[TextUnit]:
+    def reply_units(self, data: Any) -> list[TextUnit]:
         slots = list(_own(data, "", "instructions"))
         for name in ("output", "data"):  # a response; a page of input items
             for index, item in enumerate(list_in(data, name)):
                 slots += _item_slots(item, f"{name}[{index}]") if isinstance(item, dict) else ()
-        yield TextUnit(slots, owner=data)
+        return [TextUnit(slots, owner=data)]
 
     def refuse_reply(self, data: Any, unit: TextUnit, error: GatewayError) -> None:
         """An incomplete response that has lost its text from the finding on."""

@@ -6,6 +6,7 @@ and no revision: `rpc` decides, this module puts into form.
 Source: modelcontextprotocol.io, revisions 2024-11-05 to 2026-07-28, and jsonrpc.org/specification, read 2026-11-21.
 """
 
+import copy
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeAlias
@@ -13,7 +14,7 @@ from typing import Any, ClassVar, TypeAlias
 import orjson
 
 from gateway.errors import GatewayError, InvalidRequest
-from gateway.model import Event, Json, TextSlot, TextUnit
+from gateway.model import Event, Json, Likeness, TextSlot, TextUnit
 from gateway.wire.json_texts import text_slots
 from gateway.wire.packed import PackedJson
 
@@ -27,7 +28,6 @@ INTERNAL_ERROR = -32603
 
 # Strings of an answer that are ours, not the web's: ids and names that a detector might take for something else.
 _OWN_WORDS = frozenset({"provider", "request_id", "published_date", "ignored_parameters", "note", "sanitization"})
-_NO_OTHERS_WORDS = _OWN_WORDS | {"response_time"}
 
 
 class RpcFault(InvalidRequest):
@@ -47,26 +47,33 @@ class RpcFault(InvalidRequest):
 class ToolCall:
     """A `tools/call` on its way. `error`, once set, is its outcome.
 
-    `slots` and `originals`: its texts and what they were before sanitizing, if they had to be looked at.
+    `request` is what the tool made of the arguments, `likeness` the same for calls with the same ones, which may share
+    them. `packed`: the arguments as they came, empty when they are known from an earlier call. `slots` and `originals`:
+    the texts and what the arguments were before sanitizing, if they had to be looked at.
     """
 
     tool: str
     arguments: Json
+    likeness: Likeness
+    request: Any
+    packed: bytes = b""
     progress_token: str | int | None = None
     error: GatewayError | None = None
-    slots: list[TextSlot] = field(default_factory=list)
-    originals: list[str] = field(default_factory=list)
+    slots: list[TextSlot] | None = None
+    originals: Json | None = None
 
     def texts(self) -> list[TextSlot]:
         """Every string of the arguments, at any depth."""
+        self.originals, self.arguments = self.arguments, copy.deepcopy(self.arguments)  # other calls may share them
         self.slots = text_slots(self.arguments)
-        self.originals = [slot.text for slot in self.slots]
         return self.slots
 
     def masked(self) -> list[str]:
         """The arguments that the sanitizer changed."""
-        pairs = zip(self.slots, self.originals, strict=True)
-        return [slot.where for slot, original in pairs if slot.text != original]
+        if self.slots is None or self.arguments == self.originals:
+            return []
+        pairs = zip(self.slots, text_slots(self.originals), strict=True)
+        return [slot.where for slot, original in pairs if slot.text != original.text]
 
 
 @dataclass(slots=True)
@@ -213,7 +220,7 @@ class WebSearchDialect:
         """One unit a tool call that is still to be made."""
         calls = [message.call for message in body.messages if message.call is not None]
         return [
-            TextUnit(call.texts, owner=call, likeness=_packed(call.arguments))
+            TextUnit(call.texts, call, call.likeness)
             for call in calls
             if call.error is None and call.arguments
         ]
@@ -222,7 +229,7 @@ class WebSearchDialect:
         """The call is answered as a failure; other members of a batch go on."""
         unit.owner.error = error
 
-    def reply_units(self, data: Any) -> Iterable[TextUnit]:
+    def reply_units(self, data: Any) -> list[TextUnit]:
         """One unit a successful tool call: every string that came from the web. Our own errors are not looked at."""
         outcomes = data if isinstance(data, list) else (data,)
         return [_answer_unit(item) for item in outcomes if isinstance(item, ToolOutcome) and item.from_web]
@@ -261,14 +268,6 @@ def _only_id(exchange: Exchange) -> RequestId:
 
 def _answer_unit(outcome: ToolOutcome) -> TextUnit:
     data = outcome["data"]
-    if isinstance(data, PackedJson) and data.likeness:
-        return TextUnit(lambda: text_slots(data.unpack(), _OWN_WORDS), owner=outcome, likeness=data.likeness)
-    likeness = _packed({name: value for name, value in data.items() if name not in _NO_OTHERS_WORDS})
-    return TextUnit(lambda: text_slots(data, _OWN_WORDS), owner=outcome, likeness=likeness)
-
-
-def _packed(data: Json) -> bytes:
-    try:
-        return orjson.dumps(data)
-    except TypeError:  # half a surrogate pair
-        return b""
+    if isinstance(data, PackedJson):
+        return TextUnit(lambda: text_slots(data.unpack(), _OWN_WORDS), outcome, data.likeness)
+    return TextUnit(lambda: text_slots(data, _OWN_WORDS), outcome)
