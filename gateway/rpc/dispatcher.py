@@ -13,7 +13,7 @@ from gateway import logs
 from gateway.errors import GatewayError, InvalidRequest, RateLimited, UpstreamTimeout
 from gateway.model import Account, EventStream, Json, Progress, WebCall
 from gateway.rpc import envelope, revisions
-from gateway.rpc.mcp import McpMethods, is_structured
+from gateway.rpc.mcp import McpMethods
 from gateway.rpc.progress import AnswerStream, Meter
 from gateway.rpc.revisions import RpcHeaders
 from gateway.rpc.running import RunningCalls
@@ -65,14 +65,23 @@ class Dispatcher:
         revision = revisions.choose(headers, messages, is_batch)
         if not messages and not is_batch and revision in revisions.MODERN:
             raise RpcFault(INVALID_REQUEST, f"Revision {revision} takes no responses from clients")
+        answered, shows_progress = [], False
         for message in messages:
             self._methods.prepare(message, revision, is_batch=is_batch)
-            if message.fault is not None and not is_batch and message.fault.status != 200:
-                raise message.fault
-        return Exchange(messages, revision, is_batch, headers.takes_json, headers.takes_events)
+            call, fault = message.call, message.fault
+            if fault is not None and not is_batch and fault.status != 200:
+                raise fault
+            if message.is_request or fault is not None:
+                answered.append(message)
+            if call is not None and call.progress_token is not None and call.error is None:
+                shows_progress = True
+        wants_events = not headers.takes_json or (headers.takes_events and shows_progress)
+        return Exchange(messages, answered, revision, is_batch, wants_events)
 
     def notify(self, exchange: Exchange, caller: RpcCaller) -> None:
         """Act on the body's notifications; nothing is answered to them."""
+        if len(exchange.answered) == len(exchange.messages):
+            return
         for message in exchange.messages:
             if message.method == "notifications/cancelled" and not message.is_request:
                 meant = message.params.get("requestId")
@@ -86,7 +95,10 @@ class Dispatcher:
         """
         if exchange.is_batch:
             return self._answer_batch(exchange, caller)
-        return self._answer(exchange.answered[0], exchange, caller, None)
+        message = exchange.answered[0]
+        if message.call is not None:
+            return self._call(message, message.call, exchange, caller, None)
+        return self._answer(message, exchange, caller, None)
 
     async def _answer_batch(self, exchange: Exchange, caller: RpcCaller) -> list[Json]:
         turn = asyncio.Semaphore(_SIDE_BY_SIDE)
@@ -147,13 +159,7 @@ class Dispatcher:
         return self._outcome(outcome, message, exchange, tool)
 
     def _outcome(self, outcome: Json, message: Message, exchange: Exchange, tool: Tool) -> ToolOutcome:
-        return ToolOutcome(
-            outcome,
-            call_id=message.call_id,
-            structured=is_structured(exchange.revision),
-            extra=self._methods.result_members(exchange.revision),
-            from_web=tool.from_web,
-        )
+        return ToolOutcome(outcome, message.call_id, self._methods.forms[exchange.revision], tool.from_web)
 
     def _log(self, error: Exception, caller: RpcCaller) -> None:
         caller.account.outcome = "failed"

@@ -46,22 +46,21 @@ class Envelope:
     def _message(self, value: Any) -> Message | None:
         if type(value) is not dict:
             raise RpcFault(INVALID_REQUEST, "A JSON-RPC message is an object")
-        call_id = _readable_id(value)
+        given = value.get("id")
+        call_id: RequestId = given if type(given) is int or type(given) is str else None
         if problems := self._checker.check(value):
             raise RpcFault(INVALID_REQUEST, "; ".join(map(str, problems)), call_id=call_id)
-        if type(value.get("id")) is float:
+        if type(given) is float:
             raise RpcFault(INVALID_REQUEST, "id: must be a string or an integer of at most 64 bits")
-        if "method" not in value:
+        method, params = value.get("method"), value.get("params")
+        if method is None:
             if "id" in value and ("result" in value) != ("error" in value):
                 return None
             raise RpcFault(INVALID_REQUEST, "method: is required", call_id=call_id)
-        message = Message(value["method"], call_id, is_request="id" in value)
-        params = value.get("params")
         if type(params) is list:
-            message.fault = RpcFault(INVALID_PARAMS, "params: must be an object", status=200, call_id=call_id)
-        elif params is not None:
-            message.params = params
-        return message
+            fault = RpcFault(INVALID_PARAMS, "params: must be an object", status=200, call_id=call_id)
+            return Message(method, call_id, is_request="id" in value, fault=fault)
+        return Message(method, call_id, params or {}, "id" in value)
 
 
 def decode(raw: bytes) -> Any:
@@ -74,8 +73,3 @@ def decode(raw: bytes) -> Any:
     if schemas.is_too_deep(raw, value):
         raise RpcFault(PARSE_ERROR, f"The body is nested more than {schemas.MAX_DEPTH} levels deep")
     return value
-
-
-def _readable_id(value: dict[str, Any]) -> RequestId:
-    found = value.get("id")
-    return found if type(found) is str or type(found) is int else None

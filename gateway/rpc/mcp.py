@@ -16,6 +16,7 @@ from gateway.wire.websearch import (
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
     Message,
+    ResultForm,
     RpcFault,
 )
 
@@ -47,6 +48,10 @@ class McpMethods:
         plain = [{key: value for key, value in each.items() if key not in ("title", "outputSchema")} for each in full]
         self._lists: Mapping[bool, Json] = {True: {"tools": full}, False: {"tools": plain}}
         shared: dict[str, Method] = {"tools/list": self._list, "tools/call": self._call}
+        self.forms: Mapping[str, ResultForm] = {  # of the results of each revision
+            **{revision: ResultForm(is_structured(revision), {}) for revision in revisions.HANDSHAKE},
+            **{revision: ResultForm(is_structured(revision), _MODERN_RESULT) for revision in revisions.MODERN},
+        }
         self._handshake: Mapping[str, Method] = {"initialize": self._initialize, "ping": self._ping, **shared}
         self._modern: Mapping[str, Method] = {"server/discover": self._discover, **shared}
 
@@ -72,10 +77,6 @@ class McpMethods:
             message.fault = fault
         if message.result is not None and revision in _MODERN_ONLY:
             message.result = {**_MODERN_RESULT, **message.result}
-
-    def result_members(self, revision: str) -> Json:
-        """What the results of this revision carry beside their content."""
-        return _MODERN_RESULT if revision in _MODERN_ONLY else {}
 
     def _initialize(self, message: Message, revision: str) -> None:
         requested = message.params.get("protocolVersion")
@@ -114,8 +115,9 @@ class McpMethods:
             raise _invalid_params(f"params.name: no such tool; there are {', '.join(self._tools)}", revision)
         if given is not None and not isinstance(given, dict):
             raise _invalid_params("params.arguments: must be an object", revision)
+        token = _progress_token(message.params, revision)
         message.call = call = tool.prepare(given or {})
-        call.progress_token = _progress_token(message.params, revision)
+        call.progress_token = token
 
 
 def is_structured(revision: str) -> bool:

@@ -26,7 +26,8 @@ PER_KEY_PROVIDERS = frozenset({"local"})
 
 @dataclass(frozen=True, slots=True)
 class WebSearchParts:
-    """What the service stands on. `providers` are asked in order; `reader` reads pages for results that lack them."""
+    """What the service stands on. `providers`, at least one, are asked in order; `reader` reads pages for results that
+    lack them."""
 
     providers: Sequence[SearchProvider]
     engine: WebEngine
@@ -65,7 +66,10 @@ class WebSearchService:
         """
         started = time.monotonic()
         request = self._checked(request)
-        data, provider, failure = await self._ask_chain(request, call)
+        provider, failure = self._parts.providers[0], None
+        data = self._cache.kept((provider.name, request))
+        if data is None:
+            data, provider, failure = await self._ask_chain(request, call)
         if request.include_raw_content or request.include_favicon:
             if isinstance(data, PackedJson):
                 data.unpack()
@@ -144,9 +148,7 @@ class WebSearchService:
             if not failures and self._probed is not None and self._probed[1] is not None:
                 self._probed = None
             return data, provider, failures[0].message if failures else None
-        if failures:
-            raise failures[0]
-        raise EngineMissing("no search provider is configured; the operator must set search.provider")
+        raise failures[0]
 
     def _ask(self, provider: SearchProvider, request: SearchRequest, call: WebCall) -> Awaitable[Json]:
         if provider.name in PER_KEY_PROVIDERS:

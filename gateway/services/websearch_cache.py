@@ -25,13 +25,18 @@ class SearchCache:
         self._asking: dict[Hashable, asyncio.Task[Json]] = {}
         self._askers: dict[Hashable, int] = {}
 
+    def kept(self, key: Hashable) -> Json | None:
+        """The answer that is remembered."""
+        kept = self._kept.get(key)
+        return kept[1].copy() if kept is not None and kept[0] > time.monotonic() else None
+
     async def get(self, key: Hashable, ask: Callable[[], Awaitable[Json]]) -> Json:
         """The kept answer, or `ask`'s; failures are not kept. The shared request ends when its last asker is gone."""
         if self._ttl_s <= 0:
             return await ask()
-        kept = self._kept.get(key)
-        if kept is not None and kept[0] > time.monotonic():
-            return kept[1].copy()
+        kept = self.kept(key)
+        if kept is not None:
+            return kept
         answer = await self._shared(key, ask)
         return answer.copy() if isinstance(answer, PackedJson) else copy.deepcopy(answer)
 

@@ -50,7 +50,9 @@ class Recorder:
         alike: dict[tuple[str, int], list[Finished]] = {}
         for finished in gathered:
             alike.setdefault((finished.endpoint, finished.status // 100), []).append(finished)
-            self._count(finished)
+            account = finished.account
+            if account.outcome or account.model or account.findings or account.unguarded:
+                self._count(finished)
         for kind, some in alike.items():
             counted = self._metrics.of_requests(*kind)
             counted.requests.inc(len(some))

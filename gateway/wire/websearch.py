@@ -9,7 +9,7 @@ Source: modelcontextprotocol.io, revisions 2024-11-05 to 2026-07-28, and jsonrpc
 import copy
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import orjson
 
@@ -94,47 +94,38 @@ class Message:
 
 @dataclass(slots=True)
 class Exchange:
-    """A checked body: its messages, the revision it is answered by, and what kinds of answer the client takes."""
+    """A checked body: its messages, and the revision it is answered by.
+
+    `answered` are the messages that get an answer: requests, and malformed members of a batch. `wants_events`: a stream
+    is for those who take nothing else, or have work to do whose progress they want to see.
+    """
 
     messages: list[Message]
+    answered: list[Message]
     revision: str
     is_batch: bool = False
-    takes_json: bool = True
-    takes_events: bool = False
+    wants_events: bool = False
 
-    @property
-    def answered(self) -> list[Message]:
-        """The messages that get an answer: requests, and malformed members of a batch."""
-        if len(self.messages) == 1 and self.messages[0].is_request:
-            return self.messages  # nearly always
-        return [message for message in self.messages if message.is_request or message.fault is not None]
 
-    @property
-    def wants_events(self) -> bool:
-        """A stream is for those who take nothing else, or have work to do whose progress they want to see."""
-        if not self.takes_json or not self.takes_events:
-            return not self.takes_json
-        for message in self.messages:
-            call = message.call
-            if call is not None and call.progress_token is not None and call.error is None:
-                return True
-        return False
+class ResultForm(NamedTuple):
+    """`structured` adds `structuredContent` to a result; `extra` are its other members."""
+
+    structured: bool
+    extra: Json
 
 
 class ToolOutcome(dict[str, Any]):
     """`{"success": bool, "data": {…}}`: what a tool call came to, still open to change until `render`.
 
-    `call_id` is the id it answers; `structured` adds `structuredContent`; `extra` are the result's other members;
-    `from_web` is False when every word of it is the gateway's own.
+    `call_id` is the id it answers; `from_web` is False when every word of it is the gateway's own.
     """
 
-    __slots__ = ("call_id", "extra", "from_web", "structured")
+    __slots__ = ("call_id", "form", "from_web")
 
-    def __init__(self, outcome: Json, *, call_id: RequestId, structured: bool, extra: Json, from_web: bool) -> None:
+    def __init__(self, outcome: Json, call_id: RequestId, form: ResultForm, from_web: bool) -> None:
         super().__init__(outcome)
         self.call_id = call_id
-        self.structured = structured
-        self.extra = extra
+        self.form = form
         self.from_web = from_web and outcome["success"]
 
 
@@ -183,12 +174,13 @@ def render(data: Json) -> Json:
         data.clear()
         data.update(mended)
         packed = orjson.dumps(data)
+    structured, extra = data.form
     result: Json = {
         "content": [{"type": "text", "text": packed.decode()}],
         "isError": not data["success"],
-        **data.extra,
+        **extra,
     }
-    if data.structured:
+    if structured:
         result["structuredContent"] = orjson.Fragment(packed)  # the same object, made once
     return response(data.call_id, result)
 
@@ -218,11 +210,10 @@ class WebSearchDialect:
 
     def request_units(self, body: Any) -> Iterable[TextUnit]:
         """One unit a tool call that is still to be made."""
-        calls = [message.call for message in body.messages if message.call is not None]
         return [
             TextUnit(call.texts, call, call.likeness)
-            for call in calls
-            if call.error is None and call.arguments
+            for message in body.answered
+            if (call := message.call) is not None and call.error is None and call.arguments
         ]
 
     def refuse_request(self, body: Any, unit: TextUnit, error: GatewayError) -> None:
