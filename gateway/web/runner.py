@@ -19,6 +19,7 @@ from aiohttp.web_protocol import RequestHandler
 
 from gateway import logs
 from gateway.config import Tls
+from gateway.web.front import Front
 from gateway.web.in_flight import IN_FLIGHT
 
 _SEND_BUFFER_BYTES = 128 * 1024
@@ -122,7 +123,7 @@ class _Runner(web.AppRunner):
         made = await super()._make_server()
         return _Server(
             self._header_limit_s,
-            made.request_handler,
+            Front(self._app, made.request_handler),
             request_factory=made.request_factory,
             handler_cancellation=made.handler_cancellation,
             loop=made._loop,
