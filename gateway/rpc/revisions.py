@@ -8,8 +8,9 @@ Source: modelcontextprotocol.io, "Transports" and "Versioning" of all five revis
 
 import base64
 import binascii
-from collections.abc import Mapping
 from dataclasses import dataclass
+
+from multidict import MultiMapping, istr
 
 from gateway.model import Json
 from gateway.wire.websearch import INVALID_PARAMS, INVALID_REQUEST, Message, RequestId, RpcFault
@@ -28,7 +29,7 @@ META_VERSION = "io.modelcontextprotocol/protocolVersion"
 META_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 META_CLIENT = "io.modelcontextprotocol/clientInfo"
 
-VERSION_HEADER, METHOD_HEADER, NAME_HEADER = "MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"
+VERSION_HEADER, METHOD_HEADER, NAME_HEADER = istr("MCP-Protocol-Version"), istr("Mcp-Method"), istr("Mcp-Name")
 MIRRORED = (VERSION_HEADER, METHOD_HEADER, NAME_HEADER)
 
 _SHOWN = 64
@@ -38,7 +39,7 @@ _SHOWN = 64
 class RpcHeaders:
     """A request's headers, looked up by names in any case, and what answers are taken."""
 
-    values: Mapping[str, str]
+    values: MultiMapping[str]
     takes_json: bool = True
     takes_events: bool = False
 
@@ -46,12 +47,6 @@ class RpcHeaders:
         value = self.values.get(name)
         return None if value is None else value.strip(" \t")
 
-    def repeated(self) -> str | None:
-        """The first of the headers that mirror the body that came more than once."""
-        getall = getattr(self.values, "getall", None)
-        if getall is None:
-            return None
-        return next((name for name in MIRRORED if len(getall(name, ())) > 1), None)
 
 
 def negotiated(requested: str) -> str:
@@ -100,30 +95,35 @@ def _require_supported(version: str, call_id: RequestId) -> None:
 
 
 def _require_meta(meta: Json, call_id: RequestId) -> None:
-    for key, kind, word in ((META_VERSION, str, "a string"), (META_CAPABILITIES, dict, "an object")):
-        if not isinstance(meta.get(key), kind):
-            raise RpcFault(INVALID_PARAMS, f'params._meta["{key}"]: must be {word}', call_id=call_id)
-    if not isinstance(meta.get(META_CLIENT, {}), dict):
-        raise RpcFault(INVALID_PARAMS, f'params._meta["{META_CLIENT}"]: must be an object', call_id=call_id)
+    if not isinstance(meta.get(META_VERSION), str):
+        raise RpcFault(INVALID_PARAMS, f'params._meta["{META_VERSION}"]: must be a string', call_id=call_id)
+    for key in (META_CAPABILITIES, META_CLIENT):
+        if not isinstance(meta.get(key), dict) and (key != META_CLIENT or key in meta):
+            raise RpcFault(INVALID_PARAMS, f'params._meta["{key}"]: must be an object', call_id=call_id)
 
 
 def _require_agreement(headers: RpcHeaders, message: Message, meta: Json) -> None:
     """Headers repeat what the body says, so that proxies can route; each once, and the same."""
 
-    def mismatch(name: str, what: str) -> RpcFault:
-        return RpcFault(HEADER_MISMATCH, f"The header {name} {what}", call_id=message.call_id)
+    is_call, all_of = message.method == "tools/call", headers.values.getall
+    wanted = (meta[META_VERSION], message.method, message.params.get("name") if is_call else None)
+    if is_call and [all_of(name, None) for name in MIRRORED] == [[told] for told in wanted]:
+        return  # nearly always
+    for name, told in zip(MIRRORED, wanted, strict=True):
+        given = all_of(name, [])
+        if len(given) > 1:
+            raise _mismatch(name, "is given more than once", message)
+        if name is NAME_HEADER and not is_call:
+            return
+        if not given:
+            raise _mismatch(name, "is missing", message)
+        value = given[0].strip(" \t")
+        if (_decoded(value) if name is NAME_HEADER else value) != told:
+            raise _mismatch(name, "differs from the body", message)
 
-    if (twice := headers.repeated()) is not None:
-        raise mismatch(twice, "is given more than once")
-    expected = [(VERSION_HEADER, meta[META_VERSION]), (METHOD_HEADER, message.method)]
-    if message.method == "tools/call":
-        expected.append((NAME_HEADER, message.params.get("name")))
-    for name, wanted in expected:
-        value = headers.get(name)
-        if value is None:
-            raise mismatch(name, "is missing")
-        if (_decoded(value) if name == NAME_HEADER else value) != wanted:
-            raise mismatch(name, "differs from the body")
+
+def _mismatch(name: str, what: str, message: Message) -> RpcFault:
+    return RpcFault(HEADER_MISMATCH, f"The header {name} {what}", call_id=message.call_id)
 
 
 def _decoded(value: str) -> str | None:

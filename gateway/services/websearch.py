@@ -211,13 +211,17 @@ class WebSearchService:
         return dict(self._counted[1])
 
     async def _health(self) -> str | None:
+        probed = self._probed
+        if probed is not None and probed[0] >= time.monotonic():
+            return probed[1]
         async with self._probing:
-            if self._probed is None or self._probed[0] < time.monotonic():
-                error = await self._parts.providers[0].probe()
-                self._probed = (time.monotonic() + PROBE_KEPT_S, error)
-                if error is not None:
-                    self._last_error = error
-            return self._probed[1]
+            if self._probed is not None and self._probed[0] >= time.monotonic():
+                return self._probed[1]  # somebody else has just asked
+            error = await self._parts.providers[0].probe()
+            self._probed = (time.monotonic() + PROBE_KEPT_S, error)
+            if error is not None:
+                self._last_error = error
+            return error
 
 
 def _tell(data: Json, text: str) -> None:

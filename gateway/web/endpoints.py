@@ -4,16 +4,17 @@ A route without a row does not exist, and a row without scopes still needs a val
 no service; handlers find theirs on the application.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import web
+from multidict import MultiMapping
 
 from gateway.wire.dialect import Dialect
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-Check = Callable[[bytes, Mapping[str, str]], Any]
+Check = Callable[[bytes, MultiMapping[str]], Any]
 """Bytes and headers in, the decoded and checked body out. Raises GatewayError subclasses."""
 
 

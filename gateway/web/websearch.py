@@ -4,7 +4,6 @@ Everything else is the chain's or the dispatcher's.
 Source: modelcontextprotocol.io, "Transports", all revisions, read 2026-11-21.
 """
 
-from collections.abc import Mapping
 from functools import partial
 
 from aiohttp import hdrs, web
@@ -30,7 +29,7 @@ class WebSearchHandler:
     def __init__(self, dispatcher: Dispatcher) -> None:
         self._dispatcher = dispatcher
 
-    def check(self, raw: bytes, headers: Mapping[str, str]) -> Exchange:
+    def check(self, raw: bytes, headers: MultiMapping[str]) -> Exchange:
         """Raises NotAcceptable, or RpcFault when the body is no legal request."""
         return self._dispatcher.check(raw, _rpc_headers(headers))
 
@@ -60,9 +59,9 @@ class WebSearchHandler:
         return JsonReply(data, finish=render_all if exchange.is_batch else render)
 
 
-def _rpc_headers(headers: Mapping[str, str]) -> RpcHeaders:
+def _rpc_headers(headers: MultiMapping[str]) -> RpcHeaders:
     accept = headers.get(hdrs.ACCEPT, "")
-    if accept != _USUAL_ACCEPT and isinstance(headers, MultiMapping):
+    if accept != _USUAL_ACCEPT:
         accept = ", ".join(headers.getall(hdrs.ACCEPT, ()))  # several lines are one list (RFC 9110, 5.3)
     return RpcHeaders(headers, *_accepted(accept))
 
