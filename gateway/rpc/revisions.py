@@ -48,7 +48,6 @@ class RpcHeaders:
         return None if value is None else value.strip(" \t")
 
 
-
 def negotiated(requested: str) -> str:
     """What `initialize` agrees on: the revision asked for, else the newest that has a handshake."""
     return requested if requested in HANDSHAKE else HANDSHAKE[-1]

@@ -111,9 +111,7 @@ def _crawl_request(given: Json) -> CrawlRequest:
     return CrawlRequest(**_tuples(given))
 
 
-def _tool(
-    word: str, as_request: AsRequest, run: Run, rules: tuple[Rule, ...] = (), *, from_web: bool = True
-) -> Tool:
+def _tool(word: str, as_request: AsRequest, run: Run, rules: tuple[Rule, ...] = (), *, from_web: bool = True) -> Tool:
     schema = schemas.load(f"tools/{word}")
     name = f"websearch-{word}"
     accepted = {key: value for key, value in schema.items() if key not in _NOT_INPUT}
