@@ -214,12 +214,13 @@ class KeyStore:
 
     def lookup(self, presented: str) -> Caller:
         """The caller behind a key. Raises Unauthenticated, in the same words for every reason."""
-        self._refresh(_LOOK_AGAIN_S)
+        if self._clock() - self._looked_at >= _LOOK_AGAIN_S:
+            self._refresh()
         if len(presented) <= _MAX_KEY_CHARS:
             asked = hashlib.sha256(presented.encode("utf-8", "surrogateescape")).digest()
             found = self._by_digest.get(asked)
-            if found is None:
-                self._refresh(_LOOK_AGAIN_AT_A_MISS_S)  # a key that was made a moment ago works at once
+            if found is None and self._clock() - self._looked_at >= _LOOK_AGAIN_AT_A_MISS_S:
+                self._refresh()  # a key that was made a moment ago works at once
                 found = self._by_digest.get(asked)
             if found is not None and hmac.compare_digest(asked, found[0]):
                 _, caller, expires = found
@@ -229,15 +230,12 @@ class KeyStore:
 
     def is_live(self, key_id: str) -> bool:
         """Whether a key seen earlier still stands in the file."""
-        if self._clock() - self._looked_at >= _LOOK_AGAIN_S:  # asked for every chunk of a stream
-            self._refresh(_LOOK_AGAIN_S)
+        if self._clock() - self._looked_at >= _LOOK_AGAIN_S:
+            self._refresh()
         return key_id in self._ids
 
-    def _refresh(self, pause_s: float) -> None:
-        now = self._clock()
-        if now - self._looked_at < pause_s:
-            return
-        self._looked_at = now
+    def _refresh(self) -> None:
+        self._looked_at = self._clock()
         try:
             status = self._file.path.stat()
             stamp = (status.st_mtime_ns, status.st_size, status.st_ino)

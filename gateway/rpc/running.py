@@ -49,12 +49,15 @@ class RunningCalls:
         self.longest_call_s = longest_call_s
         self._running: set[RunningCall] = set()
         self._timer: asyncio.TimerHandle | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def enter(self, name: Hashable) -> RunningCall:
         """Count the current task in as the call of this name; `leave` must follow."""
-        task = asyncio.current_task()
+        loop = self._loop
+        if loop is None:
+            loop = self._loop = asyncio.get_running_loop()  # once: it costs a system call each time
+        task = asyncio.current_task(loop)
         assert task is not None
-        loop = task.get_loop()
         call = RunningCall(name, task, loop.time() + self.longest_call_s)
         self._running.add(call)
         if self._timer is None:

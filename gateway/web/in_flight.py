@@ -16,6 +16,7 @@ class InFlight:
         self._most = most
         self._tasks: dict[asyncio.Task[object], bool] = {}
         self._emptied = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self.draining = False
 
     def __len__(self) -> int:
@@ -23,7 +24,9 @@ class InFlight:
 
     def enter(self) -> asyncio.Task[object]:
         """Count the current task in, to the end of its answer: `leave` must follow."""
-        task = asyncio.current_task()
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()  # once: it costs a system call each time
+        task = asyncio.current_task(self._loop)
         assert task is not None
         self._tasks[task] = False
         return task
