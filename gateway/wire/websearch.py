@@ -7,7 +7,7 @@ Source: modelcontextprotocol.io, revisions 2024-11-05 to 2026-07-28, and jsonrpc
 """
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
@@ -49,7 +49,7 @@ class ToolCall:
 
     `request` is what the tool made of the arguments, `likeness` the same for calls with the same ones, which may share
     them. `packed`: the arguments as they came, empty when they are known from an earlier call. `slots` and `originals`:
-    the texts and what the arguments were before sanitizing, if they had to be looked at.
+    the texts and what they were before sanitizing, if they had to be looked at.
     """
 
     tool: str
@@ -59,21 +59,21 @@ class ToolCall:
     packed: bytes = b""
     progress_token: str | int | None = None
     error: GatewayError | None = None
-    slots: list[TextSlot] | None = None
-    originals: Json | None = None
+    slots: Sequence[TextSlot] = ()
+    originals: Sequence[str] = ()
 
     def texts(self) -> list[TextSlot]:
         """Every string of the arguments, at any depth."""
-        self.originals, self.arguments = self.arguments, copy.deepcopy(self.arguments)  # other calls may share them
-        self.slots = text_slots(self.arguments)
-        return self.slots
+        if not self.packed:
+            self.arguments = copy.deepcopy(self.arguments)  # other calls share them
+        self.slots = slots = text_slots(self.arguments)
+        self.originals = [slot.text for slot in slots]
+        return slots
 
     def masked(self) -> list[str]:
         """The arguments that the sanitizer changed."""
-        if self.slots is None or self.arguments == self.originals:
-            return []
-        pairs = zip(self.slots, text_slots(self.originals), strict=True)
-        return [slot.where for slot, original in pairs if slot.text != original.text]
+        pairs = zip(self.slots, self.originals, strict=True)
+        return [slot.where for slot, original in pairs if slot.text != original]
 
 
 @dataclass(slots=True)
