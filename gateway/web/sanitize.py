@@ -50,7 +50,7 @@ async def clean_request(context: RequestContext, body: object) -> list[Verdict]:
     """Mask, in place, what is about to leave; what was found, by unit. Raises ContentBlocked, SanitizerFailed."""
     sanitizer, dialect = context.parts.sanitizer, context.endpoint.dialect
     found: list[Verdict] = []
-    if not sanitizer.requests:
+    if not sanitizer.requests or context.endpoint.name not in sanitizer.routes:
         return found
     for unit in dialect.request_units(body):
         if sanitizer.passes(unit, "requests"):
