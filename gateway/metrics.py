@@ -20,8 +20,9 @@ class BulkHistogram(Histogram):
 
     def observe_many(self, amounts: Sequence[float]) -> None:
         """The same as `observe` with each of them."""
+        bounds = self._upper_bounds
         self._sum.inc(sum(amounts))
-        for place, number in Tally(bisect_left(self._upper_bounds, amount) for amount in amounts).items():
+        for place, number in Tally([bisect_left(bounds, amount) for amount in amounts]).items():
             self._buckets[place].inc(number)
 
 

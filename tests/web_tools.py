@@ -91,7 +91,7 @@ class Desk:
             raise RateLimited("too many calls this minute", retry_after_s=12)
 
     def caller(self, client: str = "client") -> RpcCaller:
-        return RpcCaller("key1", client, "req_1", self.charge, self.account)
+        return RpcCaller("key1", lambda: client, "req_1", self.charge, self.account)
 
     def check(self, body: Any, headers: Any = ()) -> Exchange:
         raw = body if isinstance(body, bytes) else orjson.dumps(body)

@@ -38,13 +38,13 @@ _SIDE_BY_SIDE = 8
 
 @dataclass(slots=True)
 class RpcCaller:
-    """Who asks. `owner` is the key id; `client` tells apart the clients of one key as far as can be seen.
+    """Who asks. `owner` is the key id; `client()` tells apart the clients of one key as far as can be seen.
 
     `charge` takes one call from the key's minute and raises RateLimited.
     """
 
     owner: str
-    client: Hashable
+    client: Callable[[], Hashable]
     request_id: str
     charge: Callable[[], Awaitable[None]]
     account: Account
@@ -86,7 +86,7 @@ class Dispatcher:
             if message.method == "notifications/cancelled" and not message.is_request:
                 meant = message.params.get("requestId")
                 if type(meant) is str or type(meant) is int:
-                    self._running.cancel((caller.client, type(meant), meant))
+                    self._running.cancel(caller.client(), meant)
 
     def answer(self, exchange: Exchange, caller: RpcCaller) -> Awaitable[Json | list[Json]]:
         """The answer to a body with requests: a message, or a list of them for a batch, in order; not yet rendered.
@@ -130,8 +130,7 @@ class Dispatcher:
     ) -> Json:
         tool = self._tools[call.tool]
         caller.account.tool = "batch" if exchange.is_batch else call.tool
-        key = (caller.client, type(message.call_id), message.call_id)
-        running = self._running.enter(key)
+        running = self._running.enter(caller.client, message.call_id)
         try:
             await caller.charge()
             outcome = succeeded(await _started(tool, call, caller, meter))

@@ -5,16 +5,22 @@ at once (several agents on one key and host), neither is cancelled: rather work 
 """
 
 import asyncio
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+
+from gateway.wire.websearch import RequestId
+
+Client = Callable[[], Hashable]
+"""Asked for when somebody cancels: who sent a call."""
 
 
 class RunningCall:
     """`cancelled` is True once its client has asked for the end, `expired` once its time is up, at `ends_at_s`."""
 
-    __slots__ = ("cancelled", "ends_at_s", "expired", "name", "task")
+    __slots__ = ("call_id", "cancelled", "client", "ends_at_s", "expired", "task")
 
-    def __init__(self, name: Hashable, task: "asyncio.Task[object]", ends_at_s: float) -> None:
-        self.name = name
+    def __init__(self, client: Client, call_id: RequestId, task: "asyncio.Task[object]", ends_at_s: float) -> None:
+        self.client = client
+        self.call_id = call_id
         self.task = task
         self.ends_at_s = ends_at_s
         self.cancelled = False
@@ -51,14 +57,14 @@ class RunningCalls:
         self._timer: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def enter(self, name: Hashable) -> RunningCall:
-        """Count the current task in as the call of this name; `leave` must follow."""
+    def enter(self, client: Client, call_id: RequestId) -> RunningCall:
+        """Count the current task in as this client's call of this id; `leave` must follow."""
         loop = self._loop
         if loop is None:
             loop = self._loop = asyncio.get_running_loop()  # once: it costs a system call each time
         task = asyncio.current_task(loop)
         assert task is not None
-        call = RunningCall(name, task, loop.time() + self.longest_call_s)
+        call = RunningCall(client, call_id, task, loop.time() + self.longest_call_s)
         self._running.add(call)
         if self._timer is None:
             self._timer = loop.call_later(self.longest_call_s / 10, self._look, loop)
@@ -67,9 +73,11 @@ class RunningCalls:
     def leave(self, call: RunningCall) -> None:
         self._running.remove(call)
 
-    def cancel(self, name: Hashable) -> bool:
+    def cancel(self, client: Hashable, call_id: RequestId) -> bool:
         """Whether one call was meant and is being cancelled."""
-        meant = [call for call in self._running if call.name == name]
+        kind = type(call_id)
+        alike = [call for call in self._running if type(call.call_id) is kind and call.call_id == call_id]
+        meant = [call for call in alike if call.client() == client]
         return len(meant) == 1 and meant[0].cancel()
 
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:

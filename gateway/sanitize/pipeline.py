@@ -40,6 +40,10 @@ class Verdict:
     refusal: ContentBlocked | None = None
     degraded: bool = False
 
+    def __bool__(self) -> bool:
+        """Whether there is anything to tell."""
+        return bool(self.counts) or self.degraded
+
     def note(self, entity: str, action: Action, where: str) -> None:
         self.counts[entity] = self.counts.get(entity, 0) + 1
         if action == "block" and self.refusal is None:

@@ -22,11 +22,13 @@ _HEADER_NAMES = re.compile(r"[A-Za-z0-9-]{1,64}(?: *, *[A-Za-z0-9-]{1,64}){0,63}
 
 @web.middleware
 async def auth(request: web.Request, handler: Handler) -> web.StreamResponse:
-    _check_framing(request)
-    origin = request.headers.get(hdrs.ORIGIN)
+    headers = request.headers
+    if request.version != HttpVersion11 or hdrs.TRANSFER_ENCODING in headers:
+        _check_framing(request)
+    origin = headers.get(hdrs.ORIGIN)
     if origin is not None:
         _check_origin(request, origin)
-        if request.method == hdrs.METH_OPTIONS and hdrs.ACCESS_CONTROL_REQUEST_METHOD in request.headers:
+        if request.method == hdrs.METH_OPTIONS and hdrs.ACCESS_CONTROL_REQUEST_METHOD in headers:
             return _preflight(request)
     if request.match_info.http_exception is not None:
         raise from_http_exception(request, request.match_info.http_exception)

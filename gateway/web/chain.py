@@ -18,16 +18,15 @@ from gateway.web.errors import errors
 from gateway.web.in_flight import IN_FLIGHT
 from gateway.web.limits import limits
 from gateway.web.loop_watch import loop_watch
-from gateway.web.observe import observe
+from gateway.web.observe import observing
 from gateway.web.parts import PARTS, Parts
 from gateway.web.sanitize import sanitize
-
-MIDDLEWARES = (observe, errors, auth, limits, deliver, body, sanitize)
 
 
 def application(parts: Parts, max_body_bytes: int) -> web.Application:
     """An application with the chain and the routes; what hangs on it is the composition root's."""
-    app = web.Application(middlewares=MIDDLEWARES, client_max_size=max_body_bytes)
+    chain = (observing(parts), errors, auth, limits, deliver, body, sanitize)
+    app = web.Application(middlewares=chain, client_max_size=max_body_bytes)
     app[PARTS], app[IN_FLIGHT] = parts, parts.in_flight
     parts.endpoints.register(app)
     app.cleanup_ctx.append(loop_watch)

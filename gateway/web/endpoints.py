@@ -49,10 +49,13 @@ class EndpointTable:
             path = self._base_path + row.path
             app.router.add_route(row.method, path, row.handler, expect_handler=_answer_expect_later)
 
-    def of(self, request: web.Request) -> Endpoint:
-        """The row of a request; of an unmatched one, the row whose dialect its error is told in."""
-        row = self._by_handler.get(request.match_info.handler)
-        return row or self._by_path.get(request.path, self._fallback)
+    def of(self, request: web.Request) -> Endpoint | None:
+        """The row of a request, if it has one."""
+        return self._by_handler.get(request.match_info.handler)
+
+    def nearest(self, request: web.Request) -> Endpoint:
+        """The row in whose dialect a request that has none is told so."""
+        return self._by_path.get(request.path, self._fallback)
 
 
 async def _answer_expect_later(request: web.Request) -> None:

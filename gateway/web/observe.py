@@ -5,13 +5,13 @@ import re
 import time
 
 from aiohttp import hdrs, web
-from aiohttp.typedefs import Handler
+from aiohttp.typedefs import Handler, Middleware
 from multidict import istr
 
 from gateway.model import Account
 from gateway.web.keys import CONTEXT, RequestContext
 from gateway.web.origins import cross_origin
-from gateway.web.parts import PARTS
+from gateway.web.parts import Parts
 from gateway.web.recorder import Finished
 from gateway.web.replies import EventReply
 
@@ -21,39 +21,36 @@ _REQUEST_ID = istr("X-Request-Id")
 _WELL_FORMED = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
-@web.middleware
-async def observe(request: web.Request, handler: Handler) -> web.StreamResponse:
-    started_s = time.perf_counter()
-    parts = request.app[PARTS]
-    given = request.headers.get(_REQUEST_ID)
-    request_id = given if given and _WELL_FORMED.fullmatch(given) else f"req_{parts.id_bits(96):024x}"
-    in_flight = parts.in_flight
-    endpoint, account, task = parts.endpoints.of(request), Account(started_s=started_s), in_flight.enter()
-    request[CONTEXT] = context = RequestContext(parts, request_id, endpoint, account, task)
-    status = CLIENT_GONE
-    reply: web.StreamResponse | None = None
-    try:
-        reply = await handler(request)
-        if not reply.prepared:
-            stamp(request, context, reply)
-        status = CLIENT_GONE if account.outcome == "client_gone" else reply.status
-        return reply
-    except asyncio.CancelledError:
-        account.outcome = account.outcome or "client_gone"
-        raise
-    finally:
-        in_flight.leave(task)
-        parts.recorder.add(
-            Finished(
-                account,
-                request_id,
-                endpoint.name if request.match_info.http_exception is None else "unmatched",
-                request.method,
-                status,
-                time.perf_counter() - started_s,
-                reply.event_count if type(reply) is EventReply else 0,
-            )
-        )
+def observing(parts: Parts) -> Middleware:
+    """The middleware, over what the server consists of."""
+
+    @web.middleware
+    async def observe(request: web.Request, handler: Handler) -> web.StreamResponse:
+        started_s = time.perf_counter()
+        given = request.headers.get(_REQUEST_ID)
+        request_id = given if given and _WELL_FORMED.fullmatch(given) else f"req_{parts.id_bits(96):024x}"
+        row = parts.endpoints.of(request)
+        name, endpoint = ("unmatched", parts.endpoints.nearest(request)) if row is None else (row.name, row)
+        account, task = Account(started_s=started_s), parts.in_flight.enter()
+        request[CONTEXT] = context = RequestContext(parts, request_id, endpoint, account, task)
+        status, events = CLIENT_GONE, 0
+        try:
+            reply = await handler(request)
+            if not reply.prepared:
+                stamp(request, context, reply)
+            elif isinstance(reply, EventReply):
+                events = reply.event_count
+            status = CLIENT_GONE if account.outcome == "client_gone" else reply.status
+            return reply
+        except asyncio.CancelledError:
+            account.outcome = account.outcome or "client_gone"
+            raise
+        finally:
+            parts.in_flight.leave(task)
+            total_s = time.perf_counter() - started_s
+            parts.recorder.add(Finished(account, request_id, name, request.method, status, total_s, events))
+
+    return observe
 
 
 def stamp(request: web.Request, context: RequestContext, reply: web.StreamResponse) -> None:

@@ -87,8 +87,8 @@ def _line(finished: Finished) -> dict[str, object]:
         "method": finished.method,
         "status": status,
         "outcome": account.outcome or ("ok" if status < 400 else "refused" if status < 500 else "failed"),
-        "total_ms": _ms(finished.total_s),
-        "upstream_ms": _ms(account.upstream_s),
+        "total_ms": int(finished.total_s * 100_000 + 0.5) / 100,  # `round` takes ten times as long
+        "upstream_ms": int(account.upstream_s * 100_000 + 0.5) / 100,
         "events": finished.events,
     }
     if account.tool:
@@ -100,11 +100,6 @@ def _line(finished: Finished) -> dict[str, object]:
     if account.unguarded:
         told["unguarded"] = account.unguarded
     return told
-
-
-def _ms(seconds: float) -> float:
-    """Milliseconds with two decimals; `round` takes ten times as long."""
-    return int(seconds * 100_000 + 0.5) / 100
 
 
 def _model_fields(account: Account) -> dict[str, object]:

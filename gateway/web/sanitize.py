@@ -98,16 +98,14 @@ async def _clean_answer(context: RequestContext, data: object, asked: list[Verdi
                 raise refusal  # a status, where no other call of the request needs an answer
             if refusal is not None:
                 dialect.refuse_reply(data, unit, refusal)
-        if told := _told(verdicts):
-            dialect.note_findings(unit, told)
+        if any(verdicts):
+            dialect.note_findings(unit, _told(verdicts))
         verdicts = []
 
 
 def _told(verdicts: list[Verdict]) -> dict[str, int | str]:
     """What was found in request and answer together, and whether the guardrail had no part in it."""
-    found = [verdict for verdict in verdicts if verdict.counts or verdict.degraded]
-    if not found:
-        return {}
+    found = [verdict for verdict in verdicts if verdict]
     told: dict[str, int | str] = {}
     for entity in sorted({entity for each in found for entity in each.counts}):
         told[entity] = sum(each.counts.get(entity, 0) for each in found)

@@ -39,7 +39,7 @@ class WebSearchHandler:
         owner = context.caller.key_id
         caller = RpcCaller(
             owner=owner,
-            client=(owner, request.remote, request.headers.get(hdrs.USER_AGENT)),
+            client=lambda: (owner, request.remote, request.headers.get(hdrs.USER_AGENT)),
             request_id=context.request_id,
             charge=context.charge,
             account=context.account,

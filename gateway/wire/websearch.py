@@ -229,8 +229,7 @@ class WebSearchDialect:
         unit.owner.update(failed(error))
 
     def note_findings(self, unit: TextUnit, told: dict[str, int | str]) -> None:
-        if told:
-            unit.owner["data"]["sanitization"] = dict(told)
+        unit.owner["data"]["sanitization"] = told
 
     def event_slots(self, data: Json) -> Iterable[TextSlot]:
         """Every event is a whole message: its texts have no channel."""
