@@ -17,6 +17,7 @@ import re2
 
 from gateway import schemas
 from gateway.config import ENTITIES, Config, Environment, Secret, Tls
+from gateway.schemas.wording import Problem
 
 Section = TypeVar("Section")
 
@@ -50,7 +51,7 @@ def load_config(path: Path | None, state_dir: Path | None, environment: Environm
     return config
 
 
-def _as_written(problem: schemas.Problem) -> str:
+def _as_written(problem: Problem) -> str:
     """What is wrong, in the words of a TOML file where a schema's would not help."""
     if problem.path.endswith((".api_key", ".redis_url")) and problem.message == "must be an object":
         return 'must be { credential = "NAME" }: secrets never stand in the file'

@@ -14,7 +14,8 @@ import orjson
 
 from gateway.errors import InvalidRequest
 from gateway.model import Json
-from gateway.schemas import Checker, Problem
+from gateway.schemas import Checker
+from gateway.schemas.wording import Problem
 
 _INTEGER = re.compile(r"[+-]?\d{1,18}(\.0+)?", re.ASCII)
 _TYPES: Mapping[str, type] = {"string": str, "integer": int, "boolean": bool}
