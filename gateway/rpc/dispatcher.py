@@ -158,6 +158,8 @@ class Dispatcher:
         return self._outcome(outcome, message, exchange, tool)
 
     def _outcome(self, outcome: Json, message: Message, exchange: Exchange, tool: Tool) -> ToolOutcome:
+        if message.call is not None and message.call.found:
+            outcome["data"]["sanitization"] = message.call.found
         return ToolOutcome(outcome, message.call_id, self._methods.forms[exchange.revision], tool.from_web)
 
     def _log(self, error: Exception, caller: RpcCaller) -> None:

@@ -57,10 +57,12 @@ class Envelope:
             if "id" in value and ("result" in value) != ("error" in value):
                 return None
             raise RpcFault(INVALID_REQUEST, "method: is required", call_id=call_id)
+        if "id" not in value:  # a notification: nothing is ever answered to it, wrong as it may be
+            return Message(method, params=params if type(params) is dict else {}, is_request=False)
         if type(params) is list:
             fault = RpcFault(INVALID_PARAMS, "params: must be an object", status=200, call_id=call_id)
-            return Message(method, call_id, is_request="id" in value, fault=fault)
-        return Message(method, call_id, params or {}, "id" in value)
+            return Message(method, call_id, fault=fault)
+        return Message(method, call_id, params or {})
 
 
 def decode(raw: bytes) -> Any:

@@ -63,8 +63,6 @@ class McpMethods:
             if message.fault is not None:
                 raise message.fault
             if not message.is_request:
-                if method is not None:
-                    raise RpcFault(INVALID_REQUEST, f"id: is required, {message.method} is a request")
                 return
             if method is None:
                 raise RpcFault(METHOD_NOT_FOUND, "No such method", status=dispatched_status(revision, 404))

@@ -132,8 +132,9 @@ class ResponsesHandler:
         if earlier or items != given:
             earlier = copy.deepcopy(earlier)
             items = [copy.deepcopy(item) if item is not was else was for item, was in zip(items, given, strict=True)]
+            fetched = [item for item, was in zip(items, given, strict=True) if item is not was]
             try:
-                await clean_request(context, {"input": [*earlier, *items]})
+                context.recalled = await clean_request(context, {"input": [*earlier, *fetched]})
             except ContentBlocked as error:
                 error.param = "previous_response_id" if earlier else "input"
                 raise

@@ -60,6 +60,8 @@ async def clean_request(context: RequestContext, body: object) -> list[Verdict]:
         found.append(verdict)
         if refusal is not None:
             dialect.refuse_request(body, unit, refusal)
+        if verdict and not dialect.is_one_question:
+            dialect.note_findings(unit, _told([verdict]))
     return found
 
 
@@ -86,11 +88,10 @@ async def _clean_answers(context: RequestContext, events: EventStream, asked: li
 
 
 async def _clean_answer(context: RequestContext, data: object, asked: list[Verdict]) -> None:
-    """What was found in a request is told with its answer: the first unit, or the only one where each is a call."""
+    """What was found in a request that is one question is told with its answer, by the first unit."""
     sanitizer, dialect = context.parts.sanitizer, context.endpoint.dialect
-    units = dialect.reply_units(data)
-    verdicts = asked if dialect.is_one_question or len(asked) == len(units) == 1 else []
-    for unit in units:
+    verdicts = [*asked, *context.recalled] if dialect.is_one_question else []
+    for unit in dialect.reply_units(data):
         if sanitizer.responses and not sanitizer.passes(unit, "responses"):
             verdict, refusal = await _judged(sanitizer, unit, "responses", context.account)
             verdicts = [*verdicts, verdict]

@@ -41,6 +41,7 @@ class Dialect(Protocol):
     def note_findings(self, unit: TextUnit, told: dict[str, int | str]) -> None:
         """Record in a whole answer what was found, by entity (`{"EMAIL": 2}`), never a value.
 
+        Where the units of a request are calls of their own, also on such a unit: its answer will tell it.
         `{"guardrail": "unavailable"}` among it says that the guardrail failed and the policy let the text go on.
         """
         ...

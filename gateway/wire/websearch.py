@@ -49,7 +49,7 @@ class ToolCall:
 
     `request` is what the tool made of the arguments, `likeness` the same for calls with the same ones, which may share
     them. `packed`: the arguments as they came, empty when they are known from an earlier call. `slots` and `originals`:
-    the texts and what they were before sanitizing, if they had to be looked at.
+    the texts and what they were before sanitizing, if they had to be looked at; `found`: what was found in them.
     """
 
     tool: str
@@ -61,6 +61,7 @@ class ToolCall:
     error: GatewayError | None = None
     slots: Sequence[TextSlot] = ()
     originals: Sequence[str] = ()
+    found: dict[str, int | str] | None = None
 
     def texts(self) -> list[TextSlot]:
         """Every string of the arguments, at any depth."""
@@ -229,7 +230,14 @@ class WebSearchDialect:
         unit.owner.update(failed(error))
 
     def note_findings(self, unit: TextUnit, told: dict[str, int | str]) -> None:
-        unit.owner["data"]["sanitization"] = told
+        """Of a call before it is made, or of its outcome. What was found in a call is told with its outcome."""
+        owner = unit.owner
+        if isinstance(owner, ToolCall):
+            owner.found = told
+            return
+        known = owner["data"].get("sanitization", {})
+        counts = {kind: known.get(kind, 0) + number for kind, number in told.items() if isinstance(number, int)}
+        owner["data"]["sanitization"] = {**known, **told, **counts}
 
     def event_slots(self, data: Json) -> Iterable[TextSlot]:
         """Every event is a whole message: its texts have no channel."""

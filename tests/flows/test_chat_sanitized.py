@@ -68,8 +68,9 @@ async def test_what_was_kept_of_earlier_turns_is_masked_before_it_leaves_again(
     assert CARD not in str(first)
     reference = [{"type": "item_reference", "id": first["output"][0]["id"]}, {"role": "user", "content": "again"}]
     again = {"input": reference} if by_reference else {"input": "again", "previous_response_id": first["id"]}
-    status, _, _ = await ask(cleaning, "/v1/responses", **again)
+    status, data, _ = await ask(cleaning, "/v1/responses", **again)
     assert status == 200 and CARD not in str(upstream.last.body)
+    assert data["provider_specific_fields"]["sanitization"] == {"CREDIT_CARD": 1}
     assert "Your card is [REDACTED:CREDIT_CARD]" in str(upstream.last.body)
 
 
@@ -191,3 +192,14 @@ async def test_an_answer_that_went_on_without_the_guardrail_says_so(
     if not stream:
         fields = orjson.loads(raw)["choices"][0]["provider_specific_fields"]
         assert fields["sanitization"] == {"guardrail": "unavailable"}
+
+
+async def test_what_is_flagged_is_counted_once_beside_earlier_turns(
+    start_gateway: StartGateway, upstream: Upstream
+) -> None:
+    server = await start_gateway(toml(upstream) + ROUTES + '[sanitize.actions.requests]\nEMAIL = "flag"\n')
+    upstream.will(up.answer(), up.answer())
+    _, first, _ = await ask(server, "/v1/responses", input="hello")
+    told = {"input": "write to jane.doe@example.org", "previous_response_id": first["id"]}
+    _, data, _ = await ask(server, "/v1/responses", **told)
+    assert data["provider_specific_fields"]["sanitization"] == {"EMAIL": 1}

@@ -92,7 +92,8 @@ async def test_a_batch_is_answered_member_by_member(headers: dict[str, str]) -> 
             tool_call("search", {"query": "ok"}, call_id=3),
             tool_call("search", {}, call_id=4),
             request("initialize", {"protocolVersion": "2025-03-26"}, 5),
-            {"jsonrpc": "2.0", "method": "tools/list"},
+            {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "websearch-search"}},
+            {"jsonrpc": "2.0", "method": "tools/list", "params": []},
             tool_call("search", {"query": "bug"}, call_id=6),
             {"jsonrpc": "2.0", "id": 9, "result": {}},
         ],
@@ -107,7 +108,6 @@ async def test_a_batch_is_answered_member_by_member(headers: dict[str, str]) -> 
         (3, None, False),
         (4, None, True),
         (5, -32600, None),
-        (None, -32600, None),
         (6, -32603, None),
     ]
     assert desk.charges == 3

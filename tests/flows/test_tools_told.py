@@ -1,0 +1,59 @@
+"""What was masked in the arguments of a tool call is told with that call's outcome: alone, in batches, in failures."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from gateway.config import Sanitize, SanitizeActions
+from tests.web_tools import tool_call
+from tests.web_tools_site import WebToolsSite, web_tools_site
+
+CARD, MAIL = "4111 1111 1111 1111", "jane.doe@example.org"
+
+
+async def outcomes(site: WebToolsSite, body: Any, **headers: str) -> list[Any]:
+    """Of every answer, in order of their ids."""
+    async with site.post(body, headers) as answer:
+        assert answer.status == 200
+        text = (await answer.read()).decode()
+    if answer.content_type == "text/event-stream":
+        told = [json.loads(line[6:]) for line in text.splitlines() if line.startswith("data: ")]
+    else:
+        told = orjson.loads(text) if isinstance(body, list) else [orjson.loads(text)]
+    told.sort(key=lambda each: each["id"])
+    return [orjson.loads(each["result"]["content"][0]["text"])["data"] for each in told]
+
+
+@pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
+async def test_each_member_of_a_batch_tells_what_was_found_in_it(tmp_path: Path, accept: str) -> None:
+    given = [
+        {"query": f"pay {CARD} now"},
+        {"query": "nothing"},
+        {"query": f"{MAIL} and {CARD} and {CARD}"},
+        {"query": "fail"},
+        {"query": "fail", "exclude_domains": [CARD]},
+    ]
+    calls = [tool_call("search", arguments, call_id=number) for number, arguments in enumerate(given)]
+    async with web_tools_site(tmp_path) as site:
+        found = await outcomes(site, calls, Accept=accept)
+        assert ["error" in data for data in found] == [False, False, False, True, True]
+        assert CARD not in str(found) and MAIL not in str(found)
+        assert [data.get("sanitization") for data in found] == [
+            {"CREDIT_CARD": 1},
+            None,
+            {"CREDIT_CARD": 2, "EMAIL": 1},
+            None,
+            {"CREDIT_CARD": 1},
+        ]
+
+
+async def test_a_call_that_is_refused_or_fails_tells_it_too(tmp_path: Path) -> None:
+    settings = Sanitize(actions=SanitizeActions(requests={"EMAIL": "block"}))
+    async with web_tools_site(tmp_path, sanitize=settings) as site:
+        (refused,) = await outcomes(site, tool_call("search", {"query": f"{MAIL} {CARD}"}))
+        assert refused["error"]["type"] and refused["sanitization"] == {"CREDIT_CARD": 1, "EMAIL": 1}
+        (wrong,) = await outcomes(site, tool_call("search", {"query": "x", "country": f"{CARD}"}))
+        assert "country" in wrong["error"]["message"] and CARD not in str(wrong)
