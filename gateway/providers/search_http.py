@@ -1,6 +1,7 @@
 """One HTTP exchange with a search provider: timeout, one patient retry, and errors that say what the operator must do.
 
-Knows no provider's fields. Nothing of the key, the query or a whole upstream body ever stands in an error.
+Knows no provider's fields. An error's message is our own words; what the provider said, which may repeat the query,
+stands apart in `quoted`, without anything that was sent as a secret.
 """
 
 import asyncio
@@ -77,7 +78,9 @@ class SearchHttp:
                 f"the search provider {name} cannot be reached; the operator should check search.base_url"
             ) from error
         if status != 200:
-            raise self._failure(status, _detail(raw, self.site.headers), _retry_after_s(headers))
+            failure = self._failure(status, _retry_after_s(headers))
+            failure.quoted = _detail(raw, self.site.headers) or None
+            raise failure
         return self._decoded(raw)
 
     def _request(self, exchange: Exchange) -> Any:
@@ -107,22 +110,21 @@ class SearchHttp:
             )
         return decoded
 
-    def _failure(self, status: int, detail: str, retry_after_s: float | None) -> UpstreamError:
+    def _failure(self, status: int, retry_after_s: float | None) -> UpstreamError:
         name = self.site.name
-        said = f" It says: {detail}" if detail else ""
         hint = self.site.status_hints.get(status)
         if hint is not None:
-            return _final(f"the search provider {name} answered {status}: {hint}.{said}", f"search_provider_{status}")
+            return _final(f"the search provider {name} answered {status}: {hint}.", f"search_provider_{status}")
         if status in (401, 403):
             refused = f"the search provider {name} refused the gateway's key ({status})"
-            return _final(f"{refused}; the operator must set search.api_key.{said}", "search_provider_key")
+            return _final(f"{refused}; the operator must set search.api_key.", "search_provider_key")
         if status == 429 or status >= 500:
-            message = f"the search provider {name} is busy or in trouble ({status}); try again later.{said}"
+            message = f"the search provider {name} is busy or in trouble ({status}); try again later."
             return UpstreamUnavailable(message, retry_after_s=retry_after_s)
         if status in (400, 413, 422):
-            message = f"the search provider {name} did not accept the request ({status}).{said}"
+            message = f"the search provider {name} did not accept the request ({status})."
             return UpstreamRefused(message, status=400, code="search_provider_refused")
-        return _final(f"the search provider {name} answered {status}; the operator should check search.base_url.{said}")
+        return _final(f"the search provider {name} answered {status}; the operator should check search.base_url.")
 
 
 def will_filter(request: SearchRequest) -> bool:
