@@ -5,6 +5,7 @@ stands apart in `quoted`, without anything that was sent as a secret.
 """
 
 import asyncio
+import json
 import re
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from gateway.wire.retry_after import retry_after_s
 
 MAX_ANSWER_BYTES = 16_777_216
 MAX_RETRY_AFTER_S = 5.0
+_HALF_A_PAIR = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +102,8 @@ class SearchHttp:
 
     def _decoded(self, raw: bytes) -> Json:
         try:
-            decoded = orjson.loads(raw)
-        except orjson.JSONDecodeError:
+            decoded = _read(raw)
+        except (ValueError, RecursionError):
             decoded = None
         if not isinstance(decoded, dict):
             raise UpstreamError(
@@ -155,6 +157,19 @@ async def _bounded(response: aiohttp.ClientResponse) -> bytes:
         if len(body) > MAX_ANSWER_BYTES:
             raise UpstreamError("the search provider's answer is too large")
     return bytes(body)
+
+
+def _read(raw: bytes) -> Any:
+    """The value of a JSON text. Raises ValueError, RecursionError.
+
+    Python's json reads what orjson refuses: half a surrogate pair, escaped, as pages cut in the middle of a character
+    have it. That half becomes U+FFFD; whatever else orjson refuses, it refuses again.
+    """
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        text = json.dumps(json.loads(raw.decode()), ensure_ascii=False, allow_nan=False)
+        return orjson.loads(_HALF_A_PAIR.sub("\ufffd", text))
 
 
 def _detail(raw: bytes, headers: Mapping[str, str]) -> str:

@@ -228,3 +228,41 @@ async def test_braves_own_header_says_when_to_come_back() -> None:
             await brave.search(SearchRequest("q"), CALL)
         await brave.close()
     assert caught.value.retry_after_s == 90
+
+
+def answered_raw(body: bytes) -> Site:
+    return Site({"/search": (200, {"Content-Type": "application/json"}, body)})
+
+
+async def test_half_a_surrogate_pair_in_an_answer_costs_one_character_not_the_search() -> None:
+    body = rb'{"results": [{"title": "a\ud800b \ud83d\ude00", "url": "https://a.test/", "\udc00": 1e3, "score": %b}]}'
+    async with serving(answered_raw(body % (b"9" * 400))) as site:  # such a number has no place in any answer of ours
+        searx = Searxng(site.url)
+        with pytest.raises(UpstreamError, match="did not answer with JSON"):
+            await searx.search(SearchRequest("q"), CALL)
+        site.pages["/search"] = (200, {}, body % b"2")
+        data = await searx.search(SearchRequest("q"), CALL)
+        await searx.close()
+    assert data["results"][0]["title"] == "a\ufffdb \U0001f600" and data["results"][0]["score"] == 1.0
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<html>",
+        b"",
+        b"[]",
+        rb'{"results": [], "x": "\ud800", "y": NaN}',
+        rb'{"results": [], "x": "\ud800", "y": -Infinity}',
+        rb'{"results": [], "x": "\ud800", "y": 1e999}',
+        rb'{"x": "\ud800", "results": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        rb'{"results": [], "x": "\ud800", "y": "' + b'\xed\xa0\x80"}',
+        '{"results": [], "x": "\\ud800"}'.encode("utf-16"),
+    ],
+)
+async def test_an_answer_that_is_no_json_is_told_as_such(body: bytes) -> None:
+    async with serving(answered_raw(body)) as site:
+        searx = Searxng(site.url)
+        with pytest.raises(UpstreamError, match="did not answer with JSON"):
+            await searx.search(SearchRequest("q"), CALL)
+        await searx.close()
