@@ -67,7 +67,7 @@ Close = Callable[[], Awaitable[None]]
 
 
 def build_app(config: Config, embedded: Embedded | None = None, docs_address: str = "") -> web.Application:
-    """The product application. `docs_address`: the ops listener's `host:port`, which the embedded profile may read."""
+    """The product application. `docs_address`: the ops listener's `host:port`, for callers that may read it."""
     embedded = embedded or Embedded()
     fetcher = _fetcher(config, docs_address)
     closers: list[Close] = [fetcher.close]
@@ -200,8 +200,8 @@ def _guardrail(config: Config, completions: CompletionService) -> Guardrail:
 
 
 def _fetcher(config: Config, docs_address: str) -> Fetcher:
-    """The one way to what callers name. The embedded profile may read the gateway's own documentation."""
-    own = (docs_address,) if docs_address and config.search.provider == "local" and not config.models else ()
+    """The one way to what callers name."""
+    own = (docs_address,) if docs_address and config.reads_own_docs else ()
     policy = AddressPolicy((*config.web.allow_private, *own))
     return Fetcher(policy, config.web.user_agent, FetchLimits(max_bytes=config.web.max_page_bytes))
 

@@ -207,6 +207,11 @@ class Config:
     log: Log = field(default_factory=Log)
     state_dir: Path = Path("var")
 
+    @property
+    def reads_own_docs(self) -> bool:
+        """Whether callers may read the gateway's own documentation, on a private address: in the embedded profile."""
+        return self.search.provider == "local" and not self.models
+
 
 # --- the environment ----------------------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 This module knows no HTTP library and no wire format. Each class carries a status *hint* and the type and code that
 OpenAI clients expect (facts: OpenAI API reference, read 2026-11-21); the interface's dialect decides the body's shape.
 A message is written for the caller: it says what to correct and never holds a key, a prompt or an upstream's body.
+What an upstream said stands apart from it, in `quoted`.
 
     GatewayError
     ├── InvalidRequest            400  the caller's fault; `param` names the field
@@ -33,12 +34,17 @@ from typing import ClassVar
 
 
 class GatewayError(Exception):
-    """Base of all errors a caller may see; never raised itself."""
+    """Base of all errors a caller may see; never raised itself.
+
+    `quoted`: what an upstream said, in its own words, which may repeat the request. For the caller of that very call
+    alone, and as text of others: through the sanitizer. Never for logs, notes and what other callers see.
+    """
 
     status: int = 500
     type: ClassVar[str] = "server_error"
     code: str = "server_error"
     retryable: bool = False
+    quoted: str | None = None
 
     def __init__(
         self,

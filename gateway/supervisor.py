@@ -180,7 +180,8 @@ class Supervisor:
         seconds = time.monotonic() - started
         logs.event("ready", url=url, seconds=round(seconds, 2))
         self._notifier.ready(f"serving on {url}")
-        sys.stdout.write(_welcome(url, sockets.docs_address, dev_key_path(self._config.state_dir), seconds))
+        docs_address = sockets.docs_address if self._config.reads_own_docs else ""
+        sys.stdout.write(_welcome(url, docs_address, dev_key_path(self._config.state_dir), seconds))
         sys.stdout.flush()
 
 
@@ -205,6 +206,10 @@ def _addresses(config: Config) -> str:
 
 
 def _welcome(url: str, docs_address: str, key_file: object, seconds: float) -> str:
+    """What to try. `docs_address` is empty where callers may not read the documentation."""
+    crawled, wanted = "https://example.com/", "example domain"
+    if docs_address:
+        crawled, wanted = f"http://{docs_address}/docs/", "how long until a revoked key is refused"
     headers = f'-H "Authorization: Bearer $(cat {key_file})" -H "Content-Type: application/json"'
     call = f"curl -s {url}/tools/websearch/mcp {headers}"
     rpc = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"websearch-%s","arguments":%s}}'
@@ -214,10 +219,9 @@ def _welcome(url: str, docs_address: str, key_file: object, seconds: float) -> s
         f'curl -s {url}/v1/chat/completions -H "Authorization: Bearer $(cat {key_file})" '
         f"-H \"Content-Type: application/json\" -d '{chat}'\n",
     ]
-    if docs_address:
-        crawl = rpc % ("crawl", f'{{"url":"http://{docs_address}/docs/","limit":20}}')
-        search = rpc % ("search", '{"query":"how long until a revoked key is refused","max_results":3}')
-        lines.append(f"{call} -d '{crawl}' | head -c 2000; echo; {call} -d '{search}'\n")
+    crawl = rpc % ("crawl", f'{{"url":"{crawled}","limit":20}}')
+    search = rpc % ("search", f'{{"query":"{wanted}","max_results":3}}')
+    lines.append(f"{call} -d '{crawl}' | head -c 2000; echo; {call} -d '{search}'\n")
     lines.append(f"{call} -d '{rpc % ('search_status', '{}')}'\n\n")
     return "\n".join(lines)
 

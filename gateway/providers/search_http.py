@@ -1,9 +1,11 @@
 """One HTTP exchange with a search provider: timeout, one patient retry, and errors that say what the operator must do.
 
-Knows no provider's fields. Nothing of the key, the query or a whole upstream body ever stands in an error.
+Knows no provider's fields. An error's message is our own words; what the provider said, which may repeat the query,
+stands apart in `quoted`, without anything that was sent as a secret.
 """
 
 import asyncio
+import json
 import re
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
@@ -18,6 +20,7 @@ from gateway.wire.retry_after import retry_after_s
 
 MAX_ANSWER_BYTES = 16_777_216
 MAX_RETRY_AFTER_S = 5.0
+_HALF_A_PAIR = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +80,9 @@ class SearchHttp:
                 f"the search provider {name} cannot be reached; the operator should check search.base_url"
             ) from error
         if status != 200:
-            raise self._failure(status, _detail(raw, self.site.headers), _retry_after_s(headers))
+            failure = self._failure(status, _retry_after_s(headers))
+            failure.quoted = _detail(raw, self.site.headers) or None
+            raise failure
         return self._decoded(raw)
 
     def _request(self, exchange: Exchange) -> Any:
@@ -97,8 +102,8 @@ class SearchHttp:
 
     def _decoded(self, raw: bytes) -> Json:
         try:
-            decoded = orjson.loads(raw)
-        except orjson.JSONDecodeError:
+            decoded = _read(raw)
+        except (ValueError, RecursionError):
             decoded = None
         if not isinstance(decoded, dict):
             raise UpstreamError(
@@ -107,22 +112,21 @@ class SearchHttp:
             )
         return decoded
 
-    def _failure(self, status: int, detail: str, retry_after_s: float | None) -> UpstreamError:
+    def _failure(self, status: int, retry_after_s: float | None) -> UpstreamError:
         name = self.site.name
-        said = f" It says: {detail}" if detail else ""
         hint = self.site.status_hints.get(status)
         if hint is not None:
-            return _final(f"the search provider {name} answered {status}: {hint}.{said}", f"search_provider_{status}")
+            return _final(f"the search provider {name} answered {status}: {hint}.", f"search_provider_{status}")
         if status in (401, 403):
             refused = f"the search provider {name} refused the gateway's key ({status})"
-            return _final(f"{refused}; the operator must set search.api_key.{said}", "search_provider_key")
+            return _final(f"{refused}; the operator must set search.api_key.", "search_provider_key")
         if status == 429 or status >= 500:
-            message = f"the search provider {name} is busy or in trouble ({status}); try again later.{said}"
+            message = f"the search provider {name} is busy or in trouble ({status}); try again later."
             return UpstreamUnavailable(message, retry_after_s=retry_after_s)
         if status in (400, 413, 422):
-            message = f"the search provider {name} did not accept the request ({status}).{said}"
+            message = f"the search provider {name} did not accept the request ({status})."
             return UpstreamRefused(message, status=400, code="search_provider_refused")
-        return _final(f"the search provider {name} answered {status}; the operator should check search.base_url.{said}")
+        return _final(f"the search provider {name} answered {status}; the operator should check search.base_url.")
 
 
 def will_filter(request: SearchRequest) -> bool:
@@ -153,6 +157,19 @@ async def _bounded(response: aiohttp.ClientResponse) -> bytes:
         if len(body) > MAX_ANSWER_BYTES:
             raise UpstreamError("the search provider's answer is too large")
     return bytes(body)
+
+
+def _read(raw: bytes) -> Any:
+    """The value of a JSON text. Raises ValueError, RecursionError.
+
+    Python's json reads what orjson refuses: half a surrogate pair, escaped, as pages cut in the middle of a character
+    have it. That half becomes U+FFFD; whatever else orjson refuses, it refuses again.
+    """
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        text = json.dumps(json.loads(raw.decode()), ensure_ascii=False, allow_nan=False)
+        return orjson.loads(_HALF_A_PAIR.sub("\ufffd", text))
 
 
 def _detail(raw: bytes, headers: Mapping[str, str]) -> str:

@@ -133,21 +133,21 @@ class Dispatcher:
         running = self._running.enter(caller.client, message.call_id)
         try:
             await caller.charge()
-            outcome = succeeded(await _started(tool, call, caller, meter))
+            outcome, from_web = succeeded(await _started(tool, call, caller, meter)), tool.from_web
         except RateLimited as error:
             if not exchange.is_batch:
                 raise  # the whole request is over the limit: a status the client's HTTP layer understands
-            outcome = failed(error)
+            outcome, from_web = failed(error), False
         except GatewayError as error:
             caller.account.outcome = "tool_error"
-            outcome = failed(error)
+            outcome, from_web = failed(error), error.quoted is not None
         except asyncio.CancelledError:
             if not running.take_back():
                 raise
             if running.expired:
                 caller.account.outcome = "tool_error"
                 told = f"{tool.name} did not end within {self._running.longest_call_s:g} s"
-                return self._outcome(failed(UpstreamTimeout(told)), message, exchange, tool)
+                return self._outcome(failed(UpstreamTimeout(told)), message, exchange, from_web=False)
             caller.account.outcome = "cancelled"
             return _fault(REQUEST_CANCELLED, "Cancelled by the client", message)
         except Exception as error:
@@ -155,12 +155,12 @@ class Dispatcher:
             return _fault(INTERNAL_ERROR, "The gateway failed on this call; its log has the details", message)
         finally:
             self._running.leave(running)
-        return self._outcome(outcome, message, exchange, tool)
+        return self._outcome(outcome, message, exchange, from_web)
 
-    def _outcome(self, outcome: Json, message: Message, exchange: Exchange, tool: Tool) -> ToolOutcome:
+    def _outcome(self, outcome: Json, message: Message, exchange: Exchange, from_web: bool) -> ToolOutcome:
         if message.call is not None and message.call.found:
             outcome["data"]["sanitization"] = message.call.found
-        return ToolOutcome(outcome, message.call_id, self._methods.forms[exchange.revision], tool.from_web)
+        return ToolOutcome(outcome, message.call_id, self._methods.forms[exchange.revision], from_web)
 
     def _log(self, error: Exception, caller: RpcCaller) -> None:
         caller.account.outcome = "failed"

@@ -66,7 +66,12 @@ def _caller(request: web.Request, parts: Parts) -> Caller:
 
 
 def _check_origin(request: web.Request, origin: str) -> None:
-    """A browser page may call only when its origin is listed, or is this machine's own. Absent = not a browser."""
+    """A browser page may call only when its origin is listed, or is this machine's own. Absent = not a browser.
+
+    A browser sends one: of several, nobody can say which another program would go by.
+    """
+    if len(request.headers.getall(hdrs.ORIGIN)) > 1:
+        raise Forbidden("send one Origin", code="origin_not_allowed")
     if origin in request[CONTEXT].parts.allowed_origins:
         return
     scheme, separator, rest = origin.partition("://")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import orjson
-from aiohttp import hdrs, web
+from aiohttp import HttpVersion11, hdrs, web
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.helpers import rfc822_formatted_time
 from aiohttp_sse import EventSourceResponse
@@ -95,6 +95,7 @@ class EventReply(EventSourceResponse):
         refusal_events: Refusal | None = None,
     ) -> None:
         super().__init__(headers=headers, sep="\n", allow_all_methods=True, send_timeout=_CLIENT_STALL_S)
+        del self.headers[hdrs.CONNECTION]  # aiohttp-sse says keep-alive whatever becomes of the connection
         self.headers.update(STREAM_HEADERS)
         self.events = events
         self.whole_answers = whole_answers
@@ -102,3 +103,10 @@ class EventReply(EventSourceResponse):
         self.first_event_wait_s = first_event_wait_s
         self.refusal_events = refusal_events
         self.event_count = 0
+
+    async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:
+        """Sends the head. HTTP/1.0 knows no chunks, so there a stream ends with its connection."""
+        if request.version < HttpVersion11:
+            self.force_close()
+            self.headers[hdrs.CONNECTION] = "close"
+        return await super().prepare(request)

@@ -4,6 +4,7 @@ Everything else is the chain's or the dispatcher's.
 Source: modelcontextprotocol.io, "Transports", all revisions, read 2026-11-21.
 """
 
+import re
 from functools import partial
 
 from aiohttp import hdrs, web
@@ -20,7 +21,9 @@ FIRST_EVENT_WAIT_S = 15
 """Idle proxies cut silent connections at 60 s; a stream that is committed can carry comments."""
 
 _USUAL_ACCEPT = "application/json, text/event-stream"
-_JSON_RANGES = frozenset({"application/json", "application/*", "*/*"})
+_JSON_RANGES = ("application/json", "application/*", "*/*")
+_EVENT_RANGES = ("text/event-stream", "text/*", "*/*")
+_NO_WEIGHT = re.compile(r"q\s*=\s*0(\.0*)?")
 
 
 class WebSearchHandler:
@@ -70,16 +73,24 @@ def _accepted(accept: str) -> tuple[bool, bool]:
     """Whether JSON and whether events may be sent. Lenient: nothing said, or anything accepted, is JSON."""
     if accept == _USUAL_ACCEPT:
         return True, True
-    ranges = {name for name, wanted in map(_media_range, accept.split(",")) if wanted}
-    takes_json = not accept.strip() or not _JSON_RANGES.isdisjoint(ranges)
-    takes_events = "text/event-stream" in ranges or (not takes_json and "text/*" in ranges)
+    ranges: dict[str, bool] = {}
+    for element in accept.split(","):
+        if element.strip():  # empty elements of a list count for nothing (RFC 9110, 5.6.1)
+            name, wanted = _media_range(element)
+            ranges[name] = wanted or ranges.get(name, False)
+    takes_json = not ranges or _is_wanted(ranges, _JSON_RANGES)
+    takes_events = ranges.get(_EVENT_RANGES[0], False) or (not takes_json and _is_wanted(ranges, _EVENT_RANGES))
     if not (takes_json or takes_events):
         raise NotAcceptable("Accept must allow application/json or text/event-stream")
     return takes_json, takes_events
 
 
+def _is_wanted(ranges: dict[str, bool], names: tuple[str, ...]) -> bool:
+    """What the most specific range says that is there (RFC 9110, 12.5.1)."""
+    return next((ranges[name] for name in names if name in ranges), False)
+
+
 def _media_range(text: str) -> tuple[str, bool]:
     """`text/event-stream;q=0` -> ("text/event-stream", False)."""
     name, *parameters = (part.strip().lower() for part in text.split(";"))
-    refused = any(part.replace(" ", "") in ("q=0", "q=0.0", "q=0.00", "q=0.000") for part in parameters)
-    return name, bool(name) and not refused
+    return name, bool(name) and not any(map(_NO_WEIGHT.fullmatch, parameters))

@@ -127,7 +127,7 @@ class ToolOutcome(dict[str, Any]):
         super().__init__(outcome)
         self.call_id = call_id
         self.form = form
-        self.from_web = from_web and outcome["success"]
+        self.from_web = from_web
 
 
 def succeeded(data: Json) -> Json:
@@ -135,8 +135,9 @@ def succeeded(data: Json) -> Json:
 
 
 def failed(error: GatewayError) -> Json:
-    """The outcome of a tool call that failed: what went wrong and what to correct."""
-    body: Json = {"type": error.type, "message": error.message, "retryable": error.retryable}
+    """The outcome of a tool call that failed: what went wrong and what to correct, and what an upstream said of it."""
+    said = error.message if error.quoted is None else f"{error.message} It says: {error.quoted}"
+    body: Json = {"type": error.type, "message": said, "retryable": error.retryable}
     if error.param is not None:
         body["param"] = error.param
     if error.retry_after_s is not None:
@@ -222,7 +223,7 @@ class WebSearchDialect:
         unit.owner.error = error
 
     def reply_units(self, data: Any) -> list[TextUnit]:
-        """One unit a successful tool call: every string that came from the web. Our own errors are not looked at."""
+        """One unit a tool call whose answer, or whose failure, holds text of others: every string of it."""
         outcomes = data if isinstance(data, list) else (data,)
         return [_answer_unit(item) for item in outcomes if isinstance(item, ToolOutcome) and item.from_web]
 

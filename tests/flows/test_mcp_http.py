@@ -130,6 +130,19 @@ async def test_an_origin_that_is_listed_may_ask_and_read(tmp_path: Path) -> None
             assert answer.status == 200 and answer.headers["Access-Control-Allow-Origin"] == origin
 
 
+@pytest.mark.parametrize("second", ["http://evil.example", "http://localhost", "https://app.example", ""])
+async def test_more_than_one_origin_is_refused_whatever_they_are(tmp_path: Path, second: str) -> None:
+    async with web_tools_site(tmp_path, origins=frozenset({"https://app.example"})) as site:
+        headers = CIMultiDict(site.headers)
+        headers.add("Origin", "http://localhost")
+        headers.add("Origin", second)
+        async with site.session.post(site.url, data=orjson.dumps(request("ping")), headers=headers) as answer:
+            assert answer.status == 403
+        headers.add("Access-Control-Request-Method", "POST")
+        async with site.session.options(site.url, headers=headers) as answer:
+            assert answer.status == 403
+
+
 async def events_of(answer: Any) -> list[Any]:
     text = (await answer.text()).replace(": ping\n\n", "")
     frames = [frame for frame in text.split("\n\n") if frame]

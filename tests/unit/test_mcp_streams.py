@@ -34,6 +34,16 @@ CRAWL = tool_call("crawl", {"url": "https://example.com/"}, token="t")
         ("Text/Event-Stream", None, True),
         ("text/event-stream, application/json;q=0", None, True),
         ("text/*", None, True),
+        (",", "t", False),
+        (" , ,", "t", False),
+        (",, application/json ,", "t", False),
+        ("application/json;q=0, */*", None, True),
+        ("*/*, application/json;q=0.", None, True),
+        ("application/*;q=0, application/json", "t", False),
+        ("application/*;q=0, */*;q=0.1", None, True),
+        ("text/event-stream;q=0, */*", "t", False),
+        ("application/json;q=0.001", "t", False),
+        ("application/json;q=0, application/json;version=1", "t", False),
     ],
 )
 def test_accept_and_progress_token_decide_between_json_and_events(
@@ -44,7 +54,10 @@ def test_accept_and_progress_token_decide_between_json_and_events(
     assert exchange.wants_events is streamed
 
 
-@pytest.mark.parametrize("accept", ["text/html", "application/xml, image/*", "application/json;q=0", ","])
+@pytest.mark.parametrize("accept", [
+    "text/html", "application/xml, image/*", "application/json;q=0", "application/json ; Q = 0.", "*/*;q=0.000",
+    "text/*, text/event-stream;q=0", "application/json;q=0, text/event-stream;q=0, */*", ";q=1",
+])  # fmt: skip
 def test_an_accept_that_allows_neither_is_not_acceptable(accept: str) -> None:
     with pytest.raises(NotAcceptable):
         Desk().check(request("ping"), {"Accept": accept})

@@ -247,6 +247,7 @@ async def test_the_status_and_our_own_errors_are_not_sanitized() -> None:
 
     await desk.ask(tool_call("search_status"), {}, look)
     await desk.ask(tool_call("search", {}), {}, look)
+    await desk.ask(tool_call("search", {"query": "fail"}), {}, look)
     await desk.ask(request("tools/list"), {}, look)
 
 

@@ -37,7 +37,7 @@ class Upstream(Site):
         if self.hold is not None:
             await self.hold.wait()
         if self.fails_on and self.fails_on in request.path_qs:
-            return web.json_response({}, status=400)
+            return web.json_response({"message": f"no {self.fails_on}"}, status=400)
         if self.failures:
             status, headers, said = self.failures.pop(0)
             return web.json_response(said, status=status, headers=headers)
@@ -73,20 +73,25 @@ async def test_tavily_gets_the_arguments_it_knows_and_the_key_as_bearer() -> Non
         (401, UpstreamError, "search.api_key"),
         (432, UpstreamError, "no credit left"),
         (433, UpstreamError, "pay-as-you-go"),
-        (400, UpstreamRefused, "Max 400 characters"),
+        (400, UpstreamRefused, "did not accept the request"),
         (500, UpstreamUnavailable, "in trouble"),
         (418, UpstreamError, "search.base_url"),
     ],
 )
-async def test_a_providers_error_says_what_the_operator_must_do(status: int, kind: type, says: str) -> None:
+async def test_a_providers_error_says_what_the_operator_must_do_and_quotes_the_provider_apart(
+    status: int, kind: type[UpstreamError], says: str
+) -> None:
     async with serving(Upstream({})) as site:
         assert isinstance(site, Upstream)
         site.failures = [(status, {"Retry-After": "0"}, {"detail": {"error": f"Max 400 characters {KEY}"}})] * 2
         tavily = Tavily(KEY, site.url)
         with pytest.raises(kind) as caught:
             await tavily.search(SearchRequest("q"), CALL)
+        site.failures = [(status, {"Retry-After": "0"}, {"detail": {"error": "what it was asked"}})] * 2
+        assert says in str(caught.value) and "Max 400" not in str(caught.value) + str(caught.value.message)
+        assert caught.value.quoted == "Max 400 characters …"
+        assert "asked" not in (await tavily.probe() or "asked")
         await tavily.close()
-    assert says in str(caught.value) and KEY not in str(caught.value)
 
 
 async def test_busy_is_tried_once_more_after_the_time_asked_and_a_long_wait_is_passed_on() -> None:
@@ -207,7 +212,8 @@ async def test_images_that_fail_cost_the_images_alone(provider: type[Brave] | ty
         site.fails_on = "images"
         data = await made.search(SearchRequest("q", max_results=1, include_images=True), CALL)
         await made.close()
-    assert data["results"] and data["images"] == [] and "There are no images" in data["note"]
+    assert data["results"] and data["images"] == []
+    assert "There are no images" in data["note"] and site.fails_on not in data["note"].partition(":")[2]
 
 
 async def test_braves_own_header_says_when_to_come_back() -> None:
@@ -222,3 +228,41 @@ async def test_braves_own_header_says_when_to_come_back() -> None:
             await brave.search(SearchRequest("q"), CALL)
         await brave.close()
     assert caught.value.retry_after_s == 90
+
+
+def answered_raw(body: bytes) -> Site:
+    return Site({"/search": (200, {"Content-Type": "application/json"}, body)})
+
+
+async def test_half_a_surrogate_pair_in_an_answer_costs_one_character_not_the_search() -> None:
+    body = rb'{"results": [{"title": "a\ud800b \ud83d\ude00", "url": "https://a.test/", "\udc00": 1e3, "score": %b}]}'
+    async with serving(answered_raw(body % (b"9" * 400))) as site:  # such a number has no place in any answer of ours
+        searx = Searxng(site.url)
+        with pytest.raises(UpstreamError, match="did not answer with JSON"):
+            await searx.search(SearchRequest("q"), CALL)
+        site.pages["/search"] = (200, {}, body % b"2")
+        data = await searx.search(SearchRequest("q"), CALL)
+        await searx.close()
+    assert data["results"][0]["title"] == "a\ufffdb \U0001f600" and data["results"][0]["score"] == 1.0
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<html>",
+        b"",
+        b"[]",
+        rb'{"results": [], "x": "\ud800", "y": NaN}',
+        rb'{"results": [], "x": "\ud800", "y": -Infinity}',
+        rb'{"results": [], "x": "\ud800", "y": 1e999}',
+        rb'{"x": "\ud800", "results": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        rb'{"results": [], "x": "\ud800", "y": "' + b'\xed\xa0\x80"}',
+        '{"results": [], "x": "\\ud800"}'.encode("utf-16"),
+    ],
+)
+async def test_an_answer_that_is_no_json_is_told_as_such(body: bytes) -> None:
+    async with serving(answered_raw(body)) as site:
+        searx = Searxng(site.url)
+        with pytest.raises(UpstreamError, match="did not answer with JSON"):
+            await searx.search(SearchRequest("q"), CALL)
+        await searx.close()

@@ -117,18 +117,22 @@ async def test_raw_content_and_favicons_come_from_the_own_engine(tmp_path: Path)
 async def test_the_next_provider_answers_when_one_fails_and_says_so() -> None:
     broken, spare = Scripted([]), Scripted([result("https://a.test/")], name="spare")
     broken.fails = UpstreamUnavailable("the search provider x is in trouble.")
+    broken.fails.quoted = "what somebody asked"
     made = service(broken, spare)
     data = await made.search(SearchRequest("q"), CALL)
-    assert data["provider"] == "spare" and "in trouble" in data["note"]
+    assert data["provider"] == "spare"
+    assert data["note"] == "the search provider x is in trouble. These results come from spare."
     status = await made.status(CALL)
     assert status["search_provider"] == {
         "name": "scripted",
         "healthy": False,
         "error": "the search provider x is in trouble.",
     }
+    assert status["last_error"] == "the search provider x is in trouble."
     spare.fails = UpstreamUnavailable("down too")
-    with pytest.raises(UpstreamUnavailable, match="in trouble"):
+    with pytest.raises(UpstreamUnavailable, match="in trouble") as caught:
         await made.search(SearchRequest("other"), CALL)
+    assert caught.value.quoted == "what somebody asked"
 
 
 async def test_the_status_is_looked_at_again_when_searches_say_otherwise() -> None:

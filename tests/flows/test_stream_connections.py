@@ -1,0 +1,69 @@
+"""What becomes of a connection that a stream was sent on, read off the wire: both versions of HTTP, both interfaces."""
+
+import asyncio
+
+import orjson
+import pytest
+
+from tests.running import Running
+from tests.upstream import Upstream, stream, text_stream
+from tests.web_tools import tool_call
+
+CHAT = ("/v1/chat/completions", {"model": "SvcLLM", "stream": True, "messages": [{"role": "user", "content": "hi"}]})
+TOOL = ("/tools/websearch/mcp", tool_call("search_status"))
+KEEP, CLOSE = "Connection: keep-alive\r\n", "Connection: close\r\n"
+
+both = pytest.mark.parametrize(("path", "body"), [CHAT, TOOL], ids=["chat", "tools"])
+
+
+@pytest.fixture(autouse=True)
+def answering(upstream: Upstream) -> None:
+    upstream.will(stream(*text_stream()))
+
+
+async def said(server: Running, path: str, body: object, version: str, more: str) -> tuple[list[str], str, bool]:
+    """Header lines, what follows them, and whether the server closed the connection after the last event."""
+    raw = orjson.dumps(body).decode()
+    head = f"POST {path} HTTP/{version}\r\nHost: x\r\nAuthorization: Bearer {server.key}\r\n{more}"
+    head += f"Accept: text/event-stream\r\nContent-Type: application/json\r\nContent-Length: {len(raw)}\r\n\r\n"
+    async with asyncio.timeout(10):
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write((head + raw).encode())
+        got, closed = b"", False
+        try:
+            while piece := await asyncio.wait_for(reader.read(65_536), 0.7):
+                got += piece
+            closed = True
+        except TimeoutError:
+            pass
+        finally:
+            writer.transport.abort()
+    answer, _, rest = got.decode().partition("\r\n\r\n")
+    return answer.split("\r\n"), rest, closed
+
+
+def connection_lines(head: list[str]) -> list[str]:
+    return [line for line in head if line.lower().startswith("connection:")]
+
+
+@both
+async def test_over_1_1_the_connection_is_kept_and_no_more_said_of_it(server: Running, path: str, body: object) -> None:
+    for more in ("", KEEP):
+        head, rest, closed = await said(server, path, body, "1.1", more)
+        assert head[0] == "HTTP/1.1 200 OK" and connection_lines(head) == []
+        assert "Transfer-Encoding: chunked" in head and rest.endswith("\r\n0\r\n\r\n") and not closed
+
+
+@both
+async def test_over_1_1_a_client_that_wants_it_closed_is_told_so(server: Running, path: str, body: object) -> None:
+    head, rest, closed = await said(server, path, body, "1.1", CLOSE)
+    assert connection_lines(head) == ["Connection: close"] and rest.endswith("\r\n0\r\n\r\n") and closed
+
+
+@both
+@pytest.mark.parametrize("more", ["", KEEP, CLOSE])
+async def test_over_1_0_a_stream_ends_with_its_connection(server: Running, path: str, body: object, more: str) -> None:
+    head, rest, closed = await said(server, path, body, "1.0", more)
+    assert head[0] == "HTTP/1.0 200 OK" and connection_lines(head) == ["Connection: close"] and closed
+    assert not [line for line in head if line.startswith(("Transfer-Encoding", "Content-Length"))]
+    assert "data: " in rest.split("\n\n")[-2] and rest.endswith("\n\n")
