@@ -4,7 +4,7 @@ Pure. What can be done neither there nor here is named in `ignored_parameters`.
 """
 
 import re
-from datetime import date
+from datetime import date, datetime
 from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
@@ -30,7 +30,11 @@ def ignored(request: SearchRequest, capabilities: frozenset[str]) -> list[str]:
 
 
 def apply(results: list[Json], request: SearchRequest, capabilities: frozenset[str]) -> list[Json]:
-    """The results that fit, at most `max_results`, in their order."""
+    """The results that fit, at most `max_results`, in their order. What is given as a date is one, or is left out."""
+    for result in results:
+        given = result.pop("published_date", None)
+        if (dated := published(given)) is not None:
+            result["published_date"] = dated
     kept = results
     if request.include_domains and "include_domains" not in capabilities:
         kept = [result for result in kept if on_domain(result["url"], request.include_domains)]
@@ -70,6 +74,18 @@ def _in_time(result: Json, start: date | None, end: date | None) -> bool:
     if day is None:
         return True
     return (start is None or day >= start) and (end is None or day <= end)
+
+
+def published(value: object) -> str | None:
+    """A date as ISO 8601 has it. Nobody looks through it for sensitive text, so nothing but a date may be in it."""
+    if not isinstance(value, str):
+        return None
+    try:
+        datetime.fromisoformat(value)
+    except ValueError:
+        day = published_day(value)
+        return day.isoformat() if day is not None else None
+    return value
 
 
 def published_day(value: object) -> date | None:

@@ -13,6 +13,7 @@ from gateway.model import ExtractRequest, Json, SearchRequest, WebCall
 from gateway.ports import SearchProvider
 from gateway.services.websearch import WebSearchParts, WebSearchService, WebSearchSettings
 from gateway.services.websearch_cache import SearchCache
+from gateway.services.websearch_filters import published
 from gateway.wire.packed import PackedJson
 from tests.websites import Site, engine, page, serving
 
@@ -217,3 +218,21 @@ async def test_arguments_that_make_no_sense_are_refused_by_name(request_: Search
     with pytest.raises(InvalidRequest) as caught:
         await service(Scripted([])).search(request_, CALL)
     assert caught.value.param == param
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("2026-03-01", "2026-03-01"),
+        ("2026-03-01T10:00:00.123456+01:00", "2026-03-01T10:00:00.123456+01:00"),
+        ("Mon, 02 Mar 2026 10:00:00 GMT", "2026-03-02"),
+        ("2026-03-01 by jane.doe@example.org", "2026-03-01"),
+        ("2026-03-01 4111 1111 1111 1111", "2026-03-01"),
+        ("4111 1111 1111 1111", None),
+        ("yesterday", None),
+        (None, None),
+        (17, None),
+    ],
+)
+def test_a_date_is_a_date_and_nothing_else(given: object, told: str | None) -> None:
+    assert published(given) == told
