@@ -50,7 +50,7 @@ def test_what_is_taken_already_leaves_nothing(taken: int) -> None:
     results: list[dict[str, str | None]] = [{"raw_content": "text"}, {"raw_content": None}, {"raw_content": "more"}]
     note = fit(results, 1_000, taken=taken)
     assert [result["raw_content"] for result in results] == ["", None, ""]
-    assert note is not None and "2 further pages are listed without text" in note
+    assert note is not None and "2 pages are listed without text" in note
 
 
 @given(st.lists(st.integers(0, 5000), max_size=30), st.integers(0, 60_000))
