@@ -88,7 +88,7 @@ class FenceReader:
                 return
             self.fence = None  # a fence ends with what holds it
         if going_on < len(self._containers):
-            if self._in_paragraph and not self._begins_block(rest):
+            if self._in_paragraph and not _begins_block(rest):
                 return  # the paragraph goes on without its marks
             del self._containers[going_on:]
             self._in_paragraph = False
@@ -112,18 +112,13 @@ class FenceReader:
                 return line, number
         return line, len(self._containers)
 
-    def _begins_block(self, rest: str) -> bool:
-        return not rest.strip(" ") or any(
-            (_QUOTE.match(rest), _OPENING.match(rest), _HEADING.match(rest), _RULE.match(rest), self._item(rest))
-        )
-
     def _read_inner(self, rest: str) -> None:
         self._item_is_empty = False
         while len(self._containers) < _MAX_NESTED:
             if (mark := _QUOTE.match(rest)) is not None:
                 self._containers.append(_QUOTED)
                 rest = rest[mark.end() :]
-            elif width := self._item(rest):
+            elif width := _item(rest, self._in_paragraph):
                 self._containers.append(width)
                 rest = rest[width:]
                 self._item_is_empty = not rest.strip(" ")
@@ -137,18 +132,26 @@ class FenceReader:
         else:
             self._read_prose(rest)
 
-    def _item(self, rest: str) -> int:
-        """The width of the list item's mark that `rest` begins with, or 0."""
-        mark = _ITEM.match(rest)
-        if mark is None or _RULE.match(rest):
-            return 0
-        is_empty = mark.end() == len(rest)
-        if self._in_paragraph and (is_empty or int(mark[2] or 1) != 1):
-            return 0  # such an item does not end a paragraph
-        return mark.end(1) + 1 if is_empty or len(mark[3]) > 4 else mark.end()
-
     def _read_prose(self, rest: str) -> None:
         is_code = rest.startswith("    ") and not self._in_paragraph
         self._in_paragraph = (
             bool(rest.strip(" ")) and not is_code and not _HEADING.match(rest) and not _RULE.match(rest)
         )
+
+
+def _begins_block(rest: str) -> bool:
+    """True for a line that cannot be the rest of a paragraph further inside."""
+    return not rest.strip(" ") or any(
+        (_QUOTE.match(rest), _OPENING.match(rest), _HEADING.match(rest), _RULE.match(rest), _item(rest, False))
+    )
+
+
+def _item(rest: str, in_paragraph: bool) -> int:
+    """The width of the list item's mark that `rest` begins with, or 0."""
+    mark = _ITEM.match(rest)
+    if mark is None or _RULE.match(rest):
+        return 0
+    is_empty = mark.end() == len(rest)
+    if in_paragraph and (is_empty or int(mark[2] or 1) != 1):
+        return 0  # such an item does not end a paragraph
+    return mark.end(1) + 1 if is_empty or len(mark[3]) > 4 else mark.end()

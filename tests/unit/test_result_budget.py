@@ -1,7 +1,7 @@
 """A result's text never exceeds its budget; it is shared fairly, and what was cut is said."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.services.websearch_budget import MIN_SHARE_CHARS, fair_share, fit
@@ -53,12 +53,14 @@ def test_what_is_taken_already_leaves_nothing(taken: int) -> None:
     assert note is not None and "2 pages are listed without text" in note
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 5000), max_size=30), st.integers(0, 60_000))
 def test_a_fair_share_never_exceeds_the_budget(sizes: list[int], budget: int) -> None:
     share = fair_share(sizes, budget)
     assert sum(min(size, share) for size in sizes) <= budget
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.one_of(st.integers(0, 60), st.integers(0, 5_000)), max_size=60),
     st.integers(500, 30_000),

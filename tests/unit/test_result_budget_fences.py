@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from gateway.services.websearch_budget import shorten
+from gateway.services.websearch_fences import closing
 
 MARK = "[…]"
 
@@ -91,7 +92,7 @@ def test_absurd_openings_leave_nothing_open(text: str) -> None:
     assert short.endswith(MARK) and len(short) <= 100 and open_fences(short) == 0
 
 
-PROSE = st.text(alphabet="ab `~#>-1.\t", max_size=60)
+PROSE = st.text(alphabet="ab `~#>-1.", max_size=60)
 CODE = st.text(alphabet="x =`~>\n ", max_size=80)
 RUNS = st.sampled_from(["```", "~~~", "`````", "~~~~"])
 INSIDE = st.sampled_from(["", "", "", " ", "   ", "    ", "> ", "- ", "12. ", "> - ", "- > ", "-\t"])
@@ -112,10 +113,31 @@ TEXTS = st.lists(st.one_of(PROSE, fenced()), max_size=6).flatmap(
 )
 
 
-@settings(max_examples=400)
-@given(TEXTS, st.integers(40, 250))
+SOUP = st.lists(
+    st.sampled_from(
+        ["```", "~~~", "`", "a", " b", " ", "  ", "\n", "\n\n", "\r\n", "> ", "- ", "1. ", "2) ", "#", "---"]
+    ),
+    max_size=40,
+).map("".join)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.one_of(TEXTS, SOUP))
+@example("a\n2) ```\nb")
+@example("-\n\n  ```\nb")
+@example("    ```\nb")
+@example("1. a\nb\n    ```")
+@example("-\t```\n    b")
+def test_what_is_read_as_open_is_open_to_another_reader(text: str) -> None:
+    ended = text + closing(text)
+    assert open_fences(ended) == 0 and len(fences(ended)) == len(fences(text))
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.one_of(TEXTS, SOUP), st.integers(40, 250))
 @example("```python\n" + "x = 1\n" * 200 + "```\n\nAfter.", 100)
 @example("a\n" * 20 + "``` b" + " b" * 20 + "`", 60)
+@example("```" + " a" * 90 + "`", 60)
 @example("```\n" + "a" * 27 + "\n```b\n" + "c\n" * 50, 43)
 def test_a_shortened_text_fits_and_leaves_no_fence_open(text: str, room: int) -> None:
     short = shorten(text, room)
@@ -128,6 +150,7 @@ def test_a_shortened_text_fits_and_leaves_no_fence_open(text: str, room: int) ->
     assert text.startswith(kept) or text.startswith(kept[: kept.rindex("\n")].rstrip())
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="ab \n`~", max_size=60), st.integers(0, 39))
 def test_in_a_tiny_room_too(text: str, room: int) -> None:
     short = shorten(text, room)
