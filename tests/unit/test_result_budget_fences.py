@@ -92,6 +92,15 @@ def test_absurd_openings_leave_nothing_open(text: str) -> None:
     assert short.endswith(MARK) and len(short) <= 100 and open_fences(short) == 0
 
 
+def test_inline_code_that_a_cut_would_turn_into_a_fence_is_kept_as_far_as_it_fits() -> None:
+    assert 55 <= len(shorten("```" + " a" * 90 + "``` and so on", 60)) <= 60
+
+
+def test_the_end_of_code_is_an_end_as_good_as_a_paragraphs() -> None:
+    code = "```\n" + "x\n" * 20 + "```\n"
+    assert shorten(code + "prose goes here\n" * 50, 80) == f"{code}\n{MARK}"
+
+
 PROSE = st.text(alphabet="ab `~#>-1.", max_size=60)
 CODE = st.text(alphabet="x =`~>\n ", max_size=80)
 RUNS = st.sampled_from(["```", "~~~", "`````", "~~~~"])
@@ -113,6 +122,27 @@ TEXTS = st.lists(st.one_of(PROSE, fenced()), max_size=6).flatmap(
 )
 
 
+@pytest.mark.parametrize(
+    ("text", "lacking"),
+    [
+        ("a\n2) ```", ""),  # no item within a paragraph
+        ("a\n    b\n2) ```", ""),
+        ("a\n1) ```", "\n   ```"),
+        ("-\n\n  ```", "\n  ```"),  # the item ended with the empty line
+        ("-\n\n  ```\nb", "\n  ```"),
+        ("- a\nb\n    ```", "\n    ```"),  # the item goes on without its indentation
+        ("- a\n\nb\n    ```", ""),
+        ("-\t```", "\n    ```"),
+        ("-      ```", ""),
+        ("> ```\na", ""),
+        ("> a\nb\n> ~~~", "\n> ~~~"),
+    ],
+)
+def test_what_is_lacking_follows_the_blocks_of_markdown(text: str, lacking: str) -> None:
+    assert closing(text) == lacking
+    assert open_fences(text + lacking) == 0 and len(fences(text + lacking)) == bool(lacking) + text.startswith("> `")
+
+
 SOUP = st.lists(
     st.sampled_from(
         ["```", "~~~", "`", "a", " b", " ", "  ", "\n", "\n\n", "\r\n", "> ", "- ", "1. ", "2) ", "#", "---"]
@@ -123,11 +153,6 @@ SOUP = st.lists(
 
 @settings(max_examples=400, deadline=None)
 @given(st.one_of(TEXTS, SOUP))
-@example("a\n2) ```\nb")
-@example("-\n\n  ```\nb")
-@example("    ```\nb")
-@example("1. a\nb\n    ```")
-@example("-\t```\n    b")
 def test_what_is_read_as_open_is_open_to_another_reader(text: str) -> None:
     ended = text + closing(text)
     assert open_fences(ended) == 0 and len(fences(ended)) == len(fences(text))
