@@ -90,6 +90,8 @@ class Crawler:
         self._attempts = 0
         self._away = 0
         self._held_chars = 0
+        self._done = 0  # pages read that stand in the result
+        self._told = -1
         self.outcome = CrawlOutcome()
 
     async def run(self) -> CrawlOutcome:
@@ -154,9 +156,19 @@ class Crawler:
             self._fail(visit, failure)
             return
         await self._take(visit, page)
-        found = len(self.outcome.found) if self._plan.map_only else len(self.outcome.pages)
-        total = min(self._plan.request.limit, found + len(self._frontier) + len(self._running))
-        self._progress.step(found, max(total, found), page.url)
+        self._tell(page.url)
+
+    def _tell(self, url: str) -> None:
+        """A step of progress when a page was done; a start page that is not asked for is none, but a beginning."""
+        if self._done <= self._told:
+            return
+        self._told = self._done
+        if self._plan.map_only:
+            known = len(self.outcome.found)
+        else:
+            others = sum(not task.done() for task in self._running) - 1
+            known = self._done + len(self._frontier) + others
+        self._progress.step(self._done, min(self._plan.request.limit, known), url)
 
     def _options(self, url: str) -> ExtractOptions:
         request = self._plan.request
@@ -200,6 +212,7 @@ class Crawler:
         if self._plan.map_only:
             self.outcome.found += ([replace(visit, url=page.address)] if visit.depth == 0 and wanted else []) + taken
             self.outcome.beginnings[page.address] = (title, content[:BEGINNING_CHARS])
+            self._done += wanted
             return
         reason = empty_reason(page)
         if not wanted:
@@ -212,6 +225,7 @@ class Crawler:
                 await self._plan.take(page)
             page.data["content"] = page.data["content"][: self._plan.hold_chars]
             self._held_chars += len(page.data["content"])
+            self._done += 1
 
     def _is_repeat(self, visit: Visit, page: Page) -> bool:
         for url in {canonical(page.url) or page.url, page.address} - {visit.url}:

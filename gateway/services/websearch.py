@@ -74,7 +74,7 @@ class WebSearchService:
             if isinstance(data, PackedJson):
                 data.unpack()
             await self._complete(data["results"], request, provider, call)
-            self._cut(data)
+            self._cut(data, taken=_chars(data["results"], "content"))
         if failure is not None:
             _tell(data, f"{failure} These results come from {provider.name}.")
         data["response_time"] = int((time.monotonic() - started) * 1000) / 1000
@@ -172,6 +172,7 @@ class WebSearchService:
             _tell(data, answer["note"])
         if answer["results"] and not results:
             _tell(data, _ALL_DROPPED.format(len(answer["results"])))
+        self._cut(data, "content")  # here, so that what is remembered is cut already
         return data
 
     async def _complete(
@@ -194,8 +195,8 @@ class WebSearchService:
             if wants_icon:
                 result["favicon"] = result.get("favicon") or page.get("favicon")
 
-    def _cut(self, data: Json) -> None:
-        shortened = fit(data["results"], self._settings.result_budget_chars)
+    def _cut(self, data: Json, field: str = "raw_content", taken: int = 0) -> None:
+        shortened = fit(data["results"], self._settings.result_budget_chars, field, taken)
         if shortened is not None:
             data["truncated"] = True
             _tell(data, shortened)
@@ -226,6 +227,10 @@ class WebSearchService:
 
 def _tell(data: Json, text: str) -> None:
     data["note"] = f"{data['note']} {text}" if data.get("note") else text
+
+
+def _chars(results: list[Json], field: str) -> int:
+    return sum(len(result.get(field) or "") for result in results)
 
 
 def _domains(names: tuple[str, ...], param: str) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from gateway.engines.failures import FetchFailed
 from gateway.engines.fetch import Fetcher
 from gateway.engines.politeness import HostSlots
 from gateway.engines.robots import parse
-from gateway.model import CrawlRequest, ExtractRequest, Progress, WebCall
+from gateway.model import CrawlRequest, ExtractRequest
 from tests.websites import Site, engine, page, serving, urls
 
 WORDS = "A page that says something worth reading about manners on the web. "
@@ -149,17 +149,6 @@ async def test_one_host_gets_so_many_requests_at_once_and_all_hosts_together_too
 
     await asyncio.gather(*(visit(f"h{n % 2}") for n in range(40)))
     assert most["all"] == 3 and max(most["h0"], most["h1"]) == 2 and not slots._hosts
-
-
-async def test_progress_is_told_page_by_page_and_never_goes_back(tmp_path: Path) -> None:
-    site = Site({f"/{n}": page(f"Page {n}", f"{WORDS} Number {n} of them. " * 3) for n in range(6)})
-    site.pages["/"] = page("Home", WORDS, *(f"/{n}" for n in range(6)))
-    seen: list[tuple[int, int | None]] = []
-    progress = Progress(on_change=lambda each: seen.append((each.done, each.total)))
-    async with serving(site), engine(tmp_path, (site.address,)) as made:
-        await made.service.crawl(CrawlRequest(site.url + "/"), WebCall("key1", "req_1", True, progress))
-    assert [done for done, _ in seen] == list(range(1, 8))
-    assert all(total is None or total >= done for done, total in seen)
 
 
 async def test_a_site_that_asks_for_a_long_pause_is_not_asked_again(tmp_path: Path) -> None:
