@@ -19,7 +19,8 @@ from gateway.schemas.wording import Problem, alternatives, dotted, names, worded
 Path = tuple[str | int, ...]
 
 _ANNOTATIONS = frozenset(("$schema", "$defs", "title", "description", "default"))
-_WALKED = _ANNOTATIONS | {"$ref", "properties", "required", "additionalProperties", "items", "anyOf", "if", "then"}
+_WALKED = _ANNOTATIONS | {"$ref", "items", "anyOf", "if", "then"}
+_WALKED |= {"properties", "required", "propertyNames", "additionalProperties"}
 _MOST_ITEMS = 3
 """So many wrong items of one list are told; the others are wrong like them, as a rule."""
 _MOST_UNKNOWN = 20
@@ -68,6 +69,10 @@ class Places:
         for name in schema.get("required", ()):
             if name not in value:
                 yield Problem(dotted((*where, name)), "is required")
+        if "propertyNames" in schema:
+            for name in value:
+                if not self._fits(schema["propertyNames"], name):
+                    yield from self._at(schema["propertyNames"], name, (*where, name))
         known, others = schema.get("properties", {}), schema.get("additionalProperties", True)
         few = type(others) is dict or len(value) < _MANY_FIELDS
         for name in value if few else [name for name in known if name in value]:

@@ -74,7 +74,7 @@ class WebSearchService:
             if isinstance(data, PackedJson):
                 data.unpack()
             await self._complete(data["results"], request, provider, call)
-            self._cut(data, taken=_chars(data["results"], "content"))
+            await self._cut(data, taken=_chars(data["results"], "content"))
         if failure is not None:
             _tell(data, f"{failure} These results come from {provider.name}.")
         data["response_time"] = int((time.monotonic() - started) * 1000) / 1000
@@ -85,14 +85,14 @@ class WebSearchService:
         """`{results, failed_results, response_time, truncated?, note?}`."""
         data = await self._parts.engine.extract(request, call)
         self._titled(data)
-        self._cut(data)
+        await self._cut(data)
         return data
 
     async def crawl(self, request: CrawlRequest, call: WebCall) -> Json:
         """The same and `base_url`; each result has its `depth`."""
         data = await self._parts.engine.crawl(request, call)
         self._titled(data)
-        self._cut(data)
+        await self._cut(data)
         return data
 
     async def map(self, request: CrawlRequest, call: WebCall) -> Json:
@@ -172,7 +172,7 @@ class WebSearchService:
             _tell(data, answer["note"])
         if answer["results"] and not results:
             _tell(data, _ALL_DROPPED.format(len(answer["results"])))
-        self._cut(data, "content")  # here, so that what is remembered is cut already
+        await self._cut(data, "content")  # here, so that what is remembered is cut already
         return data
 
     async def _complete(
@@ -195,8 +195,11 @@ class WebSearchService:
             if wants_icon:
                 result["favicon"] = result.get("favicon") or page.get("favicon")
 
-    def _cut(self, data: Json, field: str = "raw_content", taken: int = 0) -> None:
-        shortened = fit(data["results"], self._settings.result_budget_chars, field, taken)
+    async def _cut(self, data: Json, field: str = "raw_content", taken: int = 0) -> None:
+        results, budget = data["results"], self._settings.result_budget_chars
+        if budget <= 0 or taken + _chars(results, field) <= budget:
+            return
+        shortened = await asyncio.to_thread(fit, results, budget, field, taken)  # odd pages take a tenth of a second
         if shortened is not None:
             data["truncated"] = True
             _tell(data, shortened)

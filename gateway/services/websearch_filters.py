@@ -11,6 +11,9 @@ from urllib.parse import urlsplit
 from gateway.model import Json, SearchRequest
 
 _QUOTED = re.compile(r'"([^"]{1,200})"')
+_DAY = re.compile(r"\d{4}-\d\d-\d\d(?!\d)", re.ASCII)
+_TIME = re.compile(_DAY.pattern + r"[T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:?\d\d)?", re.ASCII)
+_MOST_DATE_CHARS = 64
 # What the service makes up for: filters below, pages read by the gateway's own engine.
 _MENDED = frozenset(
     {
@@ -51,7 +54,10 @@ def apply(results: list[Json], request: SearchRequest, capabilities: frozenset[s
 
 def on_domain(url: str, domains: tuple[str, ...]) -> bool:
     """True when the URL's host is one of the domains or below one."""
-    host = (urlsplit(url).hostname or "").lower()
+    try:
+        host = (urlsplit(url).hostname or "").lower()
+    except ValueError:  # no URL at all: a provider's word
+        return False
     return any(host == name or host.endswith("." + name) for name in map(domain_of, domains))
 
 
@@ -80,25 +86,27 @@ def published(value: object) -> str | None:
     """A date as ISO 8601 has it. Nobody looks through it for sensitive text, so nothing but a date may be in it."""
     if not isinstance(value, str):
         return None
-    try:
-        datetime.fromisoformat(value)
-    except ValueError:
-        day = published_day(value)
-        return day.isoformat() if day is not None else None
-    return value
+    if _TIME.fullmatch(value):
+        try:
+            return datetime.fromisoformat(value).isoformat()
+        except ValueError:  # the 30th of February
+            return None
+    day = published_day(value)
+    return day.isoformat() if day is not None else None
 
 
 def published_day(value: object) -> date | None:
     """The day of an ISO or RFC 5322 date."""
     if not isinstance(value, str):
         return None
+    if _DAY.match(value):
+        try:
+            return date.fromisoformat(value[:10])
+        except ValueError:
+            return None
     try:
-        return date.fromisoformat(value[:10])
-    except ValueError:
-        pass
-    try:
-        return parsedate_to_datetime(value).date()
-    except (ValueError, TypeError):
+        return parsedate_to_datetime(value[:_MOST_DATE_CHARS]).date()
+    except (ValueError, TypeError, OverflowError):  # whatever stands there: it is a provider's word
         return None
 
 

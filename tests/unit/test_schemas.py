@@ -90,6 +90,14 @@ def test_what_is_wrong_a_hundred_thousand_times_is_told_at_once(value: Any, expe
     assert time.perf_counter() - started < 0.5  # it took from 2 to 50 s
 
 
+def test_names_of_fields_have_rules_too() -> None:
+    schema = {"propertyNames": {"pattern": "^[A-Z]+$"}, "additionalProperties": {"enum": ["on", "off"]}}
+    assert [str(problem) for problem in Checker(schema).check({"UP": "on", "low": "up"})] == [
+        "low: must match ^[A-Z]+$",
+        "low: must be one of: on, off",
+    ]
+
+
 def test_every_wrong_field_is_named_and_unknown_ones_as_far_as_one_reads() -> None:
     value = {"mode": 1, "items": [{"size": 1}, {"size": "x"}, 5], "either": 5, "b": 1, "a": 2}
     assert [str(problem) for problem in Checker(SCHEMA).check(value)] == [

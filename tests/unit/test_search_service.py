@@ -13,7 +13,7 @@ from gateway.model import ExtractRequest, Json, SearchRequest, WebCall
 from gateway.ports import SearchProvider
 from gateway.services.websearch import WebSearchParts, WebSearchService, WebSearchSettings
 from gateway.services.websearch_cache import SearchCache
-from gateway.services.websearch_filters import published
+from gateway.services.websearch_filters import on_domain, published
 from gateway.wire.packed import PackedJson
 from tests.websites import Site, engine, page, serving
 
@@ -225,6 +225,15 @@ async def test_arguments_that_make_no_sense_are_refused_by_name(request_: Search
     [
         ("2026-03-01", "2026-03-01"),
         ("2026-03-01T10:00:00.123456+01:00", "2026-03-01T10:00:00.123456+01:00"),
+        ("2026-03-01 10:00Z", "2026-03-01T10:00:00+00:00"),
+        ("2026-03-01T10:00:00.4111111111111111", "2026-03-01"),
+        ("4111111111111111" * 3, None),
+        ("2026-02-30T10:00:00", None),
+        ("2026-02-30", None),
+        ("20260301", None),
+        ("Mon, 5 Jan 2026 10:00:00 +99999999999999", None),
+        ("Mon, 99999999999999999999999 Jan 2026 10:00:00 GMT", None),
+        ("1" * 100_000, None),
         ("Mon, 02 Mar 2026 10:00:00 GMT", "2026-03-02"),
         ("2026-03-01 by jane.doe@example.org", "2026-03-01"),
         ("2026-03-01 4111 1111 1111 1111", "2026-03-01"),
@@ -236,3 +245,8 @@ async def test_arguments_that_make_no_sense_are_refused_by_name(request_: Search
 )
 def test_a_date_is_a_date_and_nothing_else(given: object, told: str | None) -> None:
     assert published(given) == told
+
+
+@pytest.mark.parametrize("url", ["http://[bad", "http://a\u2100b/", "", "no url"])
+def test_what_is_no_url_is_on_no_domain(url: str) -> None:
+    assert not on_domain(url, ("a.com",))
