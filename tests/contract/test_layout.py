@@ -1,8 +1,11 @@
 """The layout the design fixes: who may import whom, how large a file or function may be, what stays out."""
 
 import ast
+import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -192,13 +195,31 @@ def test_the_top_level_holds_only_what_has_a_reason() -> None:
     assert {top for top in tops - fixed if not top.startswith("requirements-")} == set()
 
 
+def import_alone(module: str) -> tuple[int, str]:
+    """Exit code and last words of a process that imports one module of ours and nothing else."""
+    name = "gateway" if module == "__init__" else f"gateway.{module}"
+    command = [sys.executable, "-W", "error", "-c", f"import {name}"]
+    done = subprocess.run(command, capture_output=True, timeout=60, check=False)
+    return done.returncode, done.stderr.decode()[-800:]
+
+
+@pytest.fixture(scope="module")
+def imports() -> Iterator[Callable[[str], tuple[int, str]]]:
+    """`import_alone`, begun ahead of the tests, a process a core: one by one they take most of `make check`."""
+    with ThreadPoolExecutor(os.cpu_count()) as processes:
+        begun = {
+            module: processes.submit(import_alone, module)
+            for module in map(module_name, SOURCES)
+            if module != "__main__"
+        }
+        yield lambda module: begun[module].result()
+        processes.shutdown(cancel_futures=True)
+
+
 @pytest.mark.parametrize("path", SOURCES, ids=module_name)
-def test_every_module_can_be_imported_alone(path: Path) -> None:
+def test_every_module_can_be_imported_alone(path: Path, imports: Callable[[str], tuple[int, str]]) -> None:
     module = module_name(path)
     if module == "__main__":
         pytest.skip("runs the command line")
-    name = "gateway" if module == "__init__" else f"gateway.{module}"
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", f"import {name}"], capture_output=True, timeout=60, check=False
-    )
-    assert done.returncode == 0, done.stderr.decode()[-800:]
+    code, told = imports(module)
+    assert code == 0, told
