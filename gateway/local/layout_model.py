@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gateway.local.ocr_extra import vision
-from gateway.local.ocr_network import Network
-from gateway.local.ocr_reader import digest_of, model_file
+from gateway.local.ocr_network import Network, digest_of, model_file
 from gateway.local.ocr_types import Rect, Region
 
 MODEL = "layout_cdla.onnx"

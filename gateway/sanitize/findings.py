@@ -3,6 +3,14 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+RANK: dict[str, int] = {
+    entity: rank
+    for rank, entity in enumerate(
+        ("SECRET", "CREDIT_CARD", "IBAN", "US_SSN", "NATIONAL_ID", "CRYPTO_WALLET", "EMAIL", "PHONE", "IP")
+    )
+}
+"""The entities of the detectors; where two overlap, the first named gives the mask its name."""
+
 
 class Finding(NamedTuple):
     """`entity` stands at [start, end) of the text, in characters."""

@@ -4,17 +4,10 @@ from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 from gateway.config import Sanitize
+from gateway.sanitize.findings import RANK
 
 Action: TypeAlias = Literal["block", "redact", "flag", "off"]
 Direction: TypeAlias = Literal["requests", "responses"]
-
-RANK: dict[str, int] = {
-    entity: rank
-    for rank, entity in enumerate(
-        ("SECRET", "CREDIT_CARD", "IBAN", "US_SSN", "NATIONAL_ID", "CRYPTO_WALLET", "EMAIL", "PHONE", "IP")
-    )
-}
-"""The entities of the detectors; where two overlap, the first named gives the mask its name."""
 
 GUARDRAIL_ENTITIES = ("PERSON", "ADDRESS", "DATE_OF_BIRTH", "HEALTH", "PRIVATE")
 _ALWAYS = frozenset(("SECRET", "CREDIT_CARD", "IBAN", "NATIONAL_ID", "US_SSN"))

@@ -25,11 +25,10 @@ from gateway.sanitize.detectors.phones import Phones
 from gateway.sanitize.detectors.secrets import find_secrets
 from gateway.sanitize.detectors.spelt import Spelling, decoded_words, spellings
 from gateway.sanitize.detectors.wallets import find_wallets
-from gateway.sanitize.findings import Finding, disjoint
+from gateway.sanitize.findings import RANK, Finding, disjoint
 from gateway.sanitize.folding import View
 from gateway.sanitize.known import KnownClean
 from gateway.sanitize.long_text import scan_long
-from gateway.sanitize.policy import RANK
 from gateway.sanitize.quiet import is_quiet
 from gateway.sanitize.remains import all_but_words
 

@@ -8,6 +8,7 @@ import pytest
 
 from gateway.local.ocr_cascade import Cascade
 from gateway.local.ocr_detect import TextDetector, ordered
+from gateway.local.ocr_network import model_file
 from gateway.local.ocr_reader import (
     CAREFUL,
     CAREFUL_DETECTOR,
@@ -15,7 +16,6 @@ from gateway.local.ocr_reader import (
     QUICK,
     SURE_FIT,
     LineReader,
-    model_file,
 )
 from gateway.local.ocr_recognise import MAX_WIDTH, Reading, Recogniser, decode, width_seen
 from gateway.local.ocr_types import Line, Rect
