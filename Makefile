@@ -19,7 +19,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 # One stamp a set. A set is a comma-separated list of extras; each has a lock that holds its whole closure.
-$(VENV)/.installed-%: requirements-core.txt $(wildcard requirements-*.txt) setup.cfg | $(BIN)/python
+$(VENV)/.installed-%: $(wildcard requirements/*.txt) setup.cfg | $(BIN)/python
 	@PIP="$(PIP)" sh .ci/install "$*"
 	@touch $@
 

@@ -13,8 +13,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from gateway.engines.index import IndexedPage, PageIndex
-from gateway.engines.index_query import IndexQuery
+from gateway.engines.index.query import IndexQuery
+from gateway.engines.index.store import IndexedPage, PageIndex
 
 
 def documents(text: str) -> list[tuple[int, str, str]]:

@@ -15,16 +15,16 @@ import time
 from pathlib import Path
 from typing import Any
 
-from gateway.config import Web
-from gateway.engines.addresses import AddressPolicy
-from gateway.engines.fetch import Fetcher
-from gateway.engines.index import PageIndex
-from gateway.engines.load import PageLoader
-from gateway.engines.parse_pool import ParsePool
-from gateway.engines.politeness import HostSlots
-from gateway.engines.robots import RobotsCache
-from gateway.engines.web_engine import EngineParts, LocalWebEngine
-from gateway.model import CrawlRequest, WebCall
+from gateway.config.settings import Web
+from gateway.domain import CrawlRequest, WebCall
+from gateway.engines.crawl.engine import EngineParts, LocalWebEngine
+from gateway.engines.crawl.page_loader import PageLoader
+from gateway.engines.extract.parse_pool import ParsePool
+from gateway.engines.fetch.address_policy import AddressPolicy
+from gateway.engines.fetch.fetcher import Fetcher
+from gateway.engines.fetch.host_limits import HostSlots
+from gateway.engines.fetch.robots import RobotsCache
+from gateway.engines.index.store import PageIndex
 
 SITE_PAGES = 3000
 TURNS = 3

@@ -19,14 +19,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.labelled import DEPTHS, Page, f1, read, words
-from gateway.engines import content
-from gateway.engines.block_model import BlockModel
-from gateway.engines.charset import decode
-from gateway.engines.dom import parse
-from gateway.engines.extract import ExtractOptions, extract
-from gateway.engines.markdown import Writer, WriterOptions
-from gateway.engines.metadata import read_head
-from gateway.engines.page_types import PageTypes, likeliest
+from gateway.engines.content import prune
+from gateway.engines.content.block_model import BlockModel
+from gateway.engines.content.page_types import PageTypes, likeliest
+from gateway.engines.extract.page import ExtractOptions, extract
+from gateway.engines.html.charset import decode
+from gateway.engines.html.dom import parse
+from gateway.engines.html.metadata import read_head
+from gateway.engines.markdown.writer import Writer, WriterOptions
 
 FOLDS = 5
 Extractor = Callable[[bytes, str], str]
@@ -120,7 +120,7 @@ def _tested(pages: Sequence[Page], depth: str, model: BlockModel, types: PageTyp
         markup = decode(page.body, "text/html")
         root = parse(markup)
         head = read_head(root, page.url)
-        found = content.pruned(root, content.measured(root, markup, head, depth), head, (model, types))
+        found = prune.pruned(root, prune.measured(root, markup, head, depth), head, (model, types))
         text = Writer(WriterOptions(head.base)).write(found.region)
         yield scored(page, text, likeliest(types.chances(page.measured["basic"].signals, head)) if page.size else "")
 

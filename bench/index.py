@@ -11,9 +11,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from gateway.engines.index import IndexedPage, PageIndex
-from gateway.engines.local_search import LocalSearch
-from gateway.model import SearchRequest, WebCall
+from gateway.domain import SearchRequest, WebCall
+from gateway.engines.index.search_provider import LocalSearch
+from gateway.engines.index.store import IndexedPage, PageIndex
 
 QUERIES = 100
 LIMIT_MS = 150

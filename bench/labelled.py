@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gateway.engines.blocks import Block
-from gateway.engines.charset import decode
-from gateway.engines.content import Measured, measured
-from gateway.engines.dom import parse
-from gateway.engines.metadata import Head, read_head
+from gateway.engines.content.blocks import Block
+from gateway.engines.content.prune import Measured, measured
+from gateway.engines.html.charset import decode
+from gateway.engines.html.dom import parse
+from gateway.engines.html.metadata import Head, read_head
 
 DEPTHS = ("basic", "advanced")
 _TARGETS = re.compile(r"\]\((?:[^()\s]|\([^()\s]*\))*\)")

@@ -21,7 +21,7 @@ import orjson
 
 from bench.load import Outcome, cpu_seconds, request_bytes, run_load
 from bench.served import gateway_serving, running
-from gateway.local.process import free_port
+from gateway.embedded.child_server import free_port
 
 PATH = "/tools/websearch/mcp"
 ACCEPT = "Accept: application/json, text/event-stream\r\n"

@@ -17,11 +17,11 @@ from statistics import mean
 import numpy
 from PIL import Image
 
-from gateway.local.layout import rows_of
-from gateway.local.ocr_engine import OcrEngine
-from gateway.local.ocr_types import Rect
+from gateway.ocr.layout.reading_order import rows_of
+from gateway.ocr.server.engine import OcrEngine
+from gateway.ocr.types import Rect
 from gateway.wire.ocr import FREE, LOCATE, MARKDOWN, build_prompt, parse_blocks
-from tests.ocr_pages import Sheet, degrade, dense, letter, png, report, two_columns
+from tests.support.ocr_pages import Sheet, degrade, dense, letter, png, report, two_columns
 
 DEGRADATIONS = ("clean", "noise", "blur", "jpeg", "low", "inverted", "shaded", "skew", "rot90", "rot180", "rot270")
 

@@ -20,8 +20,8 @@ from pathlib import Path
 import aiohttp
 import orjson
 
-from tests.ocr_pages import png, report
-from tests.serve_process import ServeProcess, gateway_serving
+from tests.support.ocr_pages import png, report
+from tests.support.serve_process import ServeProcess, gateway_serving
 
 PAUSE_S = 0.005
 CLIENTS = 2

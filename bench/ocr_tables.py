@@ -21,9 +21,9 @@ from statistics import median
 from lxml import html
 from PIL import ImageFont
 
-from gateway.local.ocr_engine import OcrEngine
+from gateway.ocr.server.engine import OcrEngine
 from gateway.wire.ocr import MARKDOWN, parse_blocks
-from tests.ocr_pages import Sheet, font, png
+from tests.support.ocr_pages import Sheet, font, png
 
 STYLES = ("all", "rows", "striped", "none")
 MAX_ROWS, MAX_COLUMNS, TABLES_A_PAGE = 22, 9, 4

@@ -21,7 +21,7 @@ import orjson
 
 from bench.load import Outcome, cpu_seconds, pss_mib, request_bytes, run_load
 from bench.served import gateway_serving, running, wait_for
-from gateway.local.process import free_port
+from gateway.embedded.child_server import free_port
 
 SMALL = orjson.dumps({"model": "SvcLLM", "messages": [{"role": "user", "content": "Say it in few words, please."}]})
 _TURN = "A turn of an ordinary agent's history, some words long, with a figure or two such as 17 and 4.2 in it. " * 5

@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from bench.pii_rows import ORDINARY
-from gateway.config import Sanitize
-from gateway.model import Event, TextSlot
-from gateway.sanitize.policy import actions
-from gateway.sanitize.scanner import Scanner
-from gateway.sanitize.stream import StreamMask
+from gateway.config.settings import Sanitize
+from gateway.domain import Event, TextSlot
+from gateway.sanitize.masking.policy import actions
+from gateway.sanitize.masking.stream_masker import StreamMask
+from gateway.sanitize.scan.scanner import Scanner
 
 STRUCTURED = (
     "SECRET", "SECRET_GENERIC", "CREDIT_CARD", "IBAN", "NATIONAL_ID", "US_SSN", "EMAIL", "PHONE", "PHONE_INTL", "IP",

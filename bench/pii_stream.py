@@ -24,7 +24,7 @@ import uvloop
 from bench.load import cpu_seconds, request_bytes
 from bench.overhead import gateway
 from bench.served import wait_for
-from gateway.local.process import free_port
+from gateway.embedded.child_server import free_port
 
 _TEXT = (
     "The committee met on 12 March to discuss the harvest, which had been poor in most of the valley. Farmers said "

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from gateway.local.process import free_port
+from gateway.embedded.child_server import free_port
 
 
 def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:

@@ -14,10 +14,10 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from gateway.engines import tables
-from gateway.engines.charset import decode
-from gateway.engines.dom import drop_code, drop_furniture, parse, region_of, remove, text_of
-from gateway.engines.extract import ExtractOptions, extract
+from gateway.engines.extract.page import ExtractOptions, extract
+from gateway.engines.html.charset import decode
+from gateway.engines.html.dom import drop_code, drop_furniture, parse, region_of, remove, text_of
+from gateway.engines.markdown import tables
 
 KINDS = ("headings", "code", "verbatim", "rows", "items", "links", "words")
 _AROUND = (  # navigation of DocBook, Sphinx, its Django theme, sqlite.org's own program, AsciiDoc

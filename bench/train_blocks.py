@@ -15,11 +15,11 @@ import numpy as np
 import orjson
 
 from bench.labelled import DEPTHS, Page, read
-from gateway.engines import block_model, page_types
-from gateway.engines.measures import FEATURES
-from gateway.engines.page_signals import SIGNALS
-from gateway.engines.page_types import TYPES
-from gateway.model import Json
+from gateway.domain import Json
+from gateway.engines.content import block_model, page_types
+from gateway.engines.content.block_features import FEATURES
+from gateway.engines.content.page_features import SIGNALS
+from gateway.engines.content.page_types import TYPES
 
 _BINS = 32
 

@@ -12,56 +12,56 @@ from dataclasses import replace
 from aiohttp import web
 
 from gateway import __version__
-from gateway.access.keys import KeyStore, kept_secret
-from gateway.access.limits import BadKeyLimiter, LocalLimiter
-from gateway.access.shared import RedisLimiter
-from gateway.config import Config, Model, Upstream
-from gateway.engines.addresses import AddressPolicy
-from gateway.engines.fetch import Fetcher, FetchLimits
-from gateway.engines.index import PageIndex
-from gateway.engines.index_fill import IndexFiller
-from gateway.engines.load import PageLoader
-from gateway.engines.local_search import LocalSearch
-from gateway.engines.parse_pool import ParsePool
-from gateway.engines.politeness import HostSlots
-from gateway.engines.relevance import Chooser
-from gateway.engines.robots import RobotsCache
-from gateway.engines.web_engine import EngineParts, LocalWebEngine
-from gateway.local.embedded import MAX_CALLS, OCR_MODEL, TEXT_MODEL, Embedded, EmbeddedUpstream
-from gateway.local.ocr_prepare import PixelNormaliser
+from gateway.access.api_keys import KeyStore, kept_secret
+from gateway.access.rate_limits import BadKeyLimiter, LocalLimiter
+from gateway.access.redis_limits import RedisLimiter
+from gateway.config.settings import Config, Model, Upstream
+from gateway.embedded.servers import MAX_CALLS, OCR_MODEL, TEXT_MODEL, Embedded, EmbeddedUpstream
+from gateway.engines.crawl.engine import EngineParts, LocalWebEngine
+from gateway.engines.crawl.index_import import IndexFiller
+from gateway.engines.crawl.page_loader import PageLoader
+from gateway.engines.crawl.relevance import Chooser
+from gateway.engines.extract.parse_pool import ParsePool
+from gateway.engines.fetch.address_policy import AddressPolicy
+from gateway.engines.fetch.fetcher import Fetcher, FetchLimits
+from gateway.engines.fetch.host_limits import HostSlots
+from gateway.engines.fetch.robots import RobotsCache
+from gateway.engines.index.search_provider import LocalSearch
+from gateway.engines.index.store import PageIndex
+from gateway.mcp.dialect import WebSearchDialect
+from gateway.mcp.dispatcher import Dispatcher
+from gateway.mcp.running_calls import RunningCalls
 from gateway.metrics import Metrics
+from gateway.ocr.image.normalise import PixelNormaliser
 from gateway.ports import SearchProvider, WebEngine
-from gateway.providers.answers_apart import AnswersApart
 from gateway.providers.brave import Brave
 from gateway.providers.embedded import EmbeddedCompletions
+from gateway.providers.fan_out import AnswersApart
 from gateway.providers.openai_compat import OpenAICompatUpstream
 from gateway.providers.searxng import Searxng
 from gateway.providers.tavily import Tavily
-from gateway.rpc.dispatcher import Dispatcher
-from gateway.rpc.running import RunningCalls
-from gateway.sanitize.guardrail import Guardrail
+from gateway.sanitize.guardrail.guardrail import Guardrail
 from gateway.sanitize.pipeline import Sanitizer
-from gateway.services.completion import CompletionService, OwnModel
-from gateway.services.completion_attempts import ModelEntry, Target
-from gateway.services.ocr import OcrService
-from gateway.services.ocr_images import ImageLoader
-from gateway.services.ocr_upstream import OcrUpstream
-from gateway.services.response_store import ResponseStore
-from gateway.services.websearch import WebSearchParts, WebSearchService, WebSearchSettings
-from gateway.web.chain import application
-from gateway.web.chat import ChatHandler
+from gateway.services.completion.attempts import ModelEntry, Target
+from gateway.services.completion.response_store import ResponseStore
+from gateway.services.completion.service import CompletionService, OwnModel
+from gateway.services.ocr.images import ImageLoader
+from gateway.services.ocr.service import OcrService
+from gateway.services.ocr.upstream import OcrUpstream
+from gateway.services.websearch.service import WebSearchParts, WebSearchService, WebSearchSettings
 from gateway.web.endpoints import Endpoint, EndpointTable
+from gateway.web.handlers.chat import ChatHandler
+from gateway.web.handlers.mcp import WebSearchHandler
+from gateway.web.handlers.models import ModelsHandler
+from gateway.web.handlers.ops import OpsPages
+from gateway.web.handlers.responses import ResponsesHandler
 from gateway.web.in_flight import InFlight
-from gateway.web.models import ModelsHandler
-from gateway.web.ops import OpsPages
-from gateway.web.parts import PARTS, Parts
-from gateway.web.recorder import Recorder
-from gateway.web.responses import ResponsesHandler
-from gateway.web.websearch import WebSearchHandler
-from gateway.wire.chat import ChatDialect
-from gateway.wire.chat_request import Terms
-from gateway.wire.responses import ResponsesDialect
-from gateway.wire.websearch import WebSearchDialect
+from gateway.web.request_log import Recorder
+from gateway.web.server.chain import application
+from gateway.web.state import PARTS, Parts
+from gateway.wire.chat.dialect import ChatDialect
+from gateway.wire.chat.request import Terms
+from gateway.wire.responses.dialect import ResponsesDialect
 
 Close = Callable[[], Awaitable[None]]
 

@@ -7,7 +7,7 @@ of its connections at once. JSON shapes are those of the tools' `data` (see sche
 from collections.abc import AsyncGenerator
 from typing import Protocol
 
-from gateway.model import Account, CrawlRequest, ExtractRequest, Json, SearchRequest, WebCall
+from gateway.domain import Account, CrawlRequest, ExtractRequest, Json, SearchRequest, WebCall
 
 
 class SearchProvider(Protocol):

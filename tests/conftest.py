@@ -9,12 +9,12 @@ import aiohttp
 import pytest
 
 from gateway import logs
-from gateway.local.embedded import Embedded
-from tests.asking import toml
-from tests.ocr_running import TIMEOUT as OCR_TIMEOUT
-from tests.ocr_running import ocr_server
-from tests.running import Running, StartGateway, running_gateway
-from tests.upstream import Upstream, scripted_upstream
+from gateway.embedded.servers import Embedded
+from tests.support.asking import toml
+from tests.support.ocr_running import TIMEOUT as OCR_TIMEOUT
+from tests.support.ocr_running import ocr_server
+from tests.support.running import Running, StartGateway, running_gateway
+from tests.support.upstream import Upstream, scripted_upstream
 
 
 @pytest.fixture(autouse=True)

@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from html import unescape
 from typing import Any
 
+from gateway.domain import Json, SearchRequest, WebCall
 from gateway.errors import GatewayError
-from gateway.model import Json, SearchRequest, WebCall
 from gateway.providers.search_http import Exchange, ProviderSite, SearchHttp, will_filter, with_images
-from gateway.wire.shapes import list_in, table_in, tables_in
+from gateway.wire.untrusted_json import list_in, table_in, tables_in
 
 BASE_URL = "https://api.search.brave.com"
 CAPABILITIES = frozenset(

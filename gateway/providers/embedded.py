@@ -6,8 +6,8 @@ from contextlib import aclosing, contextmanager
 
 import orjson
 
+from gateway.domain import Account, Json
 from gateway.errors import UpstreamRefused
-from gateway.model import Account, Json
 from gateway.ports import CompletionUpstream
 
 _BUSY_RETRY_AFTER_S = 5.0

@@ -10,9 +10,9 @@ from contextlib import aclosing
 
 import orjson
 
-from gateway.config import Upstream
+from gateway.config.settings import Upstream
+from gateway.domain import Account, Json
 from gateway.errors import UpstreamError
-from gateway.model import Account, Json
 from gateway.providers.http import Answer, HttpClient, Timeouts
 from gateway.wire import sse
 from gateway.wire.large_json import encode

@@ -14,8 +14,8 @@ from typing import Any
 import aiohttp
 import orjson
 
+from gateway.domain import Json, SearchRequest
 from gateway.errors import GatewayError, UpstreamError, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
-from gateway.model import Json, SearchRequest
 from gateway.wire.retry_after import retry_after_s
 
 MAX_ANSWER_BYTES = 16_777_216

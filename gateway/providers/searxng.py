@@ -7,10 +7,10 @@ service filters again. Implements ports.SearchProvider.
 import asyncio
 from typing import Any
 
+from gateway.domain import Json, SearchRequest, WebCall
 from gateway.errors import GatewayError
-from gateway.model import Json, SearchRequest, WebCall
 from gateway.providers.search_http import Exchange, ProviderSite, SearchHttp, will_filter, with_images
-from gateway.wire.shapes import tables_in
+from gateway.wire.untrusted_json import tables_in
 
 CAPABILITIES = frozenset({"max_results", "topic", "time_range", "include_images", "include_image_descriptions"})
 _RANGES = {"day": "day", "week": "week", "month": "month", "year": "year"}

@@ -6,10 +6,10 @@ Implements ports.SearchProvider and ports.WebEngine; the tools' data has Tavily'
 import time
 from typing import Any
 
+from gateway.domain import CrawlRequest, ExtractRequest, Json, SearchRequest, WebCall
 from gateway.errors import GatewayError
-from gateway.model import CrawlRequest, ExtractRequest, Json, SearchRequest, WebCall
 from gateway.providers.search_http import Exchange, ProviderSite, SearchHttp
-from gateway.wire.shapes import tables_in, texts_in
+from gateway.wire.untrusted_json import tables_in, texts_in
 
 BASE_URL = "https://api.tavily.com"
 CAPABILITIES = frozenset(

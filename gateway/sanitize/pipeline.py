@@ -10,15 +10,15 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from gateway.config import Sanitize
+from gateway.config.settings import Sanitize
+from gateway.domain import Json, TextSlot, TextUnit
 from gateway.errors import ContentBlocked, SanitizerFailed
-from gateway.model import Json, TextSlot, TextUnit
-from gateway.sanitize.findings import mask_of
-from gateway.sanitize.guardrail import Guardrail, GuardrailFailed
-from gateway.sanitize.policy import GUARDRAIL_ENTITIES, Action, Direction, actions
-from gateway.sanitize.scanner import Scanner
-from gateway.sanitize.slots import SlotMasker
-from gateway.sanitize.stream import StreamMask
+from gateway.sanitize.guardrail.guardrail import Guardrail, GuardrailFailed
+from gateway.sanitize.masking.policy import GUARDRAIL_ENTITIES, Action, Direction, actions
+from gateway.sanitize.masking.slot_masker import SlotMasker
+from gateway.sanitize.masking.stream_masker import StreamMask
+from gateway.sanitize.scan.scanner import Scanner
+from gateway.sanitize.text.findings import mask_of
 
 _IN_THREAD_CHARS = 40_000
 _CUES = re.compile(

@@ -1,8 +1,8 @@
 """JSON Schema files: found, loaded, and checked against.
 
 `jsonschema-rs` decides (20 µs on a 100 KB body); only a refusal is looked at again, at the places that are wrong, by
-`jsonschema`, from which the messages are worded (`places`, `wording`). Messages name the field and what is allowed and
-never quote the value: it may be a secret. Knows nothing of what the documents mean.
+`jsonschema`, from which the messages are worded (`violations`, `messages`). Messages name the field and what is allowed
+and never quote the value: it may be a secret. Knows nothing of what the documents mean.
 """
 
 import functools
@@ -14,9 +14,9 @@ from typing import Any
 import jsonschema_rs
 import orjson
 
-from gateway.model import Json
-from gateway.schemas.places import Places
-from gateway.schemas.wording import Problem
+from gateway.domain import Json
+from gateway.schemas.messages import Problem
+from gateway.schemas.violations import Places
 
 MAX_DEPTH = 100
 """Levels of nesting in a request body."""

@@ -14,9 +14,9 @@ from aiohttp.abc import AbstractStreamWriter
 from aiohttp.helpers import rfc822_formatted_time
 from aiohttp_sse import EventSourceResponse
 
+from gateway.domain import Event, EventStream
 from gateway.errors import GatewayError
-from gateway.model import Event, EventStream
-from gateway.sanitize.stream import Refusal
+from gateway.sanitize.masking.stream_masker import Refusal
 
 _CLIENT_STALL_S = 60.0
 """A client that takes nothing for so long is cut; found by the pings, which go out every 15 s."""

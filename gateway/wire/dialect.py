@@ -1,14 +1,14 @@
 """What an interface tells the middlewares about its own wire format, so that they need not know it.
 
 The sanitize middleware asks where the text is; the errors and deliver middlewares ask what an error looks like, whole
-or inside a stream. One dialect an interface: `wire.chat`, `wire.responses`, `wire.websearch`.
+or inside a stream. One dialect an interface: `wire.chat.dialect`, `wire.responses.dialect`, `mcp.dialect`.
 """
 
 from collections.abc import Iterable
 from typing import Any, Protocol
 
+from gateway.domain import Event, Json, TextSlot, TextUnit
 from gateway.errors import GatewayError
-from gateway.model import Event, Json, TextSlot, TextUnit
 
 
 class Dialect(Protocol):

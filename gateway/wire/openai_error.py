@@ -7,8 +7,8 @@ one SDK drops the message when it is null.
 import re
 from typing import Any
 
+from gateway.domain import Json
 from gateway.errors import GatewayError, UpstreamError, UpstreamRefused, UpstreamUnavailable
-from gateway.model import Json
 
 _MAX_CHARS = 500
 _OF_RESPONSES = {"messages": "input", "max_tokens": "max_output_tokens", "max_completion_tokens": "max_output_tokens"}

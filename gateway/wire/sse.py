@@ -6,8 +6,8 @@ cut on blank lines as bytes, so a character split over two network reads stays w
 
 import orjson
 
+from gateway.domain import Event, EventBatch, Json
 from gateway.errors import UpstreamError
-from gateway.model import Event, EventBatch, Json
 
 DONE = b"data: [DONE]\n\n"
 

@@ -9,9 +9,9 @@ import jsonschema
 import orjson
 import pytest
 
-from gateway import config
+from gateway.config import settings as config
+from tests.support.paths import ROOT
 
-ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / "schemas").rglob("*.json"))
 
 

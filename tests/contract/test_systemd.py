@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from gateway.config import Environment, Server
-from gateway.config_file import load_config
+from gateway.config.loader import load_config
+from gateway.config.settings import Environment, Server
+from tests.support.paths import ROOT
 
-SYSTEMD = Path(__file__).parents[2] / "systemd"
+SYSTEMD = ROOT / "systemd"
 EXAMPLE = SYSTEMD / "gateway.toml.example"
 
 

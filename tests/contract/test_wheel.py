@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.support.paths import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -30,13 +30,13 @@ def test_the_wheel_holds_every_schema_and_every_page_of_the_documentation(wheel:
         for path in (ROOT / folder).rglob("*"):
             if path.suffix in (".json", ".md"):
                 assert f"{package}/{path.relative_to(ROOT / folder)}" in names
-    assert "gateway/cli.py" in names and not any(name.startswith(("tests", "bench")) for name in names)
+    assert "gateway/cli/main.py" in names and not any(name.startswith(("tests", "bench")) for name in names)
 
 
 def test_an_installed_wheel_checks_a_configuration(wheel: Path, tmp_path: Path) -> None:
     zipfile.ZipFile(wheel).extractall(tmp_path / "site")
     (tmp_path / "bad.toml").write_text("[server]\nprot = 1\n")
-    command = [sys.executable, "-c", "import sys, gateway.cli; sys.exit(gateway.cli.main(sys.argv[1:]))"]
+    command = [sys.executable, "-c", "import sys, gateway.cli.main as cli; sys.exit(cli.main(sys.argv[1:]))"]
     done = subprocess.run(
         [*command, "check-config", "bad.toml"], cwd=tmp_path, env={"PYTHONPATH": str(tmp_path / "site")},
         capture_output=True, text=True, timeout=60, check=False,

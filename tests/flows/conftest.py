@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from openai import OpenAI
 
-from tests.serve_process import ANSWER_S, ServeProcess, gateway_serving
+from tests.support.serve_process import ANSWER_S, ServeProcess, gateway_serving
 
 
 @pytest.fixture(scope="module")

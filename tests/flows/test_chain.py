@@ -6,7 +6,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.running import Running, StartGateway
+from tests.support.running import Running, StartGateway
 
 CHAT = {"model": "SvcLLM", "messages": [{"role": "user", "content": "hello"}]}
 RPC = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}

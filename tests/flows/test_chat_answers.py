@@ -8,10 +8,10 @@ import aiohttp
 import orjson
 import pytest
 
-from tests import upstream as up
-from tests.asking import ASK, ask, ask_stream, said, toml
-from tests.running import Running, StartGateway
-from tests.upstream import Upstream
+from tests.support import upstream as up
+from tests.support.asking import ASK, ask, ask_stream, said, toml
+from tests.support.running import Running, StartGateway
+from tests.support.upstream import Upstream
 
 # --- answers ----------------------------------------------------------------------------------------------------------
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import aiohttp
 import orjson
 
-from gateway.local.embedded import MAX_CALLS, Embedded, EmbeddedUpstream
-from tests import upstream as up
-from tests.asking import ASK, ask, ask_stream, said, toml
-from tests.running import Running, StartGateway
-from tests.upstream import Upstream
+from gateway.embedded.servers import MAX_CALLS, Embedded, EmbeddedUpstream
+from tests.support import upstream as up
+from tests.support.asking import ASK, ask, ask_stream, said, toml
+from tests.support.running import Running, StartGateway
+from tests.support.upstream import Upstream
 
 STREAMS = 200
 MOST_BYTES_A_STREAM = 512 * 1024

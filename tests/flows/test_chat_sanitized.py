@@ -8,10 +8,10 @@ import openai
 import orjson
 import pytest
 
-from tests import upstream as up
-from tests.asking import ask, ask_stream, said, toml
-from tests.running import Running, StartGateway
-from tests.upstream import Upstream
+from tests.support import upstream as up
+from tests.support.asking import ask, ask_stream, said, toml
+from tests.support.running import Running, StartGateway
+from tests.support.upstream import Upstream
 
 CARD = "4111 1111 1111 1111"
 PIECES = ["My card is 4111 ", "1111 11", "11 1111", " you see"]

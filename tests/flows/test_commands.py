@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.serve_process import gateway
+from tests.support.paths import ROOT
+from tests.support.serve_process import gateway
 
 
 def written(folder: Path, text: str) -> str:
@@ -40,7 +41,7 @@ def test_a_wrong_configuration_is_refused_naming_file_and_place(tmp_path: Path, 
 
 
 def test_the_example_configuration_is_good_and_shows_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    example = Path(__file__).parents[2] / "systemd" / "gateway.toml.example"
+    example = ROOT / "systemd" / "gateway.toml.example"
     credentials = tmp_path / "credentials"
     credentials.mkdir()
     (credentials / "llm").write_text("canary-of-a-secret\n")

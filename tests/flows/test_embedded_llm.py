@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from openai import BadRequestError, OpenAI
 
-from gateway.local.llm_server import CONTEXT_TOKENS, SLOTS
-from tests.serve_process import NEEDS_MODEL
+from gateway.embedded.llm_server import CONTEXT_TOKENS, SLOTS
+from tests.support.serve_process import NEEDS_MODEL
 
 pytestmark = NEEDS_MODEL
 

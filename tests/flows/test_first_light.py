@@ -22,7 +22,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from openai import AuthenticationError, NotFoundError, OpenAI
 
-from tests.serve_process import ANSWER_S, NEEDS_MODEL, ServeProcess
+from tests.support.serve_process import ANSWER_S, NEEDS_MODEL, ServeProcess
 
 pytestmark = NEEDS_MODEL
 

@@ -9,9 +9,9 @@ from typing import Any
 import aiohttp
 import pytest
 
-from gateway.local.llm_server import is_installed
-from tests.serve_process import gateway_serving
-from tests.web_tools import tool_call
+from gateway.embedded.llm_server import is_installed
+from tests.support.serve_process import gateway_serving
+from tests.support.web_tools import tool_call
 
 pytestmark = [
     pytest.mark.slow,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.serve_process import gateway
-from tests.websites import Site, page, serving
+from tests.support.serve_process import gateway
+from tests.support.websites import Site, page, serving
 
 
 def told(state: Path) -> dict[str, str]:

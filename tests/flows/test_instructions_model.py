@@ -6,10 +6,10 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.running import Running, StartGateway
-from tests.upstream import Upstream, answer, completion
-from tests.web_tools import bounded, tool_call
-from tests.websites import Site, page, serving, urls
+from tests.support.running import Running, StartGateway
+from tests.support.upstream import Upstream, answer, completion
+from tests.support.web_tools import bounded, tool_call
+from tests.support.websites import Site, page, serving, urls
 
 FRUIT = "A fruit that grows on trees in the orchard, and is eaten in autumn. "
 

@@ -7,8 +7,8 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.official import MODULES, client_command, node, run, run_client
-from tests.web_tools_site import WebToolsSite, web_tools_site
+from tests.support.official import MODULES, client_command, node, run, run_client
+from tests.support.web_tools_site import WebToolsSite, web_tools_site
 
 URL = "https://example.com/"
 TOOLS = [f"websearch-{word}" for word in ("search", "extract", "crawl", "map", "search_status")]

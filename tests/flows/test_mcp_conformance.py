@@ -11,10 +11,10 @@ from pathlib import Path
 import orjson
 import pytest
 
-from tests.key_adder import key_adder
-from tests.official import MODULES, node, run
-from tests.running import StartGateway
-from tests.web_tools_site import PATH
+from tests.support.key_adder import key_adder
+from tests.support.official import MODULES, node, run
+from tests.support.running import StartGateway
+from tests.support.web_tools_site import PATH
 
 pytestmark = pytest.mark.slow
 

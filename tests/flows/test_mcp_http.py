@@ -10,10 +10,10 @@ import orjson
 import pytest
 from multidict import CIMultiDict
 
-from gateway.config import Limits, Sanitize, SanitizeActions
-from tests.mcp_cases import CASES, NO_BODY
-from tests.web_tools import bounded, modern, request, tool_call
-from tests.web_tools_site import MOST_BODY_BYTES, PATH, WebToolsSite, web_tools_site
+from gateway.config.settings import Limits, Sanitize, SanitizeActions
+from tests.support.mcp_cases import CASES, NO_BODY
+from tests.support.web_tools import bounded, modern, request, tool_call
+from tests.support.web_tools_site import MOST_BODY_BYTES, PATH, WebToolsSite, web_tools_site
 
 BOTH = {"Accept": "application/json, text/event-stream"}
 CRAWL = tool_call("crawl", {"url": "https://example.com/"}, token="t")

@@ -9,10 +9,10 @@ import aiohttp
 import orjson
 import pytest
 
-from tests.official import client_command, run_client
-from tests.running import Running, StartGateway
-from tests.web_tools import bounded, tool_call
-from tests.web_tools_site import PATH
+from tests.support.official import client_command, run_client
+from tests.support.running import Running, StartGateway
+from tests.support.web_tools import bounded, tool_call
+from tests.support.web_tools_site import PATH
 
 pytestmark = pytest.mark.slow
 

@@ -6,11 +6,11 @@ import aiohttp
 import orjson
 import pytest
 
-from tests import upstream as up
-from tests.model_clients import ai_sdk_command, python_of
-from tests.official import CLIENTS, run_client
-from tests.running import Running
-from tests.upstream import Upstream
+from tests.support import upstream as up
+from tests.support.model_clients import ai_sdk_command, python_of
+from tests.support.official import CLIENTS, run_client
+from tests.support.running import Running
+from tests.support.upstream import Upstream
 
 pytestmark = pytest.mark.slow
 

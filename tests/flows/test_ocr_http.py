@@ -14,10 +14,10 @@ import pytest
 from aiohttp import web
 from PIL import Image
 
-from gateway.local.embedded import Embedded, EmbeddedUpstream
+from gateway.embedded.servers import Embedded, EmbeddedUpstream
 from gateway.wire import ocr as wire
-from tests.ocr_pages import Sheet, font, png
-from tests.running import Running, StartGateway
+from tests.support.ocr_pages import Sheet, font, png
+from tests.support.running import Running, StartGateway
 
 pytestmark = pytest.mark.slow
 LIMIT_S = 60

@@ -8,7 +8,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.served import LIMIT_S, Served, served, upstream_toml
+from tests.support.served import LIMIT_S, Served, served, upstream_toml
 
 SEARXNG = '\n[search]\nprovider = "searxng"\nbase_url = "http://127.0.0.1:9"\n'
 MODELS = upstream_toml("http://127.0.0.1:9/v1")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.running import Running, StartGateway
-from tests.served import served
+from tests.support.running import Running, StartGateway
+from tests.support.served import served
 
 CHAT = "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
 CANARY = "canary7f3a9c"

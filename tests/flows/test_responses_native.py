@@ -8,10 +8,10 @@ import openai
 import orjson
 import pytest
 
-from tests import upstream as up
-from tests.asking import ask, toml
-from tests.running import Running, StartGateway
-from tests.upstream import Upstream
+from tests.support import upstream as up
+from tests.support.asking import ask, toml
+from tests.support.running import Running, StartGateway
+from tests.support.upstream import Upstream
 
 TEXT = {"type": "output_text", "text": "Hello", "annotations": [], "logprobs": []}
 MESSAGE = {"type": "message", "id": "msg_up", "status": "completed", "role": "assistant", "content": [TEXT]}

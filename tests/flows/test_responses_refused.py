@@ -5,10 +5,10 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests import upstream as up
-from tests.asking import ask
-from tests.running import Running
-from tests.upstream import Upstream
+from tests.support import upstream as up
+from tests.support.asking import ask
+from tests.support.running import Running
+from tests.support.upstream import Upstream
 
 TOOL = {"type": "function", "name": "add", "description": "adds", "parameters": {"type": "object", "properties": {}}}
 

@@ -4,10 +4,10 @@ import asyncio
 
 import aiohttp
 
-from gateway.access.keys import KeyFile, KeyWish
-from tests.asking import ASK
-from tests.running import Running
-from tests.upstream import Exchange, Upstream
+from gateway.access.api_keys import KeyFile, KeyWish
+from tests.support.asking import ASK
+from tests.support.running import Running
+from tests.support.upstream import Exchange, Upstream
 
 CHUNK = (
     b'data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m",'

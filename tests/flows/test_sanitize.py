@@ -11,14 +11,14 @@ import aiohttp
 import orjson
 import pytest
 
-from gateway.config import Guardrail as GuardrailSettings
-from gateway.config import Sanitize, SanitizeActions
+from gateway.config.settings import Guardrail as GuardrailSettings
+from gateway.config.settings import Sanitize, SanitizeActions
 from gateway.errors import UpstreamError
-from gateway.sanitize.guardrail import Guardrail
-from tests.running import Running, StartGateway
-from tests.upstream import DONE, USAGE, Exchange, Upstream, scripted_upstream
-from tests.web_tools import tool_call
-from tests.web_tools_site import web_tools_site
+from gateway.sanitize.guardrail.guardrail import Guardrail
+from tests.support.running import Running, StartGateway
+from tests.support.upstream import DONE, USAGE, Exchange, Upstream, scripted_upstream
+from tests.support.web_tools import tool_call
+from tests.support.web_tools_site import web_tools_site
 
 CARD, MAIL, KEY = "4111 1111 1111 1111", "jane.doe@example.org", "AKIA" + "QWERTY7Z" * 2
 ROUTES = '[sanitize]\nroutes = ["websearch", "chat", "responses"]\n'

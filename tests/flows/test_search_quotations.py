@@ -9,9 +9,9 @@ import orjson
 import pytest
 from aiohttp import web
 
-from tests.running import Running, StartGateway
-from tests.web_tools import tool_call
-from tests.websites import Site, serving
+from tests.support.running import Running, StartGateway
+from tests.support.web_tools import tool_call
+from tests.support.websites import Site, serving
 
 CARD = "4111 1111 1111 1111"
 QUESTION = "the merger of Alder and Birch"

@@ -8,9 +8,9 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from gateway.local.process import free_port
-from tests.served import Served, served, upstream_toml
-from tests.upstream import DONE, Exchange, Upstream, answer
+from gateway.embedded.child_server import free_port
+from tests.support.served import Served, served, upstream_toml
+from tests.support.upstream import DONE, Exchange, Upstream, answer
 
 CHUNK = (
     b'data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"scripted",'

@@ -5,9 +5,9 @@ import asyncio
 import orjson
 import pytest
 
-from tests.running import Running
-from tests.upstream import Upstream, stream, text_stream
-from tests.web_tools import tool_call
+from tests.support.running import Running
+from tests.support.upstream import Upstream, stream, text_stream
+from tests.support.web_tools import tool_call
 
 CHAT = ("/v1/chat/completions", {"model": "SvcLLM", "stream": True, "messages": [{"role": "user", "content": "hi"}]})
 TOOL = ("/tools/websearch/mcp", tool_call("search_status"))

@@ -7,9 +7,9 @@ from typing import Any
 import orjson
 import pytest
 
-from gateway.config import Sanitize, SanitizeActions
-from tests.web_tools import tool_call
-from tests.web_tools_site import WebToolsSite, web_tools_site
+from gateway.config.settings import Sanitize, SanitizeActions
+from tests.support.web_tools import tool_call
+from tests.support.web_tools_site import WebToolsSite, web_tools_site
 
 CARD, MAIL = "4111 1111 1111 1111", "jane.doe@example.org"
 

@@ -11,19 +11,19 @@ import aiohttp
 import pytest
 from yarl import URL
 
-from gateway.access.keys import KeyFile, KeyWish
-from gateway.config import Environment, read_environment
-from gateway.config_file import load_config
-from gateway.fleet import Fleet, Post, Vigilance, WorkersFailed
-from gateway.local.llm_server import is_installed
-from gateway.local.process import free_port
-from gateway.places import Places, bind_first
-from gateway.serving import Sockets
-from gateway.web.runner import bind
-from tests.logged import collect_events
-from tests.served import Served, served, upstream_toml
-from tests.upstream import Exchange, Upstream, answer, completion
-from tests.waiting import until
+from gateway.access.api_keys import KeyFile, KeyWish
+from gateway.config.loader import load_config
+from gateway.config.settings import Environment, read_environment
+from gateway.embedded.child_server import free_port
+from gateway.embedded.llm_server import is_installed
+from gateway.runtime.generation import Sockets
+from gateway.runtime.listen_sockets import Places, bind_first
+from gateway.runtime.worker_pool import Fleet, Post, Vigilance, WorkersFailed
+from gateway.web.server.runner import bind
+from tests.support.logged import collect_events
+from tests.support.served import Served, served, upstream_toml
+from tests.support.upstream import Exchange, Upstream, answer, completion
+from tests.support.waiting import until
 
 
 class Held:

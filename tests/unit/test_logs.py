@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from gateway import logs
-from tests.waiting import until
+from tests.support.waiting import until
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ import re
 
 import re2
 
-from gateway.sanitize.crowd import Effort
-from gateway.sanitize.detectors.numbers import Run, Words
-from gateway.sanitize.findings import Finding
+from gateway.sanitize.detectors.digit_runs import Run, Words
+from gateway.sanitize.text.findings import Finding
+from gateway.sanitize.text.work_budget import Effort
 
 _ISSUERS = re.compile(
     rb"4(?:\d{12}|\d{15}|\d{18})"  # Visa

@@ -10,10 +10,10 @@ from itertools import chain
 
 import re2
 
-from gateway.sanitize.crowd import Effort
-from gateway.sanitize.detectors.linear import searcher, spans
-from gateway.sanitize.findings import Finding
-from gateway.sanitize.folding import View
+from gateway.sanitize.detectors.re2_search import searcher, spans
+from gateway.sanitize.text.findings import Finding
+from gateway.sanitize.text.folding import View
+from gateway.sanitize.text.work_budget import Effort
 
 _LOCAL = bytes(
     0x6C if code in b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789\x02._%+'{}|~-" else 0x20

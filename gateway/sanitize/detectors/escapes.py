@@ -10,7 +10,7 @@ from html.entities import html5
 from sys import maxsize
 from typing import NamedTuple
 
-from gateway.sanitize.crowd import Effort
+from gateway.sanitize.text.work_budget import Effort
 
 _NAMED = (
     rb"(?:commat|period|lowbar|hyphen|dash|nbsp|sol|colon|equals|amp|num|plus|percnt|comma"

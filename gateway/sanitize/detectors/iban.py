@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import re2
 
-from gateway.sanitize.crowd import Effort
-from gateway.sanitize.detectors.linear import searcher
-from gateway.sanitize.findings import Finding
-from gateway.sanitize.folding import View
+from gateway.sanitize.detectors.re2_search import searcher
+from gateway.sanitize.text.findings import Finding
+from gateway.sanitize.text.folding import View
+from gateway.sanitize.text.work_budget import Effort
 
 _LENGTHS = {
     country: int(length)

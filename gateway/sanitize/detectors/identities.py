@@ -1,7 +1,7 @@
 """National identity, social security and personal tax numbers: a word that names the number, then one that checks out.
 
 The checks are python-stdnum's; numbers alone are never reported, as some country accepts almost any row of digits.
-Adding a country is a line in `countries`. US social security numbers have their own form and entity.
+Adding a country is a line in `id_countries`. US social security numbers have their own form and entity.
 """
 
 import importlib
@@ -13,13 +13,13 @@ from typing import NamedTuple
 import re2
 from stdnum.exceptions import InvalidLength
 
-from gateway.sanitize.crowd import Effort
-from gateway.sanitize.detectors.chains import REACH, WINDOW, beginnings, digits_of
-from gateway.sanitize.detectors.countries import COUNTRIES
-from gateway.sanitize.detectors.linear import searcher
-from gateway.sanitize.detectors.numbers import Run, Words
-from gateway.sanitize.findings import Finding
-from gateway.sanitize.folding import View
+from gateway.sanitize.detectors.digit_runs import Run, Words
+from gateway.sanitize.detectors.id_candidates import REACH, WINDOW, beginnings, digits_of
+from gateway.sanitize.detectors.id_countries import COUNTRIES
+from gateway.sanitize.detectors.re2_search import searcher
+from gateway.sanitize.text.findings import Finding
+from gateway.sanitize.text.folding import View
+from gateway.sanitize.text.work_budget import Effort
 
 _MAX_TRIES = 200
 _SAMPLES = (

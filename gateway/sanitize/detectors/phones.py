@@ -10,10 +10,10 @@ from itertools import islice
 import phonenumbers
 import re2
 
-from gateway.sanitize.crowd import Effort
-from gateway.sanitize.detectors.numbers import Run, Surroundings, Words
-from gateway.sanitize.detectors.plans import Judgement, judge
-from gateway.sanitize.findings import Finding
+from gateway.sanitize.detectors.digit_runs import Run, Surroundings, Words
+from gateway.sanitize.detectors.phone_plans import Judgement, judge
+from gateway.sanitize.text.findings import Finding
+from gateway.sanitize.text.work_budget import Effort
 
 STRONG_WORDS = re2.compile(
     rb"(?:^|[^a-z])phone|telephone|cellphone|homephone|workphone|\btel\b|\btel[.:]|telef|mobil"

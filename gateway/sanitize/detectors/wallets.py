@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 import re2
 
-from gateway.sanitize.crowd import Effort
-from gateway.sanitize.detectors.linear import searcher
-from gateway.sanitize.findings import Finding
-from gateway.sanitize.folding import View
+from gateway.sanitize.detectors.re2_search import searcher
+from gateway.sanitize.text.findings import Finding
+from gateway.sanitize.text.folding import View
+from gateway.sanitize.text.work_budget import Effort
 
 _FORMS = re2.compile(
     rb"(?:^|[^A-Za-z0-9])(?:0x[0-9a-fA-F]{40}|(?:bc1|tb1|ltc1|addr1|cosmos1)[ac-hj-np-z02-9]{38,103}"

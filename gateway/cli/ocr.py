@@ -1,0 +1,118 @@
+"""What `gateway ocr FILE|URL` does, without the command line: read a document page by page, print, draw.
+
+The engine runs in this very process. Fetching is handed in, so that the same rules bind URLs here and in the server.
+"""
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+from gateway.errors import InvalidRequest
+from gateway.ocr.image.document_pages import open_document
+from gateway.ocr.image.overlay import draw_boxes
+from gateway.ocr.server.engine import OcrEngine
+from gateway.wire import ocr as wire
+
+MAX_DOCUMENT_BYTES = 200 * 1024 * 1024
+BAR_WIDTH = 24
+
+
+@dataclass(frozen=True, slots=True)
+class OcrOptions:
+    """`source` is a file's path or an http(s) URL. `find` means Locate, `prompt` Custom, unless `mode` says more."""
+
+    source: str
+    mode: str = ""
+    prompt: str = ""
+    grounding: bool = False
+    find: str = ""
+    overlay: Path | None = None
+    threads: int = 0
+
+
+Fetch = Callable[[str, int], Awaitable[bytes]]
+
+
+async def read_source(source: str, fetch: Fetch) -> bytes:
+    """The document's bytes. Raises InvalidRequest when there is no such file or the URL is refused."""
+    if source.lower().startswith(("http://", "https://")):
+        return await fetch(source, MAX_DOCUMENT_BYTES)
+    return await asyncio.to_thread(_read_file, source)
+
+
+def _read_file(source: str) -> bytes:
+    path = Path(source)
+    if not path.is_file():
+        raise InvalidRequest(f"There is no file {source}.")
+    if path.stat().st_size > MAX_DOCUMENT_BYTES:
+        raise InvalidRequest(f"{source} is larger than {MAX_DOCUMENT_BYTES >> 20} MiB.")
+    return path.read_bytes()
+
+
+def prompt_of(options: OcrOptions) -> str:
+    """The prompt the options ask for. Raises InvalidRequest for options that do not fit together."""
+    name = options.mode or ("locate" if options.find else "custom" if options.prompt else "markdown")
+    mode = wire.mode_named(name)
+    if mode is None:
+        names = ", ".join(mode.name for mode in wire.MODES)
+        raise InvalidRequest(f"There is no mode {name!r}: choose one of {names}.")
+    if mode is wire.LOCATE and not options.find:
+        raise InvalidRequest("Mode locate needs --find TEXT.")
+    if mode is wire.CUSTOM and not options.prompt and not options.grounding:
+        raise InvalidRequest("Mode custom needs --prompt TEXT.")
+    return wire.build_prompt(mode, text=options.find or options.prompt, grounding=options.grounding)
+
+
+def run(data: bytes, options: OcrOptions, out: TextIO = sys.stdout, notes: TextIO = sys.stderr) -> int:
+    """Read every page, print its text as it comes, draw overlays. The exit status: 0, or 1 when a page failed."""
+    prompt = prompt_of(options)
+    document = open_document(data)
+    engine = OcrEngine(options.threads or os.cpu_count() or 1)
+    failed = 0
+    try:
+        for number, page in enumerate(document.pages, 1):
+            if document.page_count > 1:
+                _show_progress(notes, number, document.page_count)
+                out.write(f"{'' if number == 1 else chr(10)}--- page {number} of {document.page_count} ---\n")
+            try:
+                text = _read_page(engine, page, prompt, out)
+            except InvalidRequest as error:
+                notes.write(f"\npage {number}: {error.message}\n")
+                failed = 1
+                continue
+            if options.overlay is not None:
+                _write_overlay(options.overlay, number, document.page_count, draw_boxes(page, text), notes)
+    finally:
+        engine.close()
+    return failed
+
+
+def _read_page(engine: OcrEngine, page: bytes, prompt: str, out: TextIO) -> str:
+    pieces = []
+    for piece in engine.answer(page, prompt):
+        out.write(piece)
+        out.flush()
+        pieces.append(piece)
+    out.write("\n")
+    return "".join(pieces)
+
+
+def _write_overlay(path: Path, number: int, count: int, picture: bytes, notes: TextIO) -> None:
+    """`out.png`, and for page 2 of several `out-2.png`."""
+    target = path if count == 1 else path.with_name(f"{path.stem}-{number}{path.suffix or '.png'}")
+    target.write_bytes(picture)
+    notes.write(f"{'' if count == 1 else chr(10)}boxes drawn on {target}\n")
+
+
+def _show_progress(notes: TextIO, number: int, count: int) -> None:
+    if not notes.isatty():
+        return
+    done = round(BAR_WIDTH * (number - 1) / count)
+    clock = time.strftime("%H:%M:%S")
+    notes.write(f"\r[{'#' * done}{'.' * (BAR_WIDTH - done)}] page {number} of {count} ({clock})")
+    notes.flush()

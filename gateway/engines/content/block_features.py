@@ -1,0 +1,225 @@
+"""Measures the blocks of a page: the input of the block model.
+
+Runs in the parsing processes. Measures are plain numbers in a fixed order (FEATURES); the model's file names them, so
+that the two cannot drift apart.
+"""
+
+import itertools
+import re
+from typing import Any
+from urllib.parse import urlsplit
+
+from gateway.engines.content.blocks import CATEGORIES, HIDDEN, MASKS, ROLE, TAG_BITS, TAGS, WORD, Block
+from gateway.engines.html.metadata import Head
+from gateway.engines.text.tokens import STOP_WORDS
+
+_OWN_TAGS = ("p", "li", "td", "div", "pre", "dd", "dt", "blockquote", "figcaption", "section", "span")
+_FURNITURE_HEADING = re.compile(
+    r"related|comment|review|share|follow|newsletter|you may|also like|more from|recommend|subscribe|sign up|contact|"
+    r"popular|recent|latest|categor|archive|tags|navigation|menu|search|connect|similar|customers|footer|login|cart",
+    re.IGNORECASE,
+)
+_PUNCTUATION = ".,;:!?"
+_DIGITS = re.compile(r"\b\d")
+_CAPITALS = re.compile(r"\b[A-Z]")
+_PRICE = re.compile(r"[$€£¥]\s?\d|\d\s?(?:€|USD|EUR|GBP)")
+_TEXT_FEATURES = (
+    "words", "link_density", "links", "punctuation", "ends", "stops", "digits", "capitals", "word_length", "price",
+    "depth", "heading", "place", "text_place", "before_h1", "after_h1", "words_before", "words_after", "links_before",
+    "links_after", "window_words", "window_links", "same_count", "same_words", "same_links", "same_share",
+    "parent_words", "parent_links", "grand_words", "grand_links", "great_words", "great_links", "grand_share",
+    "since_heading", "heading_level", "furniture_heading", "repeated", "in_title", "in_description", "in_region",
+    "in_json_ld", "in_hidden", "in_role",
+)  # fmt: skip
+_PAGE_FEATURES = (
+    "page_words", "page_links", "page_blocks", "page_paragraphs", "page_h1", "page_region", "page_semantic", "page_og",
+    "page_product", "page_article", "page_forum", "page_list", "page_faq", "page_path", "page_code", "page_prices",
+    "page_same", "page_block_words",
+)  # fmt: skip
+FEATURES = (
+    *_TEXT_FEATURES,
+    *(f"own_{tag}" for tag in _OWN_TAGS),
+    *(f"in_{tag}" for tag in TAGS),
+    *(f"near_{name}" for name, _ in CATEGORIES),
+    *(f"far_{name}" for name, _ in CATEGORIES),
+    *_PAGE_FEATURES,
+    "second_opinion",
+)
+
+
+class Measures:
+    """The measures of all blocks of one page."""
+
+    def __init__(self, blocks: list[Block], region: Any, head: Head, url: str) -> None:
+        self.blocks = blocks
+        self._region = set(region.iter()) if region is not None else set()
+        self._head = head
+        self._sizes = [len(block.words) for block in blocks]
+        self._total = max(sum(self._sizes), 1)
+        self._boxes = self._container_sizes()
+        self.signatures = [_signature(block.element) for block in blocks]
+        self._groups = self._group_sizes()
+        self.prices = [float(bool(_PRICE.search(block.text))) for block in blocks]
+        self._title = set(WORD.findall(head.title.lower()))
+        self._description = set(WORD.findall(head.description.lower()))
+        self._json_ld = _pairs(WORD.findall(head.described.lower()))
+        self._h1 = next((at for at, block in enumerate(blocks) if block.element.tag == "h1"), -1)
+        self._known_flags: dict[tuple[str, int, int, int], list[float]] = {}
+        self._page = self._page_measures(url)
+
+    def rows(self) -> list[list[float]]:
+        """One list of numbers per block, in the order of FEATURES."""
+        rows: list[list[float]] = []
+        seen: set[str] = set()
+        before = since = 0
+        level, furniture = 0, 0.0
+        for at, block in enumerate(self.blocks):
+            tag = block.element.tag
+            if len(tag) == 2 and tag[0] == "h" and tag[1].isdecimal():
+                level, since = int(tag[1]), 0
+                furniture = float(bool(_FURNITURE_HEADING.search(block.text)))
+            context = (before / self._total, since, level, furniture, float(block.text in seen))
+            rows.append(self._row(at, block, context))
+            seen.add(block.text)
+            before += self._sizes[at]
+            since += self._sizes[at]
+        return rows
+
+    def _row(self, at: int, block: Block, context: tuple[float, float, float, float, float]) -> list[float]:
+        before, since, level, furniture, repeated = context
+        size = self._sizes[at]
+        text, words = block.text, block.words
+        tag = block.element.tag
+        heading = int(tag[1]) if len(tag) == 2 and tag[0] == "h" and tag[1].isdecimal() else 0
+        row = [
+            size,
+            block.link_words / size,
+            block.link_words,
+            sum([text.count(mark) for mark in _PUNCTUATION]) / size,
+            float(text[-1] in ".!?…:"),
+            len([word for word in words if word in STOP_WORDS]) / size,
+            len(_DIGITS.findall(text)) / size,
+            len(_CAPITALS.findall(text)) / size,
+            len(text) / size,
+            self.prices[at],
+            block.depth,
+            heading,
+            at / len(self.blocks),
+            before,
+            float(at < self._h1),
+            at - self._h1 if self._h1 >= 0 else -1,
+        ]
+        row += self._around(at)
+        row += self._kin(at)
+        row += self._containers(block)
+        row += [since, level, furniture, repeated]
+        row.append(len([word for word in words if word in self._title]) / size)
+        row.append(len([word for word in words if word in self._description]) / size)
+        row.append(float(block.element in self._region))
+        row.append(_share(words, self._json_ld))
+        row += [float(bool(block.tags & HIDDEN)), float(bool(block.tags & ROLE))]
+        row += self._flags((tag, block.tags, block.near, block.far))
+        return row + self._page
+
+    def _flags(self, marks: tuple[str, int, int, int]) -> list[float]:
+        """Tag, surroundings and categories as noughts and ones; pages repeat them, so they are kept."""
+        flags = self._known_flags.get(marks)
+        if flags is None:
+            tag, tags, near, far = marks
+            flags = [float(tag == own) for own in _OWN_TAGS]
+            flags += [float(bool(tags & bit)) for bit in TAG_BITS.values()]
+            flags += [float(bool(near & bit)) for bit, _ in MASKS]
+            flags += [float(bool(far & bit)) for bit, _ in MASKS]
+            self._known_flags[marks] = flags
+        return flags
+
+    def _around(self, at: int) -> list[float]:
+        blocks, sizes = self.blocks, self._sizes
+        last = len(blocks) - 1
+        window = range(max(0, at - 3), min(last, at + 3) + 1)
+        total = sum(sizes[each] for each in window)
+        links = sum(blocks[each].link_words for each in window)
+        return [
+            sizes[at - 1] if at else 0,
+            sizes[at + 1] if at < last else 0,
+            blocks[at - 1].link_words / sizes[at - 1] if at else 0,
+            blocks[at + 1].link_words / sizes[at + 1] if at < last else 0,
+            total / len(window),
+            links / total,
+        ]
+
+    def _kin(self, at: int) -> list[float]:
+        count, words, links = self._groups[self.signatures[at]]
+        return [count, words / count, links / words, words / self._total]
+
+    def _containers(self, block: Block) -> list[float]:
+        out: list[float] = []
+        box, share = block.element, 0.0
+        for step in range(3):
+            parent = box.getparent()
+            box = box if parent is None else parent
+            words, links = self._boxes.get(box, (0, 0))
+            out += [words, links / words if words else 0.0]
+            if step == 1:
+                share = words / self._total
+        return [*out, share]
+
+    def _container_sizes(self) -> dict[Any, tuple[int, int]]:
+        boxes: dict[Any, tuple[int, int]] = {}
+        for block, size in zip(self.blocks, self._sizes, strict=True):
+            box = block.element
+            while box is not None:
+                words, links = boxes.get(box, (0, 0))
+                boxes[box] = (words + size, links + block.link_words)
+                box = box.getparent()
+        return boxes
+
+    def _group_sizes(self) -> dict[str, tuple[int, int, int]]:
+        groups: dict[str, tuple[int, int, int]] = {}
+        for block, size, signature in zip(self.blocks, self._sizes, self.signatures, strict=True):
+            count, words, links = groups.get(signature, (0, 0, 0))
+            groups[signature] = (count + 1, words + size, links + block.link_words)
+        return groups
+
+    def _page_measures(self, url: str) -> list[float]:
+        blocks, meta = self.blocks, self._head.meta
+        kinds = self._head.kinds
+        inside = sum(size for block, size in zip(blocks, self._sizes, strict=True) if block.element in self._region)
+        tags = [block.element.tag for block in blocks]
+        return [
+            self._total,
+            sum(block.link_words for block in blocks) / self._total,
+            len(blocks),
+            sum(size for block, size in zip(blocks, self._sizes, strict=True) if size > 20) / self._total,
+            tags.count("h1"),
+            inside / self._total,
+            float(self._head.semantic),
+            {"article": 1.0, "product": 2.0, "website": 3.0}.get(meta.get("og:type", "").split(".")[-1], 0.0),
+            float("Product" in kinds or "og:price:amount" in meta or "product:price:amount" in meta),
+            float(any(kind.endswith(("Article", "BlogPosting")) for kind in kinds)),
+            float(bool(kinds & {"DiscussionForumPosting", "QAPage", "Question"})),
+            float(bool(kinds & {"ItemList", "CollectionPage", "OfferCatalog", "SearchResultsPage"})),
+            float("FAQPage" in kinds),
+            urlsplit(url).path.strip("/").count("/") + float(len(urlsplit(url).path) > 1),
+            tags.count("pre"),
+            sum(self.prices),
+            max((words for _, words, _ in self._groups.values()), default=0) / self._total,
+            self._total / max(len(blocks), 1),
+        ]
+
+
+def _pairs(words: list[str]) -> set[tuple[str, str]]:
+    return set(itertools.pairwise(words))
+
+
+def _share(words: list[str], known: set[tuple[str, str]]) -> float:
+    """The share of neighbouring words that are known neighbours."""
+    if not known or len(words) < 2:
+        return 0.0
+    return sum(pair in known for pair in itertools.pairwise(words)) / (len(words) - 1)
+
+
+def _signature(element: Any) -> str:
+    parent = element.getparent()
+    above = "" if parent is None else f"{parent.tag}.{parent.get('class') or ''}"
+    return f"{above}>{element.tag}.{element.get('class') or ''}"

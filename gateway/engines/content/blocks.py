@@ -1,0 +1,150 @@
+"""Cuts a page into its smallest blocks of text: the text that stands directly in one block-level element.
+
+Runs in the parsing processes. Notes for each block what kinds of elements it stands in, by tag, class and role.
+"""
+
+import functools
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from gateway.engines.html.dom import FURNITURE_ROLES
+from gateway.engines.markdown.writer import BLOCKS
+
+CATEGORIES = (
+    ("nav", r"nav|menu|crumb|pagin|pager|toc\b|tabs"), ("foot", r"foot|bottom|copyright|legal|colophon"),
+    ("head", r"header|masthead|banner|topbar|hero"), ("side", r"side|aside|rail\b|widget|secondary"),
+    ("share", r"share|social|follow|like|bookmark"),
+    ("related", r"relat|recommend|similar|also|upsell|cross|trend|popular|latest|recent|prev|next|suggest"),
+    ("comment", r"comment|discuss|respond|reply|replies"), ("review", r"review|rating|star|testimonial|vote"),
+    ("form", r"form|search|login|signup|subscri|newsletter|input|filter|sort|facet|select|option"),
+    ("advert", r"\bad\b|\bads|advert|promo|sponsor|cta|offer|upgrade"),
+    ("modal", r"modal|popup|dialog|overlay|cookie|consent|gdpr|tooltip|dropdown|drawer|toast|lightbox|alert|notice"),
+    ("meta", r"meta|byline|author|date|time|tag|categor|label|badge|user|avatar|profile|signature"),
+    ("gallery", r"galler|carousel|slide|slick|swiper|thumb|image|media|video|player|caption"),
+    ("shop", r"cart|price|buy|shipping|delivery|quantity|swatch|variant|wishlist|stock|purchase"),
+    ("content", r"content|article|body|text|entry|post|story|main|prose|markdown|rich|rte|wysiwyg|copy"),
+    ("detail", r"desc|detail|spec|feature|overview|about|info|summary|benefit"),
+    ("message", r"message|thread|topic|question|answer|bbp|forum"),
+    ("list", r"list|grid|item|card|result|product|tile|row|collection"),
+    ("hidden", r"hidden|sr-only|visually|screen-reader|offscreen|collapsed|noscript|mobile|desktop"),
+    ("faq", r"faq|accordion|toggle|expand"), ("title", r"title|headline|heading"),
+)  # fmt: skip
+MASKS = tuple((1 << at, re.compile(pattern)) for at, (_, pattern) in enumerate(CATEGORIES))
+_ANY_CATEGORY = re.compile("|".join(pattern for _, pattern in CATEGORIES))
+TAGS = (
+    "main", "article", "nav", "header", "footer", "aside", "form", "table", "ul", "ol", "figure", "section", "button",
+    "blockquote", "details", "dl", "label", "tr",
+)  # fmt: skip
+TAG_BITS = {tag: 1 << at for at, tag in enumerate(TAGS)}
+HIDDEN = 1 << len(TAGS)
+ROLE = HIDDEN << 1
+_HIDING = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+WORD = re.compile(r"\w+")
+
+
+@dataclass(slots=True)
+class Block:
+    """One block while it is measured. Category bits: `own` of the element alone, `near` with its parent, `far` with all
+    its ancestors. `words` are in lower case."""
+
+    element: Any
+    depth: int
+    tags: int
+    near: int
+    far: int
+    own: int = 0
+    pieces: list[str] = field(default_factory=list)
+    link_pieces: list[str] = field(default_factory=list)
+    text: str = ""
+    words: list[str] = field(default_factory=list)
+    link_words: int = 0
+
+
+class _Collector:
+    """Walks the tree once, without recursion, and hands every text to its block."""
+
+    def __init__(self) -> None:
+        self.blocks: list[Block] = []
+        self._masks: dict[str, int] = {}
+
+    def collect(self, root: Any) -> list[Block]:
+        top = Block(root, 0, 0, 0, 0)
+        self.blocks.append(top)
+        stack: list[tuple[Any, Block, bool]] = [(root, top, False)]  # elements and texts with what they stand in
+        while stack:
+            node, block, in_link = stack.pop()
+            if isinstance(node, str):
+                block.pieces.append(node)
+                if in_link:
+                    block.link_pieces.append(node)
+                continue
+            tag = node.tag
+            in_link = in_link or tag in ("a", "button")
+            if tag in BLOCKS and node is not block.element:
+                block = self._entered(node, block)
+            for child in reversed(node):
+                if child.tail:
+                    stack.append((child.tail, block, in_link))
+                if isinstance(child.tag, str):
+                    stack.append((child, block, in_link))
+            if node.text:
+                stack.append((node.text, block, in_link))
+        return [block for block in self.blocks if self._finished(block)]
+
+    def _entered(self, element: Any, outer: Block) -> Block:
+        mask = self._mask(element)
+        parent = element.getparent()
+        above = outer.own if parent is outer.element else self._mask(parent)
+        tags = outer.tags | TAG_BITS.get(element.tag, 0) | _marks(element)
+        block = Block(element, outer.depth + 1, tags, mask | above, outer.far | mask, mask)
+        self.blocks.append(block)
+        return block
+
+    def _mask(self, element: Any) -> int:
+        if element is None or element.tag in ("body", "html"):
+            return 0
+        key = f"{element.get('class') or ''} {element.get('id') or ''}"
+        mask = self._masks.get(key)
+        if mask is None:
+            mask = 0
+            for name in key.lower().split():  # no pattern spans two names, and names come again more often than keys
+                mask |= category_bits(name)
+            self._masks[key] = mask
+        return mask
+
+    def _finished(self, block: Block) -> bool:
+        if not block.pieces:
+            return False
+        block.text = " ".join("".join(block.pieces).split())
+        block.words = WORD.findall(block.text.lower()) if block.text else []
+        if block.link_pieces and block.words:
+            block.link_words = len(WORD.findall(" ".join(block.link_pieces)))
+        return bool(block.words)
+
+
+@functools.lru_cache(maxsize=16_384)
+def category_bits(name: str) -> int:
+    """The categories that one lower-case class or id speaks of."""
+    if not _ANY_CATEGORY.search(name):
+        return 0
+    return sum(bit for bit, pattern in MASKS if pattern.search(name))
+
+
+def collect(root: Any) -> list[Block]:
+    """The blocks with text, in document order."""
+    return _Collector().collect(root)
+
+
+def _marks(element: Any) -> int:
+    """Bits for elements that are hidden, or whose role is not that of content."""
+    attributes = element.attrib
+    marks = 0
+    if "hidden" in attributes or attributes.get("aria-hidden") == "true":
+        marks |= HIDDEN
+    style = attributes.get("style")
+    if style and _HIDING.search(style):
+        marks |= HIDDEN
+    if attributes.get("role", "").lower() in FURNITURE_ROLES:
+        marks |= ROLE
+    return marks

@@ -1,0 +1,91 @@
+"""Finds the readers' comments below a page's own text, by class, id and heading.
+
+Runs in the parsing processes. Only finds; whether comments are content (in a forum) or not is for the page type.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from gateway.engines.content.blocks import Block
+
+_NAMED = re.compile(
+    r"(?:^|[\s_-])(?:comments?|commentlist|commentwrap|disqus|disqus_thread)(?:$|[\s_-])", re.IGNORECASE
+)
+_OPINIONS = re.compile(r"review|testimonial|rating", re.IGNORECASE)
+_HEADING = re.compile(
+    r"^(?:\(?\d+\)?\s+)?(?:comments?\b|responses?\b|replies\b|thoughts on\b|discussion about this|"
+    r"leave an? (?:comment|reply)|join the (?:discussion|conversation)|reader comments|what do you think|"
+    r"(?:post|add|write) a comment)",
+    re.IGNORECASE,
+)
+_HEADING_WORDS = 8
+_OWN_TEXT_WORDS = 15
+_MAX_HEADINGS = 3
+
+
+def in_comments(blocks: Sequence[Block]) -> list[bool]:
+    """For each block, whether it stands in a comment section."""
+    known: dict[Any, bool] = {}
+    inside = [_in_named(block.element, known) for block in blocks]
+    for at in _headings(blocks, inside):
+        section = _shared(blocks[at].element, blocks[at + 1].element)
+        for later in range(at, len(blocks)):
+            if section is None or not _stands_in(blocks[later].element, section):
+                break
+            inside[later] = True
+    return inside
+
+
+def _headings(blocks: Sequence[Block], inside: Sequence[bool]) -> list[int]:
+    found = [
+        at
+        for at, block in enumerate(blocks[:-1])
+        if not inside[at]
+        and len(block.words) <= _HEADING_WORDS
+        and _is_heading(block.element.tag)
+        and _HEADING.search(block.text)
+    ]
+    return found[:_MAX_HEADINGS]
+
+
+def own_text(blocks: Sequence[Block], inside: Sequence[bool]) -> int:
+    """How many words of the page's own running text stand outside its comments."""
+    return sum(
+        len(block.words)
+        for block, comment in zip(blocks, inside, strict=True)
+        if not comment and len(block.words) >= _OWN_TEXT_WORDS and block.link_words * 3 < len(block.words)
+    )
+
+
+def _is_heading(tag: str) -> bool:
+    return len(tag) == 2 and tag[0] == "h" and tag[1].isdecimal()
+
+
+def _in_named(element: Any, known: dict[Any, bool]) -> bool:
+    """True when the element or a box around it is named a comment section; remembers every box it looked at."""
+    line = []
+    named = False
+    box = element
+    while box is not None and box.tag not in ("body", "html", "main", "article"):
+        if box in known:
+            named = known[box]
+            break
+        line.append(box)
+        label = f"{box.get('class') or ''} {box.get('id') or ''}".lower()
+        if ("comment" in label or "disqus" in label) and _NAMED.search(label) and not _OPINIONS.search(label):
+            named = True
+            break
+        box = box.getparent()
+    known.update(dict.fromkeys(line, named))
+    return named
+
+
+def _stands_in(element: Any, section: Any) -> bool:
+    return element is section or any(box is section for box in element.iterancestors())
+
+
+def _shared(heading: Any, after: Any) -> Any:
+    """The smallest box around the heading that also holds what follows it."""
+    line = {after, *after.iterancestors()}
+    return next((box for box in heading.iterancestors() if box in line), None)

@@ -1,0 +1,78 @@
+"""Tells what type a page is of, from its signals: a linear classifier whose weights are data (page_types.json).
+
+Runs in the parsing processes. Trained by bench/train_blocks.py. Names no site; programs that write documentation or
+run forums and say so in the page's head are believed.
+"""
+
+import functools
+import math
+import re
+from importlib import resources
+
+import orjson
+
+from gateway.domain import Json
+from gateway.engines.content.page_features import SIGNALS
+from gateway.engines.html.metadata import Head
+
+TYPES = ("article", "collection", "documentation", "forum", "listing", "product", "service")
+_SURE = 0.95
+_GENERATORS = (
+    (
+        "documentation",
+        re.compile(
+            r"sphinx|docutils|docbook|asciidoc|doxygen|javadoc|rustdoc|mkdocs|docusaurus|vitepress|gitbook|antora|"
+            r"texinfo|makeinfo|texi2html|latex2html|jsdoc|typedoc|pdoc|yard|hevea|mandoc|man2html|docsify|rdoc|epydoc",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        "forum",
+        re.compile(
+            r"discourse|vbulletin|phpbb|xenforo|mybb|simple machines|flarum|nodebb|vanilla|bbpress", re.IGNORECASE
+        ),
+    ),
+)
+
+
+class PageTypes:
+    """Softmax over weighted signals. `data`: `signals`, `mean`, `scale`, and `weights` by type, the bias last."""
+
+    def __init__(self, data: Json) -> None:
+        if tuple(data["signals"]) != SIGNALS or tuple(data["weights"]) != TYPES:
+            raise ValueError("the page types were trained on other signals; train them anew")
+        self._scaled = list(zip(data["mean"], data["scale"], strict=True))
+        self._weights: dict[str, list[float]] = data["weights"]
+
+    def chances(self, signals: list[float], head: Head) -> dict[str, float]:
+        """By type, summing to 1."""
+        row = [(value - mean) / scale for value, (mean, scale) in zip(signals, self._scaled, strict=True)] + [1.0]
+        margins = {kind: sum(map(float.__mul__, row, weights)) for kind, weights in self._weights.items()}
+        top = max(margins.values())
+        powers = {kind: math.exp(margin - top) for kind, margin in margins.items()}
+        total = sum(powers.values())
+        return _told({kind: power / total for kind, power in powers.items()}, head)
+
+
+def _told(chances: dict[str, float], head: Head) -> dict[str, float]:
+    generator = head.meta.get("generator", "")[:200]
+    for kind, pattern in _GENERATORS:
+        if generator and pattern.search(generator):
+            rest = 1 - chances[kind] or 1.0
+            return {
+                name: max(chance, _SURE) if name == kind else min(1.0, (1 - _SURE) / rest) * chance
+                for name, chance in chances.items()
+            }
+    return chances
+
+
+def likeliest(chances: dict[str, float]) -> str:
+    """The type with the greatest chance."""
+    return max(chances, key=lambda kind: chances[kind])
+
+
+@functools.cache
+def load() -> PageTypes | None:
+    """The shipped classifier; None when its file is not there."""
+    path = resources.files("gateway.engines.content").joinpath("page_types.json")
+    return PageTypes(orjson.loads(path.read_bytes())) if path.is_file() else None

@@ -1,0 +1,241 @@
+"""Crawls and maps a site: the frontier's pages, fetched politely by a few workers, under a page and a time limit.
+
+Knows no index and no result shapes of tools; it yields pages. A page that fails or repeats another costs no place
+under the limit.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+
+from gateway.domain import CrawlRequest, Progress
+from gateway.engines.crawl.frontier import Frontier, Scope, Visit
+from gateway.engines.crawl.page_loader import Page, PageLoader, empty_reason
+from gateway.engines.crawl.relevance import Interest
+from gateway.engines.extract import simhash as fingerprint
+from gateway.engines.extract.page import ExtractOptions
+from gateway.engines.fetch.errors import FetchFailed
+from gateway.engines.fetch.robots import ALLOW_ALL, Robots, RobotsCache
+from gateway.engines.fetch.urls import canonical
+
+MAX_WORKERS = 12
+MAX_AWAY = 6
+MAX_FAILURES_TOLD = 50
+BEGINNING_CHARS = 2_000
+MAX_HELD_CHARS = 60_000_000
+_FUTILE_EXTRA = 50
+_ROBOTS = "the site's robots.txt does not allow this page to be crawled"
+_ROBOTS_UNKNOWN = "the site's robots.txt could not be read, so it must not be crawled for now"
+
+
+@dataclass(slots=True)
+class CrawlOutcome:
+    """What a crawl found: (depth, page) in breadth-first order, (url, reason) of failures.
+
+    For a map: the URLs found, and by URL (title, first words) of the pages that were read on the way.
+    """
+
+    pages: list[tuple[Visit, Page]] = field(default_factory=list)
+    failures: list[tuple[str, str]] = field(default_factory=list)
+    found: list[Visit] = field(default_factory=list)
+    beginnings: dict[str, tuple[str, str]] = field(default_factory=dict)
+    reasons: Counter[str] = field(default_factory=Counter)
+    pages_read: int = 0
+    failed: int = 0
+    timed_out: bool = False
+    too_much: bool = False
+
+    @property
+    def cut_short(self) -> bool:
+        """True when a budget, not the site or the caller's limit, ended it."""
+        return self.timed_out or self.too_much
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlPlan:
+    """A request made ready. `map_only` fetches no leaf pages.
+
+    `take` gets each page as it comes, whole; `hold_chars` of its content are held for the outcome.
+    """
+
+    request: CrawlRequest
+    root: str
+    budget_s: float
+    map_only: bool = False
+    take: Callable[[Page], Awaitable[None]] | None = None
+    hold_chars: int = 2_000_000
+
+
+class Crawler:
+    """One crawl. Build, `run` once, read the outcome."""
+
+    def __init__(self, loader: PageLoader, robots: RobotsCache | None, plan: CrawlPlan, progress: Progress) -> None:
+        self._loader = loader
+        self._robots = robots
+        self._plan = plan
+        self._progress = progress
+        self._scope = Scope(plan.request, plan.root)
+        self._interest = Interest(plan.request.instructions)
+        self._frontier = Frontier(
+            plan.root,
+            self._scope,
+            self._interest,
+            max_depth=plan.request.max_depth,
+            breadth=plan.request.max_breadth,
+        )
+        self._hashes: set[str] = set()
+        self._simhashes: list[int] = []
+        self._running: set[asyncio.Task[None]] = set()
+        self._attempts = 0
+        self._away = 0
+        self._held_chars = 0
+        self._done = 0  # pages read that stand in the result
+        self._told = -1
+        self.outcome = CrawlOutcome()
+
+    async def run(self) -> CrawlOutcome:
+        """Visits pages until the limit, the budget or the site ends; cancelling it stops every fetch."""
+        try:
+            async with asyncio.timeout(self._plan.budget_s):
+                await self._drive()
+        except TimeoutError:
+            self.outcome.timed_out = True
+        finally:
+            for task in self._running:
+                task.cancel()
+            await asyncio.gather(*self._running, return_exceptions=True)
+        self.outcome.pages.sort(key=lambda item: item[0])
+        self.outcome.found.sort()
+        self.outcome.reasons["filtered"] += self._frontier.filtered
+        self.outcome.reasons["trap"] += self._scope.trapped
+        return self.outcome
+
+    async def _drive(self) -> None:
+        while True:
+            while len(self._running) < MAX_WORKERS and self._may_start():
+                visit = self._frontier.pop(home_only=self._away >= MAX_AWAY)
+                if visit is None:
+                    break
+                if self._plan.map_only and visit.depth >= self._plan.request.max_depth:
+                    continue
+                self._attempts += 1
+                away = not self._scope.is_home(visit.url)
+                self._away += away
+                self._running.add(asyncio.create_task(self._visit(visit, away)))
+            if not self._running:
+                return
+            done, _ = await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
+            self._running -= done
+            for task in done:
+                task.result()
+
+    def _may_start(self) -> bool:
+        limit = self._plan.request.limit
+        if self._plan.map_only:
+            full = len(self.outcome.found) >= limit
+        else:
+            full = len(self.outcome.pages) + len(self._running) >= limit
+        if self._held_chars > MAX_HELD_CHARS:
+            self.outcome.too_much = True
+            return False
+        return not full and self._attempts < 2 * limit + _FUTILE_EXTRA
+
+    async def _visit(self, visit: Visit, away: bool) -> None:
+        try:
+            await self._read(visit)
+        finally:
+            self._away -= away
+
+    async def _read(self, visit: Visit) -> None:
+        try:
+            robots = await self._rules(visit.url)
+            page = await self._loader.load(self._options(visit.url), robots.delay_s)
+            await self._judge_end(visit, page)
+        except FetchFailed as failure:
+            self._fail(visit, failure)
+            return
+        await self._take(visit, page)
+        self._tell(page.url)
+
+    def _tell(self, url: str) -> None:
+        """A step of progress when a page was done; a start page that is not asked for is none, but a beginning."""
+        if self._done <= self._told:
+            return
+        self._told = self._done
+        if self._plan.map_only:
+            known = len(self.outcome.found)
+        else:
+            others = sum(not task.done() for task in self._running) - 1
+            known = self._done + len(self._frontier) + others
+        self._progress.step(self._done, min(self._plan.request.limit, known), url)
+
+    def _options(self, url: str) -> ExtractOptions:
+        request = self._plan.request
+        return ExtractOptions(url, depth=request.extract_depth, format=request.format, links=True)
+
+    async def _rules(self, url: str) -> Robots:
+        if self._robots is None:
+            return ALLOW_ALL
+        robots = await self._robots.of(url)
+        if not robots.allows(url):
+            raise FetchFailed(_ROBOTS if robots.known else _ROBOTS_UNKNOWN, "robots")
+        return robots
+
+    async def _judge_end(self, visit: Visit, page: Page) -> None:
+        """Where a redirect ended is held to the same rules as a link. Raises FetchFailed."""
+        if page.url == visit.url:
+            return
+        if visit.depth == 0:
+            self._scope.adopt(page.url)
+        elif not self._scope.holds(page.url):
+            raise FetchFailed("the page redirects to a site that was not asked for", "redirects")
+        await self._rules(page.url)
+
+    def _fail(self, visit: Visit, failure: FetchFailed) -> None:
+        self.outcome.reasons[failure.code] += 1
+        self.outcome.failed += 1
+        if len(self.outcome.failures) < MAX_FAILURES_TOLD:
+            self.outcome.failures.append((visit.url, failure.message))
+
+    async def _take(self, visit: Visit, page: Page) -> None:
+        """Counts the page in unless it is another one under a second name; offers its links."""
+        if self._is_repeat(visit, page):
+            self.outcome.reasons["duplicate"] += 1
+            return
+        self.outcome.pages_read += 1
+        links = [link for link in page.data.pop("links", []) if link[0] != visit.url]
+        title, content = page.data.get("title", ""), page.data.get("content", "")
+        worth = self._interest.of_page(title, content) if self._interest else 0.0
+        taken = await self._frontier.offer(visit, links, worth)
+        wanted = visit.depth > 0 or self._scope.selects(page.url)
+        if self._plan.map_only:
+            self.outcome.found += ([replace(visit, url=page.address)] if visit.depth == 0 and wanted else []) + taken
+            self.outcome.beginnings[page.address] = (title, content[:BEGINNING_CHARS])
+            self._done += wanted
+            return
+        reason = empty_reason(page)
+        if not wanted:
+            self.outcome.reasons["filtered"] += 1
+        elif reason is not None:
+            self._fail(visit, FetchFailed(reason, "scripted" if page.data.get("scripted") else "empty"))
+        else:
+            self.outcome.pages.append((visit, page))
+            if self._plan.take is not None:
+                await self._plan.take(page)
+            page.data["content"] = page.data["content"][: self._plan.hold_chars]
+            self._held_chars += len(page.data["content"])
+            self._done += 1
+
+    def _is_repeat(self, visit: Visit, page: Page) -> bool:
+        for url in {canonical(page.url) or page.url, page.address} - {visit.url}:
+            if not self._frontier.mark_seen(url):
+                return True
+        if not page.data.get("content"):
+            return False
+        simhash = int(page.data["simhash"], 16)
+        if page.data["hash"] in self._hashes or any(fingerprint.near(simhash, other) for other in self._simhashes):
+            return True
+        self._hashes.add(page.data["hash"])
+        self._simhashes.append(simhash)
+        return False

@@ -1,0 +1,293 @@
+"""The embedded web engine: extract, crawl and map, with the shapes of the tools' `data`. Fills the search index.
+
+Implements gateway.ports.WebEngine. A page is in the index when the call that fetched it returns.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from gateway.config.settings import Web
+from gateway.domain import CrawlRequest, ExtractRequest, Json, Progress, WebCall
+from gateway.engines.crawl.crawler import Crawler, CrawlOutcome, CrawlPlan
+from gateway.engines.crawl.frontier import Scope
+from gateway.engines.crawl.page_loader import Page, PageLoader, empty_reason
+from gateway.engines.crawl.relevance import MAX_JUDGED_CHARS, Candidate, Chooser
+from gateway.engines.crawl.sitemap import listed_urls
+from gateway.engines.extract.page import ExtractOptions
+from gateway.engines.fetch.errors import FetchFailed, SkippedUrl
+from gateway.engines.fetch.robots import ALLOW_ALL, Robots, RobotsCache
+from gateway.engines.fetch.urls import canonical, from_caller, parse_url
+from gateway.engines.index.batch import IndexBatch
+from gateway.engines.index.schema import SHARED
+from gateway.engines.index.store import IndexedPage, PageIndex
+from gateway.errors import InvalidRequest
+
+PATIENT_BUDGET_S = 120.0
+NOTHING_MEANT = "No page read matches the instructions; use other words, or leave them out."
+SITEMAP_BUDGET_S = 15.0
+MAX_LISTED = 5_000
+_FILLING_S = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class EngineParts:
+    """What the engine is made of; `app.py` closes the fetcher, the pool and the index."""
+
+    loader: PageLoader
+    robots: RobotsCache
+    index: PageIndex
+    chooser: Chooser = field(default_factory=Chooser)
+
+
+class LocalWebEngine:
+    """Stateless but for its parts."""
+
+    def __init__(self, parts: EngineParts, settings: Web) -> None:
+        self._chooser = parts.chooser
+        self._fetcher = parts.loader.fetcher
+        self._loader = parts.loader
+        self._robots = parts.robots
+        self._index = parts.index
+        self._settings = settings
+
+    async def extract(self, request: ExtractRequest, call: WebCall) -> Json:
+        """`{results, failed_results, response_time, truncated?, note?}`; each URL succeeds or fails for itself."""
+        started = time.monotonic()
+        results: dict[int, Json] = {}
+        failures: dict[int, Json] = {}
+        pages: list[Page] = []
+        budget_s = PATIENT_BUDGET_S if call.patient else self._settings.crawl_budget_s
+
+        async def one(at: int, raw: str) -> None:
+            try:
+                page = await self._extract_one(raw, request)
+                results[at] = _extract_result(page, request, raw)
+                pages.append(page)
+            except FetchFailed as failure:
+                failures[at] = {"url": raw, "error": failure.message}
+            if call.progress is not None:
+                call.progress.step(len(results) + len(failures), len(request.urls), raw)
+
+        tasks = [asyncio.create_task(one(at, raw)) for at, raw in enumerate(request.urls)]
+        try:
+            await asyncio.wait(tasks, timeout=budget_s)
+        finally:
+            for task in tasks:
+                task.cancel()
+            ended = await asyncio.gather(*tasks, return_exceptions=True)
+        _raise_first(ended)
+        unread = [at for at in range(len(request.urls)) if at not in results and at not in failures]
+        for at in unread:
+            error = f"not read within {budget_s:g} s; ask for fewer pages at once"
+            failures[at] = {"url": request.urls[at], "error": error}
+        data: Json = {
+            "results": [results[at] for at in sorted(results)],
+            "failed_results": [failures[at] for at in sorted(failures)],
+        }
+        if unread:
+            data |= {"truncated": True, "note": "The time budget ended before all pages were read."}
+        await self._store(pages, call, data)
+        return {**data, "response_time": round(time.monotonic() - started, 3)}
+
+    async def _extract_one(self, raw: str, request: ExtractRequest) -> Page:
+        url = str(parse_url(from_caller(raw)))
+        page = await self._loader.load(
+            ExtractOptions(
+                url,
+                depth=request.extract_depth,
+                format=request.format,
+                query=request.query,
+                images=request.include_images,
+            )
+        )
+        reason = empty_reason(page)
+        if reason is not None:
+            raise FetchFailed(reason, "empty")
+        return page
+
+    async def crawl(self, request: CrawlRequest, call: WebCall) -> Json:
+        """As extract, and `base_url`; each result has its `depth`."""
+        started = time.monotonic()
+        batch = IndexBatch(self._index)
+
+        async def take(page: Page) -> None:
+            if self._settings.index_fetched and not page.data.get("noindex"):
+                await batch.take(self._indexed(page, call.owner))
+
+        outcome = await self._explore(request, call, take)
+        data: Json = {"base_url": request.url}
+        kept = await self._relevant(outcome, request)
+        data["results"] = [_crawl_result(depth, page, request) for depth, page in kept]
+        data["failed_results"] = [{"url": url, "error": reason} for url, reason in outcome.failures]
+        await batch.store()
+        notes = " ".join(text for text in (explain(outcome, request, bool(kept)), batch.problem) if text)
+        if notes:
+            data["note"] = notes
+        if outcome.cut_short:
+            data["truncated"] = True
+        return {**data, "response_time": round(time.monotonic() - started, 3)}
+
+    async def map(self, request: CrawlRequest, call: WebCall) -> Json:
+        """`{base_url, results: [url], response_time, truncated?, note?}`."""
+        started = time.monotonic()
+        outcome = await self._explore(request, call)
+        urls = list(dict.fromkeys(visit.url for visit in outcome.found))
+        if len(urls) < request.limit and outcome.pages_read:
+            urls = await self._with_sitemap(urls, request)
+        found = bool(urls)
+        if request.instructions:
+            urls = await self._meant(urls, outcome, request.instructions)
+        urls = urls[: request.limit]
+        data: Json = {"base_url": request.url, "results": urls}
+        note = NOTHING_MEANT if found and not urls else explain(outcome, request, bool(urls))
+        if note:
+            data["note"] = note
+        if outcome.cut_short:
+            data["truncated"] = True
+        return {**data, "response_time": round(time.monotonic() - started, 3)}
+
+    async def _meant(self, urls: list[str], outcome: CrawlOutcome, instructions: str) -> list[str]:
+        """Those of a map's URLs that fit, by their links' texts and, where they were read, their beginnings."""
+        anchors = {visit.url: visit.anchor for visit in outcome.found}
+        candidates = []
+        for url in urls:
+            title, text = outcome.beginnings.get(url, ("", ""))
+            candidates.append(Candidate(f"{anchors.get(url, '')} {title}".strip(), url, text))
+        return [urls[at] for at in await self._chooser.choose(candidates, instructions)]
+
+    async def _with_sitemap(self, urls: list[str], request: CrawlRequest) -> list[str]:
+        """Fills a map up with what the site's own list has: to the limit, or past it where instructions will choose."""
+        root = canonical(from_caller(request.url)) or request.url
+        robots = await self._robots.of(root) if self._settings.respect_robots else ALLOW_ALL
+        room = MAX_LISTED if request.instructions else request.limit
+        try:
+            async with asyncio.timeout(SITEMAP_BUDGET_S):
+                listed = await listed_urls(self._fetcher, root, robots)
+                return await asyncio.to_thread(_filled_up, urls, listed, Scope(request, root), robots, room)
+        except TimeoutError:
+            return urls
+
+    async def _explore(
+        self, request: CrawlRequest, call: WebCall, take: Callable[[Page], Awaitable[None]] | None = None
+    ) -> CrawlOutcome:
+        """A crawl whose pages go to `take`; a map without it. Raises InvalidRequest."""
+        try:
+            root = canonical(str(parse_url(from_caller(request.url))))
+        except SkippedUrl as error:
+            raise InvalidRequest(f"url: {error.message}", param="url") from error
+        if root is None:
+            raise InvalidRequest("url: only absolute http:// and https:// URLs can be fetched", param="url")
+        budget_s = PATIENT_BUDGET_S if call.patient else self._settings.crawl_budget_s
+        if request.instructions:
+            budget_s = max(budget_s - self._chooser.extra_s, budget_s / 2)
+        hold_chars = max(self._settings.result_budget_chars, MAX_JUDGED_CHARS) + 1
+        plan = CrawlPlan(request, root, budget_s, take is None, take, hold_chars)
+        robots = self._robots if self._settings.respect_robots else None
+        return await Crawler(self._loader, robots, plan, call.progress or Progress()).run()
+
+    async def _relevant(self, outcome: CrawlOutcome, request: CrawlRequest) -> list[tuple[int, Page]]:
+        pages = [(visit.depth, page) for visit, page in outcome.pages]
+        candidates = [Candidate(page.data["title"], page.address, page.data["content"]) for _, page in pages]
+        return [pages[at] for at in await self._chooser.choose(candidates, request.instructions or "")]
+
+    async def _store(self, pages: list[Page], call: WebCall, data: Json) -> None:
+        if not self._settings.index_fetched:
+            return
+        problem = await self._index.add([self._indexed(page, call.owner) for page in pages if _indexable(page)])
+        if problem is not None:
+            data["note"] = f"{data['note']} {problem}" if data.get("note") else problem
+
+    def _indexed(self, page: Page, owner: str) -> IndexedPage:
+        shared = self._settings.index_scope == "shared" and page.public
+        return indexed_page(page, SHARED if shared else owner)
+
+
+def _filled_up(urls: list[str], listed: list[str], scope: Scope, robots: Robots, room: int) -> list[str]:
+    """`urls` and those of `listed` that are wanted and allowed, `room` in all. Runs in a thread, for a bounded time."""
+    known = dict.fromkeys(urls)
+    end = time.monotonic() + _FILLING_S
+    for url in listed:
+        if len(known) >= room or time.monotonic() > end:
+            break
+        if scope.selects(url) and robots.allows(url):
+            known.setdefault(url)
+    return list(known)
+
+
+def indexed_page(page: Page, owner: str) -> IndexedPage:
+    """The page as the index stores it."""
+    data = page.data
+    return IndexedPage(
+        page.address,
+        data["title"],
+        data["content"],
+        owner,
+        data["hash"],
+        data.get("published"),
+        data.get("favicon"),
+        page.fetched_at,
+    )
+
+
+def _indexable(page: Page) -> bool:
+    return bool(page.data.get("content")) and not page.data.get("noindex")
+
+
+def _extract_result(page: Page, request: ExtractRequest, raw: str) -> Json:
+    data = page.data
+    content = " [...] ".join(data["chunks"]) if request.query else data["content"]
+    result: Json = {"url": raw, "title": data["title"], "raw_content": content}
+    if request.include_images:
+        result["images"] = [image["url"] for image in data.get("images", [])]
+    if request.include_favicon:
+        result["favicon"] = data.get("favicon")
+    return result
+
+
+def _crawl_result(depth: int, page: Page, request: CrawlRequest) -> Json:
+    result: Json = {
+        "url": page.address,
+        "title": page.data["title"],
+        "raw_content": page.data["content"],
+        "depth": depth,
+    }
+    if request.include_favicon:
+        result["favicon"] = page.data.get("favicon")
+    return result
+
+
+def explain(outcome: CrawlOutcome, request: CrawlRequest, any_result: bool) -> str:
+    """A note when something was left out, or why nothing was found."""
+    parts: list[str] = []
+    if outcome.timed_out:
+        parts.append("The time budget ended before the crawl did; what was read is here.")
+    if outcome.too_much:
+        parts.append("The crawl was ended early because its pages are too large together; crawl a part of the site.")
+    if outcome.failed > len(outcome.failures):
+        parts.append(f"{outcome.failed - len(outcome.failures)} more pages could not be read.")
+    if outcome.reasons["trap"]:
+        parts.append(f"{outcome.reasons['trap']} links into what looks endless (calendars, loops) were left alone.")
+    if not any_result:
+        parts.append(_why_nothing(outcome, request))
+    return " ".join(parts)
+
+
+def _why_nothing(outcome: CrawlOutcome, request: CrawlRequest) -> str:
+    if outcome.pages and request.instructions:
+        return NOTHING_MEANT
+    if outcome.failures:
+        url, reason = outcome.failures[0]
+        return f"Nothing could be read: {url}: {reason}."
+    if outcome.reasons["filtered"]:
+        return "Pages were found, but select_paths, select_domains or allow_external left none of them."
+    return "The site has no page to read there."
+
+
+def _raise_first(ended: list[Any]) -> None:
+    """An error that concerns the whole call (a missing engine) is raised; cancelled tasks are not errors."""
+    for outcome in ended:
+        if isinstance(outcome, BaseException) and not isinstance(outcome, asyncio.CancelledError):
+            raise outcome

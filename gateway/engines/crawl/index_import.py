@@ -1,0 +1,131 @@
+"""Fills the search index from a site or a folder, for `gateway index add`: shared pages, with progress.
+
+A folder's HTML, Markdown, text and PDF files are read as they stand; their addresses are file:// URLs.
+"""
+
+import asyncio
+from pathlib import Path
+
+from gateway.config.settings import Web
+from gateway.domain import CrawlRequest, Json, Progress
+from gateway.engines.crawl.crawler import Crawler, CrawlPlan
+from gateway.engines.crawl.engine import EngineParts, explain, indexed_page
+from gateway.engines.crawl.page_loader import Page, PageLoader
+from gateway.engines.extract.page import ExtractOptions
+from gateway.engines.extract.parse_pool import ParsePool
+from gateway.engines.fetch.errors import FetchFailed, SkippedUrl
+from gateway.engines.fetch.robots import RobotsCache
+from gateway.engines.fetch.urls import canonical, from_caller, parse_url
+from gateway.engines.index.batch import IndexBatch
+from gateway.engines.index.schema import SHARED
+from gateway.engines.index.store import IndexedPage, PageIndex
+from gateway.errors import InvalidRequest
+
+MAX_FILE_BYTES = 10_485_760
+FILL_BUDGET_S = 6 * 3600.0
+_READ_AT_ONCE = 8
+_KINDS = {
+    ".html": "text/html", ".htm": "text/html", ".xhtml": "application/xhtml+xml", ".md": "text/markdown",
+    ".markdown": "text/markdown", ".txt": "text/plain", ".rst": "text/plain", ".pdf": "application/pdf",
+    ".json": "application/json", ".xml": "application/xml",
+}  # fmt: skip
+
+
+class IndexFiller:
+    """Brings pages in. The parts are the engine's own; whoever built them closes them."""
+
+    def __init__(self, parts: EngineParts, pool: ParsePool, settings: Web) -> None:
+        self._loader: PageLoader = parts.loader
+        self._robots: RobotsCache = parts.robots
+        self._index: PageIndex = parts.index
+        self._pool = pool
+        self._settings = settings
+
+    async def add(self, source: str, limit: int, progress: Progress) -> Json:
+        """`{added, failed: [{url, error}], note?}`. `source` is a URL or a folder. Raises InvalidRequest."""
+        folder = Path(source)
+        if "://" not in source and await asyncio.to_thread(folder.is_dir):
+            return await self._add_folder(folder, limit, progress)
+        return await self._add_site(source, limit, progress)
+
+    async def remove(self, source: str) -> int:
+        """Takes out one page, or everything below a URL that ends with `/` or in a folder; of all keys."""
+        if "://" not in source and await asyncio.to_thread(Path(source).exists):
+            path = await asyncio.to_thread(Path(source).resolve)
+            return await self._index.remove(path.as_uri() + ("/" if path.is_dir() else ""))
+        address = from_caller(source)
+        return await self._index.remove(canonical(address) or address)
+
+    async def stats(self) -> Json:
+        """See PageIndex.stats."""
+        return await self._index.stats()
+
+    async def _add_site(self, source: str, limit: int, progress: Progress) -> Json:
+        try:
+            root = canonical(str(parse_url(from_caller(source))))
+        except SkippedUrl as error:
+            raise InvalidRequest(f"{source}: {error.message}; neither is it a folder", param="url") from error
+        request = CrawlRequest(root or source, max_depth=16, max_breadth=500, limit=limit, allow_external=False)
+        batch = IndexBatch(self._index)
+
+        async def take(page: Page) -> None:
+            if not page.data.get("noindex"):
+                await batch.take(indexed_page(page, SHARED))
+
+        plan = CrawlPlan(request, root or source, FILL_BUDGET_S, take=take, hold_chars=0)
+        robots = self._robots if self._settings.respect_robots else None
+        try:
+            outcome = await Crawler(self._loader, robots, plan, progress).run()
+        finally:  # what was read before an interrupt is kept
+            await batch.store()
+        failed = [{"url": url, "error": why} for url, why in outcome.failures]
+        return _answer(batch, failed, explain(outcome, request, bool(batch.added)))
+
+    async def _add_folder(self, folder: Path, limit: int, progress: Progress) -> Json:
+        paths = (await asyncio.to_thread(_readable, folder))[:limit]
+        batch = IndexBatch(self._index)
+        failed: list[Json] = []
+        done = 0
+
+        async def one(path: Path) -> None:
+            nonlocal done
+            try:
+                await batch.take(await self._read(path))
+            except FetchFailed as failure:
+                failed.append({"url": path.as_uri(), "error": failure.message})
+            done += 1
+            progress.step(done, len(paths), path.name)
+
+        try:
+            for at in range(0, len(paths), _READ_AT_ONCE):
+                await asyncio.gather(*map(one, paths[at : at + _READ_AT_ONCE]))
+        finally:
+            await batch.store()
+        return _answer(batch, failed, "" if paths else "The folder holds no file that can be read.")
+
+    async def _read(self, path: Path) -> IndexedPage:
+        uri, body = await asyncio.to_thread(_file, path)
+        data = await self._pool.extract(body, ExtractOptions(uri, _KINDS[path.suffix.lower()]))
+        if not data["content"]:
+            raise FetchFailed("the file holds no readable text", "empty")
+        return IndexedPage(uri, data["title"], data["content"], SHARED, data["hash"], data.get("published"))
+
+
+def _answer(batch: IndexBatch, failed: list[Json], note: str) -> Json:
+    notes = " ".join(text for text in (note, batch.problem) if text)
+    data: Json = {"added": batch.added, "failed": failed}
+    return {**data, "note": notes} if notes else data
+
+
+def _readable(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.suffix.lower() in _KINDS and not path.is_dir())
+
+
+def _file(path: Path) -> tuple[str, bytes]:
+    try:
+        resolved = path.resolve()
+        if resolved.stat().st_size > MAX_FILE_BYTES:
+            raise FetchFailed(f"the file is larger than {MAX_FILE_BYTES} bytes", "too_large")
+        return resolved.as_uri(), resolved.read_bytes()
+    except OSError as error:
+        raise FetchFailed(f"the file cannot be read ({error.strerror})", "unreadable") from error

@@ -1,0 +1,134 @@
+"""Fetches one page and has it read: turns at hosts, one polite retry, meta refresh, reasons when it comes to nothing.
+
+The bridge between the fetcher and the parsing processes; knows neither crawling nor the index.
+"""
+
+import asyncio
+import time
+from dataclasses import dataclass, field, replace
+from urllib.parse import urlsplit
+
+from gateway.domain import Json
+from gateway.engines.extract.page import ExtractOptions
+from gateway.engines.extract.parse_pool import ParsePool
+from gateway.engines.fetch.errors import FetchFailed
+from gateway.engines.fetch.fetcher import Fetched, Fetcher
+from gateway.engines.fetch.host_limits import HostSlots
+from gateway.engines.fetch.urls import canonical
+from gateway.engines.html.metadata import refresh_target
+from gateway.wire.retry_after import retry_after_s
+
+MAX_REFRESHES = 3
+MAX_RETRY_AFTER_S = 5.0
+_MAX_REST_S = 300.0
+_MAX_RESTING = 1_000
+_STATUS_WORDS = {
+    401: "it asks for a login",
+    402: "it asks for payment",
+    403: "it refuses automated readers, or asks for a login",
+    404: "there is no such page",
+    410: "the page is gone",
+    429: "it asks to be left alone for a while",
+    451: "it is withheld for legal reasons",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page that was read. `url` is where it was found, `data` what engines.extract made of it."""
+
+    url: str
+    data: Json
+    public: bool = True
+    fetched_at: float = field(default_factory=time.time)
+
+    @property
+    def address(self) -> str:
+        """The one URL under which the page is known: its own canonical link if that is on the same host."""
+        said = self.data.get("canonical")
+        if isinstance(said, str) and urlsplit(said).netloc == urlsplit(self.url).netloc:
+            return said
+        return canonical(self.url) or self.url
+
+
+class PageLoader:
+    """One for the whole gateway, so that politeness counts all callers together."""
+
+    def __init__(self, fetcher: Fetcher, pool: ParsePool, slots: HostSlots) -> None:
+        self.fetcher = fetcher
+        self._pool = pool
+        self._slots = slots
+        self._resting: dict[str, float] = {}
+
+    async def load(self, options: ExtractOptions, delay_s: float = 0.0) -> Page:
+        """The page at `options.url`. Raises FetchFailed with a reason for the caller, EngineMissing, Overloaded."""
+        url = options.url
+        for _ in range(MAX_REFRESHES + 1):
+            fetched = await self._fetch_politely(url, delay_s)
+            if not 200 <= fetched.status < 300:
+                raise status_failure(fetched)
+            target = refresh_target(fetched.headers.get("refresh", ""), fetched.url)
+            page: Json = {}
+            if target in (None, url, fetched.url):
+                page = await self._pool.extract(
+                    fetched.body, replace(options, url=fetched.url, content_type=fetched.content_type)
+                )
+                target = page.get("refresh")
+            if not target or target in (url, fetched.url) or len(page.get("content", "")) > 500:
+                if "noindex" in fetched.headers.get("x-robots-tag", "").lower():
+                    page["noindex"] = True
+                return Page(fetched.url, page, fetched.public)
+            url = target
+        raise FetchFailed("the page refreshes to another one too many times", "redirects")
+
+    async def _fetch_politely(self, url: str, delay_s: float) -> Fetched:
+        host = urlsplit(url).netloc.lower()
+        async with self._slots.hold(host, delay_s):
+            await self._let_rest(host)
+            fetched = await self.fetcher.fetch(url)
+            wait_s = self._noted_wait_s(host, fetched)
+            if wait_s is not None and wait_s <= MAX_RETRY_AFTER_S:
+                await asyncio.sleep(wait_s)
+                fetched = await self.fetcher.fetch(url)
+                self._noted_wait_s(host, fetched)
+        return fetched
+
+    async def _let_rest(self, host: str) -> None:
+        """Waits out a short pause that the host has asked for. Raises FetchFailed while it asks for a long one."""
+        left_s = self._resting.get(host, 0.0) - time.monotonic()
+        if left_s > MAX_RETRY_AFTER_S:
+            message = f"the site asked to be left alone for {left_s:.0f} s more"
+            raise FetchFailed(message, "http_status", http_status=429, retry_after_s=left_s)
+        if left_s > 0:
+            await asyncio.sleep(left_s)
+
+    def _noted_wait_s(self, host: str, fetched: Fetched) -> float | None:
+        """The pause a 429 or 503 asks for; it holds for everybody's requests to that host."""
+        wait_s = _retry_after_s(fetched) if fetched.status in (429, 503) else None
+        if wait_s is None:
+            return None
+        now = time.monotonic()
+        self._resting = {name: end for name, end in self._resting.items() if end > now}
+        if len(self._resting) < _MAX_RESTING:
+            self._resting[host] = now + min(wait_s, _MAX_REST_S)
+        return wait_s
+
+
+def status_failure(fetched: Fetched) -> FetchFailed:
+    """A status that is no success, in words."""
+    words = _STATUS_WORDS.get(fetched.status, "it is in trouble; try again later" if fetched.status >= 500 else "")
+    message = f"the site answered {fetched.status}" + (f": {words}" if words else "")
+    return FetchFailed(message, "http_status", http_status=fetched.status, retry_after_s=_retry_after_s(fetched))
+
+
+def _retry_after_s(fetched: Fetched) -> float | None:
+    return retry_after_s(fetched.headers.get("retry-after", ""))
+
+
+def empty_reason(page: Page) -> str | None:
+    """Why a page that was read has no content, or None when it has."""
+    if page.data.get("content"):
+        return None
+    if page.data.get("scripted"):
+        return "the page shows its text only with JavaScript, which the gateway does not run"
+    return "the page holds no readable text"

@@ -1,0 +1,113 @@
+"""Pages that are not HTML: plain text, Markdown, JSON, XML feeds, PDF. Runs in the parsing processes."""
+
+import io
+import json
+import re
+
+from gateway.engines.fetch.errors import FetchFailed
+from gateway.engines.html.charset import decode
+from gateway.errors import EngineMissing
+
+_TEXTUAL = re.compile(r"^(text/|application/(.*\+)?(json|xml|yaml|x-yaml|toml|javascript|x-sh|rtf|x-ndjson|sql)$)")
+_HTML = frozenset({"text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"})
+_MAX_PDF_PAGES = 300
+
+
+def kind_of(content_type: str, body: bytes) -> str:
+    """html, pdf, json, xml, markdown or text; FetchFailed names a type that cannot be read."""
+    essence = content_type.partition(";")[0].strip().lower()
+    if body[:1024].lstrip()[:5] == b"%PDF-":
+        return "pdf"
+    if essence in ("", "application/octet-stream", "unknown/unknown", "application/x-unknown"):
+        return _sniffed(body, essence)
+    if essence in _HTML:
+        return "html"
+    if essence == "application/pdf":
+        return "pdf"
+    if essence.endswith(("/json", "+json")):
+        return "json"
+    if essence.endswith(("/xml", "+xml")) and not essence.startswith("image/"):
+        return "html" if b"<html" in body[:1024].lower() else "xml"
+    if essence in ("text/markdown", "text/x-markdown"):
+        return "markdown"
+    if _TEXTUAL.match(essence):
+        return _sniffed(body, essence) if essence == "text/plain" else "text"
+    raise _unreadable(essence)
+
+
+def _sniffed(body: bytes, essence: str) -> str:
+    head = body[:1024]
+    if b"\x00" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise _unreadable(essence or "unknown")
+    start = head.lstrip().lower()
+    if essence != "text/plain" and (start.startswith((b"<!doctype html", b"<html")) or b"<body" in start):
+        return "html"
+    if essence != "text/plain" and start.startswith(b"<?xml"):
+        return "xml"
+    return "text"
+
+
+def _unreadable(essence: str) -> FetchFailed:
+    shown = re.sub(r"[^a-z0-9/+.-]", "", essence)[:80]
+    return FetchFailed(
+        f"content of type {shown or 'unknown'} cannot be read; HTML, text, Markdown, JSON, XML and PDF can",
+        "unsupported_type",
+    )
+
+
+def read(kind: str, body: bytes, content_type: str, plain: bool) -> tuple[str, str]:
+    """(title or "", text). In Markdown, JSON and XML stand in fences. Raises FetchFailed, EngineMissing."""
+    if kind == "pdf":
+        return _pdf(body)
+    text = decode(body, content_type).replace("\r\n", "\n").strip()
+    if kind == "json":
+        return "", _fenced(_pretty_json(text), "json", plain)
+    if kind == "xml":
+        return _xml_title(text), _fenced(text, "xml", plain)
+    if kind == "markdown":
+        heading = re.search(r"^#{1,2} +(.+)$", text, re.MULTILINE)
+        return (heading[1].strip() if heading else ""), text
+    return "", text
+
+
+def _pretty_json(text: str) -> str:
+    if len(text) > 1_000_000:
+        return text
+    try:
+        return json.dumps(json.loads(text), ensure_ascii=False, indent=2)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _fenced(text: str, language: str, plain: bool) -> str:
+    if plain or not text:
+        return text
+    fence = "`" * max(3, max((len(run) for run in re.findall(r"`+", text)), default=0) + 1)
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def _xml_title(text: str) -> str:
+    match = re.search(r"<title[^>]{0,200}>\s*(?:<!\[CDATA\[)?([^<\]]{1,300})", text[:20_000])
+    return " ".join(match[1].split()) if match else ""
+
+
+def _pdf(body: bytes) -> tuple[str, str]:
+    try:
+        from pypdf import PdfReader  # noqa: PLC0415 - an optional extra
+        from pypdf.errors import PyPdfError  # noqa: PLC0415
+    except ImportError as error:
+        raise EngineMissing(
+            "PDF files need the extra 'web'; the operator must install it (pip install 'gateway[web]')"
+        ) from error
+    try:
+        reader = PdfReader(io.BytesIO(body))
+        if reader.is_encrypted and not reader.decrypt(""):
+            raise FetchFailed("the PDF is protected by a password", "unparsable")
+        title = str((reader.metadata or {}).get("/Title") or "").strip()
+        pages = [page.extract_text().strip() for page in reader.pages[:_MAX_PDF_PAGES]]
+    except (PyPdfError, ValueError, KeyError, TypeError, AttributeError, RecursionError, OSError) as error:
+        raise FetchFailed("the PDF is damaged and could not be read", "unparsable") from error
+    text = "\n\n".join(page for page in pages if page)
+    if not text:
+        raise FetchFailed("the PDF holds no text (a scan perhaps); OCR can read its pages", "unparsable")
+    return title, text

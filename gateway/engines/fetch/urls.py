@@ -1,0 +1,119 @@
+"""URLs: which are well-formed enough to fetch, and which two are the same page.
+
+Knows no network. The host is always judged as yarl reads it, since yarl is what the HTTP client connects by; parsers
+disagree about userinfo, backslashes, blanks and percent signs, so a URL that holds any of these is refused.
+Canonical form: WHATWG URL standard plus the usual tracking parameters, read 2026-11-21.
+"""
+
+import re
+from ipaddress import IPv4Address
+from urllib.parse import urljoin
+
+from yarl import URL
+
+from gateway.engines.fetch.errors import SkippedUrl
+
+MAX_URL_CHARS = 2000
+_AUTHORITY = re.compile(r"^(https?)://([^/?#]*)", re.IGNORECASE)
+_BAD_CHARS = re.compile(r"[\x00-\x20\x7f\\]")
+_HOST = re.compile(r"^[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?\.?$")
+_NUMERIC_LABEL = re.compile(r"^(0x[0-9a-f]*|[0-9]+)$")
+_BARE_HOST = re.compile(r"^[\w-]+(\.[\w-]+)*\.[a-z]{2,}(:\d+)?([/?#]|$)", re.IGNORECASE)
+_SESSION_PATH = re.compile(r";(jsessionid|phpsessid|sid)=[^/;?]*", re.IGNORECASE)
+_TRACKERS = frozenset(
+    {
+        "fbclid", "gclid", "dclid", "msclkid", "yclid", "twclid", "igshid", "mc_cid", "mc_eid", "ref_src",
+        "_ga", "_gl", "_hsenc", "_hsmi", "mkt_tok", "sid", "sessionid", "phpsessid", "jsessionid",
+    }
+)  # fmt: skip
+# The fetch standard's "bad ports": never a web server, so a request there can only be mischief.
+_BAD_PORTS = frozenset(
+    {
+        0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104,
+        109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526,
+        530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049, 3306, 3389,
+        3659, 4045, 4190, 5060, 5061, 5432, 6000, 6379, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 9200, 10080,
+        11211, 27017,
+    }
+)  # fmt: skip
+
+
+def parse_url(raw: str) -> URL:
+    """The URL to connect to, without its fragment. Raises SkippedUrl for anything but plain http(s)."""
+    if len(raw) > MAX_URL_CHARS:
+        raise SkippedUrl(f"the URL is longer than {MAX_URL_CHARS} characters")
+    match = _AUTHORITY.match(raw)
+    if match is None:
+        raise SkippedUrl("only absolute http:// and https:// URLs can be fetched")
+    if _BAD_CHARS.search(raw) or "@" in match[2] or "%" in match[2]:
+        raise SkippedUrl("the URL holds a blank, a backslash, a control character or credentials")
+    try:
+        url = URL(raw).with_fragment(None)
+        host, port = url.raw_host, url.port  # raw: an international name in its ASCII form, as it is looked up
+    except (ValueError, UnicodeError) as error:
+        raise SkippedUrl("the URL is malformed") from error
+    if not host or url.user is not None or port is None or port in _BAD_PORTS:
+        raise SkippedUrl("the URL names no host, or a port that no web server uses")
+    check_host(host)
+    return url
+
+
+def check_host(host: str) -> None:
+    """Refuses what a resolver might read as an address while a parser reads a name (`0x7f.1`, `2130706433`).
+
+    `host` is in lower case and ASCII.
+    """
+    if ":" in host:
+        return  # an IPv6 literal, judged as an address
+    if len(host) > 253 or not _HOST.match(host):
+        raise SkippedUrl("the URL's host is malformed")
+    if _NUMERIC_LABEL.match(host.rstrip(".").rpartition(".")[2]):
+        try:
+            IPv4Address(host)
+        except ValueError as error:
+            raise SkippedUrl() from error
+
+
+def from_caller(raw: str) -> str:
+    """What a person or agent typed as an absolute URL: blanks trimmed, a missing scheme added, inner blanks quoted."""
+    text = raw.strip().strip("<>")
+    if "://" not in text and _BARE_HOST.match(text):
+        text = "https://" + text
+    return text.replace(" ", "%20")
+
+
+def join(base: str, reference: str) -> str | None:
+    """`reference` made absolute against `base`, or None when it leads to no web page."""
+    reference = "".join(reference.split("\n")).strip().replace("\t", "").replace(" ", "%20")
+    try:
+        joined = urljoin(base, reference)
+    except ValueError:
+        return None
+    return joined if joined[:7].lower() == "http://" or joined[:8].lower() == "https://" else None
+
+
+def canonical(raw: str) -> str | None:
+    """One spelling per page: lower-case host, no default port, dots resolved, query sorted, trackers and fragment gone.
+
+    None for what cannot be fetched anyway.
+    """
+    try:
+        url = parse_url(raw)
+    except SkippedUrl:
+        return None
+    if url.raw_query_string:
+        pairs = sorted((k, v) for k, v in url.query.items() if not _is_tracker(k))
+        url = url.with_query(pairs or None)
+    if ";" in url.raw_path:
+        url = url.with_path(_SESSION_PATH.sub("", url.raw_path), encoded=True, keep_query=True)
+    return str(url)
+
+
+def _is_tracker(name: str) -> bool:
+    lowered = name.lower()
+    return lowered.startswith("utm_") or lowered in _TRACKERS
+
+
+def site_of(host: str) -> str:
+    """The host without a leading `www.`: the two are taken for one site."""
+    return host.removeprefix("www.")

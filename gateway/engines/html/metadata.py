@@ -1,0 +1,241 @@
+"""What a page says about itself: title, canonical address, links, images, icon, dates, wishes about indexing.
+
+Runs in the parsing processes. Nothing here is fetched; all addresses come back absolute.
+"""
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from gateway.engines.fetch.urls import canonical, join
+from gateway.engines.html.dom import text_of
+
+_MAX_LINKS = 3_000
+_MAX_IMAGES = 50
+_REFRESH = re.compile(r"^\s*(\d{1,4})(?:\.\d*)?\s*[;,]\s*(?:url\s*=\s*)?[\"']?([^\"'\s][^\"']*)", re.IGNORECASE)
+_DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
+_DATE_META = (
+    "article:published_time", "og:published_time", "datepublished", "date", "dc.date", "dc.date.issued", "dcterms.date",
+    "dcterms.created", "citation_publication_date", "citation_online_date", "parsely-pub-date", "sailthru.date",
+    "publishdate", "pubdate", "article:modified_time",
+)  # fmt: skip
+_JSON_LD_DATE = re.compile(r'"datePublished"\s*:\s*"(\d{4}-\d{2}-\d{2})')
+_JSON_LD_TYPE = re.compile(r'"@type"\s*:\s*\[?\s*"([A-Za-z]{1,40})"')
+_JSON_LD_TEXT = re.compile(r'"(?:description|articleBody|text|reviewBody|headline|name)"\s*:\s*"((?:[^"\\]|\\.){20,})"')
+_ESCAPES = re.compile(r"\\[nrt\"/]|<[^>]{1,200}>|&\w{2,6};")
+_BINARY = re.compile(
+    r"\.(?:7z|aac|apk|avi|avif|bin|bmp|bz2|css|deb|dll|dmg|docx?|epub|exe|flac|gif|gz|ico|iso|jar|jpe?g|js|m4[av]|"
+    r"mkv|mov|mp[34]|mpe?g|msi|og[agv]|otf|png|pptx?|rar|rpm|svg|tar|tgz|tiff?|ttf|wasm|wav|web[mp]|whl|wmv|woff2?|"
+    r"xlsx?|xz|zip)$",
+    re.IGNORECASE,
+)
+
+
+@dataclass(slots=True)
+class Head:
+    """Everything of a page but its content. `base` is what its relative links stand against; `kinds` are the
+    schema.org types it names; `semantic` is set once a marked main region was found; `described` is the text
+    of its JSON-LD."""
+
+    base: str
+    title: str = ""
+    description: str = ""
+    canonical: str | None = None
+    refresh: str | None = None
+    published: str | None = None
+    noindex: bool = False
+    lang: str = ""
+    favicon: str | None = None
+    image: str | None = None
+    meta: dict[str, str] = field(default_factory=dict)
+    kinds: frozenset[str] = frozenset()
+    semantic: bool = False
+    described: str = ""
+
+
+def read_head(root: Any, url: str) -> Head:
+    """Reads the whole document; call it before anything is removed."""
+    head = Head(_base(root, url))
+    head.lang = (root.get("lang") or "")[:20]
+    for element in root.iter("meta"):
+        name = (element.get("property") or element.get("name") or element.get("itemprop") or "").strip().lower()
+        content = (element.get("content") or "").strip()
+        if name and content:
+            head.meta.setdefault(name, content)
+        if (element.get("http-equiv") or "").strip().lower() == "refresh":
+            head.refresh = head.refresh or refresh_target(content, head.base)
+    head.title = _title(root, head, url)
+    head.description = head.meta.get("description") or head.meta.get("og:description", "")
+    head.noindex = any("noindex" in head.meta.get(name, "").lower() for name in ("robots", "googlebot"))
+    head.image = join(head.base, head.meta.get("og:image", "")) if head.meta.get("og:image") else None
+    head.published = _published(root, head)
+    head.kinds = _kinds(root)
+    head.described = _described(root)
+    _read_links(root, head, url)
+    return head
+
+
+def _base(root: Any, url: str) -> str:
+    for element in root.iter("base"):
+        if element.get("href"):
+            return join(url, element.get("href")) or url
+    return url
+
+
+def refresh_target(content: str, base: str) -> str | None:
+    """The address of a `Refresh` of at most ten seconds."""
+    match = _REFRESH.match(content)
+    if match is None or int(match[1]) > 10:
+        return None
+    return join(base, match[2].strip())
+
+
+def _title(root: Any, head: Head, url: str) -> str:
+    for text in (_first_text(root, "title"), head.meta.get("og:title"), _first_text(root, "h1")):
+        if text:
+            return " ".join(text.split())[:300]
+    return title_from_url(url)
+
+
+def _first_text(root: Any, tag: str) -> str:
+    for element in root.iter(tag):
+        if element.getparent() is None or element.getparent().tag != "svg":
+            text = text_of(element)
+            if text:
+                return text
+    return ""
+
+
+def title_from_url(url: str) -> str:
+    """The last piece of the path, or the host."""
+    parts = urlsplit(url)
+    segment = unquote(parts.path.rstrip("/").rpartition("/")[2])
+    return segment or parts.netloc
+
+
+def _published(root: Any, head: Head) -> str | None:
+    for name in _DATE_META:
+        match = _DATE.search(head.meta.get(name, ""))
+        if match:
+            return match[0]
+    for script in root.iter("script"):
+        if "ld+json" in (script.get("type") or ""):
+            match = _JSON_LD_DATE.search(script.text or "")
+            if match:
+                return match[1]
+    for element in root.iter("time"):
+        match = _DATE.search(element.get("datetime") or "")
+        if match:
+            return match[0]
+    return None
+
+
+def _kinds(root: Any) -> frozenset[str]:
+    """Types in JSON-LD and microdata."""
+    found: set[str] = set()
+    for script in root.iter("script"):
+        if "ld+json" in (script.get("type") or ""):
+            found.update(_JSON_LD_TYPE.findall(script.text or ""))
+    for element in root.xpath("//*[@itemtype]"):
+        found.add(element.get("itemtype").rstrip("/").rpartition("/")[2])
+    return frozenset(found)
+
+
+def _described(root: Any) -> str:
+    """Descriptions and bodies that JSON-LD holds, joined."""
+    found: list[str] = []
+    for script in root.iter("script"):
+        if "ld+json" in (script.get("type") or ""):
+            found += _JSON_LD_TEXT.findall(script.text or "")
+    text = " ".join(found)[:200_000]
+    return _ESCAPES.sub(" ", text)
+
+
+def _read_links(root: Any, head: Head, url: str) -> None:
+    best_icon = -1
+    for element in root.iter("link"):
+        rels = (element.get("rel") or "").lower().split()
+        href = element.get("href")
+        if not href:
+            continue
+        if "stylesheet" in rels and href.partition("?")[0].endswith("pygments.css"):
+            head.meta.setdefault("generator", "Sphinx")  # which does not always name itself
+        if "canonical" in rels and head.canonical is None:
+            target = join(head.base, href)
+            head.canonical = canonical(target) if target else None
+        elif "icon" in rels:
+            rank = _icon_rank(element)
+            if rank > best_icon:
+                best_icon, head.favicon = rank, join(head.base, href)
+    if head.favicon is None:
+        parts = urlsplit(url)
+        head.favicon = f"{parts.scheme}://{parts.netloc}/favicon.ico"
+
+
+def _icon_rank(element: Any) -> int:
+    """The largest icon of at most 64 pixels; one that scales, or says no size, comes between."""
+    size = re.match(r"(\d{1,4})x", (element.get("sizes") or "").lower())
+    if size is None:
+        return 32
+    return int(size[1]) if int(size[1]) <= 64 else 1
+
+
+def links_of(root: Any, region: Any, head: Head) -> list[list[Any]]:
+    """`[canonical url, anchor text, is in the region]`, each once: the region's in document order, then the rest."""
+    inside: dict[str, list[Any]] = {}
+    outside: dict[str, list[Any]] = {}
+    held = set(region.iter("a", "area")) if region is not None else set()
+    for element in root.iter("a", "area", "frame", "iframe"):
+        href = element.get("src") if element.tag in ("frame", "iframe") else element.get("href")
+        if not href or href.startswith("#"):
+            continue
+        url = link_target(head.base, href)
+        if url is None:
+            continue
+        here = element in held
+        place = inside if here else outside
+        if url not in place:
+            place[url] = [url, text_of(element)[:200], here]
+        if len(inside) + len(outside) >= _MAX_LINKS:
+            break
+    return [*inside.values(), *(link for url, link in outside.items() if url not in inside)]
+
+
+def link_target(base: str, href: str) -> str | None:
+    """The canonical address a link leads to; None for what is no page (downloads of known kinds, mailto, …)."""
+    target = join(base, href.strip())
+    if target is None:
+        return None
+    url = canonical(target)
+    return None if url is None or _BINARY.search(urlsplit(url).path) else url
+
+
+def images_of(region: Any, head: Head) -> list[dict[str, str]]:
+    """`{url, description}` of the content's images, the page's own picture first; no icons, trackers or data URLs."""
+    found: dict[str, str] = {}
+    if head.image:
+        found[head.image] = head.meta.get("og:image:alt", "")
+    for element in region.iter("img"):
+        if _tiny(element.get("width")) or _tiny(element.get("height")):
+            continue
+        target = join(head.base, _source(element))
+        if target is not None and not target.lower().endswith((".svg", ".ico")):
+            found[target] = found.get(target) or " ".join((element.get("alt") or element.get("title") or "").split())
+        if len(found) >= _MAX_IMAGES:
+            break
+    return [{"url": url, "description": alt[:300]} for url, alt in found.items()]
+
+
+def _tiny(value: str | None) -> bool:
+    return value is not None and value.isdecimal() and len(value) < 5 and int(value) < 32
+
+
+def _source(image: Any) -> str:
+    for name in ("data-src", "data-original", "data-lazy-src"):
+        if image.get(name) and not image.get(name).startswith("data:"):
+            return str(image.get(name))
+    source = image.get("src") or ""
+    if (not source or source.startswith("data:")) and (image.get("srcset") or image.get("data-srcset")):
+        source = (image.get("srcset") or image.get("data-srcset")).split(",")[-1].split()[0]
+    return source if not source.startswith("data:") else "about:blank"

@@ -1,0 +1,139 @@
+"""Inline Markdown: emphasis, code spans, links, images, and the escapes that keep plain text plain."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from gateway.engines.fetch.urls import join
+
+_BREAK = "\ue000"
+_BLANKS = re.compile(r"[ \t\n\r\f\v\u00a0\u2028\u2029]+")
+_AROUND_BREAK = re.compile(rf" ?{_BREAK}[ {_BREAK}]*")
+_SPECIAL = re.compile(
+    r"(?<!\w)_(?=\w)|(?<=\w)_(?!\w)|\*(?=\S)|(?<=\S)\*|`|<(?=[A-Za-z/!?])|\\(?=[!-/:-@\[-`{-~])|\](?=\()"
+)
+_STRONG = frozenset({"b", "strong"})
+_EMPHASIS = frozenset({"i", "em", "cite", "var", "dfn"})
+_CODE = frozenset({"code", "kbd", "samp", "tt"})
+_SKIPPED = frozenset({"script", "style", "noscript", "template", "svg", "iframe", "button", "select", "input"})
+_LAZY_SOURCES = ("data-src", "data-original", "data-lazy-src", "src")
+
+
+@dataclass(frozen=True, slots=True)
+class InlineStyle:
+    base_url: str
+    plain: bool
+
+
+def collapse(text: str, plain: bool) -> str:
+    """Blanks become one space, marked line breaks become line breaks."""
+    text = _BLANKS.sub(" ", text)
+    if _BREAK in text:
+        text = _AROUND_BREAK.sub(_BREAK, text).strip(_BREAK + " ")
+        text = re.sub(rf"{_BREAK} *", "\n" if plain else "  \n", text)
+    return text.strip()
+
+
+class Inline:
+    """Renders inline elements into a list of pieces."""
+
+    def __init__(self, style: InlineStyle) -> None:
+        self._plain = style.plain
+        self._base_url = style.base_url
+
+    def escape(self, text: str) -> str:
+        """Text as it must be written to be read as text."""
+        return text if self._plain else _SPECIAL.sub(r"\\\g<0>", text)
+
+    def inside(self, element: Any, pieces: list[str], depth: int) -> None:
+        """Everything inside `element`."""
+        if element.text:
+            pieces.append(self.escape(element.text))
+        for child in element:
+            self.render(child, pieces, depth + 1)
+            if child.tail:
+                pieces.append(self.escape(child.tail))
+
+    def render(self, element: Any, pieces: list[str], depth: int) -> None:
+        """One inline element, without what follows it."""
+        tag = element.tag
+        if not isinstance(tag, str) or tag in _SKIPPED:
+            return
+        if tag == "br":
+            pieces.append(_BREAK)
+        elif tag == "img":
+            pieces.append(self._image(element))
+        elif depth > 150:
+            pieces.append(self.escape(" ".join(element.itertext())))
+        elif self._plain:
+            self.inside(element, pieces, depth)
+        elif tag in _CODE:
+            self._code_span(element, pieces)
+        elif tag == "a" or tag in _STRONG or tag in _EMPHASIS or tag == "del":
+            self._marked(element, tag, pieces, depth)
+        elif tag == "wbr":
+            pass
+        else:
+            self.inside(element, pieces, depth)
+
+    def _marked(self, element: Any, tag: str, pieces: list[str], depth: int) -> None:
+        inner: list[str] = []
+        self.inside(element, inner, depth)
+        text = "".join(inner)
+        core = text.strip()
+        if not core:
+            pieces.append(text)
+            return
+        before, after = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
+        if tag == "a":
+            core = self._link(core, element.get("href"))
+        else:
+            mark = "**" if tag in _STRONG else "*" if tag in _EMPHASIS else "~~"
+            if _BREAK not in core and not (core.startswith("*") or core.endswith("*")):
+                core = f"{mark}{core}{mark}"
+        pieces += (before, core, after)
+
+    def _link(self, text: str, href: str | None) -> str:
+        target = self._target(href)
+        if target is None or "](" in text.replace("![", ""):
+            return text
+        return f"[{text}]({target})"
+
+    def _target(self, href: str | None) -> str | None:
+        if not href or href.startswith("#"):
+            return None
+        target = join(self._base_url, href)
+        if target is None:
+            return href if href.startswith(("mailto:", "tel:")) and " " not in href else None
+        return target.replace("(", "%28").replace(")", "%29").replace("<", "%3C").replace(">", "%3E")
+
+    def linked_line(self, block: str, href: str | None) -> str | None:
+        """`block` with its text made a link, when it is a lone line (a heading or a paragraph) without links."""
+        target = self._target(href)
+        if target is None or "\n" in block or "](" in block or block.startswith(("|", "-", ">", "`")):
+            return None
+        marks, text = re.match(r"(#{1,6} )?(.*)", block, re.DOTALL).groups("")  # type: ignore[union-attr]
+        return f"{marks}[{text}]({target})"
+
+    def _code_span(self, element: Any, pieces: list[str]) -> None:
+        raw = "".join(element.itertext())
+        text = _BLANKS.sub(" ", raw).strip()
+        if not text:
+            pieces.append(" " if raw else "")
+            return
+        longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+        ticks = "`" * (longest + 1)
+        pad = " " if text.startswith("`") or text.endswith("`") else ""
+        lead = " " if raw[:1].isspace() else ""
+        trail = " " if raw[-1:].isspace() else ""
+        pieces.append(f"{lead}{ticks}{pad}{text}{pad}{ticks}{trail}")
+
+    def _image(self, element: Any) -> str:
+        alt = _BLANKS.sub(" ", element.get("alt") or "").strip()
+        if self._plain:
+            return ""
+        source = next((element.get(name) for name in _LAZY_SOURCES if element.get(name)), None)
+        target = self._target(source)
+        if not alt or target is None:
+            return ""
+        return f"![{alt.replace('[', '(').replace(']', ')')}]({target})"

@@ -1,0 +1,201 @@
+"""Writes a region of HTML as Markdown (CommonMark with GFM tables) or as plain text.
+
+Knows nothing of what is content and what is not; whoever calls has pruned the region. Structure is kept: headings,
+code with its language and its blanks, tables, nested lists, links, images. Source: CommonMark 0.31, GFM 0.29.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from gateway.engines.markdown import tables
+from gateway.engines.markdown.inline import Inline, InlineStyle, collapse
+from gateway.engines.markdown.source_code import code_text, language_of
+
+BLOCKS = frozenset(
+    {
+        "address", "article", "aside", "blockquote", "body", "center", "dd", "details", "dir", "div", "dl", "dt",
+        "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hgroup",
+        "hr", "html", "legend", "li", "main", "menu", "nav", "ol", "p", "pre", "section", "summary", "table", "tbody",
+        "td", "tfoot", "th", "thead", "tr", "ul", "caption", "listing", "xmp", "frameset", "noframes", "option",
+    }
+)  # fmt: skip
+_MAX_DEPTH = 150
+_HEADING = re.compile(r"^h[1-6]$")
+_BLOCK_START = re.compile(r"^(#{1,6}(?=\s)|[-+](?=\s)|>|\d{1,9}[.)](?=\s)|={3,}$|-{3,}$|~~~)")
+
+
+@dataclass(frozen=True, slots=True)
+class WriterOptions:
+    """`plain`: no marks at all. `base_url` makes links absolute."""
+
+    base_url: str
+    plain: bool = False
+
+
+class Writer:
+    """One rendering of one region. Not reusable."""
+
+    def __init__(self, options: WriterOptions) -> None:
+        self._plain = options.plain
+        self._inline = Inline(InlineStyle(options.base_url, options.plain))
+        self._mixed: set[Any] = set()
+
+    def write(self, region: Any) -> str:
+        """The whole text, blocks parted by blank lines, no blank at either end."""
+        for block in region.iter(*BLOCKS):
+            parent = block.getparent()
+            while parent is not None and parent not in self._mixed:
+                self._mixed.add(parent)
+                if parent is region:
+                    break
+                parent = parent.getparent()
+        return "\n\n".join(self._container(region, 0))
+
+    def _container(self, element: Any, depth: int) -> list[str]:
+        """The blocks inside `element`; loose inline content between them becomes paragraphs."""
+        if depth > _MAX_DEPTH:
+            return self._paragraph([" ".join(element.itertext())])
+        blocks: list[str] = []
+        loose: list[str] = [self._inline.escape(element.text)] if element.text else []
+        for child in element:
+            tag = child.tag
+            if not isinstance(tag, str):
+                pass
+            elif tag in BLOCKS or child in self._mixed:
+                blocks += self._paragraph(loose)
+                loose = []
+                blocks += self._block(child, tag, depth + 1)
+            else:
+                self._inline.render(child, loose, depth + 1)
+            if child.tail:
+                loose.append(self._inline.escape(child.tail))
+        blocks += self._paragraph(loose)
+        return blocks
+
+    def _paragraph(self, pieces: list[str]) -> list[str]:
+        text = collapse("".join(pieces), self._plain)
+        if not text:
+            return []
+        if not self._plain and _BLOCK_START.match(text):
+            text = _BLOCK_START.sub(lambda m: _guard(m[0]), text, count=1)
+        return [text]
+
+    def _block(self, element: Any, tag: str, depth: int) -> list[str]:
+        if tag in ("pre", "listing", "xmp"):
+            return self._code(element)
+        if _HEADING.match(tag):
+            return self._heading(element, int(tag[1]))
+        if tag in ("ul", "ol", "menu", "dir"):
+            return self._list(element, depth)
+        if tag == "table":
+            return self._table(element, depth)
+        if tag == "blockquote":
+            return self._quote(element, depth)
+        if tag == "hr":
+            return [] if self._plain else ["---"]
+        if tag == "dt":
+            return self._term(element, depth)
+        if tag == "a":
+            return self._card(element, depth)
+        return self._container(element, depth)
+
+    def _heading(self, element: Any, level: int) -> list[str]:
+        pieces: list[str] = []
+        self._inline.inside(element, pieces, 0)
+        text = collapse("".join(pieces), self._plain).replace("  \n", " ").replace("\n", " ")
+        if not text:
+            return []
+        return [text if self._plain else f"{'#' * level} {text}"]
+
+    def _code(self, element: Any) -> list[str]:
+        code = code_text(element)
+        if not code.strip():
+            return []
+        if self._plain:
+            return [code]
+        longest = max((len(run) for run in re.findall(r"`+", code)), default=0)
+        fence = "`" * max(3, longest + 1)
+        return [f"{fence}{language_of(element)}\n{code}\n{fence}"]
+
+    def _list(self, element: Any, depth: int) -> list[str]:
+        start = element.get("start") or ""
+        number = int(start) if element.tag == "ol" and start.isdecimal() and len(start) < 9 else 1
+        items: list[str] = []
+        tight = True
+        for child in element:
+            tag = child.tag
+            if tag in ("ul", "ol") and items:  # a nested list put beside its item instead of inside it
+                nested = "\n\n".join(self._list(child, depth + 1))
+                items[-1] += "\n" + _indent(nested, 2)
+                continue
+            blocks = self._container(child, depth + 1) if isinstance(tag, str) else []
+            if not blocks:
+                continue
+            marker = f"{number}. " if element.tag == "ol" else "- "
+            number += 1
+            body, item_tight = _item(blocks)
+            tight = tight and item_tight
+            items.append(marker + _indent(body, len(marker)).lstrip(" "))
+        return [("\n" if tight else "\n\n").join(items)] if items else []
+
+    def _table(self, element: Any, depth: int) -> list[str]:
+        rows = tables.rows_of(element)
+        caption = [block for child in element if child.tag == "caption" for block in self._container(child, depth + 1)]
+        code = tables.line_numbered_code(rows)
+        if code is not None:
+            return self._code(code)
+        if not tables.is_data(element, rows):
+            cells = [cell for row in rows for cell in row]
+            return caption + [block for cell in cells for block in self._container(cell, depth + 1)]
+        written = tables.write(rows, self._cell, self._plain)
+        return caption + ([written] if written else [])
+
+    def _cell(self, cell: Any) -> str:
+        if cell not in self._mixed:
+            pieces: list[str] = []
+            self._inline.inside(cell, pieces, 0)
+            return collapse("".join(pieces), self._plain)
+        return tables.flat(self._container(cell, 1))
+
+    def _quote(self, element: Any, depth: int) -> list[str]:
+        blocks = self._container(element, depth)
+        if self._plain or all(block.startswith(("```", "| ")) for block in blocks):
+            return blocks  # a quotation of nothing but code or tables is there to indent them
+        text = "\n\n".join(blocks)
+        return ["\n".join(f"> {line}" if line else ">" for line in text.split("\n"))]
+
+    def _term(self, element: Any, depth: int) -> list[str]:
+        blocks = self._container(element, depth)
+        if self._plain or len(blocks) != 1 or any(mark in blocks[0] for mark in "*\n[`"):
+            return blocks
+        return [f"**{blocks[0]}**"]
+
+    def _card(self, element: Any, depth: int) -> list[str]:
+        """A link around whole blocks: its first line carries the link."""
+        blocks = self._container(element, depth)
+        if self._plain or not blocks:
+            return blocks
+        for at, block in enumerate(blocks):
+            linked = self._inline.linked_line(block, element.get("href"))
+            if linked is not None:
+                return [*blocks[:at], linked, *blocks[at + 1 :]]
+        return blocks
+
+
+def _guard(mark: str) -> str:
+    """Keeps a paragraph that starts like a list, heading or rule from being read as one."""
+    if mark[0].isdecimal():
+        return f"{mark[:-1]}\\{mark[-1]}"
+    return "\\" + mark
+
+
+def _item(blocks: list[str]) -> tuple[str, bool]:
+    """One list item's text; tight when it is a line and perhaps a nested list."""
+    simple = len(blocks) == 1 or (len(blocks) == 2 and re.match(r"(- |\d+\. )", blocks[1]) is not None)
+    return ("\n" if simple else "\n\n").join(blocks), simple
+
+
+def _indent(text: str, width: int) -> str:
+    pad = " " * width
+    return "\n".join(pad + line if line else line for line in text.split("\n"))

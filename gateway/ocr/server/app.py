@@ -1,0 +1,267 @@
+"""The embedded OCR engine as an OpenAI-compatible server on loopback: `gateway ocr-server --port P`.
+
+`POST /v1/chat/completions` (whole and streamed), `GET /v1/models`, `GET /health`. One image a request, as a data URL:
+the gateway fetches and inlines, so this process has no reason to reach the network. Model parameters other than
+`max_tokens` and `stop` have no meaning for a deterministic engine and are ignored. Wire format: OpenAI chat
+completions, read 2026-11-21.
+"""
+
+import asyncio
+import base64
+import binascii
+import os
+import re
+import signal
+import sys
+import time
+import uuid
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from aiohttp import web
+
+from gateway.domain import Json
+from gateway.embedded.parent_death import die_with_parent
+from gateway.errors import GatewayError, InvalidRequest, PayloadTooLarge
+from gateway.ocr.server.output_limit import IMAGE_TOKENS, OutputLimit, count_tokens
+from gateway.ocr.server.worker_client import OcrWorker, worker_command
+
+HOST = "127.0.0.1"
+MODEL_NAME = "embedded-ocr"
+MAX_BODY_BYTES = 48 * 1024 * 1024
+DATA_URL = re.compile(r"data:[^,]*;base64,", re.IGNORECASE)
+WORKER = web.AppKey("worker", OcrWorker)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A checked request."""
+
+    model: str
+    image: bytes
+    prompt: str
+    max_tokens: int | None
+    stops: tuple[str, ...]
+    is_stream: bool
+    include_usage: bool
+
+
+def serve(port: int, threads: int = 0, nice: int = 0) -> None:
+    """Run until SIGTERM or SIGINT. Prints `ready PORT` on standard output once it listens.
+
+    `threads` 0: every core. `nice`: by how much the process that reads gives way to others, so that the gateway beside
+    it is not kept from a core by a page.
+    """
+    die_with_parent()
+    asyncio.run(_serve(port, worker_command(threads or os.cpu_count() or 1, nice)))
+
+
+async def _serve(port: int, command: tuple[str, ...]) -> None:
+    runner = web.AppRunner(build_app(OcrWorker(command)), access_log=None)
+    await runner.setup()
+    site = web.TCPSite(runner, HOST, port)
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopped.set)
+    try:
+        await site.start()
+        sys.stdout.write(f"ready {runner.addresses[0][1]}\n")
+        sys.stdout.flush()
+        await stopped.wait()
+    finally:
+        await runner.cleanup()
+
+
+def build_app(worker: OcrWorker) -> web.Application:
+    """The application around a worker, which it closes at its end."""
+    app = web.Application(client_max_size=MAX_BODY_BYTES, middlewares=[errors])
+    app[WORKER] = worker
+    app.router.add_post("/v1/chat/completions", chat)
+    app.router.add_get("/v1/models", models)
+    app.router.add_get("/health", health)
+
+    async def close(app: web.Application) -> None:
+        await app[WORKER].close()
+
+    app.on_cleanup.append(close)
+    return app
+
+
+@web.middleware
+async def errors(request: web.Request, handler: Any) -> web.StreamResponse:
+    try:
+        response: web.StreamResponse = await handler(request)
+        return response
+    except GatewayError as error:
+        headers = {} if error.retry_after_s is None else {"Retry-After": str(round(error.retry_after_s))}
+        return web.json_response(error_body(error), status=error.status, headers=headers)
+    except web.HTTPRequestEntityTooLarge:
+        too_large = PayloadTooLarge(f"The body is larger than {MAX_BODY_BYTES} bytes.")
+        return web.json_response(error_body(too_large), status=413)
+
+
+def error_body(error: GatewayError) -> Json:
+    return {"error": {"message": error.message, "type": error.type, "param": error.param, "code": error.code}}
+
+
+async def health(request: web.Request) -> web.Response:
+    return web.json_response({"status": "ok", "loaded": request.app[WORKER].is_loaded})
+
+
+async def models(request: web.Request) -> web.Response:
+    entry = {"id": MODEL_NAME, "object": "model", "created": 0, "owned_by": "gateway"}
+    return web.json_response({"object": "list", "data": [entry]})
+
+
+async def chat(request: web.Request) -> web.StreamResponse:
+    job = read_job(await request.read())
+    worker = request.app[WORKER]
+    limit = OutputLimit(job.max_tokens, job.stops)
+    pieces = worker.read(job.image, job.prompt)
+    try:
+        if job.is_stream:
+            return await _stream(request, job, limit, pieces)
+        text = "".join([shown async for shown in _limited(pieces, limit)])
+        return web.json_response(_completion(job, limit, text, worker.fingerprint))
+    finally:
+        await pieces.aclose()
+
+
+async def _limited(pieces: AsyncIterator[str], limit: OutputLimit) -> AsyncIterator[str]:
+    async for piece in pieces:
+        if shown := limit.feed(piece):
+            yield shown
+        if limit.finish_reason is not None:
+            return
+    if shown := limit.finish():
+        yield shown
+
+
+async def _stream(request: web.Request, job: Job, limit: OutputLimit, pieces: AsyncIterator[str]) -> web.StreamResponse:
+    shown = _limited(pieces, limit)
+    # The first piece is waited for before the headers go out, so that a bad image is a true 400.
+    first = await anext(shown, "")
+    response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
+    await response.prepare(request)
+    chunks = Chunks(job, request.app[WORKER].fingerprint)
+    await response.write(chunks.delta({"role": "assistant", "content": first}))
+    try:
+        async for piece in shown:
+            await response.write(chunks.delta({"content": piece}))
+    except GatewayError as error:
+        await response.write(b"data: " + orjson.dumps(error_body(error)) + b"\n\n")
+        return response
+    await response.write(chunks.delta({}, limit.finish_reason))
+    if job.include_usage:
+        await response.write(chunks.usage(limit))
+    await response.write(b"data: [DONE]\n\n")
+    return response
+
+
+class Chunks:
+    """The events of one streamed answer."""
+
+    def __init__(self, job: Job, fingerprint: str) -> None:
+        self._job = job
+        self._shared: Json = {
+            "id": _new_id(),
+            "object": "chat.completion.chunk",
+            "created": int(time.time()),
+            "model": job.model,
+            "system_fingerprint": fingerprint,
+        }
+
+    def delta(self, delta: Json, finish_reason: str | None = None) -> bytes:
+        return self._event([{"index": 0, "delta": delta, "finish_reason": finish_reason}])
+
+    def usage(self, limit: OutputLimit) -> bytes:
+        return self._event([], usage=_usage(self._job, limit))
+
+    def _event(self, choices: list[Json], **more: Any) -> bytes:
+        return b"data: " + orjson.dumps({**self._shared, "choices": choices, **more}) + b"\n\n"
+
+
+def _completion(job: Job, limit: OutputLimit, text: str, fingerprint: str) -> Json:
+    message = {"role": "assistant", "content": text}
+    return {
+        "id": _new_id(),
+        "object": "chat.completion",
+        "created": int(time.time()),
+        "model": job.model,
+        "system_fingerprint": fingerprint,
+        "choices": [{"index": 0, "message": message, "finish_reason": limit.finish_reason, "logprobs": None}],
+        "usage": _usage(job, limit),
+    }
+
+
+def _usage(job: Job, limit: OutputLimit) -> Json:
+    prompt = IMAGE_TOKENS + count_tokens(job.prompt)
+    completion = -(-limit.text_chars // 4)
+    counts = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+    return {**counts, "estimated": True}
+
+
+def _new_id() -> str:
+    return f"chatcmpl-{uuid.uuid4().hex[:24]}"
+
+
+# --- checks -----------------------------------------------------------------------------------------------------------
+
+
+def read_job(body: bytes) -> Job:
+    """The request. Raises InvalidRequest naming the field; not every caller is the gateway."""
+    try:
+        request = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise InvalidRequest("The body is not valid JSON.", code="invalid_json") from error
+    if not isinstance(request, dict) or not isinstance(request.get("messages"), list):
+        raise InvalidRequest("`messages` must be a list with one user message.", param="messages")
+    texts: list[str] = []
+    images: list[bytes] = []
+    for number, message in enumerate(request["messages"]):
+        _read_message(message, f"messages[{number}]", texts, images)
+    if len(images) != 1:
+        raise InvalidRequest(f"Exactly one image is read a request; {len(images)} came.", param="messages")
+    stop = request.get("stop")
+    maximum = request.get("max_completion_tokens") or request.get("max_tokens")
+    options = request.get("stream_options")
+    return Job(
+        model=str(request.get("model") or MODEL_NAME),
+        image=images[0],
+        prompt="\n".join(texts),
+        max_tokens=maximum if isinstance(maximum, int) and maximum > 0 else None,
+        stops=tuple(s for s in ([stop] if isinstance(stop, str) else stop or ()) if isinstance(s, str) and s),
+        is_stream=request.get("stream") is True,
+        include_usage=isinstance(options, dict) and options.get("include_usage") is True,
+    )
+
+
+def _read_message(message: Any, where: str, texts: list[str], images: list[bytes]) -> None:
+    if not isinstance(message, dict):
+        raise InvalidRequest("A message must be an object.", param=where)
+    content = message.get("content")
+    if message.get("role") != "user":
+        return
+    if isinstance(content, str):
+        texts.append(content)
+        return
+    for number, part in enumerate(content if isinstance(content, list) else []):
+        if isinstance(part, dict) and part.get("type") == "text":
+            texts.append(str(part.get("text", "")))
+        elif isinstance(part, dict) and part.get("type") == "image_url":
+            images.append(_image_of(part, f"{where}.content[{number}].image_url.url"))
+
+
+def _image_of(part: Json, where: str) -> bytes:
+    image = part.get("image_url")
+    url = image.get("url") if isinstance(image, dict) else image
+    head = DATA_URL.match(url) if isinstance(url, str) else None
+    if head is None or not isinstance(url, str):
+        raise InvalidRequest("The image must come as a base64 data URL.", param=where, code="invalid_image_url")
+    try:
+        return base64.b64decode(url[head.end() :], validate=True)
+    except binascii.Error as error:
+        raise InvalidRequest("The image is not valid base64.", param=where, code="invalid_image_url") from error

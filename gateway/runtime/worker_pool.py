@@ -1,0 +1,266 @@
+"""Several worker processes on one port: started, watched, replaced, drained.
+
+The kernel hands each connection to one worker; a worker that dies takes only its own requests with it and is replaced
+at once, with growing pauses when it keeps dying. A worker whose event loop is silent is killed. A new configuration is
+a new crew: it takes over when all of it is ready, and the old one drains. Knows no signals and no systemd.
+"""
+
+import asyncio
+import contextlib
+import logging
+import pickle
+import shutil
+import signal
+import socket
+import sys
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from prometheus_client import multiprocess
+
+from gateway import logs
+from gateway.config.settings import Config, Environment, worker_environment
+from gateway.errors import GatewayError
+from gateway.runtime.listen_sockets import Places
+from gateway.runtime.worker import REPLACED, Assignment
+
+_DEATHS = 5
+_EARLY_DEATHS = 2
+_DEATH_WINDOW_S = 60.0
+_PAUSES_S = (0.0, 0.5, 1, 2, 5, 10, 30)
+_AFTER_DRAIN_S = 12.0
+
+
+class WorkersFailed(GatewayError):
+    """The workers do not come up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vigilance:
+    """How long a worker may be silent, and how long it may take to be ready, before it is killed."""
+
+    silent_s: float = 20.0
+    start_s: float = 60.0
+    look_s: float = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """What every worker is started with. `ports` are the embedded servers'; `waiting` names those not ready yet."""
+
+    places: Places
+    ops: socket.socket | None
+    environment: Environment
+    metrics_folder: Path
+    ports: dict[str, int]
+    waiting: Callable[[], list[str]]
+
+
+class Fleet:
+    """All workers. `start` and `replace` raise WorkersFailed when not every worker becomes ready."""
+
+    def __init__(self, config: Config, post: Post, vigilance: Vigilance | None = None) -> None:
+        self._post = post
+        self._vigilance = vigilance or Vigilance()
+        shutil.rmtree(post.metrics_folder, ignore_errors=True)
+        post.metrics_folder.mkdir(parents=True)
+        self._crew = Crew(config, post, self._vigilance)
+        self._leaving: set[asyncio.Task[None]] = set()
+
+    def pids(self) -> list[int]:
+        return [keeper.pid for keeper in self._crew.keepers if keeper.pid is not None]
+
+    async def start(self) -> None:
+        self._crew.start()
+        await self._crew.wait_ready()
+
+    async def replace(self, config: Config) -> None:
+        """Put another configuration in force; if its workers do not come up, the old ones stay."""
+        fresh = Crew(config, self._post, self._vigilance)
+        fresh.start()
+        try:
+            await fresh.wait_ready()
+        except BaseException:
+            await fresh.stop()
+            raise
+        self._post.places.keep(config.server.workers)
+        self._leaving.add(task := asyncio.create_task(self._crew.stop(replaced=True)))
+        task.add_done_callback(self._leaving.discard)
+        self._crew = fresh
+
+    def is_fresh(self) -> bool:
+        """Whether every worker that serves has been heard lately."""
+        return not any(keeper.is_silent for keeper in self._crew.keepers)
+
+    async def finish(self) -> None:
+        """Accept nothing more, let what runs end, and wait until every worker is gone."""
+        self._post.places.close()
+        await asyncio.gather(self._crew.stop(), *self._leaving)
+        shutil.rmtree(self._post.metrics_folder, ignore_errors=True)
+
+
+class Crew:
+    """The workers of one configuration."""
+
+    def __init__(self, config: Config, post: Post, vigilance: Vigilance) -> None:
+        self._config = config
+        self._vigilance = vigilance
+        self.keepers = [Keeper(index, config, post, vigilance) for index in range(config.server.workers)]
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        self._tasks = [asyncio.create_task(keeper.keep()) for keeper in self.keepers]
+
+    async def wait_ready(self) -> None:
+        """Until every worker is ready. Raises WorkersFailed."""
+        try:
+            async with asyncio.timeout(self._vigilance.start_s):
+                await asyncio.gather(*(keeper.wait_ready() for keeper in self.keepers))
+        except TimeoutError:
+            raise WorkersFailed("the workers are not ready in time") from None
+
+    async def stop(self, replaced: bool = False) -> None:
+        """Let every worker drain; kill those that take longer than they may."""
+        for keeper in self.keepers:
+            keeper.stop(replaced)
+        if self._tasks:
+            _, late = await asyncio.wait(self._tasks, timeout=self._config.server.drain_s + _AFTER_DRAIN_S)
+            for keeper in self.keepers if late else ():
+                keeper.kill()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+class Keeper:
+    """Keeps one worker running, at its place."""
+
+    def __init__(self, index: int, config: Config, post: Post, vigilance: Vigilance) -> None:
+        self._index = index
+        self._config, self._post, self._vigilance = config, post, vigilance
+        self._process: asyncio.subprocess.Process | None = None
+        self._channel: asyncio.StreamWriter | None = None
+        self._stopping = asyncio.Event()
+        self._settled = asyncio.Event()
+        self._is_ready = False
+        self._heard_at = time.monotonic()
+        self._deaths: deque[float] = deque(maxlen=_DEATHS + len(_PAUSES_S))
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process is not None and self._process.returncode is None else None
+
+    @property
+    def is_silent(self) -> bool:
+        limit_s = self._vigilance.silent_s if self._is_ready else self._vigilance.start_s
+        return self.pid is not None and time.monotonic() - self._heard_at > limit_s
+
+    async def wait_ready(self) -> None:
+        """Until the first worker is ready. Raises WorkersFailed when it keeps dying before that."""
+        await self._settled.wait()
+        if not self._is_ready and len(self._deaths) >= _EARLY_DEATHS:
+            raise WorkersFailed("the workers end before they are ready; the log says why")
+
+    async def keep(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                ended = str(await self._run_once())
+            except OSError as error:
+                ended = error.strerror or type(error).__name__
+            self._is_ready = False
+            if not self._stopping.is_set():
+                await self._pause(ended)
+
+    def stop(self, replaced: bool) -> None:
+        self._stopping.set()
+        if replaced and self._is_ready and self._channel is not None:
+            self._channel.write(REPLACED)
+        else:
+            self._signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self._signal(signal.SIGKILL)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._process is not None and self.pid is not None:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.send_signal(number)
+
+    async def _pause(self, ended: str) -> None:
+        now = time.monotonic()
+        self._deaths.append(now)
+        lately = sum(1 for at in self._deaths if at > now - _DEATH_WINDOW_S)
+        if len(self._deaths) >= _EARLY_DEATHS:
+            self._settled.set()
+        pause_s = _PAUSES_S[max(0, min(lately - _DEATHS + 1, len(_PAUSES_S) - 1))]
+        logs.event("worker_ended", level=logging.WARNING, exit=ended, pause_s=pause_s)
+        if pause_s > 1:
+            self._post.places.leave(self._index)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(pause_s):
+                await self._stopping.wait()
+
+    async def _run_once(self) -> int | None:
+        """One worker, from start to end; its exit code."""
+        ours, theirs = socket.socketpair()
+        reader, writer = await asyncio.open_connection(sock=ours)
+        self._channel = writer
+        try:
+            with theirs:
+                process = await self._spawn(theirs.fileno())
+            ended = asyncio.create_task(process.wait())
+            listening = asyncio.create_task(self._listen(reader))
+            try:
+                await self._watch(ended, writer)
+            finally:
+                self.kill()
+                await asyncio.wait({ended})
+                listening.cancel()
+                await asyncio.wait({listening})
+        finally:
+            writer.close()
+        multiprocess.mark_process_dead(process.pid, str(self._post.metrics_folder))  # type: ignore[no-untyped-call]
+        return process.returncode
+
+    async def _spawn(self, channel: int) -> asyncio.subprocess.Process:
+        """A process in a session of its own: a terminal's Ctrl-C is the parent's to pass on."""
+        product = self._post.places.at(self._index).fileno()
+        ops = self._post.ops.fileno() if self._post.ops is not None else None
+        folder = self._post.metrics_folder
+        assignment = Assignment(self._config, product, ops, channel, self._post.ports, str(folder))
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "gateway", "worker"),
+            stdin=asyncio.subprocess.PIPE,
+            env=worker_environment(self._post.environment, folder),
+            pass_fds=[each for each in (product, ops, channel) if each is not None],
+            start_new_session=True,
+        )
+        self._process, self._heard_at = process, time.monotonic()
+        if self._stopping.is_set():
+            self._signal(signal.SIGTERM)
+        assert process.stdin is not None
+        process.stdin.write(pickle.dumps(assignment))
+        process.stdin.close()
+        return process
+
+    async def _listen(self, reader: asyncio.StreamReader) -> None:
+        with contextlib.suppress(ConnectionError):
+            while line := await reader.readline():
+                self._heard_at = time.monotonic()
+                if line == b"ready\n":
+                    self._is_ready = True
+                    self._settled.set()
+
+    async def _watch(self, ended: asyncio.Task[int], writer: asyncio.StreamWriter) -> None:
+        """Until the worker has ended, or has been silent at two looks in a row: this process may have slept itself."""
+        told, silent = None, 0
+        while not ended.done() and silent < 2:
+            waiting = self._post.waiting()
+            if waiting != told and not self._stopping.is_set():
+                writer.write(" ".join(waiting).encode() + b"\n")
+                told = waiting
+            await asyncio.wait({ended}, timeout=self._vigilance.look_s)
+            silent = silent + 1 if self.is_silent else 0
+        if not ended.done():
+            logs.event("worker_silent", level=logging.ERROR, pid=self.pid)

@@ -1,0 +1,103 @@
+"""Internet addresses that are public: an IPv4 or IPv6 address that points at one machine somewhere.
+
+Not reported: private, loopback and documentation ranges, the well-known public resolvers, versions, object ids.
+"""
+
+import ipaddress
+import re
+from collections.abc import Iterator
+
+import re2
+
+from gateway.sanitize.detectors.re2_search import searcher, spans
+from gateway.sanitize.text.findings import Finding
+from gateway.sanitize.text.folding import View
+from gateway.sanitize.text.work_budget import Effort
+
+_CLASS = bytes(
+    0x64
+    if 0x30 <= code <= 0x39
+    else 0x61
+    if chr(code).isascii() and (chr(code).isalpha() or code == 0x5F)
+    else code
+    if code in b".-:"
+    else 0x20
+    for code in range(256)
+)  # d a digit, a what must not stand beside an address
+_V4 = re.compile(rb"d(?<![ad:]d)(?<!d\.d)d{0,2}\.d{1,3}\.d{1,3}\.d{1,3}(?![ad]|[.-]d)")
+_V6 = re2.compile(rb"[23][0-9A-Fa-f]{3}:(?:[0-9A-Fa-f]{0,4}:){1,6}[0-9A-Fa-f]{0,4}")
+_FIND_V6 = searcher(_V6)
+_MOST_PARSED = 150
+"""Past that many, what is written like an IPv6 address counts as a public one."""
+_VERSION = re.compile(
+    rb"(?:^|[^a-z])(?:version|ver\.?|release|build|firmware|driver|section|chapter|rfc|oid|v)[\s:=\"']{0,3}\Z"
+)
+_VERSIONED = re2.compile(
+    rb"(?:version|ver\.?|release|build|firmware|driver|section|chapter|rfc|oid|v)[\s:=\"']{0,3}[0-9]{1,3}\.[0-9]{1,3}\.[0-9]"
+)
+_PUBLIC_V4 = re.compile(
+    rb"(?!(?:0|10|127|22[4-9]|2[3-9]\d|172\.(?:1[6-9]|2\d|3[01])|192\.168|169\.254|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7])"
+    rb"|192\.0\.[02]|198\.1[89]|198\.51\.100|203\.0\.113)\.)O\.O\.O\.O".replace(
+        b"O", rb"(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)"
+    )
+)
+"""As `ipaddress` has it (is_global), without its cost."""
+_RESOLVERS = frozenset((
+    "8.8.8.8", "8.8.4.4", "1.1.1.1", "1.0.0.1", "1.1.1.2", "1.1.1.3", "9.9.9.9", "149.112.112.112", "208.67.222.222",
+    "208.67.220.220", "94.140.14.14", "4.2.2.2", "8.26.56.26", "2001:4860:4860::8888", "2001:4860:4860::8844",
+    "2606:4700:4700::1111", "2606:4700:4700::1001", "2620:fe::fe",
+))  # fmt: skip
+
+
+_RAW_RESOLVERS = frozenset(address.encode() for address in _RESOLVERS)
+
+
+def find_addresses(view: View, effort: Effort) -> Iterator[Finding]:
+    text = view.folded
+    known: dict[bytes, bool] = {}
+    if text.count(b".") > 2:
+        yield from _find_v4(view, effort)
+    if text.count(b":") > 2:
+        for start, end in spans(_FIND_V6, text):
+            raw = text[start:end]
+            effort.spend(9)
+            if _stands_alone(text, start, end):
+                public = known.get(raw)
+                if public is None:
+                    effort.spend(5)
+                    public = known[raw] = len(known) > _MOST_PARSED or _is_public(raw, effort)
+                if public:
+                    yield Finding(start, end, "IP")
+
+
+def _find_v4(view: View, effort: Effort) -> Iterator[Finding]:
+    text = view.folded
+    spans = [match.span() for match in _V4.finditer(text.translate(_CLASS))]
+    if not spans:
+        return
+    effort.spend(5 * len(spans))
+    versioned = _VERSIONED.search(view.lower) is not None
+    for start, end in spans:
+        raw = text[start:end]
+        if _PUBLIC_V4.fullmatch(raw) and raw not in _RAW_RESOLVERS:
+            if versioned and _VERSION.search(view.lower, max(0, start - 13), start):
+                continue
+            yield Finding(start, end, "IP")
+
+
+def _stands_alone(text: bytes, start: int, end: int) -> bool:
+    before, after = text[max(0, start - 2) : start], text[end : end + 2]
+    if before[-1:].isalnum() or after[:1].isalnum() or before[-1:] in (b"_", b":") or after[:1] == b"_":
+        return False
+    return not (before[-1:] == b"." and before[:1].isdigit()) and not (
+        after[:1] in (b".", b"-") and after[1:].isdigit()
+    )
+
+
+def _is_public(raw: bytes, effort: Effort) -> bool:
+    effort.spend(32)
+    try:
+        address = ipaddress.ip_address(raw.decode())
+    except ValueError:
+        return False
+    return address.is_global and not address.is_multicast and str(address) not in _RESOLVERS

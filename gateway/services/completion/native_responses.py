@@ -1,0 +1,128 @@
+"""Responses from upstreams that speak /responses themselves: the same attempts, breakers and budgets as for chat.
+
+A fallback model that does not speak /responses is asked through chat, as the last resort. Knows no HTTP; `wire` mends
+what comes back.
+"""
+
+import time
+from contextlib import aclosing
+
+from gateway.domain import Account, EventStream, Json
+from gateway.errors import InvalidRequest, UpstreamError, UpstreamRefused
+from gateway.services.completion.attempts import Attempt, ModelEntry, Plan
+from gateway.services.completion.images import MAX_IMAGES
+from gateway.services.completion.service import CompletionService
+from gateway.wire.chat.answer import Marks
+from gateway.wire.responses.native_answer import NativeStream, mend_response
+from gateway.wire.responses.native_request import image_parts, takes, to_native
+from gateway.wire.responses.object import from_chat
+from gateway.wire.responses.request import to_chat
+
+_ROUTE = "responses"
+
+
+class NativeResponses:
+    def __init__(self, completions: CompletionService) -> None:
+        self._completions = completions
+
+    def serves(self, entry: ModelEntry, body: Json) -> bool:
+        """Every upstream of the model speaks /responses, and /responses has every field of the request."""
+        return _is_native(entry) and takes(body)
+
+    async def complete(self, body: Json, earlier: list[Json], account: Account) -> Json:
+        """A full response object. Raises GatewayError."""
+        try:
+            return await self._complete(body, earlier, account)
+        except UpstreamError as error:
+            chat = self._last_resort(error, body, earlier)
+        return from_chat(body, await self._completions.complete(chat, account))
+
+    async def stream(self, body: Json, earlier: list[Json], account: Account, state: NativeStream) -> EventStream:
+        """The events of `state`, ended by `[DONE]`. Raises GatewayError, also after it has begun."""
+        begun = False
+        try:
+            async with aclosing(self._stream(body, earlier, account, state)) as batches:
+                async for batch in batches:
+                    begun = True
+                    yield batch
+            return
+        except UpstreamError as error:
+            if begun:
+                raise
+            chat = self._last_resort(error, body, earlier)
+        async with aclosing(state.run(self._completions.stream(chat, account))) as batches:
+            async for batch in batches:
+                yield batch
+
+    def _last_resort(self, error: UpstreamError, body: Json, earlier: list[Json]) -> Json:
+        """The chat request for the first fallback model that is asked by chat. Raises `error` when there is none, or
+        when asking another would not help: the request itself was refused."""
+        refused = isinstance(error, UpstreamRefused) and error.status != 429
+        for name in () if refused else self._completions.resolve(body["model"]).fallback:
+            if not _is_native(self._completions.resolve(name)):
+                return {**to_chat(body, earlier)[0], "model": name}
+        raise error
+
+    async def _complete(self, body: Json, earlier: list[Json], account: Account) -> Json:
+        plan, started_s = self._plan(body), time.perf_counter()
+        await self._inline(body)
+        while True:
+            async with plan.attempt(account) as attempt:
+                answer = await attempt.target.upstream.complete(
+                    self._sent(body, earlier, attempt, account), account, route=_ROUTE
+                )
+                backend = _fields(attempt, account, started_s)
+                response = mend_response(answer, body, attempt.entry.name, backend)
+                break
+        _count(response, account)
+        return response
+
+    async def _stream(self, body: Json, earlier: list[Json], account: Account, state: NativeStream) -> EventStream:
+        plan, started_s = self._plan(body), time.perf_counter()
+        await self._inline(body)
+        while True:
+            async with plan.attempt(account) as attempt:
+                state.model, state.backend = attempt.entry.name, _fields(attempt, account, started_s)
+                sent = self._sent(body, earlier, attempt, account)
+                payloads = attempt.target.upstream.stream(sent, account, route=_ROUTE)
+                async with aclosing(state.pass_through(payloads)) as batches:
+                    async for batch in batches:
+                        if not attempt.begun:
+                            attempt.begin()
+                        yield batch
+                _count(state.response, account)
+                return
+
+    def _plan(self, body: Json) -> Plan:
+        """The model's upstreams, then those of its fallbacks that speak /responses."""
+        entry = self._completions.resolve(body["model"])
+        others = (self._completions.resolve(name) for name in entry.fallback)
+        return Plan([entry, *(other for other in others if _is_native(other))])
+
+    def _sent(self, body: Json, earlier: list[Json], attempt: Attempt, account: Account) -> Json:
+        user = self._completions.hashed_user(body)
+        account.user_hash = user or ""
+        return to_native(body, earlier, attempt.target.terms, user)
+
+    async def _inline(self, body: Json) -> None:
+        parts = image_parts(body["input"])
+        if len(parts) > MAX_IMAGES:
+            raise InvalidRequest(f"a request may hold at most {MAX_IMAGES} images", param="input")
+        urls = await self._completions.inlined([(part["image_url"], where) for where, part in parts])
+        for (_, part), url in zip(parts, urls, strict=True):
+            part["image_url"] = url
+
+
+def _is_native(entry: ModelEntry) -> bool:
+    return bool(entry.targets) and all(target.native for target in entry.targets)
+
+
+def _fields(attempt: Attempt, account: Account, started_s: float) -> Json:
+    terms = attempt.target.terms
+    return Marks("", attempt.target.upstream.name, terms.model, started_s, account.attempts).fields()
+
+
+def _count(response: Json, account: Account) -> None:
+    usage = response.get("usage") or {}
+    account.input_tokens += usage.get("input_tokens") or 0
+    account.output_tokens += usage.get("output_tokens") or 0

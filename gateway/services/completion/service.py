@@ -1,0 +1,178 @@
+"""Chat completions in the gateway's own terms: which model, which upstream, once more or not, and one normal form.
+
+Deliberately knows no HTTP: upstreams are handed in (`ports.CompletionUpstream`), answers are made normal by `wire`.
+"""
+
+import asyncio
+import hashlib
+import hmac
+import time
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+
+from gateway.domain import Account, EventBatch, EventStream, Json
+from gateway.errors import ModelNotFound, UpstreamError, UpstreamTimeout
+from gateway.ports import ImageSource
+from gateway.services.completion.attempts import Attempt, ModelEntry, Plan, Target
+from gateway.services.completion.images import data_urls, inline_images
+from gateway.wire.chat.answer import Marks, normalise_answer
+from gateway.wire.chat.request import is_legacy, needs_json_check, to_upstream
+from gateway.wire.chat.stream import ChatStream, require_json
+
+__all__ = ["CompletionService", "ModelEntry", "OwnModel", "Target"]
+
+_AFTER_FINISH_S = 5.0
+_MOST_AFTER_FINISH = 64
+
+
+class CompletionService:
+    """`user_key` keys the hash that stands for a caller's `user`; `images` fetches what messages point to."""
+
+    def __init__(self, models: Sequence[ModelEntry], *, images: ImageSource | None, user_key: bytes) -> None:
+        self._images = images
+        self._user_key = user_key
+        self.models = tuple(models)
+        self._by_name = {name: entry for entry in models for name in (entry.name, *entry.aliases)}
+        self._folded = {name.lower(): name for name in self._by_name}
+
+    def resolve(self, name: str) -> ModelEntry:
+        """The entry of an exact name or alias. Raises ModelNotFound, naming the right case when that is all."""
+        entry = self._by_name.get(name)
+        if entry is not None:
+            return entry
+        meant = self._folded.get(name.lower())
+        known = ", ".join(sorted(entry.name for entry in self.models))
+        hint = f"did you mean {meant!r}? Names are case-sensitive" if meant else f"available: {known or 'none'}"
+        raise ModelNotFound(f"this model does not exist; {hint}")
+
+    async def complete(self, body: Json, account: Account) -> Json:
+        """A normal `chat.completion` object. Raises GatewayError."""
+        body = await self._prepared(body)
+        started_s = time.perf_counter()
+        plan = self.plan(body["model"])
+        while True:
+            async with plan.attempt(account) as attempt:
+                sent, marks = self._sent(body, attempt, account), _marks(body, attempt, account, started_s)
+                answer = normalise_answer(await attempt.target.upstream.complete(sent, account), marks)
+                break
+        count_usage(answer["usage"], account)
+        if needs_json_check(body, attempt.target.terms):
+            for choice in answer["choices"]:
+                if choice["finish_reason"] == "stop":
+                    require_json(choice["message"]["content"] or "")
+        return answer
+
+    async def stream(self, body: Json, account: Account) -> EventStream:
+        """Normal chunks, ended by `[DONE]`. Raises GatewayError, also after it has begun; then nothing was ended."""
+        body = await self._prepared(body)
+        started_s = time.perf_counter()
+        plan = self.plan(body["model"])
+        while True:
+            async with plan.attempt(account) as attempt:
+                sent, marks = self._sent(body, attempt, account), _marks(body, attempt, account, started_s)
+                state = ChatStream(marks, keep_text=needs_json_check(body, attempt.target.terms))
+                try:
+                    async with aclosing(attempt.target.upstream.stream(sent, account)) as payloads:
+                        async for batch in payloads:
+                            events, fault = state.take(batch)
+                            if events:
+                                if not attempt.begun:
+                                    attempt.begin()
+                                    account.streaming = state
+                                yield events
+                            if fault is not None:
+                                raise fault
+                            if state.finished or state.done:
+                                break
+                        if state.finished and not state.done and (trailing := await _trailing(payloads, state)):
+                            yield trailing
+                    ending = state.end()
+                    attempt.begin()
+                    yield ending
+                finally:
+                    account.streaming = None
+                    if attempt.begun:  # what never answered cost nothing
+                        count_usage(state.usage, account)
+                return
+
+    def hashed_user(self, body: Json) -> str | None:
+        """The keyed hash of the caller's `user`, stable over restarts as long as the key is."""
+        user = body.get("user")
+        if not isinstance(user, str) or not user:
+            return None
+        return "user_" + hmac.new(self._user_key, user.encode(), hashlib.sha256).hexdigest()[:32]
+
+    async def inlined(self, urls: list[tuple[str, str]]) -> list[str]:
+        """The images behind these `(url, where)` pairs as data URLs. Raises InvalidRequest naming a `where`."""
+        return await data_urls(urls, self._images)
+
+    async def _prepared(self, body: Json) -> Json:
+        self.resolve(body["model"])
+        return await inline_images(body, self._images)
+
+    def _sent(self, body: Json, attempt: Attempt, account: Account) -> Json:
+        user = self.hashed_user(body)
+        account.user_hash = user or ""
+        return to_upstream(body, attempt.target.terms, user=user)
+
+    def plan(self, name: str) -> Plan:
+        """The attempts that may be made for this model: its own upstreams by weight, then its fallbacks'."""
+        entry = self.resolve(name)
+        return Plan([entry, *(self.resolve(other) for other in entry.fallback)])
+
+
+class OwnModel:
+    """`ports.ChatModel` over the service: for the guardrail and for reading crawl instructions."""
+
+    def __init__(self, completions: CompletionService, model: str) -> None:
+        self._completions = completions
+        self._model = model
+
+    async def ask(self, body: Json, timeout_s: float) -> Json:
+        """A `chat.completion`. Raises GatewayError, UpstreamTimeout after `timeout_s`."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await self._completions.complete({**body, "model": self._model}, Account())
+        except TimeoutError:
+            raise UpstreamTimeout(f"the model did not answer within {timeout_s:g} s") from None
+
+
+async def _trailing(payloads: AsyncGenerator[list[bytes], None], state: ChatStream) -> EventBatch:
+    """After the finish only usage and [DONE] are missing: not worth waiting long, nor failing for if they do not come.
+
+    Raises UpstreamError for what comes and is no chunk.
+    """
+    events: EventBatch = []
+    try:
+        async with asyncio.timeout(_AFTER_FINISH_S):
+            async for batch in payloads:
+                more, fault = state.take(batch)
+                events += more
+                if fault is not None or state.done or len(events) > _MOST_AFTER_FINISH:
+                    break
+            else:
+                fault = None
+    except (TimeoutError, UpstreamError):
+        return events
+    if fault is not None:
+        raise fault
+    return events
+
+
+def _marks(body: Json, attempt: Attempt, account: Account, started_s: float) -> Marks:
+    return Marks(
+        model=attempt.entry.name,
+        provider=attempt.target.upstream.name,
+        upstream_model=attempt.target.terms.model,
+        started_s=started_s,
+        attempts=account.attempts,
+        legacy=is_legacy(body),
+        include_usage=bool((body.get("stream_options") or {}).get("include_usage")),
+        asked=body,
+        fingerprint=attempt.target.terms.fingerprint,
+    )
+
+
+def count_usage(usage: Json, account: Account) -> None:
+    account.input_tokens += usage["prompt_tokens"]
+    account.output_tokens += usage["completion_tokens"]

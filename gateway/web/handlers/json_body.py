@@ -1,0 +1,26 @@
+"""The body of an OpenAI-shaped endpoint: decoded once, checked once against its JSON Schema."""
+
+import orjson
+
+from gateway.domain import Json
+from gateway.errors import InvalidRequest
+from gateway.schemas import MAX_DEPTH, Checker, is_too_deep
+from gateway.wire.large_json import decode
+
+
+def checked_body(raw: bytes, checker: Checker) -> Json:
+    """Raises InvalidRequest: `invalid_json`, or naming the field and what is allowed."""
+    try:
+        body = decode(raw)
+    except orjson.JSONDecodeError as error:
+        raise InvalidRequest(
+            f"the body is not valid JSON (line {error.lineno}, column {error.colno})", code="invalid_json"
+        ) from None
+    if is_too_deep(raw, body):
+        raise InvalidRequest(f"the body is nested more than {MAX_DEPTH} levels deep", code="invalid_json")
+    problems = checker.check(body, limit=1)
+    if problems:
+        path, told = problems[0].path, problems[0].message
+        raise InvalidRequest(str(problems[0]) if path else f"the body {told}", param=path or None)
+    checked: Json = body
+    return checked

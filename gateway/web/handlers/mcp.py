@@ -1,0 +1,96 @@
+"""The web-tools path over HTTP: what of HTTP is MCP's own. Accept, its headers, 202, JSON or events.
+
+Everything else is the chain's or the dispatcher's.
+Source: modelcontextprotocol.io, "Transports", all revisions, read 2026-11-21.
+"""
+
+import re
+from functools import partial
+
+from aiohttp import hdrs, web
+from multidict import MultiMapping
+
+from gateway.errors import NotAcceptable
+from gateway.mcp.dialect import Exchange, failure_events, render, render_all
+from gateway.mcp.dispatcher import Dispatcher, RpcCaller
+from gateway.mcp.versions import RpcHeaders
+from gateway.web.context import CONTEXT
+from gateway.web.replies import EventReply, JsonReply
+
+FIRST_EVENT_WAIT_S = 15
+"""Idle proxies cut silent connections at 60 s; a stream that is committed can carry comments."""
+
+_USUAL_ACCEPT = "application/json, text/event-stream"
+_JSON_RANGES = ("application/json", "application/*", "*/*")
+_EVENT_RANGES = ("text/event-stream", "text/*", "*/*")
+_NO_WEIGHT = re.compile(r"q\s*=\s*0(\.0*)?")
+
+
+class WebSearchHandler:
+    """`check` and `handle` of the endpoint."""
+
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        self._dispatcher = dispatcher
+
+    def check(self, raw: bytes, headers: MultiMapping[str]) -> Exchange:
+        """Raises NotAcceptable, or RpcFault when the body is no legal request."""
+        return self._dispatcher.check(raw, _rpc_headers(headers))
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        context = request[CONTEXT]
+        exchange: Exchange = context.body
+        owner = context.caller.key_id
+        caller = RpcCaller(
+            owner=owner,
+            client=lambda: (owner, request.remote, request.headers.get(hdrs.USER_AGENT)),
+            request_id=context.request_id,
+            charge=context.charge,
+            account=context.account,
+        )
+        self._dispatcher.notify(exchange, caller)
+        if not exchange.answered:
+            return web.Response(status=202)
+        if exchange.wants_events:
+            events = self._dispatcher.events(exchange, caller)
+            return EventReply(
+                events,
+                first_event_wait_s=FIRST_EVENT_WAIT_S,
+                whole_answers=True,
+                failure_events=partial(failure_events, exchange),
+            )
+        data = await self._dispatcher.answer(exchange, caller)
+        return JsonReply(data, finish=render_all if exchange.is_batch else render)
+
+
+def _rpc_headers(headers: MultiMapping[str]) -> RpcHeaders:
+    accept = headers.get(hdrs.ACCEPT, "")
+    if accept != _USUAL_ACCEPT:
+        accept = ", ".join(headers.getall(hdrs.ACCEPT, ()))  # several lines are one list (RFC 9110, 5.3)
+    return RpcHeaders(headers, *_accepted(accept))
+
+
+def _accepted(accept: str) -> tuple[bool, bool]:
+    """Whether JSON and whether events may be sent. Lenient: nothing said, or anything accepted, is JSON."""
+    if accept == _USUAL_ACCEPT:
+        return True, True
+    ranges: dict[str, bool] = {}
+    for element in accept.split(","):
+        if element.strip():  # empty elements of a list count for nothing (RFC 9110, 5.6.1)
+            name, wanted = _media_range(element)
+            ranges[name] = wanted or ranges.get(name, False)
+    takes_json = not ranges or _is_wanted(ranges, _JSON_RANGES)
+    takes_events = ranges.get(_EVENT_RANGES[0], False) or (not takes_json and _is_wanted(ranges, _EVENT_RANGES))
+    if not (takes_json or takes_events):
+        raise NotAcceptable("Accept must allow application/json or text/event-stream")
+    return takes_json, takes_events
+
+
+def _is_wanted(ranges: dict[str, bool], names: tuple[str, ...]) -> bool:
+    """What the most specific range says that is there (RFC 9110, 12.5.1)."""
+    return next((ranges[name] for name in names if name in ranges), False)
+
+
+def _media_range(text: str) -> tuple[str, bool]:
+    """`text/event-stream;q=0` -> ("text/event-stream", False)."""
+    name, *parameters = (part.strip().lower() for part in text.split(";"))
+    return name, bool(name) and not any(map(_NO_WEIGHT.fullmatch, parameters))

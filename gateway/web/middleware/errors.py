@@ -1,0 +1,85 @@
+"""The only place that turns errors into answers, in the dialect of the endpoint.
+
+Unexpected errors become a 500 without their text: it may quote a request. Their place in the code goes to the log.
+"""
+
+import asyncio
+import logging
+import math
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from gateway import logs
+from gateway.errors import (
+    GatewayError,
+    InternalError,
+    InvalidRequest,
+    MethodNotAllowed,
+    NotFound,
+    PayloadTooLarge,
+    Unauthenticated,
+    UnsupportedCoding,
+    UnsupportedProtocol,
+)
+from gateway.web.context import CONTEXT
+from gateway.web.replies import JsonReply
+
+
+@web.middleware
+async def errors(request: web.Request, handler: Handler) -> web.StreamResponse:
+    try:
+        return await handler(request)
+    except asyncio.CancelledError:
+        stopping = request[CONTEXT].parts.in_flight.take_back()
+        if stopping is None:
+            raise
+        return error_reply(request, stopping)
+    except Exception as error:
+        return error_reply(request, as_gateway_error(request, error))
+
+
+def as_gateway_error(request: web.Request, error: Exception) -> GatewayError:
+    """What the caller is told of any exception. The unexpected ones are logged by place, not by text."""
+    if isinstance(error, GatewayError):
+        return error
+    if isinstance(error, web.HTTPRequestEntityTooLarge):
+        return PayloadTooLarge(f"the request body is larger than {request.client_max_size} bytes")
+    if isinstance(error, web.HTTPException):
+        return from_http_exception(request, error)
+    logs.event("unexpected", level=logging.ERROR, request_id=request[CONTEXT].request_id, error=logs.failure(error))
+    return InternalError("the gateway failed on this request; its log has the details under this request id")
+
+
+def from_http_exception(request: web.Request, error: web.HTTPException) -> GatewayError:
+    if isinstance(error, web.HTTPMethodNotAllowed):
+        allowed = tuple(sorted(error.allowed_methods))
+        return MethodNotAllowed(f"{request.method} is not allowed here; allowed: {', '.join(allowed)}", allowed)
+    if error.status == 404:
+        return NotFound("no such path; see the README for the paths there are")
+    return InvalidRequest(f"the request was refused ({error.status})")
+
+
+def error_reply(request: web.Request, error: GatewayError) -> JsonReply:
+    context = request[CONTEXT]
+    context.parts.metrics.rejected.labels(error.code).inc()
+    body = context.endpoint.dialect.error_body(error, context.body)
+    reply = JsonReply(body, status=error.status, headers=_headers(error))
+    reply.render()
+    if isinstance(error, UnsupportedCoding | UnsupportedProtocol):
+        reply.force_close()  # what follows on this connection cannot be told from a body
+    return reply
+
+
+def _headers(error: GatewayError) -> dict[str, str]:
+    """Headers that clients act on. OpenAI's SDKs obey `x-should-retry` before anything else."""
+    headers = {"Cache-Control": "no-store"}
+    if isinstance(error, Unauthenticated):
+        headers["WWW-Authenticate"] = 'Bearer realm="gateway", error="invalid_token"'
+    if isinstance(error, MethodNotAllowed):
+        headers["Allow"] = ", ".join(error.allow)
+    if error.retry_after_s is not None:
+        headers["Retry-After"] = str(max(1, math.ceil(error.retry_after_s)))
+    if error.status >= 409:
+        headers["X-Should-Retry"] = "true" if error.retryable else "false"
+    return headers

@@ -1,0 +1,19 @@
+"""How much may run: the gateway's own cap, then the key's concurrency and its minute, held to the end of a stream.
+
+An endpoint whose calls are only known from its body (a batch) is not charged here: its handler charges each.
+"""
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from gateway.web.context import CONTEXT
+
+
+@web.middleware
+async def limits(request: web.Request, handler: Handler) -> web.StreamResponse:
+    context = request[CONTEXT]
+    context.parts.in_flight.check_room()
+    async with context.parts.limiter.slot(context.caller):
+        if context.endpoint.charged:
+            await context.charge()
+        return await handler(request)

@@ -1,0 +1,40 @@
+"""What the middlewares need of the server, gathered in one object on the application."""
+
+import random
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from aiohttp import web
+
+from gateway.access.api_keys import KeyStore
+from gateway.access.rate_limits import BadKeyLimiter, Limiter
+from gateway.metrics import Metrics
+from gateway.sanitize.pipeline import Sanitizer
+from gateway.web.endpoints import EndpointTable
+from gateway.web.in_flight import InFlight
+from gateway.web.request_log import Recorder
+
+
+def _random_bits() -> Callable[[int], int]:
+    return random.Random(secrets.randbits(256)).getrandbits  # noqa: S311 - ids are not secret
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """`id_bits` makes request ids: they need to be different, not secret, and the kernel's cost a system call each."""
+
+    endpoints: EndpointTable
+    in_flight: InFlight
+    keys: KeyStore
+    bad_keys: BadKeyLimiter
+    limiter: Limiter
+    sanitizer: Sanitizer
+    metrics: Metrics
+    recorder: Recorder
+    allowed_origins: frozenset[str] = frozenset()
+    body_timeout_s: float = 30.0
+    id_bits: Callable[[int], int] = field(default_factory=_random_bits)
+
+
+PARTS = web.AppKey("parts", Parts)

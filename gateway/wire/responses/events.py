@@ -1,0 +1,203 @@
+"""A chat stream told as a responses stream: items opened lazily, closed once, numbered without gaps.
+
+Source: OpenAI API reference (Responses streaming) and Open Responses 2026-04-24, read 2026-11-21. Sequence numbers are
+given when an event is written, after every middleware: what a middleware drops leaves no gap.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import aclosing
+
+from gateway.domain import Event, EventBatch, EventStream, Json
+from gateway.errors import GatewayError
+from gateway.wire import sse
+from gateway.wire.openai_error import responses_error_object
+from gateway.wire.responses import object as objects
+
+
+class ResponseStream:
+    """One stream. `run` turns chat chunks into events; `on_end` gets the finished response object once.
+
+    `backend` is what stands in `provider_specific_fields`, as far as it is known.
+    """
+
+    def __init__(self, body: Json, on_end: Callable[[Json], None]) -> None:
+        self._body = body
+        self.response = objects.new_response(body)
+        self._on_end = on_end
+        self._numbers = itertools.count()
+        self._message: Json | None = None
+        self._reasoning: Json | None = None
+        self._calls: dict[int, Json] = {}
+        self._closed: set[str] = set()
+        self._finish_reason: str | None = None
+        self._usage: Json | None = None
+        self.backend: Json | None = None
+
+    async def run(self, chunks: EventStream) -> EventStream:
+        """The events of the whole stream. What the chat stream raises passes through."""
+        async with aclosing(chunks):
+            opened = False
+            async for batch in chunks:
+                events: EventBatch = []
+                for event in batch:
+                    chunk = sse.decode(event)
+                    if chunk is None:
+                        continue
+                    if not opened:
+                        opened = True
+                        events += self._opening(chunk)
+                    events += self._take(chunk)
+                yield events
+        yield list(self._ending())
+
+    def error_events(self, error: GatewayError) -> list[Event]:
+        """`error`, in both of its known shapes, then `response.failed`."""
+        told = responses_error_object(error)
+        flat = {"code": error.code, "message": error.message, "param": told["param"], "error": told}
+        self.response["status"] = "failed"
+        self.response["error"] = {"code": "server_error", "message": error.message}
+        self.response["output"] = []
+        return [self._event("error", flat), self._event("response.failed", {"response": self.response})]
+
+    def refused_events(self, error: GatewayError, usage: Json) -> list[Event]:
+        """The end of a stream whose text must not go on: its items without their text, and why. `usage` is chat's."""
+        events = []
+        for index, item in enumerate(self.response["output"]):
+            item["status"] = "incomplete"
+            objects.without_text(item)
+            if item["id"] not in self._closed:
+                events.append(self._event("response.output_item.done", {"output_index": index, "item": item}))
+        objects.finish(self.response, "content_filter", usage, self.backend)
+        return [*events, self._event("response.incomplete", {"response": self.response}), Event(raw=sse.DONE)]
+
+    def _event(self, kind: str, fields: Json) -> Event:
+        return Event({"type": kind, "sequence_number": 0, **fields}, name=kind, finish=self._numbered)
+
+    def _numbered(self, data: Json) -> Json:
+        data["sequence_number"] = next(self._numbers)
+        return data
+
+    def _opening(self, chunk: Json) -> Iterator[Event]:
+        self.response["model"] = chunk.get("model", self.response["model"])
+        if chunk.get("system_fingerprint"):
+            self.response["system_fingerprint"] = chunk["system_fingerprint"]
+        for kind in ("response.created", "response.in_progress"):
+            yield self._event(kind, {"response": {**self.response, "output": []}})
+
+    def _take(self, chunk: Json) -> Iterator[Event]:
+        self._usage = chunk.get("usage") or self._usage
+        for choice in chunk.get("choices") or ():
+            delta = choice.get("delta") or {}
+            if reasoning := delta.get("reasoning_content"):
+                yield from self._think(reasoning)
+            if text := delta.get("content") or delta.get("refusal"):
+                yield from self._text(text)
+            for call in delta.get("tool_calls") or ():
+                yield from self._call(call)
+            self._finish_reason = choice.get("finish_reason") or self._finish_reason
+            self.backend = choice.get("provider_specific_fields") or self.backend
+
+    def _think(self, text: str) -> Iterator[Event]:
+        if self._reasoning is None:
+            yield from self._close_message()
+            self._reasoning = item = objects.reasoning_item(objects.new_id("rs"), "in_progress", [])
+            yield from self._open(item)
+            empty = {**self._place(item), "summary_index": 0, "part": objects.summary_part("")}
+            yield self._event("response.reasoning_summary_part.added", empty)
+            item["summary"].append(objects.summary_part(""))
+        item = self._reasoning
+        item["summary"][0]["text"] += text
+        delta = {**self._place(item), "summary_index": 0, "delta": text}
+        yield self._event("response.reasoning_summary_text.delta", delta)
+
+    def _close_reasoning(self, status: str = "completed") -> Iterator[Event]:
+        item, self._reasoning = self._reasoning, None
+        if item is None:
+            return
+        part = {**self._place(item), "summary_index": 0}
+        text = item["summary"][0]
+        yield self._event("response.reasoning_summary_text.done", {**part, "text": text["text"]})
+        yield self._event("response.reasoning_summary_part.done", {**part, "part": dict(text)})
+        yield from self._close(item, status)
+
+    def _text(self, text: str) -> Iterator[Event]:
+        if self._message is None:
+            yield from self._close_reasoning()
+            yield from self._open_message()
+        assert self._message is not None
+        part = self._message["content"][0]
+        part["text"] += text
+        yield self._event(
+            "response.output_text.delta",
+            {**self._place(self._message), "content_index": 0, "delta": text, "logprobs": []},
+        )
+
+    def _open_message(self) -> Iterator[Event]:
+        item = objects.message_item(objects.new_id("msg"), "in_progress", [])
+        yield from self._open(item)
+        self._message = item
+        empty = objects.text_part("")
+        yield self._event("response.content_part.added", {**self._place(item), "content_index": 0, "part": empty})
+        item["content"].append(objects.text_part(""))
+
+    def _open(self, item: Json) -> Iterator[Event]:
+        self.response["output"].append(item)
+        index = len(self.response["output"]) - 1
+        yield self._event("response.output_item.added", {"output_index": index, "item": objects.snapshot(item)})
+
+    def _call(self, delta: Json) -> Iterator[Event]:
+        index, function = int(delta.get("index") or 0), delta.get("function") or {}
+        item = self._calls.get(index)
+        if item is None:
+            yield from self._close_reasoning()
+            yield from self._close_message()
+            fields = {
+                "call_id": delta.get("id") or objects.new_id("call"),
+                "name": function.get("name") or "",
+                "arguments": "",
+            }
+            self._calls[index] = item = objects.call_item(objects.new_id("fc"), "in_progress", fields)
+            yield from self._open(item)
+        if arguments := function.get("arguments"):
+            item["arguments"] += arguments
+            yield self._event("response.function_call_arguments.delta", {**self._place(item), "delta": arguments})
+
+    def _place(self, item: Json) -> Json:
+        index = next(i for i, each in enumerate(self.response["output"]) if each is item)
+        return {"item_id": item["id"], "output_index": index}
+
+    def _close_message(self, status: str = "completed") -> Iterator[Event]:
+        item, self._message = self._message, None
+        if item is None:
+            return
+        part = {**self._place(item), "content_index": 0}
+        text = item["content"][0]
+        yield self._event("response.output_text.done", {**part, "text": text["text"], "logprobs": []})
+        yield self._event("response.content_part.done", {**part, "part": dict(text)})
+        yield from self._close(item, status)
+
+    def _close(self, item: Json, status: str = "completed") -> Iterator[Event]:
+        item["status"] = status
+        self._closed.add(item["id"])
+        place = {"output_index": self._place(item)["output_index"]}
+        yield self._event("response.output_item.done", {**place, "item": objects.snapshot(item)})
+
+    def _ending(self) -> Iterator[Event]:
+        cut = "incomplete" if objects.is_cut(self._finish_reason) else "completed"
+        yield from self._close_reasoning()
+        if all(item["type"] == "reasoning" for item in self.response["output"]):
+            yield from self._open_message()
+        last = self.response["output"][-1]
+        yield from self._close_message("completed" if self._message is not last else cut)
+        for item in self._calls.values():
+            arguments = item["arguments"] or "{}"
+            item["arguments"] = arguments
+            fields = {**self._place(item), "name": item["name"], "arguments": arguments}
+            yield self._event("response.function_call_arguments.done", fields)
+            yield from self._close(item, "completed" if item is not last else cut)
+        status = objects.finish(self.response, self._finish_reason, self._usage, self.backend)
+        self._on_end(self.response)
+        final = {**self.response, "output": [objects.snapshot(item) for item in self.response["output"]]}
+        yield self._event(f"response.{status}", {"response": final})
+        yield Event(raw=sse.DONE)

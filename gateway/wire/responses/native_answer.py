@@ -1,0 +1,230 @@
+"""Responses of an upstream that speaks /responses itself: passed through, with ids, numbers and required keys mended.
+
+What is promised for translated responses holds here too: our model name, `created` beside `created_at`, five usage
+fields, one id an item in all its events, items closed before the end. Anything else the upstream adds is kept. Source:
+OpenAI API reference (Responses) and event streams of vLLM and llama.cpp (facts read 2026-11-21).
+"""
+
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
+from typing import Any
+
+import orjson
+
+from gateway.domain import Event, EventBatch, EventStream, Json
+from gateway.errors import UpstreamError
+from gateway.wire import sse
+from gateway.wire.chat.answer import arguments_text
+from gateway.wire.openai_error import upstream_error
+from gateway.wire.responses import object as objects
+from gateway.wire.responses.events import ResponseStream
+from gateway.wire.untrusted_json import count_in, table_in, tables_in
+
+_OURS = ("model", "object", "previous_response_id", "store", "instructions", "user", "metadata", "background")
+_ID_PREFIX = {"message": "msg", "function_call": "fc", "reasoning": "rs"}
+_ENDS = ("response.completed", "response.incomplete")
+_FAILURES = ("response.failed", "error")
+
+
+def mend_response(answer: Any, body: Json, model: str, backend: Json) -> Json:
+    """A whole answer as a full response object. Raises UpstreamError when it is none, or says that it failed."""
+    if not isinstance(answer, dict) or not isinstance(answer.get("output"), list):
+        raise UpstreamError("the upstream's answer is not a response object")
+    if answer.get("status") == "failed":
+        raise upstream_error(500, answer, None)
+    response = objects.new_response(body)
+    response.update({k: v for k, v in answer.items() if k not in _OURS and (v is not None or k not in response)})
+    created = answer.get("created_at") or answer.get("created")
+    response["created"] = response["created_at"] = int(created) if isinstance(created, int | float) else (
+        response["created"]
+    )  # fmt: skip
+    response["model"] = model
+    response["output"] = [mend_item(item) for item in tables_in(answer, "output")]
+    reason = table_in(answer, "incomplete_details").get("reason")
+    if answer.get("status") == "incomplete" or reason:
+        response["incomplete_details"] = {"reason": reason or "max_output_tokens"}
+        response["status"], response["completed_at"] = "incomplete", None
+    else:
+        response["status"], response["incomplete_details"] = "completed", None
+        response["completed_at"] = response["completed_at"] or response["created"]
+    response["usage"] = mend_usage(answer.get("usage"))
+    response["provider_specific_fields"] = {**backend, "finish_reason": _finish_reason(response)}
+    return response
+
+
+def mend_item(item: Json) -> Json:
+    """One output item with every required key; unknown kinds only get an id."""
+    kind = item["type"] if isinstance(item.get("type"), str) and item["type"] else "message"
+    mended: Json = {**item, "type": kind}
+    if not isinstance(item.get("id"), str) or not item["id"]:
+        mended["id"] = objects.new_id(_ID_PREFIX.get(kind, "item"))
+    if kind == "message":
+        mended["role"] = "assistant"
+        mended["status"] = item.get("status") or "completed"
+        mended["content"] = [_mend_part(part) for part in tables_in(item, "content")]
+    elif kind == "function_call":
+        mended["status"] = item.get("status") or "completed"
+        mended["call_id"] = item.get("call_id") or objects.new_id("call")
+        mended["name"] = str(item.get("name") or "")
+        mended["arguments"] = arguments_text(item.get("arguments", ""))
+        mended |= {"role": "assistant", "content": []}
+    return mended
+
+
+def mend_usage(usage: Any) -> Json:
+    """The five fields, adding up."""
+    asked, answered = count_in(usage, "input_tokens"), count_in(usage, "output_tokens")
+    return {
+        **(usage if isinstance(usage, dict) else {}),
+        "input_tokens": asked,
+        "input_tokens_details": {"cached_tokens": 0, **table_in(usage, "input_tokens_details")},
+        "output_tokens": answered,
+        "output_tokens_details": {"reasoning_tokens": 0, **table_in(usage, "output_tokens_details")},
+        "total_tokens": asked + answered,
+    }
+
+
+def _mend_part(part: Json) -> Json:
+    if part.get("type") in ("output_text", "text"):
+        return {**objects.text_part(""), **part, "type": "output_text", "text": part.get("text") or ""}
+    return part
+
+
+def _finish_reason(response: Json) -> str:
+    if response["incomplete_details"]:
+        return "length" if response["incomplete_details"]["reason"] == "max_output_tokens" else "content_filter"
+    return "tool_calls" if any(item["type"] == "function_call" for item in response["output"]) else "stop"
+
+
+class NativeStream(ResponseStream):
+    """One stream passed through, as `model`."""
+
+    model = ""
+
+    async def pass_through(self, payloads: AsyncGenerator[list[bytes], None]) -> EventStream:
+        """Mended events for theirs. Raises UpstreamError for a failure, nonsense, or a stream without its end."""
+        self._ids: list[str] = []
+        self._theirs: dict[str, int] = {}
+        self._done: dict[int, Json] = {}
+        self._opened = self._ended = False
+        async with aclosing(payloads):
+            async for batch in payloads:
+                events: EventBatch = []
+                try:
+                    for data in batch:
+                        if not self._ended and data.strip() != b"[DONE]":
+                            events += self._one(_decoded(data))
+                except UpstreamError:
+                    if events:
+                        yield events
+                    raise
+                if events:
+                    yield events
+                if self._ended:
+                    return
+        raise UpstreamError("the upstream ended its stream before the answer was complete")
+
+    def _one(self, data: Json) -> Iterator[Event]:
+        kind = str(data.get("type") or "")
+        if kind in _FAILURES:
+            given = data.get("response") if isinstance(data.get("response"), dict) else data
+            raise upstream_error(500, given, None)
+        if not self._opened:
+            yield from self._open_response(data.get("response"))
+        if kind in ("response.created", "response.in_progress", "response.queued"):
+            return
+        if kind in _ENDS:
+            yield from self._end(data)
+        elif kind == "response.output_item.added":
+            yield from self._added(data)
+        else:
+            yield from self._inner(kind, data)
+
+    def _open_response(self, given: Any) -> Iterator[Event]:
+        self._opened = True
+        self.response["model"] = self.model
+        if isinstance(given, dict):
+            if isinstance(given.get("id"), str) and given["id"]:
+                self.response["id"] = given["id"]
+            if isinstance(given.get("created_at"), int | float):
+                self.response["created"] = self.response["created_at"] = int(given["created_at"])
+        for kind in ("response.created", "response.in_progress"):
+            yield self._event(kind, {"response": {**self.response, "output": []}})
+
+    def _added(self, data: Json) -> Iterator[Event]:
+        item = mend_item(table_in(data, "item"))
+        item["status"] = "in_progress"
+        self._theirs[item["id"]] = index = len(self._ids)
+        self._ids.append(item["id"])
+        self.response["output"].append(item)
+        yield self._event("response.output_item.added", {"output_index": index, "item": dict(item)})
+
+    def _inner(self, kind: str, data: Json) -> Iterator[Event]:
+        """Any event of an item: its place and id are those of the item's beginning."""
+        rest = {name: value for name, value in data.items() if name not in ("type", "sequence_number")}
+        item = data.get("item") if isinstance(data.get("item"), dict) else None
+        if item is None and "item_id" not in data and "output_index" not in data:
+            yield self._event(kind, rest)
+            return
+        index = self._index_of(data, item)
+        if index is None:
+            yield from self._added({"item": {"type": "function_call" if "function_call" in kind else "message"}})
+            index = len(self._ids) - 1
+        rest["output_index"] = index
+        if item is not None:
+            mended = {**mend_item(item), "id": self._ids[index]}
+            if kind == "response.output_item.done":
+                self._done[index] = self.response["output"][index] = mended
+                self._closed.add(mended["id"])
+            yield self._event(kind, {**rest, "item": dict(mended)})
+            return
+        rest["item_id"] = self._ids[index]
+        if kind.startswith(("response.output_text", "response.content_part", "response.refusal")):
+            rest["content_index"] = count_in(data, "content_index")
+        if kind.startswith("response.output_text.d"):
+            rest.setdefault("logprobs", [])
+        yield self._event(kind, rest)
+
+    def _index_of(self, data: Json, item: Json | None) -> int | None:
+        identity = data.get("item_id") or (item or {}).get("id")
+        if isinstance(identity, str) and identity in self._theirs:
+            return self._theirs[identity]
+        index = data.get("output_index")
+        if isinstance(index, int) and 0 <= index < len(self._ids):
+            return index
+        return len(self._ids) - 1 if self._ids and not isinstance(index, int) else None
+
+    def _end(self, data: Json) -> Iterator[Event]:
+        given = data.get("response")
+        answer: Json = dict(given) if isinstance(given, dict) else {}
+        finals = tables_in(answer, "output")
+        outputs = []
+        for index, identity in enumerate(self._ids):
+            item = self._done.get(index) or (finals[index] if index < len(finals) else None)
+            if item is None:
+                item = self.response["output"][index]
+            mended = {**mend_item(item), "id": identity}
+            if index not in self._done:
+                mended["status"] = "completed" if mended.get("status") == "in_progress" else mended.get("status")
+                yield self._event("response.output_item.done", {"output_index": index, "item": dict(mended)})
+            outputs.append(mended)
+        outputs += finals[len(outputs) :]
+        if data["type"] == "response.incomplete":
+            answer["status"] = "incomplete"
+        merged = {**answer, "output": outputs, "id": self.response["id"], "created_at": self.response["created_at"]}
+        final = mend_response(merged, self._body, self.model, self.backend or {})
+        self.response.update(final)
+        self._ended = True
+        self._on_end(final)
+        yield self._event(f"response.{final['status']}", {"response": final})
+        yield Event(raw=sse.DONE)
+
+
+def _decoded(data: bytes) -> Json:
+    try:
+        decoded = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        raise UpstreamError("the upstream sent an event that is not JSON") from None
+    if not isinstance(decoded, dict):
+        raise UpstreamError("the upstream sent an event that is not valid")
+    return decoded

@@ -1,0 +1,189 @@
+"""The response object and its items, every required key present.
+
+Source: OpenAI API reference (Responses) and the Open Responses specification 2026-04-24, read 2026-11-21. The
+specification of this service adds `created` (equal to `created_at`) and, to tool calls, `role` and `content`.
+"""
+
+import secrets
+import time
+from typing import Any
+
+from gateway.domain import Json
+from gateway.wire.untrusted_json import count_in, table_in
+
+_REASONS = {"length": "max_output_tokens", "content_filter": "content_filter"}
+
+
+def new_id(prefix: str) -> str:
+    """`resp`, `msg`, `fc` and 48 random hex digits."""
+    return f"{prefix}_{secrets.token_hex(24)}"
+
+
+def new_response(body: Json) -> Json:
+    """The response object of a request at its start: in progress, nothing in it."""
+    created = int(time.time())
+    text = body.get("text") or {}
+    form = text.get("format") or body.get("response_format") or {"type": "text"}
+    return {
+        "id": new_id("resp"),
+        "object": "response",
+        "created": created,
+        "created_at": created,
+        "completed_at": None,
+        "status": "in_progress",
+        "incomplete_details": None,
+        "model": body["model"],
+        "previous_response_id": body.get("previous_response_id"),
+        "instructions": body.get("instructions"),
+        "output": [],
+        "error": None,
+        "tools": [_flat_tool(tool) for tool in body.get("tools") or ()],
+        "tool_choice": _flat_choice(body.get("tool_choice") or "auto"),
+        "truncation": body.get("truncation") or "disabled",
+        "parallel_tool_calls": body.get("parallel_tool_calls") is not False,
+        "text": {**text, "format": _flat_format(form)},
+        "top_p": _number(body, "top_p", 1.0),
+        "presence_penalty": _number(body, "presence_penalty", 0.0),
+        "frequency_penalty": _number(body, "frequency_penalty", 0.0),
+        "top_logprobs": 0,
+        "temperature": _number(body, "temperature", 1.0),
+        "reasoning": body.get("reasoning") or {"effort": None, "summary": None},
+        "usage": None,
+        "max_output_tokens": body.get("max_output_tokens"),
+        "max_tool_calls": body.get("max_tool_calls"),
+        "store": body.get("store") is not False,
+        "background": False,
+        "service_tier": "default",
+        "metadata": body.get("metadata") or {},
+        "safety_identifier": body.get("safety_identifier"),
+        "prompt_cache_key": body.get("prompt_cache_key"),
+        "user": body.get("user"),
+    }
+
+
+def is_cut(finish_reason: str | None) -> bool:
+    """The answer ended before its natural end."""
+    return finish_reason in _REASONS
+
+
+def finish(response: Json, finish_reason: str | None, usage: Json | None, backend: Json | None) -> str:
+    """Put the end into a response object, in place. Returns its status: `completed` or `incomplete`."""
+    reason = _REASONS.get(finish_reason or "")
+    status = "incomplete" if reason else "completed"
+    response["status"] = status
+    response["incomplete_details"] = {"reason": reason} if reason else None
+    response["completed_at"] = int(time.time()) if status == "completed" else None
+    response["usage"] = usage_object(usage)
+    response["provider_specific_fields"] = {**(backend or {}), "finish_reason": finish_reason}
+    if reason and response["output"]:
+        response["output"][-1]["status"] = "incomplete"
+    return status
+
+
+def usage_object(usage: Json | None) -> Json:
+    """Chat's usage under responses' names, all five fields."""
+    prompt, answer = count_in(usage, "prompt_tokens"), count_in(usage, "completion_tokens")
+    details = table_in(usage, "prompt_tokens_details"), table_in(usage, "completion_tokens_details")
+    return {
+        "input_tokens": prompt,
+        "input_tokens_details": {"cached_tokens": count_in(details[0], "cached_tokens")},
+        "output_tokens": answer,
+        "output_tokens_details": {"reasoning_tokens": count_in(details[1], "reasoning_tokens")},
+        "total_tokens": prompt + answer,
+    }
+
+
+def text_part(text: str) -> Json:
+    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+
+
+def message_item(item_id: str, status: str, parts: list[Json]) -> Json:
+    return {"id": item_id, "type": "message", "status": status, "role": "assistant", "content": parts}
+
+
+def reasoning_item(item_id: str, status: str, parts: list[Json]) -> Json:
+    """What a model thought aloud. It stands in `summary`: the one place that every client reads and every specification
+    names alike (OpenAI and Open Responses call the events of raw reasoning by different names)."""
+    return {"id": item_id, "type": "reasoning", "status": status, "summary": parts}
+
+
+def summary_part(text: str) -> Json:
+    return {"type": "summary_text", "text": text}
+
+
+def snapshot(item: Json) -> Json:
+    """The item as it is now: what is added to it later does not show."""
+    return {name: [dict(part) for part in value] if isinstance(value, list) else value for name, value in item.items()}
+
+
+def without_text(item: Json) -> None:
+    """Take everything that the model wrote out of an item, in place."""
+    for name in ("content", "summary"):
+        if name in item:
+            item[name] = []
+    if "arguments" in item:
+        item["arguments"] = ""
+
+
+def call_item(item_id: str, status: str, call: Json) -> Json:
+    """`call` holds `call_id`, `name`, `arguments`. role and content are this service's additions."""
+    return {"id": item_id, "type": "function_call", "status": status, **call, "role": "assistant", "content": []}
+
+
+def from_chat(body: Json, answer: Json) -> Json:
+    """The whole response object for a chat answer."""
+    response = new_response(body)
+    response["model"] = answer.get("model", response["model"])
+    choice: Json = (answer.get("choices") or [{}])[0]
+    message = choice.get("message") or {}
+    text = message.get("content") or message.get("refusal") or ""
+    calls = message.get("tool_calls") or []
+    if reasoning := message.get("reasoning_content"):
+        response["output"].append(reasoning_item(new_id("rs"), "completed", [summary_part(reasoning)]))
+    if text or not calls:
+        response["output"].append(message_item(new_id("msg"), "completed", [text_part(text)]))
+    for call in calls:
+        response["output"].append(call_item(new_id("fc"), "completed", call_fields(call)))
+    finish(response, choice.get("finish_reason"), answer.get("usage"), choice.get("provider_specific_fields"))
+    for name in ("system_fingerprint", "service_tier"):
+        if answer.get(name) is not None:
+            response[name] = answer[name]
+    return response
+
+
+def call_fields(call: Json) -> Json:
+    function = call.get("function") or {}
+    return {
+        "call_id": call.get("id") or new_id("call"),
+        "name": function.get("name") or "",
+        "arguments": function.get("arguments") or "{}",
+    }
+
+
+def _number(body: Json, name: str, default: float) -> Any:
+    value = body.get(name)
+    return default if value is None else value
+
+
+def _flat_tool(tool: Json) -> Json:
+    """A function tool as a response shows it, whichever form it came in."""
+    if tool["type"] != "function":
+        return tool
+    inner = tool.get("function") or tool
+    shown = {name: inner.get(name) for name in ("name", "description", "parameters", "strict")}
+    return {"type": "function", **shown}
+
+
+def _flat_choice(choice: Any) -> Any:
+    """A tool_choice as a response shows it: `{"type": "function", "name"}`, however it came."""
+    if not isinstance(choice, dict):
+        return choice
+    if isinstance(choice.get("tools"), list):
+        return {**choice, "tools": [_flat_choice(tool) for tool in choice["tools"]]}
+    inner = choice.get("function")
+    return {"type": choice.get("type"), "name": inner.get("name")} if isinstance(inner, dict) else choice
+
+
+def _flat_format(form: Json) -> Json:
+    inner = form.get("json_schema")
+    return {"type": form["type"], **inner} if isinstance(inner, dict) else form

@@ -1,0 +1,98 @@
+"""A scripted completion service and a scripted upstream of it, with the bodies they are asked with."""
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Any
+
+import orjson
+
+from gateway.domain import Account, Event, EventBatch, Json
+from gateway.wire import sse
+
+
+def part(url: Any) -> Json:
+    return {"type": "image_url", "image_url": {"url": url}}
+
+
+def body(*parts: Json, **more: Any) -> Json:
+    return {"model": "SvcOCR", "messages": [{"role": "user", "content": list(parts)}], **more}
+
+
+TEXT = {"type": "text", "text": "<image>\nFree OCR."}
+
+
+class Scripted:
+    """A completion service (and upstream) that answers with given texts and keeps the bodies it was sent."""
+
+    name = "scripted"
+
+    def __init__(self, *texts: str, finish: str = "stop", error: Exception | None = None) -> None:
+        self.texts = list(texts)
+        self.finish = finish
+        self.error = error
+        self.bodies: list[Json] = []
+        self.closed = 0
+        self.cut = "|"
+
+    async def complete(self, body: Json, account: Account, *, route: str = "") -> Json:
+        self.bodies.append(body)
+        if self.error is not None:
+            raise self.error
+        return {
+            "id": f"chatcmpl-{len(self.bodies)}",
+            "object": "chat.completion",
+            "created": 1,
+            "model": "SvcOCR",
+            "choices": [
+                {
+                    "index": 0,
+                    "message": {"role": "assistant", "content": self.texts[len(self.bodies) - 1]},
+                    "finish_reason": self.finish,
+                    "provider_specific_fields": {
+                        "provider": "p",
+                        "model": "m",
+                        "latency_ms": 5,
+                        "attempts": len(self.bodies),
+                    },
+                }
+            ],
+            "usage": {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12},
+        }
+
+    async def stream(self, body: Json, account: Account) -> AsyncIterator[EventBatch]:
+        self.bodies.append(body)
+        number = len(self.bodies)
+        shared = {"id": f"chatcmpl-{number}", "object": "chat.completion.chunk", "created": number, "model": "SvcOCR"}
+        try:
+            yield [self._event(shared, {"role": "assistant", "content": ""})]
+            for piece in self.texts[number - 1].split(self.cut):
+                yield [self._event(shared, {"content": piece})]
+            if self.error is not None:
+                raise self.error
+            fields = {"provider_specific_fields": {"provider": "p", "latency_ms": 5, "attempts": len(self.bodies)}}
+            usage = {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}
+            yield [
+                self._event(shared, {}, finish_reason=self.finish, **fields),
+                Event({**shared, "choices": [], "usage": usage}),
+                Event(raw=sse.DONE),
+            ]
+        finally:
+            self.closed += 1
+
+    @staticmethod
+    def _event(shared: Json, delta: Json, finish_reason: str | None = None, **more: Any) -> Event:
+        data = {**shared, "choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason, **more}]}
+        return Event(raw=sse.frame(data), opaque=False)
+
+
+class ScriptedUpstream(Scripted):
+    """The same below the completion service: the data of its events as bytes."""
+
+    async def stream(self, body: Json, account: Account, *, route: str = "") -> AsyncIterator[list[bytes]]:
+        async with aclosing(super().stream(body, account)) as events:
+            async for batch in events:
+                yield [sse.encode(event)[6:].strip() for event in batch]
+
+
+async def raw_chunks(events: AsyncIterator[list[bytes]]) -> list[Json | None]:
+    return [None if data == b"[DONE]" else orjson.loads(data) async for batch in events for data in batch]

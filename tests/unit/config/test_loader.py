@@ -1,0 +1,124 @@
+"""The configuration file: what it takes, what it refuses and how it says so."""
+
+from pathlib import Path
+
+import pytest
+
+from gateway.config.loader import ConfigError, config_text, load_config
+from gateway.config.settings import ENTITIES, Config, Environment, Sanitize
+from gateway.sanitize.masking.policy import actions
+
+FULL = """
+[server]
+port = 8081
+[[models]]
+name = "SvcLLM"
+aliases = ["small"]
+  [[models.upstreams]]
+  base_url = "http://10.0.0.5:8000/v1"
+  model = "llama"
+  api_key = { credential = "llm" }
+  extra_body = { seed = 1, "with space" = [1, 2] }
+[search]
+provider = "tavily"
+api_key = { credential = "tavily" }
+[sanitize.actions]
+requests.CREDIT_CARD = "block"
+"""
+SECRETS = {"GATEWAY_CREDENTIAL_LLM": "first-secret", "GATEWAY_CREDENTIAL_TAVILY": "second-secret"}
+
+
+def load(tmp_path: Path, text: str, **variables: str) -> Config:
+    file = tmp_path / "gateway.toml"
+    file.write_text(text)
+    return load_config(file, tmp_path, Environment(variables))
+
+
+def test_no_file_gives_the_embedded_profile(tmp_path: Path) -> None:
+    config = load_config(None, tmp_path, Environment({}))
+    assert config == Config(state_dir=tmp_path)
+    assert (config.server.host, config.server.port, config.search.provider) == ("127.0.0.1", 8080, "local")
+
+
+def test_a_file_changes_what_it_names_and_nothing_else(tmp_path: Path) -> None:
+    config = load(tmp_path, FULL, **SECRETS)
+    assert config.server.port == 8081 and config.server.workers == 1
+    assert config.models[0].upstreams[0].extra_body == {"seed": 1, "with space": [1, 2]}
+    assert config.sanitize.actions.requests == {"CREDIT_CARD": "block"}
+
+
+def test_a_printed_configuration_can_be_read_again_and_shows_no_secret(tmp_path: Path) -> None:
+    config = load(tmp_path, FULL, **SECRETS)
+    text = config_text(config)
+    assert load(tmp_path, text, **SECRETS) == config
+    assert "secret" not in text and "secret" not in repr(config)
+
+
+def test_a_credential_is_read_from_the_folder_before_the_variable(tmp_path: Path) -> None:
+    (tmp_path / "llm").write_text("from-folder\n")
+    config = load(tmp_path, FULL, **SECRETS, CREDENTIALS_DIRECTORY=str(tmp_path))
+    assert config.models[0].upstreams[0].api_key is not None
+    assert config.models[0].upstreams[0].api_key.reveal() == "from-folder"
+
+
+def test_variables_override_host_port_and_level(tmp_path: Path) -> None:
+    config = load(tmp_path, "", GATEWAY_HOST="::1", GATEWAY_PORT="9000", GATEWAY_LOG_LEVEL="debug")
+    assert (config.server.host, config.server.port, config.log.level) == ("::1", 9000, "debug")
+
+
+def test_a_wrong_variable_is_refused_by_its_own_name(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as refusal:
+        load(tmp_path, "[server]\nport = 8081", GATEWAY_PORT="99999")
+    assert str(refusal.value).startswith("GATEWAY_PORT: server.port: must be at most")
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "says"),
+    [
+        ("[server]\nprot = 1", "server.prot", "allowed: host, port"),
+        ('[server]\nport = "x"', "server.port", "must be an integer"),
+        ("[server]\nport = 99999", "server.port", "at most 65535"),
+        ("server = 3", "server", "must be an object"),
+        ("a =", "", "is not valid TOML"),
+        ('[search]\nprovider = "tavily"', "search.api_key", "needs { credential"),
+        ('[search]\nprovider = "exa"', "search.provider", "tavily, searxng, brave, local"),
+        ('[search]\nprovider = "searxng"', "search.base_url", "address of your instance"),
+        ('[search]\napi_key = "tvly-plain"', "search.api_key", '{ credential = "NAME" }'),
+        ('[search]\napi_key = { credential = "tavily" }', "search.api_key", "LoadCredential=tavily"),
+        ('[[models]]\nname = "x"', "models[0].upstreams", "at least one upstream"),
+        ('[[models]]\nname = "SvcLLM"\nkind = "video"', "models[0].kind", "text, ocr"),
+        ('[[models]]\nname = "SvcLLM"\naliases = ["SvcLLM"]', "models[0].aliases", "already the name"),
+        ('[[models]]\nname = "SvcLLM"\nfallback = ["none"]', "models[0].fallback", "unknown model 'none'"),
+        ('[web]\nallow_private = ["10.0.0.1"]', "web.allow_private[0]", "host:port"),
+        ('[web]\nengine = "provider"', "web.engine", "tavily"),
+        ('[[sanitize.patterns]]\nentity = "X1"\npattern = "(?=a)"', "sanitize.patterns[0].pattern", "RE2"),
+        ('[sanitize.actions]\nrequests.EMAIL = "hide"', "sanitize.actions.requests.EMAIL", "block, redact"),
+        ('[sanitize.actions]\nrequests.CARD = "block"', "sanitize.actions.requests.CARD", "CREDIT_CARD, IBAN"),
+        ('[local_llm]\nmodel = "none.gguf"', "local_llm.model", "no such file"),
+        ("[ops]\nport = 8080", "ops.port", "differ"),
+    ],
+)
+def test_a_wrong_file_is_refused_naming_the_key_and_what_is_allowed(
+    tmp_path: Path, text: str, path: str, says: str
+) -> None:
+    with pytest.raises(ConfigError) as refusal:
+        load(tmp_path, text)
+    assert refusal.value.path == path
+    assert says in str(refusal.value)
+    assert str(refusal.value).startswith(str(tmp_path / "gateway.toml"))
+
+
+def test_an_action_may_name_an_entity_of_an_own_pattern_and_every_one_the_sanitizer_knows(tmp_path: Path) -> None:
+    own = '[[sanitize.patterns]]\nentity = "BADGE"\npattern = "B-[0-9]{4}"\n'
+    config = load(tmp_path, own + '[sanitize.actions]\nresponses.BADGE = "block"')
+    assert config.sanitize.actions.responses == {"BADGE": "block"}
+    assert set(actions(Sanitize(), "requests")) == set(ENTITIES)
+
+
+def test_relative_tls_files_stand_under_the_state_directory(tmp_path: Path) -> None:
+    for name in ("chain.pem", "key.pem"):
+        (tmp_path / name).write_text("x")
+    config = load(tmp_path, '[server]\ntls = { cert = "chain.pem", key = "key.pem" }')
+    assert config.server.tls is not None and config.server.tls.cert == str(tmp_path / "chain.pem")
+    with pytest.raises(ConfigError, match=r"server\.tls\.cert: no such file"):
+        load(tmp_path, '[server]\ntls = { cert = "none.pem", key = "key.pem" }')

@@ -1,0 +1,154 @@
+"""What of a page is its content, by the type of page: texts the models were not trained on."""
+
+from typing import Any
+
+import pytest
+
+from gateway.engines.content.block_model import BlockModel
+from gateway.engines.content.page_types import PageTypes
+from gateway.engines.extract.page import ExtractOptions, extract
+
+_SENTENCES = (
+    "The river had risen through the night and nobody in the village had slept for more than an hour.",
+    "By morning the lower road was gone, and the men who kept the mill stood on the bridge without a word.",
+    "Engineers say the dam upstream was built for floods that came once in a century, not every other spring.",
+    "The council met in the school, where maps from three decades were pinned beside the children's drawings.",
+    "What follows is a slow argument about money, memory and who is to live where the water wants to go.",
+    "Several families have already moved uphill, though the houses there are small and the rents are not.",
+    "An insurer withdrew from the valley in March, and a second one has stopped answering letters since then.",
+    "Still, the market opened on Saturday, and the ferry, which is older than the bridge, was full all day.",
+)
+_MENU = (
+    "<nav><ul>"
+    + "".join(f'<li><a href="/{word}">{word}</a></li>' for word in ("World", "Sport", "Money", "Life"))
+    + "</ul></nav>"
+)
+_FOOT = "<footer><p>Copyright Valley Post. All rights reserved. <a href='/terms'>Terms</a></p></footer>"
+_COMMENT = (
+    '<li class="comment"><b>reader{0}</b><p>I lived there for {0} years and do not believe a word of this.</p></li>'
+)
+
+
+def paragraphs(start: int = 0) -> str:
+    return "".join(f"<p>{text}</p>" for text in _SENTENCES[start:] + _SENTENCES[:start])
+
+
+def page(
+    body: str, head: str = "", url: str = "http://post.test/news/2026/the-river-and-the-village"
+) -> dict[str, Any]:
+    markup = f"<html><head><title>The river and the village</title>{head}</head><body>{body}</body></html>"
+    return extract(markup.encode(), ExtractOptions(url))
+
+
+ARTICLE_HEAD = '<meta property="og:type" content="article"><meta name="author" content="A. Writer">'
+
+
+def test_comments_below_an_article_are_left_out() -> None:
+    comments = "".join(_COMMENT.format(number) for number in range(12))
+    made = page(
+        f"{_MENU}<article><h1>The river and the village</h1>{paragraphs()}</article>"
+        f'<section id="comments"><h3>12 comments</h3><ul>{comments}</ul></section>{_FOOT}',
+        ARTICLE_HEAD,
+    )
+    assert made["page_type"] == "article"
+    assert all(text in made["content"] for text in _SENTENCES)
+    assert "do not believe" not in made["content"]
+    assert "Sport" not in made["content"]
+
+
+def test_comments_under_a_heading_of_their_own_are_left_out_whatever_their_class() -> None:
+    replies = "".join(
+        f"<div class='x7'><p>Great read number {number}, looking forward to more.</p></div>" for number in range(6)
+    )
+    made = page(
+        f"<main><div><h1>The river</h1>{paragraphs()}</div>"
+        f"<div><h4>Discussion about this post</h4>{replies}</div></main>",
+        ARTICLE_HEAD,
+    )
+    assert "Great read" not in made["content"]
+    assert _SENTENCES[-1] in made["content"]
+
+
+def test_a_forum_keeps_its_posts() -> None:
+    posts = "".join(
+        f'<div class="post message"><div class="user">member{at}</div><div class="postbody comment">{text}</div></div>'
+        for at, text in enumerate(_SENTENCES)
+    )
+    made = page(
+        f"{_MENU}<h1>River levels</h1><div class='thread topic'>{posts}</div>{_FOOT}",
+        '<meta name="generator" content="phpBB">',
+        "http://board.test/forum/viewtopic.php?t=411",
+    )
+    assert made["page_type"] == "forum"
+    assert all(text in made["content"] for text in _SENTENCES)
+
+
+def test_a_text_for_wide_and_one_for_narrow_screens_is_kept_once() -> None:
+    made = page(
+        f"<main><h1>The river</h1><div class='text'>{paragraphs()}</div><div class='text2'>{paragraphs()}</div></main>",
+        ARTICLE_HEAD,
+    )
+    assert all(made["content"].count(text) == 1 for text in _SENTENCES)
+
+
+def test_a_line_repeated_within_one_text_stays() -> None:
+    made = page(f"<main><h1>A ballad</h1><div>{paragraphs()}<p>{_SENTENCES[0]}</p></div></main>", ARTICLE_HEAD)
+    assert made["content"].count(_SENTENCES[0]) == 2
+
+
+def test_what_many_items_share_stays_with_each() -> None:
+    items = "".join(f"<div><h3>House {at}</h3><div>{text}</div><p>Two bedrooms and one bath.</p></div>" for at, text in
+                    enumerate(_SENTENCES))  # fmt: skip
+    made = page(f"<main><h1>Houses by the river</h1>{items}</main>", ARTICLE_HEAD)
+    assert made["content"].count("Two bedrooms and one bath.") == len(_SENTENCES)
+
+
+def test_documentation_keeps_headings_code_tables_lists_and_links() -> None:
+    rows = "".join(f"<tr><td>option{at}</td><td>value {at}</td></tr>" for at in range(5))
+    made = page(
+        '<div class="navheader"><a href="a.html">Prev</a></div><div class="sect1"><h2>Levels</h2><p>Call it so:</p>'
+        "<pre>\ndef level():\n    return 3\n</pre><h3>Options</h3>"
+        f"<table><tr><th>Name</th><th>Value</th></tr>{rows}</table>"
+        "<ul><li>See <a href='gauge.html'>the gauge</a></li><li>Not the ferry</li></ul>"
+        f"<h3>Notes</h3>{paragraphs()}</div>",
+        '<meta name="generator" content="DocBook XSL Stylesheets">',
+        "http://host.test/x.html",
+    )
+    assert made["page_type"] == "documentation"
+    text = made["content"]
+    assert "```\ndef level():\n    return 3\n```" in text
+    assert "| option4 | value 4 |" in text
+    assert "## Levels" in text
+    assert "### Options" in text
+    assert "- See [the gauge](http://host.test/gauge.html)" in text
+
+
+def test_a_shop_page_is_a_product() -> None:
+    made = page(
+        f"{_MENU}<main><h1>River lamp</h1><span class='price'>$49.00</span><button>Add to cart</button>"
+        "<div class='product-description'><p>A lamp of oiled oak that folds flat, with a hook and long cord.</p></div>"
+        "<p>In stock. Free shipping and returns.</p></main>",
+        '<meta property="og:type" content="product"><script type="application/ld+json">'
+        '{"@type":"Product","name":"River lamp","offers":{"@type":"Offer","price":"49.00"}}</script>',
+        "http://shop.test/products/river-lamp",
+    )
+    assert made["page_type"] == "product"
+    assert "oiled oak" in made["content"]
+
+
+def test_a_page_without_text_has_no_type() -> None:
+    assert page("<div></div>")["page_type"] == ""
+
+
+@pytest.mark.parametrize("depth", ["class", "id"])
+def test_names_nested_without_end_are_judged_in_bounded_time(depth: str) -> None:
+    nested = "".join(f'<div {depth}="comment-{at}">' for at in range(3000))
+    made = page(f"<main>{paragraphs()}</main>{nested}<p>deep</p>", ARTICLE_HEAD)
+    assert _SENTENCES[0] in made["content"]
+
+
+def test_models_trained_on_other_measures_are_refused() -> None:
+    with pytest.raises(ValueError, match="train it anew"):
+        BlockModel({"features": ["other"], "start": 0.0, "trees": []})
+    with pytest.raises(ValueError, match="train them anew"):
+        PageTypes({"signals": ["other"], "mean": [], "scale": [], "weights": {}})

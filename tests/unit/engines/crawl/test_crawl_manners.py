@@ -1,0 +1,220 @@
+"""How a crawl behaves towards sites: robots.txt, redirects, pace, and what it says of it."""
+
+import asyncio
+import itertools
+import time
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from gateway.domain import CrawlRequest, ExtractRequest
+from gateway.engines.fetch.address_policy import AddressPolicy
+from gateway.engines.fetch.errors import FetchFailed
+from gateway.engines.fetch.fetcher import Fetcher
+from gateway.engines.fetch.host_limits import HostSlots
+from gateway.engines.fetch.robots import parse
+from tests.support.websites import Site, engine, page, serving, urls
+
+WORDS = "A page that says something worth reading about manners on the web. "
+
+
+@pytest.mark.parametrize(
+    ("rules", "path", "allowed"),
+    [
+        ("Disallow: /private", "/private/x", False),
+        ("Disallow: /private", "/public", True),
+        ("Disallow:", "/anything", True),
+        ("Disallow: /\nAllow: /docs", "/docs/a", True),
+        ("Allow: /docs\nDisallow: /docs/secret", "/docs/secret/1", False),
+        ("Disallow: /p\nAllow: /p", "/page", True),  # two as long: allowed
+        ("Disallow: /*.pdf$", "/a/b.pdf", False),
+        ("Disallow: /*.pdf$", "/a/b.pdf?x=1", True),
+        ("Disallow: /*?print", "/a?print=1", False),
+        ("Disallow: /a*b*c", "/axxbyyc", False),
+        ("Disallow: /caf%C3%A9", "/caf\u00e9", False),
+        ("Disallow: /%7Euser", "/~user/", False),
+        ("disallow : /x # why\n", "/x", False),
+    ],
+)
+def test_the_longest_rule_decides_with_wildcards_and_ends(rules: str, path: str, allowed: bool) -> None:
+    assert parse(f"User-agent: *\n{rules}", "gateway-fetcher").allows(f"https://a.test{path}") is allowed
+
+
+def test_the_own_group_comes_before_everybodys_and_groups_of_one_name_are_one() -> None:
+    text = (
+        "User-agent: other\nUser-agent: Gateway-Fetcher\nDisallow: /a\nCrawl-delay: 2\n\nUser-agent: *\nDisallow: /\n"
+        "User-agent: gateway-fetcher/2.0\nDisallow: /b\nSitemap: https://a.test/s.xml\n"
+    )
+    robots = parse(text, "gateway-fetcher")
+    assert not robots.allows("https://a.test/a") and not robots.allows("https://a.test/b")
+    assert robots.allows("https://a.test/c") and robots.delay_s == 2 and robots.sitemaps == ("https://a.test/s.xml",)
+    assert not parse(text, "somebody").allows("https://a.test/c")
+    assert parse("User-agent: *\nCrawl-delay: 86400", "x").delay_s == 5
+
+
+def test_a_hostile_robots_file_costs_little() -> None:
+    stars = parse("User-agent: *\nDisallow: /" + "*" * 400_000 + "x", "x")
+    many = parse("User-agent: *\n" + ("Disallow: /" + "*a" * 30 + "b\n") * 8_000, "x")
+    started = time.monotonic()
+    for robots in (stars, many):
+        assert robots.allows("https://a.test/" + "a" * 1_900)
+    assert time.monotonic() - started < 1
+
+
+@pytest.mark.parametrize(("status", "read"), [(404, True), (403, True), (500, False), (503, False)])
+async def test_a_missing_robots_file_allows_and_a_broken_one_forbids_for_now(
+    tmp_path: Path, status: int, read: bool
+) -> None:
+    site = Site({"/": page("Home", WORDS), "/robots.txt": (status, {}, b"")})
+    async with serving(site), engine(tmp_path, (site.address,)) as made:
+        data = await made.service.crawl(CrawlRequest(site.url + "/"), made.call())
+    assert bool(data["results"]) is read
+    assert read or "robots.txt could not be read" in data["note"]
+
+
+async def test_of_an_overlong_robots_file_the_beginning_binds(tmp_path: Path) -> None:
+    rules = b"User-agent: *\nDisallow: /private\n"
+    for filling, read in ((600_000, {"/"}), (6_000_000, set[str]())):
+        site = Site({"/": page("Home", WORDS, "/private"), "/private": page("Private", WORDS * 2)})
+        site.pages["/robots.txt"] = (200, {}, rules + b"#" * filling)
+        async with serving(site), engine(tmp_path / str(filling), (site.address,)) as made:
+            await made.service.crawl(CrawlRequest(site.url + "/"), made.call())
+        assert set(site.asked) - {"/robots.txt"} == read
+
+
+async def test_robots_binds_where_a_redirect_ends_too(tmp_path: Path) -> None:
+    site = Site(
+        {
+            "/": page("Home", WORDS, "/door"),
+            "/door": (302, {"Location": "/private/x"}, b""),
+            "/private/x": page("Private", WORDS * 2),
+            "/robots.txt": (200, {}, b"User-agent: *\nDisallow: /private"),
+        }
+    )
+    async with serving(site), engine(tmp_path, (site.address,)) as made:
+        data = await made.service.crawl(CrawlRequest(site.url + "/"), made.call())
+    assert urls(data) == [site.url + "/"] and "robots.txt" in data["failed_results"][0]["error"]
+
+
+async def test_a_redirect_does_not_lead_a_crawl_off_the_site_unless_it_is_the_roots(tmp_path: Path) -> None:
+    async with serving(Site()) as site, serving(Site()) as other:
+        allow = (site.address, other.address)
+        site.pages["/"] = page("Home", WORDS, "/out", "/in")
+        site.pages["/in"] = page("Inside", WORDS * 2)
+        site.pages["/out"] = (302, {"Location": other.url + "/"}, b"")
+        site.pages["/moved"] = (301, {"Location": other.url + "/"}, b"")
+        other.pages["/"] = page("Other", WORDS * 3, "/more")
+        other.pages["/more"] = page("More", "Quite other words, of another place and time. " * 3)
+        async with engine(tmp_path, allow) as made:
+            stays = await made.service.crawl(CrawlRequest(site.url + "/", allow_external=False), made.call())
+            goes = await made.service.crawl(CrawlRequest(site.url + "/"), made.call())
+            moved = await made.service.crawl(CrawlRequest(site.url + "/moved", allow_external=False), made.call())
+    assert urls(stays) == [site.url + "/", site.url + "/in"]
+    assert "not asked for" in stays["failed_results"][0]["error"]
+    assert other.url + "/" in urls(goes)
+    assert urls(moved) == [other.url + "/", other.url + "/more"]
+
+
+async def test_a_crawl_delay_spaces_the_requests_of_all_callers(tmp_path: Path) -> None:
+    asked: list[float] = []
+
+    async def timed(request: web.Request) -> web.StreamResponse:
+        asked.append(time.monotonic())
+        return web.Response(text=page(request.path, f"{WORDS} {request.path}"), content_type="text/html")
+
+    site = Site({f"/{n}": timed for n in range(3)})
+    site.pages["/"] = page("Home", WORDS, "/0", "/1", "/2")
+    site.pages["/robots.txt"] = (200, {}, b"User-agent: *\nCrawl-delay: 0.2")
+    async with serving(site), engine(tmp_path, (site.address,)) as made:
+        await made.service.crawl(CrawlRequest(site.url + "/"), made.call())
+    assert len(asked) == 3 and all(later - sooner >= 0.19 for sooner, later in itertools.pairwise(asked))
+
+
+async def test_one_host_gets_so_many_requests_at_once_and_all_hosts_together_too() -> None:
+    slots = HostSlots(2, total=3)
+    running: dict[str, int] = {}
+    most: dict[str, int] = {}
+
+    async def visit(host: str) -> None:
+        async with slots.hold(host):
+            for name in (host, "all"):
+                running[name] = running.get(name, 0) + 1
+                most[name] = max(most.get(name, 0), running[name])
+            for _ in range(5):
+                await asyncio.sleep(0)
+            for name in (host, "all"):
+                running[name] -= 1
+
+    await asyncio.gather(*(visit(f"h{n % 2}") for n in range(40)))
+    assert most["all"] == 3 and max(most["h0"], most["h1"]) == 2 and not slots._hosts
+
+
+async def test_a_site_that_asks_for_a_long_pause_is_not_asked_again(tmp_path: Path) -> None:
+    async def busy(request: web.Request) -> web.StreamResponse:
+        return web.Response(status=429, headers={"Retry-After": "120"})
+
+    site = Site({"/": page("Home", WORDS * 5, *(f"/{n}" for n in range(40)))} | {f"/{n}": busy for n in range(40)})
+    async with serving(site), engine(tmp_path, (site.address,), per_host_concurrency=2) as made:
+        data = await made.service.crawl(CrawlRequest(site.url + "/", max_breadth=100), made.call())
+        later = await made.service.extract(ExtractRequest((site.url + "/",)), made.call("key2"))
+    assert len([path for path in site.asked if path != "/robots.txt"]) <= 4
+    assert len(data["results"]) == 1 and "left alone for" in data["failed_results"][-1]["error"]
+    assert "left alone for" in later["failed_results"][0]["error"]
+
+
+async def test_only_selected_domains_and_paths_are_given(tmp_path: Path) -> None:
+    async with serving(Site()) as site:
+        local = f"http://localhost:{site.port}"
+        site.pages["/"] = page("Home", WORDS * 5, "/a", f"{local}/b", f"{local}/c")
+        for path in ("/a", "/b", "/c"):
+            site.pages[path] = page(path, f"{WORDS} About {path} and nothing else. " * 3)
+        async with engine(tmp_path, (site.address, f"localhost:{site.port}")) as made:
+            request = CrawlRequest(site.url + "/", select_domains=("^localhost$",), select_paths=("^/b",))
+            data = await made.service.crawl(request, made.call())
+            none = await made.service.crawl(CrawlRequest(site.url + "/", select_paths=("^/zzz",)), made.call())
+    assert urls(data) == [f"{local}/b"]
+    assert none["results"] == [] and "select_paths" in none["note"]
+
+
+async def test_hosts_elsewhere_that_hang_do_not_hold_up_the_site(tmp_path: Path) -> None:
+    async def hang(request: web.Request) -> web.StreamResponse:
+        await asyncio.Event().wait()
+        return web.Response()
+
+    async with serving(Site()) as site, serving(Site({f"/{n}": hang for n in range(30)})) as other:
+        away = [f"{other.url}/{n}" for n in range(30)]
+        home = [f"/{n}" for n in range(15)]
+        site.pages |= {path: page(f"Page {path}", f"{WORDS} Number {path} of them. " * 3) for path in home}
+        site.pages["/"] = page("Home", WORDS * 12, *away, *home)
+        async with engine(tmp_path, (site.address, other.address), crawl_budget_s=2.0) as made:
+            data = await made.service.crawl(CrawlRequest(site.url + "/", max_breadth=100, limit=100), made.call())
+    assert len(data["results"]) == 16 and "time budget" in data["note"]
+
+
+async def test_a_name_nobody_knows_is_asked_for_once() -> None:
+    class Nobody(AbstractResolver):
+        asked = 0
+
+        async def resolve(self, host: str, port: int = 0, family: int = 0) -> list[ResolveResult]:
+            self.asked += 1
+            raise OSError
+
+        async def close(self) -> None:
+            pass
+
+    names = Nobody()
+    fetcher = Fetcher(AddressPolicy(), "test", resolver=names)
+    for path in range(5):
+        with pytest.raises(FetchFailed, match="does not exist"):
+            await fetcher.fetch(f"http://dead.test/{path}")
+    await fetcher.close()
+    assert names.asked == 1
+
+
+async def test_failures_beyond_those_told_are_counted(tmp_path: Path) -> None:
+    site = Site({"/": page("Home", WORDS, *(f"/missing{n}" for n in range(60)))})
+    async with serving(site), engine(tmp_path, (site.address,)) as made:
+        data = await made.service.crawl(CrawlRequest(site.url + "/", max_breadth=100, limit=100), made.call())
+    assert len(data["failed_results"]) == 50 and "10 more pages could not be read" in data["note"]

@@ -1,0 +1,178 @@
+"""Extract, crawl, map and search over a real site on loopback."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+from gateway.domain import CrawlRequest, ExtractRequest, Progress, SearchRequest
+from gateway.engines.crawl.index_import import IndexFiller
+from gateway.errors import InvalidRequest
+from tests.support.websites import Site, engine, page, serving, urls
+
+WORDS = "The gateway crawls politely and keeps what it reads. "
+
+
+def small_site() -> Site:
+    return Site(
+        {
+            "/": page("Home", WORDS * 3, "/a", "/b", "/a?utm_source=x", "/missing"),
+            "/a": page("Apples", "Apples grow on trees in the orchard of the north. " * 3, "/c", "/"),
+            "/b": page("Bananas", "Bananas are berries, botanically speaking, and quite yellow. " * 3, "/d"),
+            "/c": page("Cherries", "Cherries are small stone fruits that birds like to eat. " * 3),
+            "/d": page("Dates", "Dates are sweet fruits of a palm that stands in deserts. " * 3),
+        }
+    )
+
+
+async def test_extract_gives_markdown_and_names_each_failure(tmp_path: Path) -> None:
+    async with serving(small_site()) as site, engine(tmp_path, (site.address,)) as made:
+        request = ExtractRequest((f"{site.url}/a", f"{site.url}/missing", "http://10.0.0.1/", "ftp://x.test/"))
+        data = await made.service.extract(request, made.call())
+    assert [(result["url"], result["title"]) for result in data["results"]] == [(f"{site.url}/a", "Apples")]
+    assert data["results"][0]["raw_content"].startswith("# Apples\n\nApples grow on trees")
+    reasons = [failure["error"] for failure in data["failed_results"]]
+    assert "404" in reasons[0] and "not public" in reasons[1] and "http" in reasons[2]
+
+
+async def test_crawl_counts_hops_from_the_root_and_each_page_once(tmp_path: Path) -> None:
+    async with serving(small_site()) as site, engine(tmp_path, (site.address,)) as made:
+        data = await made.service.crawl(CrawlRequest(site.url + "/", max_depth=2), made.call())
+    found = {result["url"].removeprefix(site.url): result["depth"] for result in data["results"]}
+    assert found == {"/": 0, "/a": 1, "/b": 1, "/c": 2, "/d": 2}
+    assert site.asked.count("/a") + site.asked.count("/a?utm_source=x") == 1
+    assert data["failed_results"] == [
+        {"url": f"{site.url}/missing", "error": "the site answered 404: there is no such page"}
+    ]
+
+
+async def test_limit_and_breadth_count_pages_that_were_selected(tmp_path: Path) -> None:
+    async with serving(small_site()) as site, engine(tmp_path, (site.address,)) as made:
+        request = CrawlRequest(site.url + "/", max_depth=2, max_breadth=1, select_paths=("^/[b-d]$",))
+        data = await made.service.crawl(request, made.call())
+        limited = await made.service.crawl(CrawlRequest(site.url + "/", max_depth=2, limit=2), made.call())
+    assert [url.removeprefix(site.url) for url in urls(data)] == ["/b", "/d"]
+    assert len(limited["results"]) == 2
+
+
+async def test_map_lists_links_without_reading_the_last_level(tmp_path: Path) -> None:
+    async with serving(small_site()) as site, engine(tmp_path, (site.address,)) as made:
+        data = await made.service.map(CrawlRequest(site.url + "/"), made.call())
+    paths = {url.removeprefix(site.url) for url in data["results"]}
+    assert {"/", "/a", "/b"} <= paths and "/c" not in paths
+    assert "/a" not in site.asked
+
+
+async def test_a_page_is_found_by_the_key_that_fetched_it_and_by_no_other(tmp_path: Path) -> None:
+    async with serving(small_site()) as site, engine(tmp_path, (site.address,)) as made:
+        await made.service.crawl(CrawlRequest(site.url + "/", max_depth=2), made.call("key1"))
+        mine = await made.service.search(SearchRequest("orchard apple"), made.call("key1"))
+        theirs = await made.service.search(SearchRequest("orchard apple"), made.call("key2"))
+    assert urls(mine)[0] == f"{site.url}/a" and mine["results"][0]["score"] == 1
+    assert "orchard" in mine["results"][0]["content"] and mine["provider"] == "local"
+    assert theirs["results"] == [] and "gateway index add" in theirs["note"]
+
+
+async def test_a_bad_regular_expression_is_refused_by_name(tmp_path: Path) -> None:
+    async with engine(tmp_path) as made:
+        with pytest.raises(InvalidRequest, match=r"select_paths: '\(a' is not a valid") as caught:
+            await made.service.crawl(CrawlRequest("https://example.com/", select_paths=("(a",)), made.call())
+    assert caught.value.param == "select_paths"
+
+
+async def test_an_empty_crawl_says_why(tmp_path: Path) -> None:
+    site = Site({"/": page("Home", WORDS), "/robots.txt": (200, {}, b"User-agent: *\nDisallow: /\n")})
+    async with serving(site), engine(tmp_path, (site.address,)) as made:
+        data = await made.service.crawl(CrawlRequest(site.url + "/"), made.call())
+    assert data["results"] == [] and "robots.txt" in data["note"]
+    assert "/" not in site.asked
+
+
+async def test_instructions_keep_the_pages_they_describe_best_first(tmp_path: Path) -> None:
+    async with serving(small_site()) as site, engine(tmp_path, (site.address,)) as made:
+        request = CrawlRequest(site.url + "/", max_depth=2, instructions="only pages about bananas and berries, please")
+        data = await made.service.crawl(request, made.call())
+        none = await made.service.crawl(CrawlRequest(site.url + "/", instructions="quantum zebras"), made.call())
+    assert [result["title"] for result in data["results"]] == ["Bananas"]
+    assert none["results"] == [] and "instructions" in none["note"]
+
+
+async def test_a_map_takes_the_sitemap_in(tmp_path: Path) -> None:
+    site = small_site()
+    async with serving(site), engine(tmp_path, (site.address,)) as made:
+        listed = "".join(f"<url><loc>{site.url}/{path}</loc></url>" for path in ("c", "hidden?b=1&amp;a=2", "a"))
+        site.pages["/sitemap.xml"] = (200, {"Content-Type": "application/xml"}, f"<urlset>{listed}</urlset>".encode())
+        site.pages["/robots.txt"] = (200, {}, b"User-agent: *\nDisallow: /b\nDisallow: /*?never\n")
+        data = await made.service.map(CrawlRequest(site.url + "/"), made.call())
+    assert data["results"][0] == site.url + "/"
+    assert {site.url + "/c", site.url + "/hidden?a=2&b=1"} <= set(data["results"])
+
+
+async def test_a_shared_index_shares_public_pages_only(tmp_path: Path) -> None:
+    """Pages from private addresses stay with the key that fetched them, whatever the scope."""
+    async with serving(small_site()) as site, engine(tmp_path, (site.address,), index_scope="shared") as made:
+        await made.service.extract(ExtractRequest((site.url + "/a",)), made.call("key1"))
+        theirs = await made.service.search(SearchRequest("orchard"), made.call("key2"))
+        mine = await made.service.search(SearchRequest("orchard"), made.call("key1"))
+    assert theirs["results"] == [] and len(mine["results"]) == 1
+
+
+async def test_what_a_budget_cuts_from_a_crawl_is_searchable_in_full(tmp_path: Path) -> None:
+    site = Site({"/": page("Long", " ".join(f"word{n}" for n in range(9_000)) + " omega")})
+    async with serving(site), engine(tmp_path, (site.address,), result_budget_chars=1_000) as made:
+        data = await made.service.crawl(CrawlRequest(site.url + "/"), made.call())
+        found = await made.search.search(SearchRequest("omega", include_raw_content=True), made.call())
+    assert len(data["results"][0]["raw_content"]) <= 1_000 and data["truncated"] is True
+    assert "omega" not in data["results"][0]["raw_content"]
+    assert found["results"][0]["raw_content"].rstrip().endswith("omega")
+
+
+async def test_a_page_that_asks_not_to_be_indexed_is_given_but_not_kept(tmp_path: Path) -> None:
+    site = Site({"/": page("Home", WORDS * 5).replace("<head>", '<head><meta name="robots" content="noindex">')})
+    async with serving(site), engine(tmp_path, (site.address,)) as made:
+        data = await made.service.extract(ExtractRequest((site.url + "/",)), made.call())
+        stats = await made.index.stats()
+    assert len(data["results"]) == 1 and stats["pages"] == 0
+
+
+async def test_a_query_gives_the_best_chunks_and_icons_and_images_come_when_asked(tmp_path: Path) -> None:
+    async with serving(small_site()) as site, engine(tmp_path, (site.address,)) as made:
+        request = ExtractRequest((site.url + "/a",), query="orchard", include_images=True, include_favicon=True)
+        data = await made.service.extract(request, made.call())
+        text = await made.service.extract(ExtractRequest((site.url + "/a",), format="text"), made.call())
+    result = data["results"][0]
+    assert "orchard" in result["raw_content"] and len(result["raw_content"]) <= 3 * 520
+    assert result["images"] == [] and result["favicon"] == site.url + "/favicon.ico"
+    assert text["results"][0]["raw_content"].startswith("Apples\n\nApples grow")
+
+
+async def test_a_folder_and_a_site_fill_the_index_for_everybody(tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "a.html").write_text(page("Handbook", "The handbook of the orchard. " * 5))
+    (docs / "b.md").write_text("# Notes\n\nNotes on orchards.")
+    (docs / "c.bin").write_bytes(b"\x00")
+    (docs / "folder.html").mkdir()
+    (docs / "gone.html").symlink_to(docs / "nowhere.html")
+    steps: list[int] = []
+    async with serving(small_site()) as site, engine(tmp_path, (site.address,)) as made:
+        filler = IndexFiller(made.parts, made.pool, made.settings)
+        progress = Progress(on_change=lambda each: steps.append(each.done))
+        folder = await filler.add(str(docs), 100, progress)
+        crawled = await filler.add(site.url + "/", 100, Progress())
+        found = await made.service.search(SearchRequest("orchard"), made.call("anyone"))
+        removed = await filler.remove(site.url + "/")
+        left = await filler.stats()
+    assert [failure["url"] for failure in folder["failed"]] == [(docs / "gone.html").as_uri()]
+    assert folder["added"] == 2 and crawled["added"] == 5 and removed == 5 and left["pages"] == 2
+    assert len(found["results"]) == 3 and steps == [1, 2, 3]
+
+
+async def test_the_server_process_never_loads_the_parsers(tmp_path: Path) -> None:
+    script = "import sys, gateway.engines.crawl.engine, gateway.engines.crawl.index_import; "
+    script += "import gateway.engines.index.search_provider; "
+    script += "print([name for name in ('lxml', 'trafilatura', 'pypdf') if name in sys.modules])"
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", script, stdout=asyncio.subprocess.PIPE)
+    out, _ = await process.communicate()
+    assert out.strip() == b"[]"

@@ -1,0 +1,161 @@
+"""Crawl instructions: the order in which links are followed, the choice of pages, and what a model may add to it."""
+
+import asyncio
+import re
+from pathlib import Path
+
+import pytest
+
+from gateway.domain import CrawlRequest, Json
+from gateway.engines.crawl.frontier import MAX_WAITING, Frontier, Scope, Visit
+from gateway.engines.crawl.relevance import Candidate, Chooser, Interest
+from gateway.errors import UpstreamUnavailable
+from tests.support.websites import Site, engine, page, serving
+
+TALK = "A page about the weather, the trains and other small things of every day. " * 4
+
+
+def wide_site() -> Site:
+    """Twenty dull sections before the one that leads to what is wanted, two hops away."""
+    dull = [f"/section{n}" for n in range(20)]
+    pages = {path: page(f"Section {path[8:]}", f"{TALK} Number {path}.", f"{path}/more") for path in dull}
+    return Site(
+        {
+            **pages,
+            "/": page("Home", TALK, *dull, "/security"),
+            "/security": page("Security", f"{TALK} Ways to sign in.", "/misc", "/x7"),
+            "/misc": page("Misc", f"{TALK} Nothing else."),
+            "/x7": page("Rotating tokens", "How authentication tokens are rotated, and when they expire. " * 5),
+        }
+    )
+
+
+class Model:
+    """A language model that answers what it was made with and keeps what it was asked."""
+
+    def __init__(self, content: object = "", error: Exception | None = None, wait: bool = False) -> None:
+        self.content, self.error, self.wait = content, error, wait
+        self.asked: list[Json] = []
+
+    async def ask(self, body: Json, timeout_s: float) -> Json:
+        self.asked.append(body)
+        if self.wait:
+            await asyncio.Event().wait()
+        if self.error is not None:
+            raise self.error
+        return {"choices": [{"message": {"content": self.content}}]}
+
+
+async def test_promising_links_are_followed_first_within_the_limit(tmp_path: Path) -> None:
+    async with serving(wide_site()) as site, engine(tmp_path, (site.address,), per_host_concurrency=1) as made:
+        plain = CrawlRequest(site.url + "/", max_depth=2, limit=4)
+        told = CrawlRequest(
+            site.url + "/", max_depth=2, limit=16, max_breadth=25, instructions="security: authentication tokens"
+        )
+        await made.service.crawl(plain, made.call())
+        assert "/x7" not in site.asked and "/security" not in site.asked
+        site.asked.clear()
+        data = await made.service.crawl(told, made.call())
+    assert data["results"][0]["title"] == "Rotating tokens"
+    assert site.asked.index("/x7") < 16
+
+
+async def test_of_one_page_the_links_that_match_are_taken_before_the_breadth_ends() -> None:
+    links = [[f"https://a.test/{n}", f"Page {n}", True] for n in range(50)] + [
+        ["https://a.test/z", "Billing API", True]
+    ]
+    request = CrawlRequest("https://a.test/", max_depth=2, max_breadth=3)
+    for instructions, first in (("everything on the billing api", "/z"), (None, "/0")):
+        scope = Scope(request, request.url)
+        frontier = Frontier(request.url, scope, Interest(instructions), max_depth=2, breadth=3)
+        taken = await frontier.offer(Visit(0, (0, 0), request.url), links)
+        assert len(taken) == 3 and taken[0].url.endswith(first)
+
+
+async def test_patterns_on_thousands_of_long_links_leave_turns_to_others() -> None:
+    links = [[f"https://a.test/{n}/" + "a" * 1500, "x", True] for n in range(3000)]
+    patterns = tuple(f"(.*a){{12}}b{n}" for n in range(20))
+    request = CrawlRequest("https://a.test/", max_depth=2, max_breadth=500, select_paths=patterns)
+    frontier = Frontier(request.url, Scope(request, request.url), max_depth=2, breadth=500)
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    task = asyncio.create_task(others())
+    assert await frontier.offer(Visit(0, (0, 0), request.url), links) == []
+    task.cancel()
+    assert turns >= 50
+
+
+async def test_a_site_that_names_endless_pages_fills_no_memory_with_them() -> None:
+    request = CrawlRequest("https://a.test/", max_depth=5, max_breadth=500)
+    frontier = Frontier(request.url, Scope(request, request.url), max_depth=5, breadth=500)
+    for number in range(60):
+        links = [[f"https://a.test/{number}-{n}", "x", True] for n in range(500)]
+        await frontier.offer(Visit(0, (0, 0), request.url), links)
+    assert len(frontier) == MAX_WAITING
+
+
+async def test_a_map_keeps_what_the_instructions_mean_best_first(tmp_path: Path) -> None:
+    site = wide_site()
+    async with serving(site), engine(tmp_path, (site.address,)) as made:
+        listed = "".join(f"<url><loc>{site.url}/{path}</loc></url>" for path in ("guides/security-keys", "guides/tea"))
+        site.pages["/sitemap.xml"] = (200, {"Content-Type": "application/xml"}, f"<urlset>{listed}</urlset>".encode())
+        request = CrawlRequest(site.url + "/", max_depth=2, instructions="pages about security")
+        data = await made.service.map(request, made.call())
+        none = await made.service.map(CrawlRequest(site.url + "/", instructions="quantum zebras"), made.call())
+    assert set(data["results"]) == {site.url + "/security", site.url + "/guides/security-keys"}
+    assert none["results"] == [] and "instructions" in none["note"]
+
+
+CANDIDATES = [
+    Candidate("Cars", "https://a.test/cars", "Automobiles of the fifties."),
+    Candidate("Vehicles", "https://a.test/vehicles", "Vehicles on four wheels, and vehicles on two."),
+    Candidate("Soup", "https://a.test/soup", "Soup of vehicles? No: of beans."),
+]
+
+
+async def test_without_a_model_words_decide() -> None:
+    assert await Chooser().choose(CANDIDATES, "find vehicles") == [1, 2]
+    assert await Chooser().choose(CANDIDATES, "quantum zebras") == []
+    assert await Chooser().choose([], "vehicles") == []
+
+
+async def test_a_model_may_bring_in_other_words_and_drop_chance_matches() -> None:
+    model = Model('<think>keep 3?</think>```json\n{"keep": [1, 3, 99, 0]}\n```')
+    # by words the order is vehicles, soup, cars: the model's 1 and 3
+    assert await Chooser(model).choose(CANDIDATES, "vehicles") == [1, 0]
+    system, user = (message["content"] for message in model.asked[0]["messages"])
+    mark = re.findall(r"<<DATA (\w+)>>", user)[0]
+    assert mark in system and f"<<END {mark}>>" in user and "Automobiles" in user
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        Model("I would keep all of them."),
+        Model('{"keep": []}'),
+        Model('{"keep": [77]}'),
+        Model('{"keep": [' + "9" * 5_000 + "]}"),
+        Model(None),
+        Model(error=UpstreamUnavailable("down")),
+        Model(wait=True),
+    ],
+)
+async def test_a_model_without_a_readable_opinion_changes_nothing(model: Model) -> None:
+    async with asyncio.timeout(5):
+        assert await Chooser(model, timeout_s=0.05).choose(CANDIDATES, "vehicles") == [1, 2]
+    assert len(model.asked) == 1
+
+
+async def test_the_model_is_shown_a_bounded_number_of_pages_and_no_page_can_end_the_data() -> None:
+    many = [Candidate(f"Vehicle {n}", f"https://a.test/{n}", "<<END x>> " + "vehicle " * 500) for n in range(100)]
+    model = Model('{"keep": [2]}')
+    kept = await Chooser(model).choose(many, "vehicles")
+    user = model.asked[0]["messages"][1]["content"]
+    assert user.count('"number"') == 40 and len(user) < 40 * 700 and user.count("<<END") == 1
+    assert len(kept) == 61  # the one of the forty that it kept, and the sixty that it was not asked about

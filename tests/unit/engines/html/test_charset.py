@@ -1,0 +1,50 @@
+"""Encodings: the standard's order, the standard's labels, and nothing a page could hide in."""
+
+import codecs
+
+import pytest
+
+from gateway.engines.html.charset import _CODECS, decode
+
+CZECH = "Příliš žluťoučký kůň"
+
+
+def html(declaration: str, text: str, codec: str) -> bytes:
+    return f"<html><head>{declaration}</head><body>{text}</body></html>".encode(codec)
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body", "shown"),
+    [
+        ("text/html; charset=windows-1250", html("", CZECH, "cp1250"), CZECH),
+        ("text/html", html('<meta charset="windows-1250">', CZECH, "cp1250"), CZECH),
+        ("text/html", html("<meta http-equiv=Content-Type content='text/html; charset=KOI8-R'>", "Привет", "koi8-r"),
+         "Привет"),
+        ("application/xhtml+xml", b'<?xml version="1.0" encoding="ISO-8859-2"?>' + CZECH.encode("iso8859-2"), CZECH),
+        ("text/html; charset=utf-8", html("<meta charset=windows-1250>", CZECH, "utf-8"), CZECH),
+        ("text/html; charset=latin1", codecs.BOM_UTF8 + CZECH.encode(), CZECH),
+        ("text/html; charset=utf-8", codecs.BOM_UTF16_LE + CZECH.encode("utf-16-le"), CZECH),
+        ("text/html; charset=utf-16", CZECH.encode("utf-16-le"), CZECH),
+        ("text/html", html("<meta charset=utf-16>", CZECH, "utf-8"), CZECH),
+        ("text/html; charset=iso-8859-1", "“quoted” — €5".encode("cp1252"), "“quoted” — €5"),
+        ("text/html", "“quoted” — €5".encode("cp1252"), "“quoted” — €5"),
+        ("text/html; charset=gb2312", "镕基".encode("gb18030"), "镕基"),
+        ('text/html; charset="Shift_JIS"', "①テスト".encode("cp932"), "①テスト"),
+        ("text/html; charset=iso-8859-8-i", "שלום".encode("iso8859-8"), "שלום"),
+        ("text/html; charset=ks_c_5601-1987", "한국어".encode("cp949"), "한국어"),
+    ],
+)  # fmt: skip
+def test_a_page_is_read_in_its_encoding(content_type: str, body: bytes, shown: str) -> None:
+    assert shown in decode(body, content_type)
+
+
+@pytest.mark.parametrize("label", ["utf-7", "unicode_escape", "idna", "punycode", "rot13", "hex", "base64", "utf-32"])
+def test_an_encoding_that_only_python_has_is_not_taken(label: str) -> None:
+    body = "+ADw-script+AD4- \\x3cb\\x3e žluť".encode()
+    assert decode(body, f"text/html; charset={label}") == body.decode()
+
+
+def test_every_label_names_a_codec_that_decodes_any_bytes() -> None:
+    assert len(_CODECS) > 200
+    for codec in set(_CODECS.values()):
+        assert isinstance(bytes(range(256)).decode(codec, "replace"), str)

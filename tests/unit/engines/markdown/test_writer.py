@@ -1,0 +1,131 @@
+"""HTML becomes Markdown that means the same: structure, code, tables, lists, links, and text that stays text."""
+
+import pytest
+
+from gateway.engines.extract.chunks import best, blocks, split
+from gateway.engines.extract.page import ExtractOptions, extract
+from gateway.engines.extract.simhash import exact, near, simhash
+from gateway.engines.html.dom import parse
+from gateway.engines.markdown.writer import Writer, WriterOptions
+from gateway.engines.text.tokens import bigrams, stem, terms
+
+
+def written(html: str, *, plain: bool = False) -> str:
+    root = parse(f"<html><body>{html}</body></html>")
+    return Writer(WriterOptions("http://a.test/docs/page.html", plain)).write(root.find("body"))
+
+
+@pytest.mark.parametrize(
+    ("html", "markdown"),
+    [
+        ("<h2>A <em>b</em></h2><p>c<br>d</p>", "## A *b*\n\nc  \nd"),
+        ("<p>one</p>two<div>three</div>", "one\n\ntwo\n\nthree"),
+        ("<p>a <b> bold </b>text <code>x`y</code></p>", "a **bold** text ``x`y``"),
+        ('<p><a href="../x y.html?q=(1)">link</a></p>', "[link](http://a.test/x%20y.html?q=%281%29)"),
+        ('<p><a href="#here">no target</a> <a href="javascript:x()">none</a></p>', "no target none"),
+        ("<pre>  two\n    four\n</pre>", "```\n  two\n    four\n```"),
+        ('<div class="highlight-python3"><pre>x = 1</pre></div>', "```python3\nx = 1\n```"),
+        ('<pre><code class="language-rust">fn a() {}</code></pre>', "```rust\nfn a() {}\n```"),
+        ("<pre>a ``` b</pre>", "````\na ``` b\n````"),
+        ('<pre><span class="lineno">1 </span>x<br>y</pre>', "```\nx\ny\n```"),
+        ("<ul><li>a<ul><li>b</li></ul></li><li>c</li></ul>", "- a\n  - b\n- c"),
+        ('<ol start="3"><li>a</li><li><p>b</p><pre>c</pre></li></ol>', "3. a\n\n4. b\n\n   ```\n   c\n   ```"),
+        ("<blockquote><p>a</p><p>b</p></blockquote>", "> a\n>\n> b"),
+        ("<blockquote><pre>  if x:\n    y</pre></blockquote>", "```\n  if x:\n    y\n```"),
+        (
+            "<table><tr><th>a</th><th>b</th></tr><tr><td><pre>x\n  y</pre></td><td><pre>z\n  w</pre></td></tr></table>",
+            "a\n\nb\n\n```\nx\n  y\n```\n\n```\nz\n  w\n```",
+        ),
+        (
+            "<table><tr><th>h|1</th><th>h2</th></tr><tr><td>a<br>b</td><td><p>c</p><p>d</p></td></tr></table>",
+            "| h\\|1 | h2 |\n| --- | --- |\n| a b | c d |",
+        ),
+        (
+            "<table><tr><td colspan=2>a</td></tr><tr><td rowspan=2>b</td><td>c</td></tr><tr><td>d</td></tr></table>",
+            "| a |  |\n| --- | --- |\n| b | c |\n|  | d |",
+        ),
+        ("<table role=presentation><tr><td><p>a</p></td><td><p>b</p></td></tr></table>", "a\n\nb"),
+        ("<p># no heading</p><p>- no list</p><p>1. no list</p>", "\\# no heading\n\n\\- no list\n\n1\\. no list"),
+        ("<p>vector&lt;int&gt; and *args and __init__</p>", "vector\\<int> and \\*args and \\__init_\\_"),
+        ('<figure><img src="i.png" alt="A picture"><figcaption>Seen</figcaption></figure>',
+         "![A picture](http://a.test/docs/i.png)\n\nSeen"),
+        ("<dl><dt>term</dt><dd>meaning</dd></dl>", "**term**\n\nmeaning"),
+        ('<a href="/card"><h3>Title</h3><p>Teaser</p></a>', "### [Title](http://a.test/card)\n\nTeaser"),
+    ],
+)  # fmt: skip
+def test_html_becomes_markdown(html: str, markdown: str) -> None:
+    assert written(html) == markdown
+
+
+def test_plain_text_has_no_marks() -> None:
+    html = "<h1>Head</h1><p>a <b>b</b> <a href=x>c</a> *d*</p><ul><li>e</li></ul><pre>  f</pre>"
+    assert written(html, plain=True) == "Head\n\na b c *d*\n\n- e\n\n  f"
+
+
+def test_a_fence_or_row_is_never_cut_open() -> None:
+    code = "```python\n" + "value = compute(1)\n" * 100 + "```"
+    rows = "| a | b |\n| --- | --- |\n" + "| some longer cell text | and another one |\n" * 60
+    pieces = split(f"# Head\n\nText before.\n\n{code}\n\n{rows}\n\nText after.")
+    assert all(piece.text.count("```") % 2 == 0 for piece in pieces)
+    assert all(line.count("|") in (0, 3) for piece in pieces for line in piece.text.split("\n"))
+    assert all(len(piece.text) <= 500 for piece in pieces)
+    assert blocks("a\n\n```\nb\n\nc\n```\n\nd") == ["a", "```\nb\n\nc\n```", "d"]
+
+
+def test_the_best_pieces_answer_the_query_in_order_of_score() -> None:
+    text = "# Guide\n\nGeneral words about many things.\n\n" + "Filler sentence of no interest. " * 30
+    text += "\n\n## Installing\n\nInstall the package with pip install gateway.\n\nMore filler follows here."
+    found = best(text, "how to install the package", 2)
+    assert "pip install gateway" in found[0]
+
+
+def test_stems_and_bigrams() -> None:
+    assert stem("crawling") == stem("crawled") == stem("crawls") and stem("caches") == stem("cache")
+    assert terms("The crawler's caches") == [stem("crawler"), stem("caches")]
+    assert bigrams("语言模型 x 中") == ["语言", "言模", "模型", "中"]
+
+
+def test_near_duplicates_are_told_from_different_texts() -> None:
+    base = " ".join(f"word{number} follows word{number * 7 % 91}" for number in range(150))
+    assert exact("A b,  C") == exact("a B c")
+    assert near(simhash(base), simhash(base + " today"))
+    assert not near(simhash(base), simhash(" ".join(f"other{number} text{number % 13}" for number in range(400))))
+
+
+def test_a_page_tells_its_title_dates_icon_links_and_images() -> None:
+    html = """<html lang=en><head><title>T &amp; t</title><link rel="shortcut icon" href="/f.ico">
+    <meta property="article:published_time" content="2026-03-04T10:00:00Z"><meta property="og:image" content="/o.png">
+    <link rel=canonical href="http://A.test/docs/page.html?utm_source=x"></head><body>
+    <nav><a href="/nav">nav</a></nav><main><p>Some text of the page. <a href="deep/">in</a> <a href="f.zip">zip</a></p>
+    <img src="data:x" data-src="lazy.png" alt="lazy"><img src="dot.gif" width=1 height=1></main></body></html>"""
+    page = extract(html.encode(), ExtractOptions("http://a.test/docs/page.html", depth="none", links=True, images=True))
+    assert (page["title"], page["published"], page["canonical"]) == (
+        "T & t", "2026-03-04", "http://a.test/docs/page.html",
+    )  # fmt: skip
+    assert page["favicon"] == "http://a.test/f.ico"
+    assert [link[0] for link in page["links"]] == ["http://a.test/docs/deep/", "http://a.test/nav"]
+    assert [image["url"] for image in page["images"]] == ["http://a.test/o.png", "http://a.test/docs/lazy.png"]
+
+
+def test_boilerplate_around_an_article_is_left_out_and_its_structure_kept() -> None:
+    words = "The committee published its findings on Tuesday, and several members spoke about what they had learnt. "
+    html = f"""<html><head><title>Findings</title><meta property="og:type" content="article"></head><body>
+    <header class="site-header"><a href="/">Home</a><a href="/news">News</a></header>
+    <nav class="menu"><ul>{"<li><a href='/x'>Section</a></li>" * 20}</ul></nav>
+    <article class="post"><h1>Findings published</h1>{f"<p>{words * 4}</p>" * 5}<h2>What follows</h2><p>{words * 3}</p>
+    <pre><code>x = 1</code></pre><p>{words * 2}</p></article>
+    <aside class="sidebar related">{"<a href='/y'>Read this also</a> " * 15}</aside>
+    <div class="share-buttons"><a href="#s">Share</a> <a href="#t">Tweet</a></div>
+    <footer class="footer">Copyright. <a href="/imprint">Imprint</a> Cookies Terms Privacy</footer></body></html>"""
+    for depth in ("basic", "advanced"):
+        text = extract(html.encode(), ExtractOptions("http://a.test/news/1", depth=depth))["content"]
+        assert text.count("committee published") == 25 and "## What follows" in text and "```\nx = 1\n```" in text
+        for noise in ("Section", "Read this also", "Tweet", "Imprint"):
+            assert noise not in text
+
+
+def test_a_page_drawn_by_scripts_gives_the_text_it_tells_search_engines() -> None:
+    body = "A long article body that only the structured data holds. " * 12
+    html = f"""<html><head><title>T</title><script type="application/ld+json">
+    {{"@type": "NewsArticle", "articleBody": "{body}"}}</script></head><body><div id="root"></div></body></html>"""
+    assert "structured data holds" in extract(html.encode(), ExtractOptions("http://a.test/"))["content"]

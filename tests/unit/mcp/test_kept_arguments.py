@@ -1,0 +1,103 @@
+"""Arguments that came before: known again where nothing in them was sensitive, and never confused or changed."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from gateway.domain import Json
+from gateway.mcp.dialect import Exchange, ToolCall
+from gateway.mcp.tools import Tool, tool_table
+from tests.support.web_tools import Desk, RecordingTools
+
+SEARCH: Json = {"query": "one", "max_results": 5, "include_domains": "example.com", "start_date": "2026-01-31"}
+
+
+def search_tool() -> Tool:
+    return tool_table(RecordingTools())["websearch-search"]
+
+
+def kept(tool: Tool, arguments: Json) -> ToolCall:
+    call = tool.prepare(arguments)
+    tool.keep(call)
+    return call
+
+
+def masking(desk: Desk, word: str) -> Callable[[Exchange], None]:
+    def mask(exchange: Exchange) -> None:
+        for unit in desk.dialect.request_units(exchange):
+            for slot in unit.slots:
+                slot.text = slot.text.replace(word, "[REDACTED:EMAIL]")
+
+    return mask
+
+
+def test_the_same_arguments_are_one_request_and_look_alike() -> None:
+    tool = search_tool()
+    first, again, other = kept(tool, SEARCH), tool.prepare(dict(SEARCH)), tool.prepare({**SEARCH, "query": "two"})
+    assert first.packed and not again.packed and other.packed
+    assert again.request is first.request and again.request == search_tool().prepare(SEARCH).request
+    assert again.likeness is first.likeness is not other.likeness
+
+
+@pytest.mark.parametrize("other", [True, 5.0, "5", 5.5, None, [5], {"5": 5}, 50])
+def test_a_value_of_another_type_or_size_is_another_argument(other: Any) -> None:
+    fresh, used = search_tool(), search_tool()
+    kept(used, {"query": "q", "max_results": 5})
+    got, wanted = (tool.prepare({"query": "q", "max_results": other}) for tool in (used, fresh))
+    assert (got.request, str(got.error)) == (wanted.request, str(wanted.error))
+
+
+async def test_masked_arguments_are_not_kept_and_those_that_were_stay_as_they_came() -> None:
+    desk = Desk()
+    arguments = {"query": "mail ada@example.org", "include_domains": ["example.org"]}
+    await desk.call("search", arguments)
+    await desk.call("search", arguments)
+    desk.sanitize = masking(desk, "ada@example.org")  # as when the guardrail finds at once what it missed before
+    await desk.call("search", arguments)
+    await desk.call("search", {"query": "write to ada@example.org"})
+    desk.sanitize = lambda exchange: None
+    await desk.call("search", arguments)
+    asked = [request.query for _, request, _ in desk.tools.seen]
+    assert asked == [
+        "mail ada@example.org",
+        "mail ada@example.org",
+        "mail [REDACTED:EMAIL]",
+        "write to [REDACTED:EMAIL]",
+        "mail ada@example.org",
+    ]
+    table = desk.dispatcher._tools["websearch-search"]._kept
+    assert [b"write" in packed for packed in table] == [False]
+
+
+async def test_wrong_arguments_are_refused_each_time_alike() -> None:
+    desk = Desk()
+    answers = [await desk.call("search", {"query": "x", "max_results": 99}) for _ in range(3)]
+    assert [answer.is_error for answer in answers] == [True] * 3 and not desk.tools.seen
+    assert len({answer.error["message"] for answer in answers}) == 1
+
+
+def test_what_is_kept_is_bounded_and_the_oldest_goes_first() -> None:
+    tool = search_tool()
+    kept(tool, {"query": "x" * 3000})
+    assert tool.prepare({"query": "x" * 3000}).packed, "too long to be kept"
+    for number in range(300):
+        kept(tool, {"query": f"q{number}"})
+    assert len(tool._kept) == 256
+    assert tool.prepare({"query": "q0"}).packed and not tool.prepare({"query": "q299"}).packed
+
+
+async def test_every_tool_takes_its_arguments_the_second_time_like_the_first() -> None:
+    desk = Desk()
+    url = "https://example.com/"
+    for tool, arguments in {
+        "search": {"query": "x"},
+        "extract": {"urls": [url], "extract_depth": "advanced"},
+        "crawl": {"url": url, "select_paths": ["/a/.*"]},
+        "map": {"url": url, "limit": "7"},
+        "search_status": {},
+    }.items():
+        first, second = await desk.call(tool, arguments), await desk.call(tool, arguments)
+        assert first.outcome == second.outcome and not first.is_error
+        (_, asked, _), (_, again, _) = desk.tools.seen[-2:]
+        assert asked == again and (asked is again)

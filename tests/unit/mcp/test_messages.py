@@ -1,0 +1,151 @@
+"""JSON-RPC and the revisions of MCP, message by message, at the dispatcher."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.support.mcp_cases import CASES, MODERN, NO_BODY
+from tests.support.web_tools import Desk, bounded, modern, request, tool_call
+
+
+@pytest.mark.parametrize(("name", "headers", "body", "status", "code", "call_id"), CASES, ids=[c[0] for c in CASES])
+async def test_a_raw_request_gets_its_status_and_code(
+    name: str, headers: dict[str, str], body: Any, status: int, code: Any, call_id: Any
+) -> None:
+    found, answer = await bounded(Desk().ask(body, headers))
+    assert found == status, answer
+    if code is NO_BODY:
+        assert answer is None
+        return
+    assert answer["jsonrpc"] == "2.0" and answer["id"] == call_id and type(answer["id"]) is type(call_id)
+    assert answer.get("error", {}).get("code") == code, answer
+    assert ("result" in answer) is (code is None)
+
+
+@pytest.mark.parametrize("asked", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
+async def test_initialize_agrees_on_every_handshake_revision(asked: str) -> None:
+    _, answer = await Desk().ask(request("initialize", {"protocolVersion": asked}))
+    assert answer["result"]["protocolVersion"] == asked
+    assert answer["result"]["capabilities"] == {"tools": {}}
+    assert answer["result"]["serverInfo"]["name"] == "gateway"
+
+
+@pytest.mark.parametrize("asked", ["2026-07-28", "2024-10-07", "nonsense"])
+async def test_initialize_offers_the_newest_handshake_revision_for_any_other(asked: str) -> None:
+    _, answer = await Desk().ask(request("initialize", {"protocolVersion": asked}))
+    assert answer["result"]["protocolVersion"] == "2025-11-25"
+
+
+async def test_modern_results_say_that_they_are_complete_and_who_answers() -> None:
+    for body, headers in (
+        modern("server/discover"),
+        modern("tools/list"),
+        modern("tools/call", {"name": "websearch-search_status"}),
+    ):
+        _, answer = await Desk().ask(body, headers)
+        assert answer["result"]["resultType"] == "complete"
+        assert answer["result"]["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "gateway"
+
+
+async def test_discover_and_list_tell_how_long_they_keep() -> None:
+    _, discovered = await Desk().ask(*modern("server/discover"))
+    assert discovered["result"]["supportedVersions"] == ["2026-07-28"]
+    for method in ("server/discover", "tools/list"):
+        _, answer = await Desk().ask(*modern(method))
+        assert answer["result"]["ttlMs"] == 300_000 and answer["result"]["cacheScope"] == "public"
+
+
+async def test_an_unsupported_version_is_told_what_is_supported() -> None:
+    body, headers = modern("tools/list", {"_meta": {"io.modelcontextprotocol/protocolVersion": "v\xff9"}})
+    _, answer = await Desk().ask(body, {**headers, "MCP-Protocol-Version": "v\xff9"})
+    assert answer["error"]["data"] == {"supported": ["2026-07-28"], "requested": "v\\xff9"}
+
+
+@pytest.mark.parametrize("header", ["MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"])
+async def test_a_modern_header_given_twice_is_refused(header: str) -> None:
+    body, headers = modern("tools/call", {"name": "websearch-search_status"})
+    status, answer = await Desk().ask(body, [*headers.items(), (header, headers[header])])
+    assert (status, answer["error"]["code"]) == (400, -32020)
+
+
+async def test_modern_checks_come_in_the_order_of_the_specification() -> None:
+    """Each request has two faults; the earlier rung of the ladder is told."""
+    no_meta_and_bad_headers = (request("x", {}), {"MCP-Protocol-Version": "2026-07-28"})
+    assert (await Desk().ask(*no_meta_and_bad_headers))[1]["error"]["code"] == -32602
+    meta = {"_meta": {"io.modelcontextprotocol/protocolVersion": "2099-01-01"}}
+    assert (await Desk().ask(*modern("x", meta)))[1]["error"]["code"] == -32020
+    assert (await Desk().ask(*modern("x", meta, version="2099-01-01")))[1]["error"]["code"] == -32022
+
+
+@pytest.mark.parametrize(
+    "headers", [{}, {"MCP-Protocol-Version": "2025-03-26"}, {"MCP-Protocol-Version": "2024-11-05"}]
+)
+async def test_a_batch_is_answered_member_by_member(headers: dict[str, str]) -> None:
+    desk = Desk()
+    status, answers = await desk.ask(
+        [
+            request("ping", None, "a"),
+            {"jsonrpc": "2.0", "method": "notifications/initialized"},
+            5,
+            request("x", None, 2),
+            tool_call("search", {"query": "ok"}, call_id=3),
+            tool_call("search", {}, call_id=4),
+            request("initialize", {"protocolVersion": "2025-03-26"}, 5),
+            {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "websearch-search"}},
+            {"jsonrpc": "2.0", "method": "tools/list", "params": []},
+            tool_call("search", {"query": "bug"}, call_id=6),
+            {"jsonrpc": "2.0", "id": 9, "result": {}},
+        ],
+        headers,
+    )
+    assert status == 200
+    told = [(each["id"], each.get("error", {}).get("code"), each.get("result", {}).get("isError")) for each in answers]
+    assert told == [
+        ("a", None, None),
+        (None, -32600, None),
+        (2, -32601, None),
+        (3, None, False),
+        (4, None, True),
+        (5, -32600, None),
+        (6, -32603, None),
+    ]
+    assert desk.charges == 3
+
+
+async def test_calls_of_a_batch_run_side_by_side() -> None:
+    desk = Desk()
+    desk.tools.release = asyncio.Event()
+    crawls = [tool_call("crawl", {"url": "https://x/"}, call_id=n) for n in range(3)]
+    asking = asyncio.ensure_future(desk.ask(crawls))
+    await bounded(desk.tools.all_started(3))
+    desk.tools.release.set()
+    status, answers = await bounded(asking)
+    assert status == 200 and [answer["id"] for answer in answers] == [0, 1, 2]
+
+
+async def test_only_tool_calls_are_charged() -> None:
+    desk = Desk()
+    for method in ("ping", "tools/list", "x"):
+        await desk.ask(request(method))
+    await desk.ask(request("initialize", {"protocolVersion": "2025-03-26"}))
+    await desk.ask({"jsonrpc": "2.0", "method": "notifications/initialized"})
+    assert desk.charges == 0
+    await desk.ask(tool_call("search_status"))
+    assert desk.charges == 1
+
+
+async def test_a_call_over_the_limit_is_429_and_in_a_batch_an_outcome_of_its_own() -> None:
+    desk = Desk()
+    desk.allowance = 1
+    status, answers = await desk.ask([tool_call("search_status", call_id=n) for n in range(2)])
+    assert status == 200 and [answer["result"]["isError"] for answer in answers] == [False, True]
+    status, answer = await desk.ask(tool_call("search_status", call_id=5))
+    assert status == 429 and answer["id"] == 5
+    assert answer["error"]["data"]["retryable"] is True and answer["error"]["data"]["retry_after_s"] == 12
+
+
+def test_every_case_of_the_table_has_a_name_of_its_own() -> None:
+    for table in (CASES[: -len(MODERN)], MODERN):
+        names = [case[0] for case in table]
+        assert len(names) == len(set(names))

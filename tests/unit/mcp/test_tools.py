@@ -1,0 +1,294 @@
+"""The five tools as a client sees them: arguments in every dress, outcomes, and the text made of them."""
+
+import inspect
+from datetime import date
+from typing import Any
+
+import jsonschema
+import orjson
+import pytest
+
+from gateway import schemas
+from gateway.domain import CrawlRequest, ExtractRequest, SearchRequest
+from gateway.errors import ContentBlocked
+from gateway.mcp.dialect import Exchange
+from tests.support.paths import GOLDEN
+from tests.support.web_tools import Desk, modern, request, tool_call
+
+TOOLS_LIST = GOLDEN / "tools_list.json"
+WORDS = ("search", "extract", "crawl", "map", "search_status")
+URL = "https://example.com/"
+
+
+async def requested(tool: str, arguments: Any) -> Any:
+    desk = Desk()
+    answer = await desk.call(tool, arguments)
+    assert not answer.is_error, answer.outcome
+    return desk.tools.seen[0][1]
+
+
+@pytest.mark.parametrize(
+    ("given", "field", "taken"),
+    [
+        ({"max_results": "5"}, "max_results", 5),
+        ({"max_results": " 5 "}, "max_results", 5),
+        ({"max_results": 5.0}, "max_results", 5),
+        ({"max_results": "5.0"}, "max_results", 5),
+        ({"max_results": None}, "max_results", 10),
+        ({"include_images": "true"}, "include_images", True),
+        ({"include_images": "False"}, "include_images", False),
+        ({"exact_match": None}, "exact_match", False),
+        ({"include_domains": "a.org"}, "include_domains", ("a.org",)),
+        ({"include_domains": '["a.org", "b.org"]'}, "include_domains", ("a.org", "b.org")),
+        ({"include_domains": "[a-z"}, "include_domains", ("[a-z",)),
+        ({"include_domains": []}, "include_domains", ()),
+        ({"include_domains": None}, "include_domains", ()),
+        ({"include_domains": ""}, "include_domains", ()),
+        ({"search_depth": None}, "search_depth", "basic"),
+        ({"search_depth": "ultra-fast"}, "search_depth", "ultra-fast"),
+        ({"time_range": "week"}, "time_range", "week"),
+        ({"time_range": "null"}, "time_range", None),
+        ({"time_range": "week", "start_date": "2024-02-29"}, "time_range", None),
+        ({"time_range": "week", "end_date": "2024-02-29"}, "time_range", None),
+        ({"start_date": "2024-02-29"}, "start_date", date(2024, 2, 29)),
+        ({"start_date": ""}, "start_date", None),
+        ({"start_date": "2024-01-01", "end_date": "2024-01-01"}, "end_date", date(2024, 1, 1)),
+        ({"country": " United  STATES "}, "country", "united states"),
+        ({"country": None}, "country", None),
+        ({"query": "5"}, "query", "5"),
+        ({"query": "null"}, "query", "null"),
+        ({"query": '["x"]'}, "query", '["x"]'),
+    ],
+)
+async def test_search_arguments_are_taken_as_they_are_meant(given: dict[str, Any], field: str, taken: Any) -> None:
+    found = getattr(await requested("search", {"query": "x", **given}), field)
+    assert found == taken and type(found) is type(taken)
+
+
+async def test_other_tools_take_strings_for_lists_and_numbers_too() -> None:
+    assert (await requested("extract", {"urls": URL})).urls == (URL,)
+    assert (await requested("extract", {"urls": f'["{URL}", "{URL}2"]'})).urls == (URL, URL + "2")
+    crawl = await requested("crawl", {"url": URL, "limit": "3", "select_paths": "/a/.*", "allow_external": "false"})
+    assert (crawl.limit, crawl.select_paths, crawl.allow_external) == (3, ("/a/.*",), False)
+    assert (await requested("map", {"url": URL, "max_depth": 2.0})).max_depth == 2
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "named"),
+    [
+        ("search", {}, ["query"]),
+        ("search", {"query": None}, ["query"]),
+        ("search", {"query": ""}, ["query"]),
+        ("search", {"query": "  \n"}, ["query"]),
+        ("search", {"query": 5}, ["query"]),
+        ("search", {"query": ["x"]}, ["query"]),
+        ("search", {"query": "x" * 2001}, ["query", "2000"]),
+        ("search", {"query": "x", "max_results": 0}, ["max_results", "1"]),
+        ("search", {"query": "x", "max_results": 21}, ["max_results", "20"]),
+        ("search", {"query": "x", "max_results": 1.5}, ["max_results", "integer"]),
+        ("search", {"query": "x", "max_results": True}, ["max_results"]),
+        ("search", {"query": "x", "max_results": "many"}, ["max_results"]),
+        ("search", {"query": "x", "search_depth": "deep"}, ["search_depth", "ultra-fast"]),
+        ("search", {"query": "x", "topic": "finance"}, ["topic", "news"]),
+        ("search", {"query": "x", "time_range": "hour"}, ["time_range", "month"]),
+        ("search", {"query": "x", "include_images": "yes"}, ["include_images", "true or false"]),
+        ("search", {"query": "x", "include_images": 1}, ["include_images"]),
+        ("search", {"query": "x", "include_domains": [5]}, ["include_domains[0]"]),
+        ("search", {"query": "x", "start_date": "2023-02-29"}, ["start_date", "YYYY-MM-DD"]),
+        ("search", {"query": "x", "end_date": "20230228"}, ["end_date"]),
+        ("search", {"query": "x", "end_date": "2023-W01-1"}, ["end_date"]),
+        ("search", {"query": "x", "start_date": "2024-01-02", "end_date": "2024-01-01"}, ["start_date", "end_date"]),
+        ("search", {"query": "x", "include_image_descriptions": True}, ["_descriptions:", " include_images"]),
+        ("search", {"query": "x", "country": "germny"}, ["country", "germany"]),
+        ("search", {"query": "x", "country": "atlantis"}, ["country"]),
+        ("search", {"query": "x", "max_result": 5}, ["max_result", "max_results"]),
+        ("search", {"query": "x", "max_results": 50, "topic": "y", "end_date": "z"}, ["max_r", "topic", "end_date"]),
+        ("extract", {}, ["urls"]),
+        ("extract", {"urls": []}, ["urls"]),
+        ("extract", {"urls": [URL] * 21}, ["urls", "20"]),
+        ("extract", {"urls": [None]}, ["urls[0]"]),
+        ("extract", {"urls": [URL], "format": "html"}, ["format", "markdown"]),
+        ("crawl", {"url": ""}, ["url"]),
+        ("crawl", {"url": URL, "max_depth": 6}, ["max_depth", "5"]),
+        ("crawl", {"url": URL, "max_breadth": 501}, ["max_breadth"]),
+        ("crawl", {"url": URL, "limit": 0}, ["limit"]),
+        ("crawl", {"url": URL, "select_paths": ["a"] * 21}, ["select_paths", "20"]),
+        ("crawl", {"url": URL, "select_domains": ["a" * 501]}, ["select_domains[0]", "500"]),
+        ("map", {"url": URL, "format": "text"}, ["format", "allowed"]),
+        ("map", {"url": [URL]}, ["url"]),
+        ("search_status", {"x": 1}, ["x"]),
+    ],
+)  # fmt: skip
+async def test_wrong_arguments_are_refused_naming_field_and_what_is_allowed(
+    tool: str, arguments: dict[str, Any], named: list[str]
+) -> None:
+    desk = Desk()
+    answer = await desk.call(tool, arguments)
+    assert answer.is_error and answer.error["type"] == "invalid_request_error" and not answer.error["retryable"]
+    assert answer.error["param"] and all(word in answer.error["message"] for word in named), answer.error
+    assert desk.tools.seen == []
+
+
+async def test_a_refusal_never_quotes_the_value() -> None:
+    answer = await Desk().call("search", {"query": "x", "topic": "4111111111111111", "country": "4111111111111111"})
+    assert answer.is_error and "4111" not in answer.error["message"]
+
+
+@pytest.mark.parametrize("tool", WORDS)
+async def test_outcomes_fit_the_output_schema_well_or_ill(tool: str) -> None:
+    good = {"search": {"query": "x"}, "extract": {"urls": [URL]}, "search_status": {}}.get(tool, {"url": URL})
+    schema = schemas.load(f"tools/{tool}")["$defs"]["output"]
+    for arguments in (good, {"nonsense": 1}):
+        answer = await Desk().call(tool, arguments)
+        assert answer.is_error is ("nonsense" in arguments)
+        assert answer.result["structuredContent"] == answer.outcome
+        jsonschema.Draft202012Validator(schema).validate(answer.outcome)
+
+
+@pytest.mark.parametrize(("revision", "structured"), [
+    ("2024-11-05", False), ("2025-03-26", False), ("2025-06-18", True), ("2025-11-25", True),
+])  # fmt: skip
+async def test_structured_content_and_output_schema_come_together_from_2025_06_18_on(
+    revision: str, structured: bool
+) -> None:
+    answer = await Desk().call("search_status", {}, revision)
+    assert ("structuredContent" in answer.result) is structured
+    _, listed = await Desk().ask(request("tools/list"), {"MCP-Protocol-Version": revision})
+    assert all(("outputSchema" in tool) is structured for tool in listed["result"]["tools"])
+
+
+async def test_a_failure_of_the_service_is_an_outcome_that_says_when_to_come_back() -> None:
+    desk = Desk()
+    answer = await desk.call("search", {"query": "fail"})
+    assert answer.is_error and answer.error == {
+        "type": "upstream_error",
+        "message": "the search provider does not answer",
+        "retryable": True,
+        "retry_after_s": 7,
+    }
+    assert desk.account.outcome == "tool_error" and desk.account.tool == "websearch-search"
+
+
+async def test_an_unexpected_failure_is_an_internal_error_without_its_text() -> None:
+    status, answer = await Desk().ask(tool_call("search", {"query": "bug"}))
+    assert (status, answer["error"]["code"]) == (200, -32603) and "4111" not in orjson.dumps(answer).decode()
+
+
+async def test_text_that_is_not_unicode_and_numbers_beyond_json_are_mended() -> None:
+    answer = await Desk().call("extract", {"urls": [URL]})
+    assert answer.outcome["data"]["results"][0]["raw_content"] == "half a pair: ?"
+    assert answer.outcome["data"]["response_time"] == float(2**70)
+
+
+async def test_masked_arguments_go_to_the_service_masked() -> None:
+    desk = Desk()
+
+    def mask(exchange: Exchange) -> None:
+        for unit in desk.dialect.request_units(exchange):
+            for slot in unit.slots:
+                slot.text = slot.text.replace("4111", "[REDACTED:CREDIT_CARD]")
+
+    desk.sanitize = mask
+    answer = await desk.call("search", {"query": "card 4111"})
+    assert not answer.is_error and desk.tools.seen[0][1].query == "card [REDACTED:CREDIT_CARD]"
+    answer = await desk.call("search", {"query": "x", "start_date": "4111-01-01"})
+    assert answer.is_error and "start_date" in answer.error["message"] and "masked" in answer.error["message"]
+
+
+async def test_a_blocked_call_fails_on_its_own_and_the_rest_of_the_batch_goes_on() -> None:
+    desk = Desk()
+
+    def block(exchange: Exchange) -> None:
+        for unit in desk.dialect.request_units(exchange):
+            if "evil" in unit.slots[0].text:
+                desk.dialect.refuse_request(exchange, unit, ContentBlocked("it holds a SECRET", param="query"))
+
+    desk.sanitize = block
+    calls = [tool_call("search", {"query": query}, call_id=query) for query in ("evil", "good")]
+    _, answers = await desk.ask(calls)
+    assert [(answer["id"], answer["result"]["isError"]) for answer in answers] == [("evil", True), ("good", False)]
+    assert [seen[1].query for seen in desk.tools.seen] == ["good"]
+
+
+async def test_the_sanitizer_works_on_the_answer_before_its_text_is_made() -> None:
+    desk = Desk()
+
+    def mask(data: Any) -> None:
+        (unit,) = desk.dialect.reply_units(data)
+        assert {slot.where for slot in unit.slots} == {
+            "query", "results[0].title", "results[0].url", "results[0].content",
+        }  # fmt: skip
+        assert {slot.form for slot in unit.slots if slot.where.endswith("url")} == {"url"}
+        next(slot for slot in unit.slots if slot.where.endswith("content")).text = "masked"
+        desk.dialect.note_findings(unit, {"EMAIL": 2})
+
+    _, answer = await desk.ask(tool_call("search", {"query": "x"}), {"MCP-Protocol-Version": "2025-11-25"}, mask)
+    outcome = orjson.loads(answer["result"]["content"][0]["text"])
+    assert outcome["data"]["results"][0]["content"] == "masked" and outcome["data"]["sanitization"] == {"EMAIL": 2}
+    assert answer["result"]["structuredContent"] == outcome
+
+
+async def test_a_refused_answer_is_a_failed_call() -> None:
+    desk = Desk()
+
+    def refuse(data: Any) -> None:
+        (unit,) = desk.dialect.reply_units(data)
+        desk.dialect.refuse_reply(data, unit, ContentBlocked("the answer holds a SECRET"))
+
+    _, answer = await desk.ask(tool_call("search", {"query": "x"}), {}, refuse)
+    assert answer["result"]["isError"] and answer["id"] == 1 and "example.com" not in orjson.dumps(answer).decode()
+
+
+async def test_the_status_and_our_own_errors_are_not_sanitized() -> None:
+    desk = Desk()
+
+    def look(data: Any) -> None:
+        assert list(desk.dialect.reply_units(data)) == []
+
+    await desk.ask(tool_call("search_status"), {}, look)
+    await desk.ask(tool_call("search", {}), {}, look)
+    await desk.ask(tool_call("search", {"query": "fail"}), {}, look)
+    await desk.ask(request("tools/list"), {}, look)
+
+
+async def test_the_list_of_tools_is_the_golden_one() -> None:
+    """Descriptions are constants: clients cache them and models were tried with them. Change them on purpose."""
+    _, answer = await Desk().ask(*modern("tools/list"))
+    found = orjson.dumps(answer["result"]["tools"], option=orjson.OPT_INDENT_2) + b"\n"
+    if not TOOLS_LIST.exists():
+        TOOLS_LIST.write_bytes(found)
+        pytest.fail(f"{TOOLS_LIST} was missing and has been written: look at it")
+    assert orjson.loads(found) == orjson.loads(TOOLS_LIST.read_bytes()), (
+        f"delete {TOOLS_LIST} and run again to renew it"
+    )
+
+
+async def test_tools_are_described_well_enough_to_be_chosen() -> None:
+    _, answer = await Desk().ask(*modern("tools/list"))
+    assert [tool["name"] for tool in answer["result"]["tools"]] == [f"websearch-{word}" for word in WORDS]
+    for tool in answer["result"]["tools"]:
+        assert (
+            len(tool["description"]) > 200 and "Use it " in tool["description"] and "Example: {" in tool["description"]
+        )
+        assert tool["title"] == tool["annotations"]["title"] and tool["annotations"]["readOnlyHint"] is True
+        assert all(len(prop["description"]) > 15 for prop in tool["inputSchema"]["properties"].values())
+        example = orjson.loads(tool["description"].partition("Example: ")[2])
+        jsonschema.Draft202012Validator(tool["inputSchema"]).validate(example)
+
+
+@pytest.mark.parametrize(
+    ("tool", "kind", "optional_extras"),
+    [("search", SearchRequest, set()), ("extract", ExtractRequest, set()), ("crawl", CrawlRequest, set()),
+     ("map", CrawlRequest, {"extract_depth", "format", "include_favicon"})],
+)  # fmt: skip
+def test_defaults_of_the_schema_are_those_of_the_request(tool: str, kind: Any, optional_extras: set[str]) -> None:
+    properties = schemas.load(f"tools/{tool}")["properties"]
+    parameters = inspect.signature(kind).parameters
+    assert set(properties) == set(parameters) - optional_extras
+    for name, prop in properties.items():
+        default = parameters[name].default
+        if default is inspect.Parameter.empty:
+            assert name in schemas.load(f"tools/{tool}")["required"]
+        else:
+            assert prop["default"] == (None if default == () else default)
+            assert ({"type": "null"} in prop.get("anyOf", ())) is (prop["default"] is None)

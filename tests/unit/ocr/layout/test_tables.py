@@ -1,0 +1,116 @@
+"""Tables as real pages have them: close columns, wrapped cells, pairs of names and values. No models."""
+
+import numpy
+import pytest
+from PIL import Image, ImageDraw
+
+from gateway.ocr.image.ink import measure, part_words, parts_of
+from gateway.ocr.layout.reading_order import bands_of, rows_of
+from gateway.ocr.layout.regions import aligned_tables
+from gateway.ocr.layout.tables import column_table
+from gateway.ocr.types import Line, Rect, Table, Word
+from tests.support.ocr_pages import font
+
+FACE = font(20)
+
+
+def boxes(*rows: tuple[float, list[tuple[float, float]]]) -> list[Line]:
+    """Lines of height 28 by rows: the y of a row and where its pieces begin and end."""
+    rects = [Rect(left, y, right, y + 28) for y, pieces in rows for left, right in pieces]
+    return [Line(rect) for rect in rects]
+
+
+def words(*rows: tuple[float, list[tuple[float, str]]]) -> list[Word]:
+    return [Word(t, Rect(x, y, x + 10 * len(t), y + 20)) for y, row in rows for x, t in row]
+
+
+def texts(table: Table | None) -> list[list[str]]:
+    assert table is not None
+    return [[cell.text for cell in table.cells if cell.row == row] for row in range(table.row_count)]
+
+
+def gray_line(*pieces: tuple[int, str]) -> tuple[object, Line]:
+    """A gray strip with the texts at their places, and one line around all of them."""
+    image = Image.new("L", (900, 60), 255)
+    draw = ImageDraw.Draw(image)
+    for x, text in pieces:
+        draw.text((x, 18), text, font=FACE, fill=0)
+    right = pieces[-1][0] + FACE.getlength(pieces[-1][1])
+    rect = Rect(pieces[0][0] - 3, 14, right + 3, 46)
+    quad = ((rect.x1, rect.y1), (rect.x2, rect.y1), (rect.x2, rect.y2), (rect.x1, rect.y2))
+    gray = numpy.asarray(image)
+    return gray, measure(gray, Line(rect, quad, "read", 0.9, (Word("read", rect),)))
+
+
+def test_close_cells_seen_as_one_line_are_parted_and_read_anew() -> None:
+    gray, line = gray_line((20, "Replies"), (20 + int(FACE.getlength("Replies")) + 24, "Views"))
+    parts = parts_of(gray, line)
+    assert len(parts) == 2
+    assert [part.text for part in parts] == ["", ""]
+    assert parts[0].rect.x2 == parts[1].rect.x1 == pytest.approx(20 + FACE.getlength("Replies") + 12, abs=3)
+    assert parts[0].quad[1] == (parts[0].rect.x2, 14)
+
+
+def test_a_line_of_prose_is_not_parted_at_its_spaces() -> None:
+    gray, line = gray_line((20, "A full stop.  And two spaces after it, as some have them."))
+    assert parts_of(gray, line) == [line]
+
+
+def test_the_box_of_a_lone_word_is_its_ink() -> None:
+    gray, line = gray_line((100, "14"))
+    [word] = part_words(gray, line).words
+    assert 100 <= word.rect.x1 <= 104
+    assert word.rect.x2 <= 100 + FACE.getlength("14")
+
+
+def test_names_beside_their_values_are_a_table() -> None:
+    rows = [(40.0 * n, [(10.0, 100.0 + 30 * n), (400.0, 470.0 + 10 * n)]) for n in range(5)]
+    assert aligned_tables(boxes(*rows)) == [Rect(10, 0, 510, 188)]
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [[(10.0, 360.0), (400.0, 750.0)], [(10.0, 30.0), (60.0, 700.0)]],
+    ids=["columns of prose", "a numbered list"],
+)
+def test_columns_of_prose_and_numbered_lists_are_no_tables(pieces: list[tuple[float, float]]) -> None:
+    assert aligned_tables(boxes(*[(30.0 * n, pieces) for n in range(6)])) == []
+
+
+def test_further_lines_of_a_cell_do_not_end_a_table() -> None:
+    full = [(10.0, 300.0), (400.0, 450.0), (500.0, 560.0)]
+    rows = [(0.0, full), (60.0, full), (89.0, [(10.0, 200.0)]), (150.0, full), (210.0, full)]
+    assert aligned_tables(boxes(*rows)) == [Rect(10, 0, 560, 238)]
+
+
+def test_a_paragraph_below_a_table_is_not_part_of_it() -> None:
+    full = [(10.0, 300.0), (400.0, 450.0), (500.0, 560.0)]
+    rows = [(0.0, full), (60.0, full), (120.0, full), (180.0, [(10.0, 900.0)])]
+    assert aligned_tables(boxes(*rows)) == [Rect(10, 0, 560, 148)]
+
+
+def test_what_stands_at_the_middle_of_a_tall_cell_is_in_its_row() -> None:
+    tall = [Rect(10, 0, 300, 28), Rect(400, 14, 450, 42), Rect(10, 28, 200, 56)]
+    assert bands_of(tall, rows_of(tall, range(3))) == [[0, 2, 1]]
+    closely_set = [Rect(x, y, x + 80, y + 28) for y in (0, 18) for x in (10, 200, 400)]
+    assert bands_of(closely_set, rows_of(closely_set, range(6))) == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_the_lines_of_a_cell_before_and_after_its_row_are_joined() -> None:
+    table = column_table(
+        words(
+            (0, [(0, "name"), (400, "12")]),
+            (60, [(0, "first")]),
+            (76, [(400, "34")]),
+            (92, [(0, "second")]),
+            (150, [(0, "third"), (400, "56")]),
+        ),
+        None,
+    )
+    assert texts(table) == [["name", "12"], ["first second", "34"], ["third", "56"]]
+
+
+def test_a_gap_that_parts_off_only_the_end_of_a_long_cell_is_no_gutter() -> None:
+    rows = [(40.0 * n, [(0.0, "name"), (300.0, "7.5")]) for n in range(9)]
+    table = column_table(words(*rows, (360, [(0, "energy"), (300, "2410kj"), (370, "581kcal")])), None)
+    assert texts(table)[-1] == ["energy", "2410kj 581kcal"]

@@ -1,0 +1,134 @@
+"""The OCR server's side of its worker: death, silence, giving up, queueing, idleness; with a scripted worker."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+
+from gateway.errors import EngineMissing, GatewayError, InvalidRequest, RateLimited
+from gateway.ocr.server.worker_client import MAX_WAITING, ImageFailed, OcrWorker
+
+SCRIPT = r"""
+import json, os, queue, sys, threading, time
+def say(**m): os.write(1, json.dumps(m).encode() + b"\n")
+jobs, given_up = queue.Queue(), set()
+def receive():
+    while line := sys.stdin.buffer.readline():
+        m = json.loads(line)
+        if "cancel" in m: given_up.add(m["cancel"])
+        else: jobs.put((m, sys.stdin.buffer.read(m["size"])))
+    os._exit(0)
+threading.Thread(target=receive, daemon=True).start()
+say(hello="scripted-1")
+while True:
+    job, data = jobs.get()
+    number, words = job["id"], job["prompt"].split()
+    for word in words:
+        if word == "die": os._exit(9)
+        if word == "die-once":
+            if not os.path.exists(data): open(data, "w").close(); os._exit(9)
+        elif word == "hang": time.sleep(60)
+        elif word == "refuse":
+            say(id=number, error={"status": 400, "code": "invalid_image_format", "message": "bad"})
+            break
+        elif word == "until-given-up":
+            while number not in given_up: time.sleep(0.01)
+            open(data, "w").close()
+        elif word == "wait":
+            while not os.path.exists(data): time.sleep(0.01)
+        else: say(id=number, piece=word); say(id=number, alive=True)
+    else: say(id=number, done=True)
+"""
+
+
+@pytest.fixture
+async def worker() -> AsyncIterator[OcrWorker]:
+    worker = OcrWorker((sys.executable, "-c", SCRIPT), piece_timeout_s=3)
+    yield worker
+    await worker.close()
+
+
+async def read(worker: OcrWorker, prompt: str, data: bytes = b"") -> list[str]:
+    async with asyncio.timeout(20), aclosing(worker.read(data, prompt)) as pieces:
+        return [piece async for piece in pieces]
+
+
+async def test_pieces_come_in_order_and_the_worker_stays(worker: OcrWorker) -> None:
+    assert not worker.is_loaded
+    assert await read(worker, "one two") == ["one", "two"]
+    pid = worker.pid
+    assert await read(worker, "three") == ["three"]
+    assert (worker.pid, worker.fingerprint) == (pid, "scripted-1")
+
+
+async def test_an_image_that_kills_the_worker_twice_fails_alone(worker: OcrWorker) -> None:
+    with pytest.raises(ImageFailed) as failed:
+        await read(worker, "die")
+    assert (failed.value.status, failed.value.code) == (422, "ocr_failed")
+    assert await read(worker, "next") == ["next"]
+
+
+async def test_a_worker_that_dies_once_before_it_spoke_is_replaced_unseen(worker: OcrWorker, tmp_path: Path) -> None:
+    assert await read(worker, "die-once here", f"{tmp_path}/died".encode()) == ["here"]
+
+
+async def test_a_worker_that_dies_in_mid_answer_is_a_failure(worker: OcrWorker, tmp_path: Path) -> None:
+    with pytest.raises(ImageFailed):
+        await read(worker, "said die-once", f"{tmp_path}/died".encode())
+
+
+async def test_a_worker_that_falls_silent_is_ended() -> None:
+    worker = OcrWorker((sys.executable, "-c", SCRIPT), piece_timeout_s=1)
+    assert await read(worker, "warm") == ["warm"]
+    with pytest.raises(GatewayError) as failed:
+        await read(worker, "hang")
+    assert failed.value.code == "ocr_timeout"
+    assert not worker.is_loaded
+    assert await read(worker, "next") == ["next"]
+    await worker.close()
+
+
+async def test_a_refusal_passes_as_one(worker: OcrWorker) -> None:
+    with pytest.raises(InvalidRequest, match="bad"):
+        await read(worker, "refuse")
+    assert await read(worker, "next") == ["next"]
+
+
+async def test_a_caller_who_leaves_has_the_job_given_up(worker: OcrWorker, tmp_path: Path) -> None:
+    mark = f"{tmp_path}/given-up"
+    async with aclosing(worker.read(mark.encode(), "first until-given-up")) as pieces:
+        assert await anext(pieces) == "first"
+    pid = worker.pid
+    assert await read(worker, "next wait", mark.encode()) == ["next"]
+    assert worker.pid == pid
+
+
+async def test_more_than_may_wait_are_refused_and_the_others_served(worker: OcrWorker, tmp_path: Path) -> None:
+    gate = f"{tmp_path}/open"
+    tasks = [asyncio.create_task(read(worker, "wait done", gate.encode())) for _ in range(MAX_WAITING + 4)]
+    refused, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    assert all(isinstance(task.exception(), RateLimited) for task in refused)
+    await asyncio.to_thread(Path(gate).touch)
+    outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+    assert sum(isinstance(one, RateLimited) and (one.retry_after_s or 0) > 0 for one in outcomes) == 3
+    assert outcomes.count(["done"]) == MAX_WAITING + 1
+
+
+async def test_an_idle_worker_is_let_go() -> None:
+    worker = OcrWorker((sys.executable, "-c", SCRIPT), idle_s=0.05)
+    assert await read(worker, "one") == ["one"]
+    async with asyncio.timeout(10):
+        while worker.is_loaded:  # noqa: ASYNC110 - nobody is told when it goes
+            await asyncio.sleep(0.01)
+    assert await read(worker, "again") == ["again"]
+    await worker.close()
+
+
+async def test_an_engine_that_cannot_start_is_missing() -> None:
+    worker = OcrWorker((sys.executable, "-c", 'print(\'{"failed": {"message": "install it"}}\')'))
+    with pytest.raises(EngineMissing, match="install it"):
+        await read(worker, "x")
+    await worker.close()

@@ -1,0 +1,255 @@
+"""The two recognisers of the OCR engine and the order they are asked in: on made-up chances, and on the real models."""
+
+import math
+
+import cv2
+import numpy
+import pytest
+
+from gateway.ocr.onnx import model_file
+from gateway.ocr.text.cascade import Cascade
+from gateway.ocr.text.detector import TextDetector, ordered
+from gateway.ocr.text.line_reader import CAREFUL, CAREFUL_DETECTOR, PACKAGE, QUICK, SURE_FIT, LineReader
+from gateway.ocr.text.recogniser import MAX_WIDTH, Reading, Recogniser, decode, width_seen
+from gateway.ocr.types import Line, Rect
+from tests.support.ocr_pages import Sheet, degrade, font
+
+TEXT = "Paid 1,204.50 to Zo\u00eb M\u00fcller on 3 March"
+BLANK = numpy.full((48, 640, 3), 255, numpy.uint8)
+CLASSES = ("", "a", "b", " ")
+
+
+class Reader:
+    """Reads whatever it is shown as one text, and keeps what it was shown."""
+
+    def __init__(self, text: str, fit: float, doubt: tuple[int, ...] = (0,)) -> None:
+        """`doubt`: the places between characters that share the loss."""
+        loss = -math.log(fit) * len(text) / len(doubt)
+        losses = tuple(loss if place in doubt else 0.0 for place in range(len(text) + 1))
+        self.reading = Reading(text, 0.9, tuple((n + 0.5) / len(text) for n in range(len(text))), losses)
+        self.shown: list[numpy.ndarray] = []
+
+    @property
+    def asked(self) -> int:
+        return len(self.shown)
+
+    def __call__(self, picture: numpy.ndarray) -> Reading:
+        self.shown.append(picture)
+        return self.reading
+
+
+def columns(*likely: dict[str, float]) -> numpy.ndarray:
+    """Chances a column: what is named, the rest of 1 for no character."""
+    made = numpy.zeros((len(likely), len(CLASSES)), numpy.float32)
+    for row, chances in zip(made, likely, strict=True):
+        for character, chance in chances.items():
+            row[CLASSES.index(character)] = chance
+        row[0] = 1 - sum(chances.values())
+    return made
+
+
+def drawn(text: str, size: int = 30, style: str = "Sans") -> Sheet:
+    sheet = Sheet(60 + int(font(size, style).getlength(text)), 2 * size)
+    sheet.line(30, size // 2, text, font(size, style))
+    return sheet
+
+
+def pixels_of(image: object) -> numpy.ndarray:
+    return numpy.ascontiguousarray(numpy.asarray(image)[:, :, ::-1])
+
+
+def whole(pixels: numpy.ndarray) -> Line:
+    height, width = pixels.shape[:2]
+    return Line(Rect(0, 0, width, height), ((0, 0), (width, 0), (width, height), (0, height)))
+
+
+# --- which reading stands ---------------------------------------------------------------------------------------------
+
+
+def test_a_line_the_quick_reader_is_sure_of_is_read_once() -> None:
+    quick, careful = Reader("quick", 0.992), Reader("careful", 0.999)
+    assert Cascade(quick, careful, 0.99)(BLANK).text == "quick"
+    assert (quick.asked, careful.asked) == (1, 0)
+
+
+@pytest.mark.parametrize(("careful_fit", "stands"), [(0.95, "careful"), (0.9, "careful"), (0.85, "quick")])
+def test_an_unsure_line_is_read_again_and_the_reading_that_fits_better_stands(careful_fit: float, stands: str) -> None:
+    quick, careful = Reader("quick", 0.9), Reader("careful", careful_fit)
+    assert Cascade(quick, careful, 0.99)(BLANK).text == stands
+    assert (quick.asked, careful.asked) == (1, 1)
+
+
+def test_of_a_long_line_only_the_doubtful_word_is_read_again() -> None:
+    text = "paid by bank transf er in March"
+    quick, careful = Reader(text, 0.98, doubt=(text.index("f er") + 1,)), Reader(" transfer ", 0.999)
+    reading = Cascade(quick, careful, 0.99)(BLANK)
+    assert reading.text == "paid by bank transfer in March"
+    assert len(reading.centers) == len(reading.text) == len(reading.losses) - 1
+    assert list(reading.centers) == sorted(reading.centers)
+    (shown,) = careful.shown
+    assert shown.shape == (48, pytest.approx(BLANK.shape[1] * len(" transf er ") / len(text), rel=0.15), 3)
+
+
+@pytest.mark.parametrize(("careful_fit", "stands"), [(0.999, "a 12 b 12 c d e f"), (0.5, "a l2 b l2 c d e f")])
+def test_several_doubtful_words_are_read_again_each_for_itself(careful_fit: float, stands: str) -> None:
+    quick, careful = Reader("a l2 b l2 c d e f", 0.98, doubt=(3, 8)), Reader("12", careful_fit)
+    assert Cascade(quick, careful, 0.99)(BLANK).text == stands
+    assert careful.asked == 2
+
+
+def test_a_word_in_great_doubt_is_read_again_though_the_line_fits() -> None:
+    text = "a line so long that one bad word hardly lowers its fit and nobody would look"
+    for fit, stands in ((0.9985, text), (0.996, text.replace("bad", "good"))):
+        quick, careful = Reader(text, fit, doubt=(text.index("bad") + 1,)), Reader("good", 0.999)
+        assert Cascade(quick, careful, 0.99)(BLANK).text == stands
+
+
+@pytest.mark.parametrize("text", ["nospaceanywhereinthisline", "two words"])
+def test_a_line_without_sure_spaces_is_read_again_as_a_whole(text: str) -> None:
+    doubt = tuple(range(len(text)))
+    quick, careful = Reader(text, 0.9, doubt), Reader("careful", 0.95)
+    assert Cascade(quick, careful, 0.99)(BLANK).text == "careful"
+    assert careful.shown[0] is BLANK
+
+
+def test_a_line_is_cut_where_its_space_is_empty() -> None:
+    text = "ab cd ef gh"
+    picture = numpy.full((20, 110, 3), 255, numpy.uint8)
+    picture[5:15, :18] = picture[5:15, 35:] = 0  # the first space is narrower than its character's place says
+    picture[5:15, 22:] = 0
+    picture[5:15, 52:57] = 255
+    quick, careful = Reader(text, 0.98, doubt=(4,)), Reader("cd", 0.999)
+    Cascade(quick, careful, 0.99)(picture)
+    assert careful.shown[0].shape[1] == 54 - 20
+
+
+# --- what a reading says of itself ------------------------------------------------------------------------------------
+
+
+def test_repeated_columns_are_one_character_and_a_gap_parts_two() -> None:
+    reading = decode(columns({"a": 0.9}, {"a": 0.8}, {}, {"a": 0.7}, {" ": 0.9}, {"b": 1.0}), CLASSES, 1.0)
+    assert reading.text == "aa b"
+    assert reading.score == pytest.approx((0.9 + 0.7 + 0.9 + 1.0) / 4)
+    assert reading.centers == pytest.approx([0.5 / 6, 3.5 / 6, 4.5 / 6, 5.5 / 6])
+
+
+def test_ground_to_the_right_of_the_picture_does_not_move_its_characters() -> None:
+    reading = decode(columns({"a": 1.0}, {}, {"b": 1.0}, {}, {}, {}, {}, {}), CLASSES, 0.5)
+    assert reading.centers == pytest.approx([0.5 / 4, 2.5 / 4])
+
+
+def test_a_character_that_fades_into_the_gap_leaves_the_fit_whole() -> None:
+    assert decode(columns({"a": 0.9}, {"a": 0.5}, {"a": 0.1}, {"b": 0.6}), CLASSES, 1.0).fit == pytest.approx(1.0)
+
+
+def test_a_space_that_may_be_missing_lowers_the_fit_but_not_the_score() -> None:
+    sure = decode(columns({"a": 1.0}, {}, {"b": 1.0}), CLASSES, 1.0)
+    doubtful = decode(columns({"a": 1.0}, {" ": 0.4}, {"b": 1.0}), CLASSES, 1.0)
+    assert (sure.text, doubtful.text) == ("ab", "ab")
+    assert sure.score == doubtful.score == pytest.approx(1.0)
+    assert sure.fit == pytest.approx(1.0)
+    assert doubtful.fit == pytest.approx(0.6**0.5)
+
+
+def test_a_picture_without_text_has_none_and_no_fit() -> None:
+    assert decode(columns({}, {}, {}), CLASSES, 1.0) == Reading("", 0.0, (), (0.0,))
+
+
+def test_pictures_keep_their_proportions_up_to_a_bound() -> None:
+    assert width_seen(300, 24) == 600
+    assert width_seen(2, 96) == 1
+    assert width_seen(30_000, 10) == width_seen(60_000, 3) == MAX_WIDTH
+
+
+# --- the models -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", [QUICK, CAREFUL], ids=["quick", "careful"])
+def test_both_models_read_a_line_and_place_its_characters(model: tuple[str, str]) -> None:
+    sheet = drawn(TEXT)
+    pixels = pixels_of(sheet.image)
+    reading = Recogniser(*(model_file(PACKAGE, name) for name in model))(pixels)
+    assert reading.text == TEXT
+    assert reading.fit > 0.95
+    assert len(reading.centers) == len(TEXT)
+    at = 0
+    for word, (x1, _, x2, _) in sheet.truth.words:
+        middles = [center * pixels.shape[1] for center in reading.centers[at : at + len(word)]]
+        assert all(x1 - 12 <= middle <= x2 + 12 for middle in middles), word
+        at += len(word) + 1
+
+
+@pytest.mark.slow
+def test_a_clear_print_is_sure_and_a_ruined_one_is_not() -> None:
+    quick = Recogniser(*(model_file(PACKAGE, name) for name in QUICK))
+    sheet = drawn("The goods left our warehouse on the fifth", 24)
+    assert quick(pixels_of(sheet.image)).fit >= SURE_FIT
+    blurred = degrade(drawn("The goods left our warehouse on the fifth", 9).image, "blur")
+    assert quick(pixels_of(blurred)).fit < SURE_FIT
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [24, 11], ids=["read once", "read again"])
+def test_words_lie_over_their_ink_whichever_model_read_them(size: int) -> None:
+    text = "Our goods arrived in seven wooden boxes"
+    sheet = drawn(text, size)
+    image = sheet.image if size > 12 else degrade(sheet.image, "noise")
+    pixels = pixels_of(image)
+    fit = Recogniser(*(model_file(PACKAGE, name) for name in QUICK))(pixels).fit
+    assert (fit >= SURE_FIT) is (size > 12)
+    reader = LineReader(1)
+    [line] = reader.read_all(pixels, [whole(pixels)])
+    reader.close()
+    assert line.text == text
+    assert [word.text for word in line.words] == text.split()
+    for word, (drawn_word, (x1, _, x2, _)) in zip(line.words, sheet.truth.words, strict=True):
+        assert word.text == drawn_word
+        shared = min(word.rect.x2, x2) - max(word.rect.x1, x1)
+        assert shared >= 0.8 * (x2 - x1), word
+
+
+@pytest.mark.slow
+def test_lines_are_found_where_they_stand_top_to_bottom_also_when_they_lean() -> None:
+    sheet = Sheet(700, 480)
+    boxes = [sheet.line(60, y, text, font(24)) for y, text in ((60, "First of all"), (200, "then"), (340, "at last"))]
+    reader = LineReader(1)
+    found = reader.detect(pixels_of(sheet.image))
+    leaning = reader.detect(pixels_of(sheet.image.rotate(4, fillcolor="white")))
+    reader.close()
+    assert len(found) == len(leaning) == len(boxes)
+    for line, (x1, y1, x2, y2) in zip(found, boxes, strict=True):
+        assert line.rect.overlap(Rect(x1, y1, x2, y2)) >= 0.97 * (x2 - x1) * (y2 - y1)
+        assert line.rect.height <= 3 * (y2 - y1)
+    (left, top), (right, lower), *_ = leaning[0].quad
+    assert right - left > 100
+    assert 2 <= top - lower <= 20
+
+
+@pytest.mark.slow
+def test_a_blank_picture_holds_no_line() -> None:
+    detector = TextDetector(model_file(PACKAGE, CAREFUL_DETECTOR), 1)
+    assert detector(numpy.full((160, 320, 3), 255, numpy.uint8)) == []
+
+
+def test_corners_come_clockwise_from_the_top_left() -> None:
+    assert ordered([(9.0, 5.0), (0.0, 6.0), (0.5, 0.0), (9.5, 0.5)]) == ((0.5, 0.0), (9.5, 0.5), (9.0, 5.0), (0.0, 6.0))
+
+
+@pytest.mark.slow
+def test_a_word_ruined_in_a_clear_line_is_read_again_and_the_line_is_whole() -> None:
+    networks = [Recogniser(*(model_file(PACKAGE, name) for name in model)) for model in (QUICK, CAREFUL)]
+    sheet = drawn("The goods left our warehouse on the fifth of March and reached you", 24)
+    x1, y1, x2, y2 = (int(side) for side in next(box for word, box in sheet.truth.words if word == "warehouse"))
+    pixels = pixels_of(sheet.image)
+    word = pixels[y1 - 4 : y2 + 4, x1:x2]
+    word[:] = cv2.GaussianBlur(word, (0, 0), 2.0)
+    shown: list[int] = []
+
+    def careful(picture: numpy.ndarray) -> Reading:
+        shown.append(picture.shape[1])
+        return networks[1](picture)
+
+    text = Cascade(networks[0], careful, SURE_FIT)(pixels).text
+    assert text.replace(" ", "") == "ThegoodsleftourwarehouseonthefifthofMarchandreachedyou"
+    assert 0 < sum(shown) < 0.75 * pixels.shape[1]

@@ -1,0 +1,221 @@
+"""Whatever shapes an upstream answers in: the caller gets an answer that is JSON, or is told that it failed."""
+
+import copy
+import random
+from collections.abc import AsyncGenerator, Callable
+from typing import Any
+
+import orjson
+import pytest
+from aiohttp import web
+
+from gateway.domain import Account, CrawlRequest, EventBatch, ExtractRequest, Json, SearchRequest, WebCall
+from gateway.errors import UpstreamError
+from gateway.providers.brave import Brave
+from gateway.providers.searxng import Searxng
+from gateway.providers.tavily import Tavily
+from gateway.services.ocr.upstream import OcrUpstream
+from gateway.wire.chat.answer import Marks, normalise_answer
+from gateway.wire.chat.dialect import ChatDialect
+from gateway.wire.chat.stream import ChatStream
+from gateway.wire.openai_error import upstream_error
+from gateway.wire.responses.dialect import ResponsesDialect
+from gateway.wire.responses.native_answer import NativeStream, mend_response
+from gateway.wire.responses.object import from_chat
+from tests.support.websites import Site, serving
+
+ROUNDS = 3_000
+ODD: list[Any] = [None, True, 0, -1, 1.5, "", "x", "9" * 30, [], {}, [None], ["x"], {"a": 1}, [[]], [{}]]
+ASKED: Json = {"model": "SvcLLM", "messages": [{"role": "user", "content": "x"}], "input": "x"}
+CALL = {"index": 0, "id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+USAGE = {
+    "prompt_tokens": 1,
+    "completion_tokens": 2,
+    "prompt_tokens_details": {"cached_tokens": 1},
+    "completion_tokens_details": {"reasoning_tokens": 1},
+}
+SAID = {"role": "assistant", "content": [{"type": "text", "text": "hi"}], "reasoning": "r", "tool_calls": [CALL]}
+CHAT = {"id": "a", "created": 1, "choices": [{"index": 0, "message": SAID, "finish_reason": "stop"}], "usage": USAGE}
+CHUNKS = [
+    {"id": "a", "created": 1, "choices": [{"index": 0, "delta": SAID, "finish_reason": None}]},
+    {"id": "a", "choices": [{"index": 0, "delta": {"content": "h"}, "logprobs": None, "finish_reason": None}]},
+    {"id": "a", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], "usage": USAGE},
+]
+TEXT = {"type": "output_text", "text": "hi", "annotations": []}
+MESSAGE = {"type": "message", "id": "m1", "role": "assistant", "status": "completed", "content": [TEXT]}
+RESPONSE = {
+    "id": "r",
+    "created_at": 1,
+    "status": "completed",
+    "incomplete_details": {"reason": "x"},
+    "output": [
+        MESSAGE,
+        {"type": "function_call", "id": "f", "call_id": "c", "name": "n", "arguments": "{}"},
+        {"type": "reasoning", "id": "q", "summary": [{"type": "summary_text", "text": "t"}]},
+    ],
+    "usage": {
+        "input_tokens": 1,
+        "output_tokens": 1,
+        "input_tokens_details": {"cached_tokens": 1},
+        "output_tokens_details": {"reasoning_tokens": 1},
+    },
+}
+FOUND = {
+    "title": "t",
+    "url": "http://a.test/",
+    "content": "c",
+    "score": 0.5,
+    "raw_content": "r",
+    "error": "e",
+    "img_src": "http://a.test/i",
+    "images": [{"url": "u", "description": "d"}, "http://a.test/i"],
+    "extra_snippets": ["a", "b"],
+    "meta_url": {"favicon": "f"},
+    "properties": {"url": "u"},
+}
+SEARCHED = {"results": [FOUND], "web": {"results": [FOUND]}, "images": ["u"], "failed_results": [FOUND]}
+PLACE = {"item_id": "m1", "output_index": 0, "content_index": 0}
+EVENTS = [
+    {"type": "response.created", "response": {**RESPONSE, "output": []}},
+    {"type": "response.output_item.added", "output_index": 0, "item": MESSAGE},
+    {"type": "response.output_text.delta", **PLACE, "delta": "hi"},
+    {"type": "response.output_text.done", **PLACE, "text": "hi"},
+    {"type": "response.output_item.done", "output_index": 0, "item": MESSAGE},
+    {"type": "response.completed", "response": RESPONSE},
+]
+
+
+class Spoiler:
+    """The same oddities in every run."""
+
+    def __init__(self) -> None:
+        self._random = random.Random(5)
+
+    def spoil(self, value: Any, share: float = 0.06) -> Any:
+        """A copy in which some values are something else, and some keys are gone."""
+        if self._random.random() < share:
+            return copy.deepcopy(self._random.choice(ODD))
+        if isinstance(value, dict):
+            kept = {key: item for key, item in value.items() if self._random.random() > share}
+            return {key: self.spoil(item, share) for key, item in kept.items()}
+        return [self.spoil(item, share) for item in value] if isinstance(value, list) else value
+
+    def marks(self) -> Marks:
+        legacy, wants_usage = self._random.random() < 0.2, self._random.random() < 0.5
+        return Marks("m", "p", "u", 0.0, asked=ASKED, legacy=legacy, include_usage=wants_usage)
+
+
+def shown(events: EventBatch, slots_of: Callable[[Json], Any]) -> None:
+    """As the middlewares and the wire need it: slots that can be told apart, data that is JSON."""
+    for event in events:
+        if event.data is not None:
+            {slot.channel for slot in slots_of(event.data)}
+            orjson.dumps(event.data)
+
+
+def whole_chat(spoiler: Spoiler) -> None:
+    answer = normalise_answer(spoiler.spoil(CHAT), spoiler.marks())
+    orjson.dumps([answer, from_chat(ASKED, answer)])
+
+
+def streamed_chat(spoiler: Spoiler) -> None:
+    stream = ChatStream(spoiler.marks())
+    events, fault = stream.take([orjson.dumps(spoiler.spoil(chunk)) for chunk in CHUNKS])
+    if fault is not None:
+        raise fault
+    shown([*events, *stream.end()], ChatDialect().event_slots)
+
+
+def whole_native(spoiler: Spoiler) -> None:
+    orjson.dumps(mend_response(spoiler.spoil(RESPONSE), ASKED, "m", {}))
+
+
+def refusal(spoiler: Spoiler) -> None:
+    told = {"error": {"message": "m", "type": "t", "code": "c", "param": "p"}}
+    orjson.dumps(upstream_error(400, spoiler.spoil(told, 0.3), None).message)
+
+
+@pytest.mark.parametrize("ask", [whole_chat, streamed_chat, whole_native, refusal])
+def test_an_odd_answer_is_mended_or_the_upstreams_fault(ask: Callable[[Spoiler], None]) -> None:
+    spoiler, mended = Spoiler(), 0
+    for _ in range(ROUNDS):
+        try:
+            ask(spoiler)
+            mended += 1
+        except UpstreamError:
+            continue
+    assert mended > ROUNDS / 4
+
+
+async def test_an_odd_native_stream_is_mended_or_the_upstreams_fault() -> None:
+    spoiler, mended = Spoiler(), 0
+
+    async def payloads() -> AsyncGenerator[list[bytes], None]:
+        yield [orjson.dumps(spoiler.spoil(event)) for event in EVENTS]
+
+    for _ in range(ROUNDS):
+        stream = NativeStream(ASKED, lambda response: None)
+        try:
+            async for batch in stream.pass_through(payloads()):
+                shown(batch, ResponsesDialect().event_slots)
+            mended += 1
+        except UpstreamError:
+            continue
+    assert mended > ROUNDS / 10
+
+
+class OddModel:
+    """A vision model's server whose answers are spoilt."""
+
+    name = "odd"
+
+    def __init__(self) -> None:
+        self._spoiler = Spoiler()
+
+    async def complete(self, body: Json, account: Account, *, route: str = "") -> Json:
+        return {name: self._spoiler.spoil(value) for name, value in CHAT.items()}
+
+    async def stream(self, body: Json, account: Account, *, route: str = "") -> AsyncGenerator[list[bytes], None]:
+        yield [orjson.dumps(self._spoiler.spoil(chunk)) for chunk in CHUNKS]
+
+
+async def test_what_an_ocr_server_says_is_cleaned_where_it_is_text_and_passed_on_where_it_is_not() -> None:
+    reader = OcrUpstream(OddModel())
+    for _ in range(ROUNDS):
+        orjson.dumps(await reader.complete(ASKED, Account()))
+        async for batch in reader.stream(ASKED, Account()):
+            for data in batch:
+                orjson.loads(data)
+
+
+async def test_odd_results_of_a_search_provider_are_left_out_and_the_others_given() -> None:
+    spoiler, found = Spoiler(), 0
+
+    async def odd(request: web.Request) -> web.Response:
+        return web.json_response({name: spoiler.spoil(value) for name, value in SEARCHED.items()})
+
+    paths = (
+        "/search",
+        "/res/v1/web/search",
+        "/res/v1/news/search",
+        "/res/v1/images/search",
+        "/extract",
+        "/crawl",
+        "/map",
+    )
+    call = WebCall("key1", "req_1")
+    wanted = {"include_images": True, "include_image_descriptions": True, "include_favicon": True}
+    async with serving(Site(dict.fromkeys(paths, odd))) as site:
+        tavily = Tavily("key", site.url)
+        providers = (tavily, Brave("key", site.url), Searxng(site.url))
+        for number in range(150):
+            topic = "news" if number % 2 else "general"
+            for provider in providers:
+                answer = await provider.search(SearchRequest("q", topic=topic, **wanted), call)
+                found += len(orjson.loads(orjson.dumps(answer))["results"])
+            await tavily.extract(ExtractRequest(("http://a.test/",), include_images=True), call)
+            await tavily.crawl(CrawlRequest("http://a.test/"), call)
+            await tavily.map(CrawlRequest("http://a.test/"), call)
+        for provider in providers:
+            await provider.close()
+    assert found > 200

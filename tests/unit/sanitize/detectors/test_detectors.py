@@ -1,0 +1,300 @@
+"""What the detectors find, what they leave alone, and how they take disguises."""
+
+import base64
+import random
+import string
+import time
+from itertools import pairwise
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gateway.config.settings import SanitizePattern
+from gateway.sanitize.detectors.id_countries import COUNTRIES
+from gateway.sanitize.detectors.literal_prefixes import alternatives, heads
+from gateway.sanitize.detectors.vendor_tokens import MARKS, VENDORS
+from gateway.sanitize.scan.scanner import Scanner
+from gateway.sanitize.text.findings import masked
+
+SCANNER = Scanner()
+CARD, IBAN, MAIL, SSN = "4111111111111111", "GB82WEST12345698765432", "jane.doe@example.org", "536-90-4399"
+HEX32 = "0a1b2c3d4e5f60718293a4b5c6d7e8f9"
+PEM = "-----BEGIN RSA " + "PRIVATE KEY-----\nMIIEowIBAAKCAQEAx1\nq8Q/2vT5w==\n-----END RSA " + "PRIVATE KEY-----"
+
+
+def entities(text: str) -> list[str]:
+    return [finding.entity for finding in SCANNER.scan(text)]
+
+
+def mask(text: str) -> str:
+    return masked(text, SCANNER.scan(text))
+
+
+@pytest.mark.parametrize(
+    ("entity", "value"),
+    [
+        ("CREDIT_CARD", CARD),
+        ("CREDIT_CARD", "4111 1111 1111 1111"),
+        ("CREDIT_CARD", "3782-822463-10005"),
+        ("CREDIT_CARD", "2223 0031 2200 3222"),
+        ("CREDIT_CARD", "4 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1"),
+        ("IBAN", IBAN),
+        ("IBAN", "DE89 3704 0044 0532 0130 00"),
+        ("IBAN", "fr14 2004 1010 0505 0001 3m02 606"),
+        ("EMAIL", MAIL),
+        ("EMAIL", "jane (at) example (dot) org"),
+        ("EMAIL", "jane at example dot org"),
+        ("PHONE", "+41 44 668 18 00"),
+        ("PHONE", "(212) 555-0123".replace("555", "736")),
+        ("IP", "93.184.216.34"),
+        ("IP", "2a01:4f8:c17:b0f::2"),
+        ("US_SSN", SSN),
+        ("CRYPTO_WALLET", "1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2"),
+        ("CRYPTO_WALLET", "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"),
+        ("CRYPTO_WALLET", "0x52908400098527886E0F7030069857D2E4169EE7"),
+        ("SECRET", PEM),
+        ("SECRET", "AKIA" + "QWERTY7Z" * 2),
+        ("SECRET", "ghp_" + "a1B2c3D4e5F6" * 3),
+        ("SECRET", "eyJhbGciOiJIUzI1NiJ9" + ".eyJzdWIiOiIxMjM0In0" + ".c2lnbmF0dXJlLWhlcmU"),
+    ],
+)
+def test_a_value_is_found_wherever_it_stands_and_nothing_else_is_touched(entity: str, value: str) -> None:
+    for template in ("{}", "my value is {} thanks", "({}).", "a, {}, b", "first line\n{}\nlast line"):
+        assert mask(template.format(value)) == template.format(f"[REDACTED:{entity}]"), template
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "timestamp 1732147200000 and 1732147200000000", "pi is 3.14159265358979323846", "ISBN 9780262033848",
+        "EAN 4006381333931", "uuid 550e8400-e29b-41d4-a716-446655440000", "chrome 131.0.6778.86", "listen on 127.0.0.1",
+        "192.168.1.10 and 10.0.0.1 and fe80::1", "resolver 8.8.8.8", "version 1.2.3.4", "python:3.11.7-slim-bookworm",
+        "commit 1741a0b4d2c9f0e3a8b7c6d5e4f3a2b1c0d9e8f7",
+        "@types/node@20.11.30", "icon@2x.png", "git@github.com:org/repo.git",
+        "https://example.com/item/4111111111111111",
+        "https://example.com/t/+41446681800/x", "order 20261121-0042",
+        "0.4111111111111111 is a fraction", "from 2020-01-01 to 2026-11-21", "fibonacci 1 1 2 3 5 8 13 21 34 55 89 144",
+        "password: required", "export OPENAI_API_KEY=your-api-key-here", "token: <YOUR_TOKEN>",
+        "password = getPassword()", "password = getpass.getpass(prompt1)", "password = $_POST['pass1']",
+        "password: $Pw1",
+        'token = "fields(id,name1,Name2)"', "password = hash(input1)", 'key: "Ctrl+Shift+F5(x)"', "password=&next1=Abc",
+        "api_key = os.environ['KEY']", "the secret of happiness is sleep", "key: value", "password=${DB_PASSWORD}",
+        "best password manager 2026", "what is a bearer token", "1 000 000 000 000 euros", "look at example",
+        "std::vector::push_back", "12:30:45", "part 06H905115", "GB82WEST12345698765433", "4111111111111112",
+        "sha256 e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "see RFC 9110 section 15.5.1",
+        "| 3094.786 | 5878.512 | 29860.595 |", "3094.786  5878.512  29860.595",
+    ],
+)  # fmt: skip
+def test_what_only_looks_like_data_stays(text: str) -> None:
+    assert mask(text) == text
+
+
+DISGUISES = {
+    "fullwidth": lambda value: "".join(chr(ord(char) + 0xFEE0) if "!" <= char <= "~" else char for char in value),
+    "arabic digits": lambda value: value.translate({0x30 + n: 0x660 + n for n in range(10)}),
+    "zero width": "\u200b".join,
+    "soft hyphens": "\u00ad".join,
+    "cyrillic": lambda value: value.translate(str.maketrans("aeopcxEABKMHTPC", "аеорсхЕАВКМНТРС")),
+    "spaced": lambda value: " ".join(value.replace("-", "")),
+    "dots": lambda value: ".".join(value.replace("-", "")),
+    "percent": lambda value: "".join(f"%{ord(char):02X}" for char in value),
+    "quoted": lambda value: quote(value).replace("1", "%31"),
+    "entities": lambda value: "".join(f"&#{ord(char)};" for char in value),
+    "hex entities": lambda value: "".join(f"&#x{ord(char):x};" for char in value),
+    "unicode escapes": lambda value: "".join(f"\\u{ord(char):04x}" for char in value),
+    "base64": lambda value: base64.b64encode(f"value {value} end".encode()).decode(),
+    "url-safe base64": lambda value: base64.urlsafe_b64encode(value.encode()).decode().rstrip("="),
+    "hex": lambda value: value.encode().hex(),
+    "twice base64": lambda value: base64.b64encode(base64.b64encode(value.encode())).decode(),
+    "percent of fullwidth": lambda value: quote("".join(chr(ord(char) + 0xFEE0) for char in value)),
+    "percent twice": lambda value: quote("".join(f"%{ord(char):02X}" for char in value)),
+    "padded entities": lambda value: "".join(f"&#{ord(char):07};" for char in value),
+    "entities of entities": lambda value: "".join(f"&amp;#{ord(char)};" for char in value),
+    "open entities": lambda value: "".join(f"&#{ord(char)}" for char in value),
+    "braced escapes": lambda value: "".join(f"\\u{{{ord(char):x}}}" for char in value),
+    "long escapes": lambda value: "".join(f"\\U{ord(char):08x}" for char in value),
+    "octal escapes": lambda value: "".join(f"\\{ord(char):03o}" for char in value),
+    "old escapes": lambda value: "".join(f"%u{ord(char):04x}" for char in value),
+    "quoted-printable": lambda value: "".join(f"={ord(char):02X}" for char in value),
+    "base64 of more than ASCII": lambda value: base64.b64encode(f"Müller {value}".encode()).decode(),
+    "percent of base64": lambda value: "".join(f"%{byte:02x}" for byte in base64.b64encode(value.encode())),
+    "no-break spaces": lambda value: value.replace("-", "\u2011").replace(" ", "\u00a0"),
+}
+VALUES = {"card": CARD, "iban": IBAN, "mail": MAIL, "key": "AKIA" + "QWERTY7Z" * 2}
+
+
+@pytest.mark.parametrize("disguise", DISGUISES)
+@pytest.mark.parametrize("value", VALUES)
+def test_a_disguised_value_is_masked_in_the_original_text(value: str, disguise: str) -> None:
+    hidden = DISGUISES[disguise](VALUES[value])
+    text = mask(f"please look up {hidden} for me")
+    assert "[REDACTED:" in text
+    assert hidden not in text
+    assert text.startswith("please look up ")
+    assert text.endswith(" for me")
+
+
+@pytest.mark.parametrize("behind", [" 123", " 12", " 3d", " 3 June", " 7 x"])
+def test_a_card_is_found_with_a_short_number_behind_it(behind: str) -> None:
+    assert mask("5425 2334 3010 9903" + behind).startswith("[REDACTED:CREDIT_CARD]")
+    assert "5425" not in mask("5425-2334-3010-9903" + behind)
+
+
+def test_no_countrys_check_breaks_on_what_is_not_its_number() -> None:
+    source = random.Random(3)
+    words = [word for _, words in COUNTRIES for word in words.split(",")]
+    for word in words:
+        for _ in range(4):
+            number = "".join(source.choices(string.digits + string.ascii_uppercase[:16], k=source.randint(6, 14)))
+            SCANNER.look(f"{word} P{number} {number[:3]}-{number[3:]}")
+
+
+def test_there_are_as_many_formats_and_countries_as_promised() -> None:
+    assert len({maker for maker, _ in VENDORS}) >= 120
+    assert len({module.partition(".")[0] for module, _ in COUNTRIES}) >= 40
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "my PESEL number is 44051401359", "Aadhaar 2341 2341 2346",
+        "Codice Fiscale: RCCMNL83S18D969H", "DNI 54362315-K",
+        "numéro de sécurité sociale 2 95 10 99 126 111 93", "BSN 1112.22.333", "CPF 390.533.447-05", "NHS 943-476-5870",
+        "Personnummer: 880320-0016",
+        "HETU 131052-308T", "my RČ is 710319/2745", "SIN 123-456-782", "CURP BOXW310820HNERXN09",
+    ],
+)  # fmt: skip
+def test_a_national_id_needs_its_name_and_its_checksum(text: str) -> None:
+    assert entities(text) == ["NATIONAL_ID"]
+    number = text[SCANNER.scan(text)[0].start :]
+    assert "NATIONAL_ID" not in entities(f"catalogue entry {number}")
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ('password = "Tr0ub4dor&3"', "Tr0ub4dor&3"), ("DB_PASSWORD: hunter2x", "hunter2x"),
+        ("pw:nCzx8A8#!", "nCzx8A8#!"),
+        ('"api_key": "9f8a7b6c5d4e3f2a1b0c"', "9f8a7b6c5d4e3f2a1b0c"), ("--password S3cr3tPa55", "S3cr3tPa55"),
+        ("Authorization: Bearer q1W2e3R4t5Y6u7I8o9", "q1W2e3R4t5Y6u7I8o9"),
+        ("IDENTIFIED BY 'SqLpa5sW0rD'", "SqLpa5sW0rD"),
+        ("postgres://app:k3epM3Out@db.example.org/x", "k3epM3Out"),
+        ("curl -u admin:h7Gk2mPq9 https://x.y", "h7Gk2mPq9"),
+        ("https://example.org/cb?token=a8Xk29fLq0ZmR4&x=1", "a8Xk29fLq0ZmR4"),
+        ("password: S(1EwfYDvd14QqI5eu_+", "S(1EwfYDvd14QqI5eu_+"),
+        ("my password is f&2z_)_Ah_!Kqal++9", "f&2z_)_Ah_!Kqal++9"),
+        ('"client_secret": "+V9FWovQ%$qM!1(xwe"', "+V9FWovQ%$qM!1(xwe"), ("password: $68oMf%fek5D", "$68oMf%fek5D"),
+        ("token = 'kff5^rr^_&6HD'", "kff5^rr^_&6HD"), ("api_key=lz2ChiChu*D8*(3Qw", "lz2ChiChu*D8*(3Qw"),
+        ("?user=x&password=gBm8SfCx85&next=1", "gBm8SfCx85"),
+    ],
+)  # fmt: skip
+def test_a_value_named_as_a_secret_is_masked_and_its_name_stays(text: str, secret: str) -> None:
+    assert secret not in mask(text)
+    assert mask(text).startswith(text.partition(secret)[0])
+
+
+def test_a_bare_number_somebody_calls_his_own_is_a_telephone_number() -> None:
+    assert mask("my number is 4992318604") == "my number is [REDACTED:PHONE]"
+    assert mask("my order number is 4992318604") == "my order number is 4992318604"
+
+
+def test_a_url_loses_its_credentials_and_nothing_else() -> None:
+    spans = SCANNER.scan_url("https://user:s3cretPass@example.org/4111111111111111?token=a8Xk29fLq0ZmR4zz&mail=a@b.org")
+    assert [span.entity for span in spans] == ["SECRET", "SECRET"]
+    assert SCANNER.scan_url("https://example.org/4111111111111111/+41446681800?mail=jane@example.org") == []
+
+
+def test_own_patterns_and_the_allow_list_are_heeded() -> None:
+    scanner = Scanner([SanitizePattern("EMPLOYEE", r"EMP-\d{6}")], ["jane.doe@example.org", "@corp.example"])
+    text = "EMP-123456 writes from Jane.Doe@example.org and x@corp.example to y@other.example"
+    assert [finding.entity for finding in scanner.scan(text)] == ["EMPLOYEE", "EMAIL"]
+
+
+PARTS = st.sampled_from(
+    [CARD, IBAN, MAIL, SSN, "call +41 44 668 18 00", "DNI 54362315-K", "pw: hunter2x", "plain", "x@", "%34"]
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.one_of(PARTS, st.text(max_size=12)), max_size=10), st.sampled_from([" ", "\n", ", "]))
+def test_masking_is_idempotent_and_changes_nothing_outside_the_findings(parts: list[str], joint: str) -> None:
+    text = joint.join(parts)
+    spans = SCANNER.scan(text)
+    assert all(first.end <= second.start for first, second in pairwise(spans))
+    kept, place = [], 0
+    for span in spans:
+        assert 0 <= span.start < span.end <= len(text)
+        kept.append(text[place : span.start])
+        place = span.end
+    once = mask(text)
+    position = 0
+    for piece in [*kept, text[place:]]:
+        position = once.index(piece, position) + len(piece)
+    assert mask(once) == once
+
+
+HOSTILE = [
+    "1", "1 ", "1.1.1.1 ", "1.2.3.4.5.6.7.8.9", "@", "a@", "[at]", " at ", "a at b dot ", "4 ", "4111 ", CARD + " ",
+    IBAN + " ", "%41", "&#52;", "\\u0034", "A ", "eyJ", "sk-", "password=", "password= a1b2c3d4 ", "key: ", "+1 ",
+    "+44 7700 900123 ", "tel 123 456 ", "dni ", "dni 12345678 ", "ssn 123 45 6789 ", "-----BEGIN ", "2001:", "http://a:b@",
+    "http://x/1?a=%34 ", "0x", "-", "YWJjZGVmZ2hpamtsbW5vcA== ",
+    "6162636465666768 ", "4\u200b", "４", "а", "한", "😀", "\0", "\ud800",
+    "-----BEGIN " + "PRIVATE KEY-----", "2a01:4f8::1 ", "(212) 736-1234 ",
+    "id number á httpcc cc cc cc /pin B82 WEis is Ab1c cc T iGB82number $", "id number id cedula 1tedni dni ssn ssn ",
+    "=41|+1|xyz ", "%2ebearer '", "sk-_=41=41+14111111111111 secret=", "12123-45-678SG%41%%4141%411%41.SG.SG. ssn +",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("unit", HOSTILE)
+def test_no_hostile_text_takes_more_than_linear_time(unit: str) -> None:
+    def cost(size: int) -> float:
+        text = (unit * (size // len(unit) + 1))[:size]
+        started = time.thread_time()
+        SCANNER.look(text)
+        return time.thread_time() - started
+
+    cost(1000)
+    assert min(cost(100_000) for _ in range(2)) < 0.5
+
+
+def test_text_of_many_alphabets_takes_no_more_than_linear_time() -> None:
+    source = random.Random(3)
+    alphabet = string.ascii_letters + string.digits + "_-+/=.:|!~ "
+    for _ in range(20):
+        some = source.sample(alphabet, source.randint(3, 40))
+        text = "".join(source.choices(some, k=100_000))
+        started = time.thread_time()
+        SCANNER.look(text)
+        assert time.thread_time() - started < 0.5, some
+
+
+@pytest.mark.parametrize(
+    ("form", "beginnings"),
+    [
+        ("gh[op]_[A-Z]{36}", {"gho_", "ghp_"}),
+        ("(?:sk|pk)_(?:live|test)_x{3}", {"sk_live_", "pk_live_", "sk_test_", "pk_test_"}),
+        (r"v1\.0-[a-f]{24}", {"v1.0-"}),
+        ("xa?b", {"xab", "xb"}),
+        ("AX[A-Za-z]{2}AAIj", {"AX"}),
+        (r"\d{6}-a", {""}),
+    ],
+)
+def test_the_fixed_beginnings_of_a_form_are_known(form: str, beginnings: set[str]) -> None:
+    assert set(heads(form)) == beginnings
+
+
+def test_every_form_has_a_beginning_or_a_mark() -> None:
+    for name, forms in VENDORS:
+        for form in alternatives(forms):
+            assert min(map(len, heads(form))) >= 2 or name in MARKS, form
+
+
+def test_random_bytes_never_break_a_detector() -> None:
+    source = random.Random(7)
+    alphabet = "0123456789 .-/@:=%&;#+()[]{}\"'\\\n\tabcdefABCDEFxXuU\u200b\u0430４é한\ud800"
+    for _ in range(300):
+        text = "".join(source.choices(alphabet, k=source.randint(0, 400)))
+        for finding in SCANNER.scan(text):
+            assert 0 <= finding.start < finding.end <= len(text)

@@ -1,0 +1,158 @@
+"""A stream whose events are relayed by their bytes, masked while it runs; and the one glance that plain words cost."""
+
+import itertools
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gateway.config.settings import Sanitize, SanitizeActions
+from gateway.domain import Event, EventBatch
+from gateway.sanitize.masking.policy import actions
+from gateway.sanitize.masking.stream_masker import IDLE_EVENTS, StreamMask
+from gateway.sanitize.scan.fast_path import plain_cut
+from gateway.sanitize.scan.scanner import Scanner
+from gateway.sanitize.text.findings import masked
+from gateway.sanitize.text.folding import View
+from gateway.sanitize.text.holdback import hold_from
+from gateway.wire import sse
+from gateway.wire.chat.answer import Marks
+from gateway.wire.chat.dialect import ChatDialect
+from gateway.wire.chat.stream import ChatStream
+
+STRICT = actions(Sanitize(profile="strict"), "responses")
+CARD, MAIL = "4111 1111 1111 1111", "jane.doe@example.org"
+TEXT = (
+    f'In the year 2026 it\'s said: "17 % of 240" (at most).\n\nMy card is {CARD}, so write to {MAIL} or to jane at '
+    "example dot org; the key is AKIAQWERTY7ZQWERTY7Z. That is all — naïve words, as ever, and nothing else."
+)
+
+
+def sent(text: str, index: int = 0) -> bytes:
+    choice = {"index": index, "delta": {"content": text}, "logprobs": None, "finish_reason": None}
+    return orjson.dumps({"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]})
+
+
+class Relay:
+    """A chat stream that has learnt what its chunks look like."""
+
+    def __init__(self, choices: int = 1) -> None:
+        self._stream = ChatStream(Marks("SvcLLM", "p", "m", 0.0))
+        for index in range(choices):
+            self._stream.take([sent("x", index)])
+
+    def events(self, *pieces: str, index: int = 0) -> EventBatch:
+        events, fault = self._stream.take([sent(piece, index) for piece in pieces])
+        assert fault is None and all(event.data is None for event in events)
+        return events
+
+
+def new_mask(table: Any = STRICT) -> StreamMask:
+    return StreamMask(Scanner(), table, ChatDialect().event_slots, [].append)
+
+
+def text_of(events: EventBatch, index: int = 0) -> str:
+    chosen = [sse.orjson.loads(sse.encode(event)[5:])["choices"][0] for event in events if event.raw != sse.DONE]
+    return "".join(choice["delta"].get("content", "") for choice in chosen if choice["index"] == index)
+
+
+def whole(text: str) -> str:
+    return masked(text, Scanner().scan(text))
+
+
+def pieces_of(text: str, size: int) -> list[str]:
+    return [text[start : start + size] for start in range(0, len(text), size)]
+
+
+@pytest.mark.parametrize("at_once", [1, 3, 40, 1000])
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 13, 40])
+def test_relayed_text_reads_like_the_whole_however_it_comes(size: int, at_once: int) -> None:
+    relay, mask, out = Relay(), new_mask(), []
+    pieces = pieces_of(TEXT, size)
+    for start in range(0, len(pieces), at_once):
+        out += mask.push(relay.events(*pieces[start : start + at_once]))
+    out += mask.finish()
+    assert text_of(out) == whole(TEXT)
+    assert len(out) == len(pieces)
+
+
+WORDS = st.sampled_from(
+    [
+        "at", "dot", "org", "a", "4", "12", "240", "2026", "4111", CARD, MAIL, "plain", "committee", "(", "[", "at)",
+        "(at)", ",", ".", "-", "--", "@", "it's", '"', "password", "pin", "hunter22", ":", "=", "in", "the", "%", "17%",
+        "3a", "–", "é", "1.", "2)", "**", "#", "://", "sg.", "\n", "Привет", "je\u200bnny@exa\u200bmple.com", "&", "\\",
+    ]
+)  # fmt: skip
+TEXTS = st.lists(st.tuples(WORDS, st.sampled_from([" ", " ", "", "  "])), max_size=12).map(
+    lambda parts: "".join(itertools.chain.from_iterable(parts))
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(TEXTS, st.randoms(use_true_random=False))
+def test_any_relayed_text_cut_anywhere_reads_like_the_whole(text: str, random: Any) -> None:
+    cuts = sorted(random.sample(range(len(text) + 1), min(len(text), random.randint(0, 12))))
+    pieces = [text[a:b] for a, b in itertools.pairwise([0, *cuts, len(text)]) if a < b]
+    relay, mask, out = Relay(), new_mask(), []
+    while pieces:
+        count = random.randint(1, 5)
+        out += mask.push(relay.events(*pieces[:count]))
+        del pieces[:count]
+    assert text_of(out + mask.finish()) == whole(text)
+
+
+@settings(max_examples=500, deadline=None)
+@given(TEXTS, st.integers(0, 80))
+def test_the_glance_at_plain_words_says_nothing_that_the_full_look_does_not(text: str, start: int) -> None:
+    start = min(start, len(text))
+    cut = plain_cut(text, start)
+    if cut >= 0:
+        view = View(text)
+        assert Scanner().look(text) == []
+        assert not view.is_shifted
+        assert cut == max(hold_from(view.folded, 0), start)
+
+
+def test_plain_prose_goes_out_by_the_bytes_it_came_with_but_for_its_last_words() -> None:
+    relay, mask = Relay(), new_mask()
+    events = relay.events(*[f" {word}" for word in ("plain", "harmless", "committee", "harvest") * 20])
+    frames = [event.raw for event in events]
+    out = mask.push(events)
+    assert len(out) == len(events) - 1
+    assert [event.raw for event in out] == frames[:-1]
+    assert [event.raw for event in mask.finish()] == frames[-1:]
+
+
+def test_choices_that_take_turns_keep_their_order_and_do_not_mix() -> None:
+    relay, mask, out = Relay(2), new_mask(), []
+    left, right = pieces_of(f"pay with {CARD} now please", 3), pieces_of(f"write to {MAIL} today, will you", 3)
+    pairs = itertools.zip_longest(left, right)
+    turns = [event for pair in pairs for n, text in enumerate(pair) if text for event in relay.events(text, index=n)]
+    for start in range(0, len(turns), 5):
+        out += mask.push(turns[start : start + 5])
+    out += mask.finish()
+    assert out == turns
+    assert text_of(out, 0) == "pay with [REDACTED:CREDIT_CARD] now please"
+    assert text_of(out, 1) == "write to [REDACTED:EMAIL] today, will you"
+
+
+def test_a_choice_that_falls_silent_does_not_hold_up_a_relayed_one_for_ever() -> None:
+    relay, mask = Relay(2), new_mask()
+    mask.push(relay.events("the end 4111"))
+    out = [event for _ in range(200) for event in mask.push(relay.events("plain words ", index=1))]
+    assert len(out) > 200 - IDLE_EVENTS - 8
+    assert text_of(out) == "the end 4111"
+
+
+async def test_a_value_blocked_in_a_burst_lets_out_what_stood_before_it() -> None:
+    table = actions(Sanitize(actions=SanitizeActions(responses={"CREDIT_CARD": "block"})), "responses")
+    relay, mask = Relay(), new_mask(table)
+
+    async def source() -> Any:
+        yield relay.events(*pieces_of("plain words, many of them, " * 5, 7), *pieces_of(f"pay {CARD} now", 4))
+
+    out = [event async for batch in mask.run(source(), lambda error, last: [Event(raw=sse.DONE)]) for event in batch]
+    assert text_of(out) == "plain words, many of them, " * 5 + "pay "
+    assert out[-1].raw == sse.DONE

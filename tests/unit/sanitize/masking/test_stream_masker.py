@@ -1,0 +1,250 @@
+"""A stream masked while it runs."""
+
+import itertools
+from collections.abc import AsyncGenerator, Iterable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gateway.config.settings import Sanitize, SanitizeActions
+from gateway.domain import Event, EventBatch, Json, TextSlot
+from gateway.errors import GatewayError, SanitizerFailed, UpstreamError
+from gateway.sanitize.masking.policy import actions
+from gateway.sanitize.masking.stream_masker import MAX_HELD, StreamMask
+from gateway.sanitize.scan.scanner import Scanner
+from gateway.sanitize.text.findings import Finding, masked
+from gateway.wire import sse
+
+STRICT = actions(Sanitize(profile="strict"), "responses")
+CARD, MAIL, KEY = "4111 1111 1111 1111", "jane.doe@example.org", "AKIA" + "QWERTY7Z" * 2
+TEXT = f"My card is {CARD}, write to {MAIL} or jane at example dot org; the key is {KEY}. That is all I have."
+
+
+def slots_of(data: Json) -> Iterable[TextSlot]:
+    for choice in data.get("choices", []):
+        if "content" in choice["delta"]:
+            yield TextSlot(
+                choice["delta"], "content", "content", channel=choice["index"], form=data.get("form", "text")
+            )
+
+
+def chunk(text: str | None, number: int, index: int = 0, **more: Any) -> Event:
+    delta = {} if text is None else {"content": text}
+    return Event({"id": f"e{number}", "choices": [{"index": index, "delta": delta}], **more})
+
+
+def pieces_of(text: str, size: int) -> list[str]:
+    return [text[start : start + size] for start in range(0, len(text), size)]
+
+
+def whole(text: str) -> str:
+    return masked(text, Scanner().scan(text))
+
+
+def refused(error: GatewayError, last: Json | None) -> list[Event]:
+    return [Event({"id": "refused", "message": error.message, "choices": []}), Event(raw=sse.DONE)]
+
+
+class Source:
+    """Batches of events as an upstream sends them; knows whether it was closed."""
+
+    def __init__(self, batches: Iterable[EventBatch], error: Exception | None = None) -> None:
+        self.batches, self.error, self.closed = list(batches), error, False
+
+    async def __call__(self) -> AsyncGenerator[EventBatch, None]:
+        try:
+            for batch in self.batches:
+                yield batch
+            if self.error:
+                raise self.error
+        finally:
+            self.closed = True
+
+
+async def run(batches: Iterable[EventBatch], table: Any = STRICT, scanner: Any = None) -> tuple[list[Event], list[str]]:
+    found: list[str] = []
+    mask = StreamMask(scanner or Scanner(), table, slots_of, found.append)
+    events: list[Event] = []
+    async for batch in mask.run(Source(batches)(), refused):
+        events += batch
+    return events, found
+
+
+def text_of(events: Iterable[Event], index: int = 0) -> str:
+    return "".join(
+        choice["delta"].get("content", "")
+        for event in events
+        for choice in (event.data or {}).get("choices", [])
+        if choice["index"] == index
+    )
+
+
+@pytest.mark.parametrize("size", range(1, 24))
+async def test_a_stream_reads_like_the_whole_text_however_it_is_cut(size: int) -> None:
+    batches = [[chunk(piece, number)] for number, piece in enumerate(pieces_of(TEXT, size))]
+    events, found = await run(batches)
+    assert text_of(events) == whole(TEXT)
+    assert [event.data["id"] for event in events if event.data] == [f"e{number}" for number in range(len(batches))]
+    assert sorted(found) == ["CREDIT_CARD", "EMAIL", "EMAIL", "SECRET"]
+
+
+async def test_every_single_cut_position_gives_the_same_text() -> None:
+    for cut in range(len(TEXT) + 1):
+        events, _ = await run([[chunk(TEXT[:cut], 0)], [chunk(TEXT[cut:], 1)]])
+        assert text_of(events) == whole(TEXT), cut
+
+
+FRAGMENTS = st.sampled_from(
+    [
+        CARD, MAIL, KEY, "4111111111111111", "4-1-1-1-1-1-1-1-1-1-1-1-1-1-1-1", "jane (at) example (dot) org", "\n",
+        "jane at example dot org", "look at me", "12", "2026-11-21", "3.14", "hello", "a", "QQ", "it's", "@", "dot",
+        "４１１１ １１１１ １１１１ １１１１", "je\u200bnny@exa\u200bmple.com", "Привет", "{\"a\": 1}", ",", ".", "  ",
+        "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0\nAQEFAASC\n-----END PRIVATE KEY-----",
+    ]
+)  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.tuples(FRAGMENTS, st.sampled_from(["", " ", ", "])), max_size=8), st.randoms(use_true_random=False))
+async def test_any_text_cut_anywhere_reads_like_the_whole(parts: list[tuple[str, str]], random: Any) -> None:
+    text = "".join(itertools.chain.from_iterable(parts))
+    cuts = sorted(random.sample(range(len(text) + 1), min(len(text), random.randint(0, 12))))
+    edges = [0, *cuts, len(text)]
+    batches = [[chunk(text[a:b], n)] for n, (a, b) in enumerate(itertools.pairwise(edges))]
+    events, _ = await run(batches)
+    assert text_of(events) == whole(text)
+    assert len(events) == len(batches)
+
+
+async def test_harmless_text_goes_out_while_the_stream_still_runs() -> None:
+    mask = StreamMask(Scanner(), STRICT, slots_of, [].append)
+    sent = "".join(text_of(mask.push([chunk(word + " ", n)])) for n, word in enumerate(["plain"] * 50))
+    assert len(sent) >= len("plain " * 50) - 24
+
+
+async def test_what_is_not_text_keeps_its_place_and_its_ids() -> None:
+    role = Event({"id": "e0", "choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}}]})
+    ping, finish = Event(raw=b": ping\n\n"), chunk(None, 3, finish="stop")
+    batches = [[role], [chunk("card 4111 1111", 1)], [ping], [chunk(" 1111 1111", 2), finish], [Event(raw=sse.DONE)]]
+    events, _ = await run(batches)
+    assert [event.raw or event.data["id"] for event in events if event] == [
+        "e0",
+        "e1",
+        b": ping\n\n",
+        "e2",
+        "e3",
+        sse.DONE,
+    ]
+    assert text_of(events[1:2]) == "card [REDACTED:CREDIT_CARD]"
+    assert text_of(events[3:4]) == ""
+
+
+async def test_held_text_goes_out_before_done_without_waiting_for_the_end() -> None:
+    mask = StreamMask(Scanner(), STRICT, slots_of, [].append)
+    assert mask.push([chunk("number 4111", 0)]) == []
+    out = mask.push([chunk(None, 1), Event(raw=sse.DONE)])
+    assert text_of(out) == "number 4111"
+    assert out[-1].raw == sse.DONE
+
+
+async def test_interleaved_channels_do_not_mix() -> None:
+    left, right = (
+        pieces_of("pay with 4111111111111111 now please", 3),
+        pieces_of("write to jane.doe@example.org today", 3),
+    )
+    batches = [
+        [chunk(text, n, index)]
+        for n, (index, text) in enumerate(
+            itertools.chain(*zip(((0, t) for t in left), ((1, t) for t in right), strict=True))
+        )
+    ]
+    events, _ = await run(batches)
+    assert text_of(events, 0) == "pay with [REDACTED:CREDIT_CARD] now please"
+    assert text_of(events, 1) == "write to [REDACTED:EMAIL] today"
+
+
+async def test_a_channel_that_falls_silent_does_not_hold_up_the_others_for_ever() -> None:
+    mask = StreamMask(Scanner(), STRICT, slots_of, [].append)
+    mask.push([chunk("the end 4111", 0, 0)])
+    sent = [event for n in range(1, 200) for event in mask.push([chunk("plain words ", n, 1)])]
+    assert len(sent) > 120
+    assert text_of(sent, 0) == "the end 4111"
+
+
+async def test_what_waits_is_bounded_and_a_value_longer_than_that_still_vanishes() -> None:
+    key = "-----BEGIN PRIVATE KEY-----\n" + "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n" * 1000
+    mask = StreamMask(Scanner(), STRICT, slots_of, [].append)
+    sent: list[Event] = []
+    for number, piece in enumerate(pieces_of(key + "-----END PRIVATE KEY-----\n, that was it", 100)):
+        sent += mask.push([chunk(piece, number)])
+        assert len(sent) * 100 >= number * 100 - MAX_HELD - 200
+    sent += mask.finish()
+    assert text_of(sent).startswith("[REDACTED:SECRET]")
+    assert text_of(sent).endswith("that was it")
+    assert "MIIE" not in text_of(sent)
+
+
+async def test_tool_arguments_stay_valid_json_when_a_bare_number_is_masked() -> None:
+    text = '{"card": 4111111111111111, "note": "say \\"4111 1111 1111 1111\\"", "n": 1}'
+    for cut in range(len(text)):
+        events, _ = await run([[chunk(text[:cut], 0, form="json")], [chunk(text[cut:], 1, form="json")]])
+        assert sse.orjson.loads(text_of(events)) == {
+            "card": "[REDACTED:CREDIT_CARD]", "note": 'say "[REDACTED:CREDIT_CARD]"', "n": 1,
+        }  # fmt: skip
+
+
+async def test_a_blocked_value_ends_the_stream_at_the_finding_and_closes_the_upstream() -> None:
+    table = actions(Sanitize(actions=SanitizeActions(responses={"CREDIT_CARD": "block"})), "responses")
+    batches = [[chunk(piece, n)] for n, piece in enumerate(pieces_of(f"before {CARD} after and on and on", 5))]
+    source = Source([*batches, [chunk(None, 99), Event(raw=sse.DONE)]])
+    mask = StreamMask(Scanner(), table, slots_of, [].append)
+    events = [event async for batch in mask.run(source(), refused) for event in batch]
+    assert text_of(events) == "before "
+    assert events[-2].data is not None
+    assert events[-2].data["message"] == "the answer holds CREDIT_CARD"
+    assert "e99" not in [event.data["id"] for event in events if event.data]
+    assert source.closed
+
+
+async def test_a_detector_that_fails_ends_the_stream_and_lets_nothing_held_out() -> None:
+    class Failing(Scanner):
+        def look(self, text: str) -> list[Finding]:
+            raise ValueError("broken")
+
+    with pytest.raises(SanitizerFailed):
+        await run([[chunk("some words and 1234567 that go on and on, more of them", 0)]], scanner=Failing())
+
+
+async def test_text_that_was_whole_goes_out_before_an_upstreams_failure_is_told() -> None:
+    source = Source([[chunk("the number is 4111", 0)]], UpstreamError("gone"))
+    mask = StreamMask(Scanner(), STRICT, slots_of, [].append)
+    events: list[Event] = []
+    with pytest.raises(UpstreamError):
+        async for batch in mask.run(source(), refused):
+            events += batch
+    assert text_of(events) == "the number is 4111"
+
+
+def whole_slots(data: Json) -> Iterable[TextSlot]:
+    yield TextSlot(data, "text", "text", channel=data.get("channel"), form=data.get("form", "text"))
+
+
+async def test_a_text_that_stands_whole_in_one_event_is_treated_by_its_form() -> None:
+    mask = StreamMask(Scanner(), STRICT, whole_slots, [].append)
+    url = "https://example.org/4111111111111111?token=a8Xk29fLq0ZmR4zz"
+    out = mask.push(
+        [Event({"text": f"pay {CARD}"}), Event({"text": url, "form": "url"}), Event({"text": "{}", "form": "json"})]
+    )
+    assert [event.data["text"] for event in out if event.data] == [
+        "pay [REDACTED:CREDIT_CARD]", url.replace("a8Xk29fLq0ZmR4zz", "%5BREDACTED:SECRET%5D"), "{}",
+    ]  # fmt: skip
+
+
+async def test_a_whole_text_that_is_blocked_never_goes_out() -> None:
+    table = actions(Sanitize(actions=SanitizeActions(responses={"CREDIT_CARD": "block"})), "responses")
+    mask = StreamMask(Scanner(), table, whole_slots, [].append)
+    source = Source([[Event({"text": "fine words "}), Event({"text": CARD}), Event({"text": "more"})]])
+    events = [event async for batch in mask.run(source(), refused) for event in batch]
+    assert [(event.data or {}).get("text") for event in events] == ["fine words ", None, None]

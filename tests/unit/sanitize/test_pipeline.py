@@ -1,0 +1,145 @@
+"""Units of text in, masked units and verdicts out."""
+
+import asyncio
+import time
+from typing import Any
+
+import orjson
+import pytest
+
+from gateway.config.settings import Sanitize, SanitizeActions, SanitizePattern
+from gateway.domain import TextSlot, TextUnit
+from gateway.errors import SanitizerFailed
+from gateway.sanitize.masking.policy import Direction
+from gateway.sanitize.pipeline import Sanitizer, Verdict
+from gateway.sanitize.report import explain
+from gateway.sanitize.scan.scanner import Scanner
+from gateway.sanitize.text.findings import Finding
+
+CARD, MAIL = "4111 1111 1111 1111", "jane.doe@example.org"
+
+
+async def clean(
+    config: Sanitize, text: Any, direction: Direction = "requests", form: Any = "text", key: str = "query"
+) -> tuple[str, Verdict]:
+    holder = {key: text}
+    unit = TextUnit([TextSlot(holder, key, f"arguments.{key}", form)])
+    verdict = await Sanitizer(config).clean(unit, direction)
+    return holder[key], verdict
+
+
+async def test_balanced_masks_everything_on_the_way_out_and_only_the_dangerous_on_the_way_in() -> None:
+    text = f"{CARD} {MAIL} +41 44 668 18 00"
+    out, verdict = await clean(Sanitize(), text)
+    assert out == "[REDACTED:CREDIT_CARD] [REDACTED:EMAIL] [REDACTED:PHONE]"
+    assert verdict.counts == {"CREDIT_CARD": 1, "EMAIL": 1, "PHONE": 1}
+    back, verdict = await clean(Sanitize(), text, "responses")
+    assert back == f"[REDACTED:CREDIT_CARD] {MAIL} +41 44 668 18 00"
+    assert verdict.counts == {"CREDIT_CARD": 1, "EMAIL": 1, "PHONE": 1}
+
+
+async def test_strict_masks_everything_both_ways() -> None:
+    back, _ = await clean(Sanitize(profile="strict"), f"{CARD} {MAIL}", "responses")
+    assert back == "[REDACTED:CREDIT_CARD] [REDACTED:EMAIL]"
+
+
+async def test_the_operators_actions_stand_over_the_profile() -> None:
+    config = Sanitize(actions=SanitizeActions(requests={"CREDIT_CARD": "block", "EMAIL": "off", "PHONE": "flag"}))
+    text, verdict = await clean(config, f"{MAIL} +41 44 668 18 00 {CARD}")
+    assert text == f"{MAIL} +41 44 668 18 00 ", "what is blocked ends before the finding"
+    assert verdict.counts == {"CREDIT_CARD": 1, "PHONE": 1}
+    assert verdict.refusal is not None
+    assert "CREDIT_CARD" in verdict.refusal.message
+    assert verdict.refusal.param == "arguments.query"
+    assert "4111" not in verdict.refusal.message
+
+
+async def test_a_json_text_stays_json_and_its_leaves_keys_and_numbers_are_masked() -> None:
+    document = {
+        "to": [MAIL, {"card": 4111111111111111, "n": 12345678901, "ok": True, "none": None}],
+        MAIL: 1.5,
+        "password": "hunter2x",
+        "deep": {"list": [[f"pay {CARD}"]]},
+    }
+    text, verdict = await clean(Sanitize(), orjson.dumps(document).decode(), form="json")
+    assert orjson.loads(text) == {
+        "to": ["[REDACTED:EMAIL]", {"card": "[REDACTED:CREDIT_CARD]", "n": 12345678901, "ok": True, "none": None}],
+        "[REDACTED:EMAIL]": 1.5,
+        "password": "[REDACTED:SECRET]",
+        "deep": {"list": [["pay [REDACTED:CREDIT_CARD]"]]},
+    }
+    assert verdict.counts["CREDIT_CARD"] == 2
+
+
+async def test_a_clean_json_text_is_not_written_anew() -> None:
+    text = '{ "a" :  [1, 2.50, "x"] }'
+    assert (await clean(Sanitize(), text, form="json"))[0] == text
+
+
+@pytest.mark.parametrize("text", ['{"a": "4111111111111111"', "[" * 500 + '"4111111111111111"' + "]" * 500])
+async def test_what_is_called_json_and_is_not_is_masked_as_text(text: str) -> None:
+    assert "4111" not in (await clean(Sanitize(), text, form="json"))[0]
+
+
+async def test_a_url_stays_but_for_its_credentials() -> None:
+    url = "https://jane:s3cretPass@example.org/a/4111111111111111?mail=jane@example.org"
+    text, verdict = await clean(Sanitize(), url, form="url")
+    assert text == url.replace("s3cretPass", "%5BREDACTED:SECRET%5D")
+    assert verdict.counts == {"SECRET": 1}
+
+
+async def test_the_name_of_a_value_says_what_it_is() -> None:
+    assert (await clean(Sanitize(), "hunter2x", key="password"))[0] == "[REDACTED:SECRET]"
+    assert (await clean(Sanitize(), "536904399", key="ssn"))[0] == "[REDACTED:US_SSN]"
+    assert (await clean(Sanitize(), "hunter2x", key="query"))[0] == "hunter2x"
+
+
+async def test_own_patterns_are_masked_by_default() -> None:
+    config = Sanitize(patterns=(SanitizePattern("EMPLOYEE", r"EMP-\d{4}"),))
+    assert (await clean(config, "ask EMP-1234", "responses"))[0] == "ask [REDACTED:EMPLOYEE]"
+
+
+async def test_a_detector_that_fails_refuses() -> None:
+    unit = TextUnit([TextSlot({"query": 5}, "query", "q")])  # no text at all: the detectors cannot work
+    with pytest.raises(SanitizerFailed):
+        await Sanitizer(Sanitize()).clean(unit, "requests")
+
+
+async def test_a_large_text_does_not_hold_up_the_loop() -> None:
+    words = "lorem ipsum dolor sit amet 12 consectetur, "
+    text = (words * 60_000)[:2_000_000] + f" {CARD} " + words * 1000
+    longest = 0.0
+
+    async def heartbeat() -> None:
+        nonlocal longest
+        while True:
+            before = time.perf_counter()
+            await asyncio.sleep(0.001)
+            longest = max(longest, time.perf_counter() - before)
+
+    beating = asyncio.create_task(heartbeat())
+    cleaned, verdict = await clean(Sanitize(), text)
+    beating.cancel()
+    assert verdict.counts == {"CREDIT_CARD": 1}
+    assert len(cleaned) == len(text) - len(CARD) + len("[REDACTED:CREDIT_CARD]")
+    assert longest < 0.2  # 0.05 on an idle machine
+
+
+async def test_a_long_text_gives_the_same_findings_in_pieces_as_in_one_go() -> None:
+    parts = [f"some words {number} and {CARD} or {MAIL}, my password is Tr0ub4dor{number}\n" for number in range(3000)]
+    text = "".join(parts)
+    cleaned, verdict = await clean(Sanitize(), text)
+    whole: list[Finding] = Scanner().scan(text)
+    assert sum(verdict.counts.values()) == len(whole)
+    assert "4111" not in cleaned
+    assert "Tr0ub" not in cleaned
+
+
+def test_an_explanation_names_kinds_places_and_actions_and_no_value() -> None:
+    told = explain(f"hello\npay {CARD} to {MAIL}", Sanitize(), "balanced")
+    assert "2:5" in told
+    assert "CREDIT_CARD" in told
+    assert "flag" in told
+    assert "pay [REDACTED:CREDIT_CARD] to [REDACTED:EMAIL]" in told
+    assert CARD not in told
+    assert explain("nothing here", Sanitize(), "strict") == "Nothing found (profile strict)."

@@ -1,0 +1,189 @@
+"""Breaker, retry budget, weights, and images put in: the parts of the completion service that need no upstream."""
+
+import asyncio
+from collections import Counter
+
+import pytest
+
+from gateway.domain import Json
+from gateway.errors import InvalidRequest
+from gateway.services.completion.circuit_breaker import Breaker, RetryBudget, weighted_order
+from gateway.services.completion.images import MAX_IMAGES, data_urls, inline_images
+from gateway.wire.chat.request import Terms, to_upstream
+
+PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now_s = 100.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def opened(clock: Clock) -> Breaker:
+    breaker = Breaker(clock)
+    for _ in range(5):
+        assert breaker.take()
+        breaker.failed()
+    return breaker
+
+
+def test_five_faults_in_a_row_rest_an_upstream_and_one_probe_wakes_it() -> None:
+    clock = Clock()
+    breaker = opened(clock)
+    assert not breaker.take() and breaker.wait_s == 5
+    clock.now_s += 5
+    assert breaker.take() and not breaker.take()
+    breaker.succeeded()
+    assert breaker.take() and breaker.take()
+
+
+def test_a_failed_probe_doubles_the_rest_up_to_half_a_minute() -> None:
+    clock = Clock()
+    breaker = opened(clock)
+    rests = []
+    for _ in range(5):
+        rests.append(breaker.wait_s)
+        clock.now_s += breaker.wait_s
+        assert breaker.take()
+        breaker.failed()
+    assert rests == [5, 10, 20, 30, 30]
+
+
+def test_a_probe_whose_client_left_is_given_back() -> None:
+    clock = Clock()
+    breaker = opened(clock)
+    clock.now_s += 5
+    assert breaker.take()
+    breaker.release()
+    assert breaker.take()
+
+
+def test_half_of_twenty_faults_open_it_but_old_ones_do_not_count() -> None:
+    clock = Clock()
+    breaker = Breaker(clock)
+    for _ in range(9):
+        breaker.succeeded()
+        breaker.failed()
+    assert breaker.take()
+    clock.now_s += 11
+    breaker.succeeded()
+    breaker.failed()
+    assert breaker.take()
+    for _ in range(10):
+        breaker.succeeded()
+        breaker.failed()
+    assert not breaker.take()
+
+
+def test_retries_are_a_tenth_of_the_requests_and_three_a_second() -> None:
+    clock = Clock()
+    budget = RetryBudget(clock)
+    assert [budget.take() for _ in range(4)] == [True, True, True, False]
+    for _ in range(20):
+        budget.request()
+    assert [budget.take() for _ in range(3)] == [True, True, False]
+    clock.now_s += 60
+    assert [budget.take() for _ in range(4)] == [True, True, True, False]
+
+
+def test_weights_are_shares_and_weight_zero_comes_last() -> None:
+    firsts = Counter(weighted_order([("a", 3), ("b", 1), ("c", 0)])[0] for _ in range(2000))
+    assert 2.2 < firsts["a"] / firsts["b"] < 4.2 and "c" not in firsts
+
+
+class Pictures:
+    """Implements ports.ImageSource."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.asked: list[str] = []
+
+    async def fetch_image(self, url: str, max_bytes: int) -> bytes:
+        self.asked.append(url)
+        return self.data
+
+
+def asking(*urls: object) -> Json:
+    parts = [
+        {"type": "image_url", "image_url": url if isinstance(url, str) else {"url": "https://x.example/a"}}
+        for url in urls
+    ]
+    return {"model": "m", "messages": [{"role": "user", "content": [{"type": "text", "text": "see"}, *parts]}]}
+
+
+async def test_images_by_url_are_put_in_and_the_callers_body_stays() -> None:
+    source, body = Pictures(PNG), asking(None, "https://x.example/b")
+    inlined = await inline_images(body, source)
+    urls = [part["image_url"]["url"] for part in inlined["messages"][0]["content"][1:]]
+    assert all(url.startswith("data:image/png;base64,iVBOR") for url in urls)
+    assert sorted(source.asked) == ["https://x.example/a", "https://x.example/b"]
+    assert body == asking(None, "https://x.example/b")
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://x.example/a", "//x.example/a", "javascript:1"])
+async def test_no_other_scheme_is_taken(url: str) -> None:
+    with pytest.raises(InvalidRequest) as refusal:
+        await inline_images(asking("https://x.example/a", url), Pictures(PNG))
+    assert refusal.value.param == "messages[0].content[2].image_url.url"
+
+
+async def test_what_is_no_image_and_too_many_are_refused() -> None:
+    with pytest.raises(InvalidRequest):
+        await inline_images(asking(None), Pictures(b"<html>"))
+    with pytest.raises(InvalidRequest):
+        await inline_images(asking(*[None] * (MAX_IMAGES + 1)), Pictures(PNG))
+
+
+@pytest.mark.parametrize(
+    "name", ["api_base", "base_url", "API_KEY", "extra_headers", "aws_secret_access_key", "vertex_project"]
+)
+def test_fields_that_name_a_host_or_a_credential_never_go_on(name: str) -> None:
+    body: Json = {"model": "m", "messages": [{"role": "user", "content": "x"}], name: "evil", "seed": 7}
+    assert to_upstream(body, Terms("up")) == {"model": "up", "messages": body["messages"], "seed": 7}
+
+
+def test_todays_names_go_up_whatever_the_caller_calls_them() -> None:
+    body: Json = {
+        "model": "m",
+        "messages": [
+            {"role": "developer", "content": "be kind"},
+            {"role": "user", "content": [{"type": "input_text", "text": "x"}]},
+            {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", "function": {"name": "f"}}]},
+            {"role": "tool", "content": "1"},
+            {"role": "tool", "content": "2", "name": "g"},
+        ],
+        "max_completion_tokens": 9,
+        "tools": [{"type": "function", "name": "f", "parameters": {}}],
+        "tool_choice": {"type": "function", "name": "f"},
+    }
+    sent = to_upstream(body, Terms("up", {"top_k": 1}))
+    assert [m["role"] for m in sent["messages"]] == ["system", "user", "assistant", "tool", "user"]
+    assert sent["messages"][3]["tool_call_id"] == "c1" and "result of g" in sent["messages"][4]["content"]
+    assert sent["messages"][1]["content"] == [{"type": "text", "text": "x"}]
+    assert sent["max_tokens"] == 9 and "max_completion_tokens" not in sent and sent["top_k"] == 1
+    assert sent["tools"][0]["function"]["name"] == "f" == sent["tool_choice"]["function"]["name"]
+
+
+async def test_when_one_image_is_refused_the_others_are_let_go_at_once() -> None:
+    begun, let_go = asyncio.Event(), asyncio.Event()
+
+    class Slow:
+        async def fetch_image(self, url: str, max_bytes: int) -> bytes:
+            if url.endswith("/bad"):
+                await begun.wait()
+                raise InvalidRequest("no such image")
+            begun.set()
+            try:
+                await asyncio.sleep(60)
+            finally:
+                let_go.set()
+            return PNG
+
+    async with asyncio.timeout(5):
+        with pytest.raises(InvalidRequest, match="no such image") as refused:
+            await data_urls([("http://a.test/slow", "first"), ("http://a.test/bad", "second")], Slow())
+        assert refused.value.param == "second"
+        await let_go.wait()

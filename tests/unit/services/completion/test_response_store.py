@@ -1,0 +1,32 @@
+"""Stored responses: bounded in number, bytes and age, whatever ids an upstream gives them."""
+
+import pytest
+
+from gateway.domain import Json
+from gateway.errors import NotFound
+from gateway.services.completion.response_store import ResponseStore
+
+
+def response(identity: str, text: str = "x") -> Json:
+    return {"id": identity, "output": [{"id": f"msg_{identity}", "type": "message", "content": text}]}
+
+
+def test_an_id_that_is_used_again_holds_no_more_room_than_once() -> None:
+    store = ResponseStore(max_bytes=2_000)
+    for _ in range(100):
+        store.put("key1", response("resp_same", "a" * 200), [])
+    assert len(store) == 1
+    store.put("key1", response("resp_other"), [])
+    assert store.get("key1", "resp_same").response["output"][0]["content"] == "a" * 200
+    assert store.item("key1", "msg_resp_same")["type"] == "message"
+
+
+def test_the_oldest_go_first_when_there_is_no_room() -> None:
+    store = ResponseStore(max_entries=2)
+    for name in ("resp_1", "resp_2", "resp_3"):
+        store.put("key1", response(name), [])
+    with pytest.raises(NotFound):
+        store.get("key1", "resp_1")
+    with pytest.raises(NotFound):
+        store.item("key1", "msg_resp_1")
+    assert len(store) == 2 and store.get("key1", "resp_3").response["id"] == "resp_3"

@@ -1,0 +1,252 @@
+"""The search service over scripted providers: what they cannot do is made up for, failures fall to the next one."""
+
+import asyncio
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from gateway.domain import ExtractRequest, Json, SearchRequest, WebCall
+from gateway.errors import InvalidRequest, UpstreamUnavailable
+from gateway.ports import SearchProvider
+from gateway.services.websearch.cache import SearchCache
+from gateway.services.websearch.filters import on_domain, published
+from gateway.services.websearch.service import WebSearchParts, WebSearchService, WebSearchSettings
+from gateway.wire.preencoded import PackedJson
+from tests.support.websites import Site, engine, page, serving
+
+CALL = WebCall("key1", "req_1")
+
+
+class Scripted:
+    """A provider of prepared results, with chosen capabilities."""
+
+    def __init__(self, results: list[Json], capabilities: frozenset[str] = frozenset(), name: str = "scripted") -> None:
+        self.results = results
+        self._capabilities = capabilities
+        self._name = name
+        self.asked = 0
+        self.fails: Exception | None = None
+        self.gate: asyncio.Event | None = None
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def capabilities(self) -> frozenset[str]:
+        return self._capabilities
+
+    async def search(self, request: SearchRequest, call: WebCall) -> Json:
+        self.asked += 1
+        if self.gate is not None:
+            await self.gate.wait()
+        if self.fails is not None:
+            raise self.fails
+        return {"results": [dict(result) for result in self.results], "images": []}
+
+    async def probe(self) -> str | None:
+        return None if self.fails is None else str(self.fails)
+
+
+class NoEngine:
+    async def extract(self, request: ExtractRequest, call: WebCall) -> Json:
+        return {"results": [], "failed_results": []}
+
+    crawl = map = extract  # type: ignore[assignment]
+
+
+def service(*providers: SearchProvider, reader: Any = None, budget: int = 80_000) -> WebSearchService:
+    async def stats() -> Json:
+        return {"pages": 0}
+
+    parts = WebSearchParts(providers, NoEngine(), reader or NoEngine(), stats, lambda: {"enabled": False}, dict)  # type: ignore[arg-type]
+    return WebSearchService(parts, WebSearchSettings("1.0", budget))
+
+
+def whole(data: Json) -> Json:
+    """What `data` is on the wire, free to change."""
+    return orjson.loads(orjson.dumps(data))  # type: ignore[no-any-return]
+
+
+def result(url: str, **more: Any) -> Json:
+    return {"title": url, "url": url, "content": "plain words here", "score": 0.5, **more}
+
+
+async def test_what_a_provider_cannot_filter_is_filtered_afterwards() -> None:
+    provider = Scripted(
+        [
+            result("https://www.a.test/1", published_date="2026-03-01"),
+            result("https://sub.a.test/2", published_date="2020-03-01"),
+            result("https://nota.test/3", published_date="2026-03-01"),
+            result("https://a.test/4", content="the exact phrase stands here", published_date="2026-03-02"),
+            result("https://b.a.test/5", published_date="Mon, 02 Mar 2026 10:00:00 GMT"),
+        ]
+    )
+    made = service(provider)
+    request = SearchRequest(
+        "q", include_domains=("https://A.test/",), exclude_domains=("b.a.test",), start_date=date(2026, 1, 1)
+    )
+    data = whole(await made.search(request, CALL))
+    assert [item["url"] for item in data["results"]] == ["https://www.a.test/1", "https://a.test/4"]
+    exact = whole(await made.search(SearchRequest('find "Exact Phrase"', exact_match=True), CALL))
+    assert [item["url"] for item in exact["results"]] == ["https://a.test/4"]
+    nothing = whole(await made.search(SearchRequest("q", include_domains=("elsewhere.test",)), CALL))
+    assert nothing["results"] == [] and "None of the 5 results found fits" in nothing["note"]
+
+
+async def test_what_nobody_can_do_is_told_never_dropped_in_silence() -> None:
+    request = SearchRequest("q", country="France ", topic="news", include_images=True)
+    data = whole(await service(Scripted([])).search(request, CALL))
+    assert data["ignored_parameters"] == ["topic", "include_images", "country"]
+    assert data["results"] == [] and data["provider"] == "scripted" and data["request_id"] == "req_1"
+
+
+async def test_raw_content_and_favicons_come_from_the_own_engine(tmp_path: Path) -> None:
+    site = Site({"/a": page("A", "Words of the page itself. " * 10)})
+    async with serving(site), engine(tmp_path, (site.address,)) as made:
+        provider = Scripted([result(site.url + "/a"), result("https://gone.invalid/")])
+        chained = service(provider, reader=made.web)
+        data = await chained.search(SearchRequest("q", include_raw_content=True, include_favicon=True), CALL)
+    assert "Words of the page itself" in data["results"][0]["raw_content"]
+    assert data["results"][0]["favicon"] == f"{site.url}/favicon.ico"
+    assert data["results"][1]["raw_content"] is None
+
+
+async def test_the_next_provider_answers_when_one_fails_and_says_so() -> None:
+    broken, spare = Scripted([]), Scripted([result("https://a.test/")], name="spare")
+    broken.fails = UpstreamUnavailable("the search provider x is in trouble.")
+    broken.fails.quoted = "what somebody asked"
+    made = service(broken, spare)
+    data = await made.search(SearchRequest("q"), CALL)
+    assert data["provider"] == "spare"
+    assert data["note"] == "the search provider x is in trouble. These results come from spare."
+    status = await made.status(CALL)
+    assert status["search_provider"] == {
+        "name": "scripted",
+        "healthy": False,
+        "error": "the search provider x is in trouble.",
+    }
+    assert status["last_error"] == "the search provider x is in trouble."
+    spare.fails = UpstreamUnavailable("down too")
+    with pytest.raises(UpstreamUnavailable, match="in trouble") as caught:
+        await made.search(SearchRequest("other"), CALL)
+    assert caught.value.quoted == "what somebody asked"
+
+
+async def test_the_status_is_looked_at_again_when_searches_say_otherwise() -> None:
+    provider = Scripted([result("https://a.test/")])
+    made = service(provider)
+
+    async def healthy() -> bool:
+        return bool((await made.status(CALL))["search_provider"]["healthy"])
+
+    assert await healthy()
+    provider.fails = UpstreamUnavailable("down")
+    assert await healthy(), "not asked again for a minute"
+    with pytest.raises(UpstreamUnavailable):
+        await made.search(SearchRequest("q"), CALL)
+    assert not await healthy()
+    provider.fails = None
+    await made.search(SearchRequest("q"), CALL)
+    assert await healthy() and (await made.status(CALL))["last_error"] == "down"
+
+
+async def test_equal_questions_at_once_cost_one_request_and_are_remembered() -> None:
+    provider = Scripted([result("https://a.test/")])
+    provider.gate = asyncio.Event()
+    made = service(provider)
+    tasks = [asyncio.create_task(made.search(SearchRequest("q"), CALL)) for _ in range(5)]
+    await asyncio.sleep(0)
+    tasks[0].cancel()
+    provider.gate.set()
+    answers = await asyncio.gather(*tasks[1:])
+    assert isinstance(answers[0], PackedJson)
+    answers[0].unpack()["results"][0]["title"] = "changed by a caller"
+    answers[1]["query"] = "changed as well"
+    again = whole(await made.search(SearchRequest("q"), CALL))
+    assert provider.asked == 1 and again["results"][0]["title"] == "https://a.test/" and again["query"] == "q"
+
+
+async def test_what_is_remembered_is_bounded_in_number_and_size() -> None:
+    asked: list[object] = []
+
+    def ask(key: object, size: int) -> Any:
+        async def answer() -> Json:
+            asked.append(key)
+            return {"results": ["x" * size]}
+
+        return answer
+
+    few = SearchCache(60, max_entries=2)
+    for key in ("a", "b", "a", "c", "b", "a"):  # a, the oldest, is forgotten when c comes
+        await few.get(key, ask(key, 10))
+    assert asked == ["a", "b", "c", "a"]
+    asked.clear()
+    small = SearchCache(60, max_bytes=5_000)
+    for key in ("a", "b", "c", "a", "huge", "huge"):
+        await small.get(key, ask(key, 9_000 if key == "huge" else 2_000))
+    assert asked == ["a", "b", "c", "a", "huge", "huge"]
+
+
+async def test_the_last_asker_that_leaves_takes_the_request_along() -> None:
+    provider = Scripted([])
+    provider.gate = asyncio.Event()
+    made = service(provider)
+    task = asyncio.create_task(made.search(SearchRequest("q"), CALL))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    provider.gate.set()
+    await made.search(SearchRequest("q"), CALL)
+    assert provider.asked == 2
+
+
+@pytest.mark.parametrize(
+    ("request_", "param"),
+    [
+        (SearchRequest(" "), "query"),
+        (SearchRequest("q", country="atlantis"), "country"),
+        (SearchRequest("q", include_image_descriptions=True), "include_image_descriptions"),
+        (SearchRequest("q", include_domains=("a b",)), "include_domains"),
+    ],
+)
+async def test_arguments_that_make_no_sense_are_refused_by_name(request_: SearchRequest, param: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        await service(Scripted([])).search(request_, CALL)
+    assert caught.value.param == param
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("2026-03-01", "2026-03-01"),
+        ("2026-03-01T10:00:00.123456+01:00", "2026-03-01T10:00:00.123456+01:00"),
+        ("2026-03-01 10:00Z", "2026-03-01T10:00:00+00:00"),
+        ("2026-03-01T10:00:00.4111111111111111", "2026-03-01"),
+        ("4111111111111111" * 3, None),
+        ("2026-02-30T10:00:00", None),
+        ("2026-02-30", None),
+        ("20260301", None),
+        ("Mon, 5 Jan 2026 10:00:00 +99999999999999", None),
+        ("Mon, 99999999999999999999999 Jan 2026 10:00:00 GMT", None),
+        ("1" * 100_000, None),
+        ("Mon, 02 Mar 2026 10:00:00 GMT", "2026-03-02"),
+        ("2026-03-01 by jane.doe@example.org", "2026-03-01"),
+        ("2026-03-01 4111 1111 1111 1111", "2026-03-01"),
+        ("4111 1111 1111 1111", None),
+        ("yesterday", None),
+        (None, None),
+        (17, None),
+    ],
+)
+def test_a_date_is_a_date_and_nothing_else(given: object, told: str | None) -> None:
+    assert published(given) == told
+
+
+@pytest.mark.parametrize("url", ["http://[bad", "http://a\u2100b/", "", "no url"])
+def test_what_is_no_url_is_on_no_domain(url: str) -> None:
+    assert not on_domain(url, ("a.com",))

@@ -1,0 +1,278 @@
+"""From replies to bytes, on real sockets under the production runner: early and late failures, clients that leave,
+the end of a drain."""
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from gateway.access.api_keys import KeyFile, KeyStore, KeyWish
+from gateway.access.rate_limits import BadKeyLimiter, LocalLimiter
+from gateway.config.settings import Limits, Sanitize
+from gateway.domain import Event, EventBatch, EventStream
+from gateway.errors import GatewayError, UpstreamError
+from gateway.mcp.dialect import WebSearchDialect
+from gateway.metrics import Metrics
+from gateway.sanitize.pipeline import Sanitizer
+from gateway.web.endpoints import Endpoint, EndpointTable, Handler
+from gateway.web.in_flight import InFlight
+from gateway.web.replies import EventReply, JsonReply
+from gateway.web.request_log import Recorder
+from gateway.web.server.chain import application
+from gateway.web.server.runner import Listener, bind
+from gateway.web.state import Parts
+
+STREAM_END = b"\r\n0\r\n\r\n"
+
+
+class PlainDialect(WebSearchDialect):
+    """Errors as one line each, so that a test can read them."""
+
+    def error_body(self, error: GatewayError, body: object) -> dict[str, object]:
+        return {"error": error.code}
+
+    def error_events(self, error: GatewayError) -> list[Event]:
+        return [Event({"error": error.code})]
+
+
+class Site:
+    def __init__(self, port: int, key: str, listener: Listener, in_flight: InFlight) -> None:
+        self.port, self.key, self.listener, self.in_flight = port, key, listener, in_flight
+
+    async def ask(self, limit: int = 1 << 16) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port, limit=limit)
+        writer.write(f"POST /run HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {self.key}\r\n\r\n".encode())
+        return reader, writer
+
+
+@asynccontextmanager
+async def serving(tmp_path: Path, handler: Handler) -> AsyncIterator[Site]:
+    keys = KeyFile(tmp_path / "keys.json")
+    key, _ = keys.create(KeyWish("test", ("chat",)))
+    metrics = Metrics()
+    parts = Parts(
+        endpoints=EndpointTable([Endpoint("chat", "POST", "/run", handler, PlainDialect())], ""),
+        in_flight=InFlight(10),
+        keys=KeyStore(keys.path),
+        bad_keys=BadKeyLimiter(0),
+        limiter=LocalLimiter(Limits()),
+        sanitizer=Sanitizer(Sanitize(routes=())),
+        metrics=metrics,
+        recorder=Recorder(metrics),
+        body_timeout_s=5.0,
+    )
+    app = application(parts, 1000)
+    listener, sock = Listener(app, header_timeout_s=5), bind("127.0.0.1", 0)
+    await listener.start([sock])
+    try:
+        yield Site(sock.getsockname()[1], key, listener, parts.in_flight)
+    finally:
+        await listener.close()
+
+
+Start = Callable[[Handler], Awaitable[Site]]
+
+
+@pytest.fixture
+async def start(tmp_path: Path) -> AsyncIterator[Start]:
+    sites = []
+
+    async def start_one(handler: Handler) -> Site:
+        context = serving(tmp_path, handler)
+        sites.append(context)
+        return await context.__aenter__()
+
+    yield start_one
+    for context in sites:
+        await context.__aexit__(None, None, None)
+
+
+async def within(wait: Awaitable[bytes], limit_s: float = 5) -> bytes:
+    return await asyncio.wait_for(wait, limit_s)
+
+
+async def gone(writer: asyncio.StreamWriter) -> None:
+    writer.transport.abort()
+    with contextlib.suppress(ConnectionError):
+        await asyncio.wait_for(writer.wait_closed(), 5)
+
+
+def streaming(events: Callable[[], EventStream], wait_s: float = 5) -> Handler:
+    async def handler(request: web.Request) -> web.StreamResponse:
+        return EventReply(events(), first_event_wait_s=wait_s)
+
+    return handler
+
+
+async def test_an_upstream_that_fails_before_its_first_event_is_a_true_status(start: Start) -> None:
+    async def events() -> EventStream:
+        raise UpstreamError("dead")
+        yield []
+
+    reader, writer = await (await start(streaming(events))).ask()
+    answer = await within(reader.readuntil(b"}"))
+    assert answer.startswith(b"HTTP/1.1 502 ") and b'{"error":"upstream_error"}' in answer
+    await gone(writer)
+
+
+async def test_a_stream_that_fails_later_ends_with_an_error_event(start: Start) -> None:
+    async def events() -> EventStream:
+        yield [Event({"n": 1}), Event({"n": 2})]
+        raise UpstreamError("dead")
+
+    reader, writer = await (await start(streaming(events))).ask()
+    answer = await within(reader.readuntil(STREAM_END))
+    assert answer.startswith(b"HTTP/1.1 200 ") and b"text/event-stream" in answer
+    assert answer.index(b'{"n":1}') < answer.index(b'{"n":2}') < answer.index(b'{"error":"upstream_error"}')
+    assert b"[DONE]" not in answer
+    await gone(writer)
+
+
+async def test_a_slow_first_event_commits_the_stream_and_its_failure_is_an_event(start: Start) -> None:
+    gate = asyncio.Event()
+
+    async def events() -> EventStream:
+        await gate.wait()
+        raise UpstreamError("dead")
+        yield []
+
+    reader, writer = await (await start(streaming(events, wait_s=0.05))).ask()
+    head = await within(reader.readuntil(b"\r\n\r\n"))
+    assert b" 200 " in head
+    gate.set()
+    assert b'{"error":"upstream_error"}' in await within(reader.readuntil(STREAM_END))
+    await gone(writer)
+
+
+@pytest.mark.parametrize("first", [[], [[Event({"n": 1})]]], ids=["before the first event", "after it"])
+async def test_a_client_that_leaves_closes_the_events_at_once(start: Start, first: list[EventBatch]) -> None:
+    closed, waiting = asyncio.Event(), asyncio.Event()
+
+    async def events() -> EventStream:
+        try:
+            for batch in first:
+                yield batch
+            waiting.set()
+            await asyncio.Event().wait()
+        finally:
+            closed.set()
+
+    site = await start(streaming(events))
+    _, writer = await site.ask()
+    await asyncio.wait_for(waiting.wait(), 5)
+    await gone(writer)
+    await asyncio.wait_for(closed.wait(), 1)
+
+
+async def test_a_client_that_leaves_stops_a_plain_handler_too(start: Start) -> None:
+    stopped, running = asyncio.Event(), asyncio.Event()
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        running.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+        raise AssertionError
+
+    site = await start(handler)
+    _, writer = await site.ask()
+    await asyncio.wait_for(running.wait(), 5)
+    await gone(writer)
+    await asyncio.wait_for(stopped.wait(), 1)
+
+
+async def test_the_end_of_a_drain_is_told_in_a_stream_and_in_a_plain_answer(start: Start) -> None:
+    begun = asyncio.Event()
+
+    async def events() -> EventStream:
+        yield [Event({"n": 1})]
+        begun.set()
+        await asyncio.Event().wait()
+
+    async def silent(request: web.Request) -> web.StreamResponse:
+        begun.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    site = await start(streaming(events))
+    reader, writer = await site.ask()
+    await asyncio.wait_for(begun.wait(), 5)
+    assert await site.listener.drain(0.05) == 1
+    assert b'{"error":"shutting_down"}' in await within(reader.readuntil(STREAM_END))
+    await gone(writer)
+    begun.clear()
+    site = await start(silent)
+    reader, writer = await site.ask()
+    await asyncio.wait_for(begun.wait(), 5)
+    assert await site.listener.drain(0.05) == 1
+    answer = await within(reader.readuntil(b"}"))
+    assert b" 503 " in answer and b"shutting_down" in answer
+    await gone(writer)
+
+
+async def test_a_drain_waits_for_what_can_finish(start: Start) -> None:
+    begun, gate = asyncio.Event(), asyncio.Event()
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        begun.set()
+        await gate.wait()
+        return JsonReply({"done": True})
+
+    site = await start(handler)
+    reader, writer = await site.ask()
+    await asyncio.wait_for(begun.wait(), 5)
+    draining = asyncio.create_task(site.listener.drain(10))
+    await asyncio.sleep(0)
+    gate.set()
+    assert b'{"done":true}' in await within(reader.readuntil(b"}"))
+    assert await asyncio.wait_for(draining, 5) == 0
+    with pytest.raises(OSError):
+        socket.create_connection(("127.0.0.1", site.port), 1)
+    await gone(writer)
+
+
+async def test_a_burst_does_not_stall_the_neighbours(start: Start) -> None:
+    async def burst() -> EventStream:
+        for number in range(20_000):
+            yield [Event({"n": number})]
+
+    site = await start(streaming(burst))
+    reader, writer = await site.ask(limit=1 << 24)
+    late_s, loop = 0.0, asyncio.get_running_loop()
+
+    async def drink() -> None:
+        await reader.readuntil(STREAM_END)
+
+    task = asyncio.create_task(asyncio.wait_for(drink(), 20))
+    while not task.done():
+        before = loop.time()
+        await asyncio.sleep(0.001)
+        late_s = max(late_s, loop.time() - before)
+    assert late_s < 0.5
+    await gone(writer)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"GET / HTTP/1.1\r\nHost: x\r\nHost : y\r\nAuthorization: Bearer canary-key\r\n\r\n",
+        b"\x16\x03\x01\x02\x00canary-key\r\n\r\n",
+        b"GET /canary-key HTTP/9.9\r\n\r\n",
+    ],
+)
+async def test_what_is_not_http_gets_fixed_words_and_no_echo(start: Start, raw: bytes) -> None:
+    async def handler(request: web.Request) -> web.StreamResponse:
+        return JsonReply({})
+
+    site = await start(handler)
+    reader, writer = await asyncio.open_connection("127.0.0.1", site.port)
+    writer.write(raw)
+    answer = await within(reader.read())
+    assert b" 400 " in answer.split(b"\r\n", 1)[0] and b"canary" not in answer
+    await gone(writer)

@@ -1,0 +1,87 @@
+"""Connections when a server begins to drain: who has asked, or is about to, is answered; the idle go soon."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from aiohttp import web
+
+from gateway.web.in_flight import IN_FLIGHT, InFlight
+from gateway.web.server.runner import LINGER_S, Listener, bind
+
+ASK = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"
+
+
+@asynccontextmanager
+async def listening() -> AsyncIterator[tuple[Listener, int, asyncio.Event]]:
+    """A listener, its port, and the event on which requests for `/held` are answered."""
+    go_on = asyncio.Event()
+
+    async def answer(request: web.Request) -> web.Response:
+        task = request.app[IN_FLIGHT].enter()
+        try:
+            if request.path == "/held":
+                await go_on.wait()
+            return web.Response(text="served")
+        finally:
+            request.app[IN_FLIGHT].leave(task)
+
+    app = web.Application()
+    app[IN_FLIGHT] = InFlight(10)
+    app.router.add_post("/{path:.*}", answer)
+    listener, sock = Listener(app, header_timeout_s=5), bind("127.0.0.1", 0)
+    await listener.start([sock])
+    try:
+        yield listener, sock.getsockname()[1], go_on
+    finally:
+        await listener.close()
+
+
+async def answered(reader: asyncio.StreamReader) -> bytes:
+    async with asyncio.timeout(3):
+        return await reader.readuntil(b"served")
+
+
+async def test_a_connection_made_just_before_is_answered() -> None:
+    async with listening() as (listener, port, _):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        await asyncio.sleep(0)
+        draining = asyncio.create_task(listener.drain(5))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        writer.write(ASK)
+        assert b"200 OK" in await answered(reader)
+        assert await reader.read() == b"", "it is closed after its answer"
+        writer.close()
+        assert await asyncio.wait_for(draining, 5) == 0
+
+
+async def test_a_kept_alive_connection_is_answered_once_more_and_told_to_close() -> None:
+    async with listening() as (listener, port, _):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(ASK)
+        assert b"connection: close" not in (await answered(reader)).lower()
+        draining = asyncio.create_task(listener.drain(5))
+        await asyncio.sleep(LINGER_S / 4)
+        writer.write(ASK)
+        await answered(reader)
+        assert await asyncio.wait_for(reader.read(), 3) == b""
+        writer.close()
+        assert await asyncio.wait_for(draining, 5) == 0
+
+
+async def test_an_idle_connection_is_closed_soon_while_another_is_served_to_its_end() -> None:
+    async with listening() as (listener, port, go_on):
+        idle_reader, idle_writer = await asyncio.open_connection("127.0.0.1", port)
+        idle_writer.write(ASK)
+        await answered(idle_reader)
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(ASK.replace(b"POST /", b"POST /held"))
+        draining = asyncio.create_task(listener.drain(5))
+        assert await asyncio.wait_for(idle_reader.read(), 2 * LINGER_S + 1) == b""
+        assert not draining.done()
+        go_on.set()
+        assert b"200 OK" in await answered(reader)
+        assert await asyncio.wait_for(draining, 5) == 0
+        idle_writer.close()
+        writer.close()

@@ -1,0 +1,152 @@
+"""The way in and the way out of small requests, read off the wire: routes, versions, kept and closed connections."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from aiohttp import hdrs, web
+
+from gateway.web.replies import JsonReply
+from gateway.web.server.runner import Listener, bind
+
+ORDER: list[str] = []
+
+
+@web.middleware
+async def outer(request: web.Request, handler: web.RequestHandler) -> web.StreamResponse:
+    ORDER.append("outer")
+    return await handler(request)
+
+
+@web.middleware
+async def inner(request: web.Request, handler: web.RequestHandler) -> web.StreamResponse:
+    ORDER.append("inner")
+    return await handler(request)
+
+
+def rendered(data: object, status: int = 200, headers: dict[str, str] | None = None) -> JsonReply:
+    reply = JsonReply(data, status=status, headers=headers)
+    reply.render()
+    return reply
+
+
+async def plain(request: web.Request) -> web.StreamResponse:
+    route = request.match_info.route.resource
+    return rendered({"path": request.path, "route": route.canonical if route else "", "app": request.app is not None})
+
+
+async def named(request: web.Request) -> web.StreamResponse:
+    return rendered({"name": request.match_info["name"]})
+
+
+async def split(request: web.Request) -> web.StreamResponse:
+    return rendered({}, headers={"X-Note": "one\r\nSet-Cookie: two"})
+
+
+async def closing(request: web.Request) -> web.StreamResponse:
+    reply = rendered({}, 503, headers={"Retry-After": "1"})
+    reply.force_close()
+    return reply
+
+
+@pytest.fixture
+async def port() -> AsyncIterator[int]:
+    app = web.Application(middlewares=[outer, inner])
+    app.router.add_get("/plain", plain, allow_head=True)
+    app.router.add_post("/plain", plain)
+    app.router.add_get("/named/{name}", named)
+    app.router.add_get("/split", split)
+    app.router.add_get("/closing", closing)
+    listener, sock = Listener(app, header_timeout_s=5), bind("127.0.0.1", 0)
+    await listener.start([sock])
+    ORDER.clear()
+    yield sock.getsockname()[1]
+    await listener.close()
+
+
+async def said(port: int, text: str) -> str:
+    """Everything the server says until it closes, or for a moment when it does not."""
+    async with asyncio.timeout(10):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(text.encode())
+        got = b""
+        try:
+            while piece := await asyncio.wait_for(reader.read(4096), 0.3):
+                got += piece
+            return got.decode() + "<closed>"
+        except TimeoutError:
+            return got.decode()
+        finally:
+            writer.transport.abort()
+
+
+def head(path: str, method: str = "GET", version: str = "1.1", more: str = "") -> str:
+    return f"{method} {path} HTTP/{version}\r\nHost: x\r\n{more}\r\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "holds"),
+    [
+        ("/plain", 200, '{"path":"/plain","route":"/plain","app":true}'),
+        ("/plain?a=1&b=%2F", 200, '"route":"/plain"'),
+        ("http://elsewhere.example/plain", 200, '"route":"/plain"'),
+        ("/%70lain", 200, '"route":"/plain"'),
+        ("/named/x%2Fy", 200, '{"name":"x/y"}'),
+        ("/plain/", 404, ""),
+        ("/%2Fplain", 404, ""),
+        ("/", 404, ""),
+    ],
+)
+async def test_a_path_finds_its_route_however_it_is_written(port: int, path: str, status: int, holds: str) -> None:
+    answer = await said(port, head(path))
+    assert answer.startswith(f"HTTP/1.1 {status} ") and holds in answer
+    assert ORDER == ["outer", "inner"]
+
+
+async def test_a_known_path_with_another_method_is_405_with_those_allowed(port: int) -> None:
+    answer = await said(port, head("/plain", "PUT"))
+    assert answer.startswith("HTTP/1.1 405 ") and "Allow: GET,HEAD,POST" in answer
+
+
+async def test_an_answer_has_every_header_once_and_its_length(port: int) -> None:
+    answer = await said(port, head("/plain") * 2)
+    first, second = answer.split("HTTP/1.1 200 OK\r\n")[1:]
+    lines = [line.partition(": ")[0] for line in first.partition("\r\n\r\n")[0].split("\r\n")]
+    assert sorted(lines) == [hdrs.CONTENT_LENGTH, hdrs.CONTENT_TYPE, hdrs.DATE]
+    body = first.partition("\r\n\r\n")[2]
+    assert f"Content-Length: {len(body)}\r\n" in first and second.endswith(body), "the connection stays open"
+
+
+@pytest.mark.parametrize(
+    ("version", "asked", "closes", "told"),
+    [
+        ("1.1", "", False, None),
+        ("1.1", "Connection: close\r\n", True, "close"),
+        ("1.0", "", True, None),
+        ("1.0", "Connection: keep-alive\r\n", False, "keep-alive"),
+    ],
+)
+async def test_the_connection_is_kept_or_closed_as_the_version_has_it(
+    port: int, version: str, asked: str, closes: bool, told: str | None
+) -> None:
+    answer = await said(port, head("/plain", version=version, more=asked))
+    assert answer.startswith(f"HTTP/{version} 200 OK\r\n")
+    assert answer.endswith("<closed>") is closes
+    if told is not None:
+        assert f"\r\nConnection: {told}\r\n" in answer
+
+
+async def test_a_reply_that_says_so_closes_the_connection(port: int) -> None:
+    answer = await said(port, head("/closing") * 2)
+    assert answer.count("HTTP/1.1 503") == 1 and answer.endswith("{}<closed>") and "Connection: close" in answer
+
+
+async def test_the_answer_to_head_has_no_body_and_the_next_one_follows(port: int) -> None:
+    answer = await said(port, head("/plain", "HEAD") + head("/named/b"))
+    first, second = answer.split("HTTP/1.1 200 OK\r\n")[1:]
+    assert first.endswith("\r\n\r\n") and "Content-Length: " in first and second.endswith('{"name":"b"}')
+
+
+async def test_no_header_value_can_begin_another_header(port: int) -> None:
+    answer = await said(port, head("/split"))
+    assert answer == "<closed>"

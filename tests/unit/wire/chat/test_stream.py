@@ -1,0 +1,245 @@
+"""Streams of many upstreams, in one normal form."""
+
+import re
+import time
+from typing import Any
+
+import orjson
+import pytest
+
+from gateway.domain import EventBatch
+from gateway.errors import UpstreamError
+from gateway.wire import sse
+from gateway.wire.chat.answer import Marks
+from gateway.wire.chat.stream import ChatStream
+
+BASE = {"id": "up1", "object": "chat.completion.chunk", "created": 17, "model": "up-model"}
+
+
+def chunk(delta: Any, finish: str | None = None, index: int | None = 0, **more: Any) -> dict[str, Any]:
+    choice: dict[str, Any] = {"delta": delta, "finish_reason": finish}
+    if index is not None:
+        choice["index"] = index
+    return {**BASE, "choices": [choice], **more}
+
+
+def taken(stream: ChatStream, *batch: bytes) -> EventBatch:
+    events, fault = stream.take(list(batch))
+    if fault is not None:
+        raise fault
+    return events
+
+
+def run(*chunks: Any, done: bool = True, **marks: Any) -> list[dict[str, Any]]:
+    """Our decoded events for theirs; checks what holds for every stream."""
+    stream = ChatStream(Marks("SvcLLM", "p", "up-model", time.perf_counter(), **marks))
+    events = []
+    for each in chunks:
+        data = each if isinstance(each, bytes) else orjson.dumps(each)
+        events += taken(stream, data)
+    if done:
+        taken(stream, b"[DONE]")
+    frames = [sse.encode(event) for event in [*events, *stream.end()]]
+    assert frames[-1] == sse.DONE and all(frame.startswith(b"data: ") for frame in frames)
+    decoded = [orjson.loads(frame[6:]) for frame in frames[:-1]]
+    assert len({each["id"] for each in decoded}) == 1 and decoded[0]["id"]
+    assert len({each["created"] for each in decoded}) == 1 and decoded[0]["created"] > 0
+    assert {each["model"] for each in decoded} == {"SvcLLM"}
+    indexes = {choice["index"] for each in decoded for choice in each["choices"]}
+    for index in indexes:
+        mine = [choice for each in decoded for choice in each["choices"] if choice["index"] == index]
+        assert mine[0]["delta"] == {"role": "assistant", "content": ""}
+        assert [choice["finish_reason"] for choice in mine[:-1]] == [None] * (len(mine) - 1)
+        assert mine[-1]["finish_reason"] and mine[-1]["provider_specific_fields"]["provider"] == "p"
+        assert not any("role" in choice["delta"] for choice in mine[1:])
+    return decoded
+
+
+def text(events: list[dict[str, Any]], index: int = 0) -> str:
+    deltas = [c["delta"] for e in events for c in e["choices"] if c["index"] == index]
+    return "".join(delta.get("content") or "" for delta in deltas)
+
+
+def finish(events: list[dict[str, Any]]) -> str:
+    return [c["finish_reason"] for e in events for c in e["choices"]][-1]
+
+
+def calls(events: list[dict[str, Any]]) -> dict[int, dict[str, Any]]:
+    """As SDK accumulators do: names and arguments are concatenated."""
+    found: dict[int, dict[str, Any]] = {}
+    for event in events:
+        for choice in event["choices"]:
+            for call in choice["delta"].get("tool_calls") or ():
+                mine = found.setdefault(call["index"], {"id": "", "name": "", "arguments": "", "type": ""})
+                mine["id"] += call.get("id", "")
+                mine["type"] += call.get("type", "")
+                mine["name"] += call["function"].get("name", "")
+                mine["arguments"] += call["function"].get("arguments", "")
+    return found
+
+
+STOP = chunk({}, "stop")
+COUNTS = {"prompt_tokens": 1, "completion_tokens": 2}
+WHOLE = {"index": 0, "message": {"content": "Hello"}, "finish_reason": "stop"}
+VARIATIONS = {
+    "well behaved": [
+        chunk({"role": "assistant", "content": ""}), chunk({"content": "Hel"}), chunk({"content": "lo"}), STOP,
+    ],
+    "no role chunk": [chunk({"content": "Hel"}), chunk({"content": "lo"}), STOP],
+    "role on every chunk": [chunk({"role": "assistant", "content": part}) for part in ("Hel", "lo")] + [STOP],
+    "null content and calls": [
+        chunk({"role": "assistant", "content": None}), chunk({"content": "Hello", "tool_calls": None}),
+        chunk({"content": None}, "stop"),
+    ],
+    "azure's first chunk": [
+        {"id": "", "object": "", "created": 0, "model": "", "choices": [], "prompt_filter_results": []},
+        chunk({"content": "Hello"}), STOP,
+    ],
+    "text in the finish chunk": [chunk({"content": "Hel"}), chunk({"content": "lo"}, "stop")],
+    "usage in the finish chunk": [chunk({"content": "Hello"}), chunk({}, "stop", usage=COUNTS)],
+    "usage in every chunk": [
+        chunk({"content": "Hello"}, usage={"prompt_tokens": 1, "completion_tokens": 1}),
+        chunk({}, "stop", usage={"prompt_tokens": 1, "completion_tokens": 2}),
+    ],
+    "a chunk after the finish": [chunk({"content": "Hello"}), STOP, chunk({"content": ""}), chunk({})],
+    "no index": [chunk({"content": "Hello"}, index=None), chunk({}, "stop", index=None)],
+    "no id, no created": [
+        {"choices": [{"delta": {"content": "Hello"}}]}, {"choices": [{"delta": {}, "finish_reason": "stop"}]},
+    ],
+    "a changing clock": [{**chunk({"content": part}), "created": 17 + n} for n, part in enumerate("Hello")] + [STOP],
+    "content parts": [chunk({"content": [{"type": "text", "text": "Hello"}]}), STOP],
+    "finish by another name": [chunk({"content": "Hello"}), chunk({}, "eos_token")],
+    "empty finish until the end": [chunk({"content": "Hello"}, ""), chunk(None, "stop")],
+    "a whole answer": [
+        {"id": "up1", "created": 17, "choices": [WHOLE]},
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("chunks", VARIATIONS.values(), ids=VARIATIONS)
+@pytest.mark.parametrize("done", [True, False])
+def test_text_arrives_whole_in_normal_form(chunks: list[Any], done: bool) -> None:
+    events = run(*chunks, done=done)
+    assert text(events) == "Hello" and finish(events) == "stop"
+    assert all(event["choices"] for event in events)  # no usage chunk unless asked
+
+
+@pytest.mark.parametrize("chunks", VARIATIONS.values(), ids=VARIATIONS)
+def test_usage_is_told_once_when_asked_and_always_adds_up(chunks: list[Any]) -> None:
+    events = run(*chunks, include_usage=True, asked={"messages": [{"content": "nine char"}]})
+    assert [event["choices"] for event in events].count([]) == 1 and events[-1]["choices"] == []
+    usage = events[-1]["usage"]
+    assert usage["total_tokens"] == usage["prompt_tokens"] + usage["completion_tokens"] > 0
+    assert all(event["usage"] is None for event in events[:-1])
+
+
+def test_several_choices_each_have_role_and_finish() -> None:
+    events = run(
+        chunk({"role": "assistant", "content": None}), chunk({"content": "a"}), chunk({"content": "b"}, index=1),
+        chunk({"content": "A"}), chunk({"content": "B"}, index=1), chunk({}, "stop", index=1), chunk({}, "length"),
+    )  # fmt: skip
+    assert (text(events, 0), text(events, 1)) == ("aA", "bB")
+
+
+def part(arguments: Any = None, **call: Any) -> dict[str, Any]:
+    function = {k: v for k, v in {"name": call.pop("name", None), "arguments": arguments}.items() if v is not None}
+    return {**call, "function": function}
+
+
+CALLS = {
+    "as OpenAI": [
+        [part("", index=0, id="c1", type="function", name="f")], [part('{"a"', index=0)], [part(":1}", index=0)],
+    ],
+    "whole in one": [[part('{"a":1}', index=0, id="c1", type="function", name="f")]],
+    "no index": [[part("", id="c1", name="f")], [part('{"a":1}')]],
+    "no id, no type": [[part("", index=0, name="f")], [part('{"a":1}', index=0)]],
+    "name after arguments": [[part('{"a"', index=0, id="c1")], [part(":1}", index=0, name="f")]],
+    "id and name repeated": [[part('{"a"', index=0, id="c1", name="f")], [part(":1}", index=0, id="c1", name="f")]],
+    "arguments as an object": [[part({"a": 1}, index=0, name="f")]],
+    "empty name later": [[part('{"a"', index=0, id="c1", name="f")], [part(":1}", index=0, name="", id="")]],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("deltas", CALLS.values(), ids=CALLS)
+@pytest.mark.parametrize("reason", ["tool_calls", "stop", "function_call"])
+def test_a_tool_call_arrives_repaired(deltas: list[Any], reason: str) -> None:
+    events = run(*[chunk({"tool_calls": each}) for each in deltas], chunk({}, reason))
+    (call,) = calls(events).values()
+    assert orjson.loads(call["arguments"]) == {"a": 1} and call["name"] == "f" and call["type"] == "function"
+    assert call["id"] == "c1" or re.fullmatch("call_[0-9a-f]{24}", call["id"])
+    assert finish(events) == "tool_calls"
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+def test_parallel_calls_stay_apart(indexed: bool) -> None:
+    at = (lambda n: {"index": n}) if indexed else (lambda n: {})
+    events = run(
+        chunk({"tool_calls": [part('{"a":1}', id="c1", name="f", **at(0))]}),
+        chunk({"tool_calls": [part('{"a":2}', id="c2", name="f", **at(1))]}),
+        chunk({}, "tool_calls"),
+    )
+    assert [orjson.loads(call["arguments"])["a"] for call in calls(events).values()] == [1, 2]
+
+
+def test_legacy_callers_get_function_call() -> None:
+    events = run(*[chunk({"tool_calls": each}) for each in CALLS["as OpenAI"]], chunk({}, "tool_calls"), legacy=True)
+    deltas = [c["delta"]["function_call"] for e in events for c in e["choices"] if "function_call" in c["delta"]]
+    assert "".join(d.get("name", "") for d in deltas) == "f" and finish(events) == "function_call"
+    assert orjson.loads("".join(d.get("arguments", "") for d in deltas)) == {"a": 1}
+
+
+def test_reasoning_comes_under_one_name() -> None:
+    for name in ("reasoning", "reasoning_content"):
+        events = run(chunk({name: "hmm"}), chunk({"content": "Hello"}), STOP)
+        assert [c["delta"].get("reasoning_content") for e in events for c in e["choices"]].count("hmm") == 1
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        [],
+        [chunk({"content": "Hello"})],
+        [chunk({"content": "a"}), chunk({"content": "b"}, index=1), chunk({}, "stop")],
+        [chunk({"content": "Hello"}), {"error": {"message": "boom", "code": 500}}],
+        [chunk({"content": "Hello"}), b"<html>"],
+        [chunk({"content": "Hello"}), b'{"choices": 5}'],
+        [chunk({"content": "Hello"}), b'{"choices": [7]}'],
+        [chunk({"content": "Hello"}), chunk({}, "error")],
+        [b"[1]"],
+    ],
+)
+@pytest.mark.parametrize("done", [True, False])
+def test_a_stream_without_a_proper_end_is_an_error_never_a_clean_end(chunks: list[Any], done: bool) -> None:
+    with pytest.raises(UpstreamError):
+        run(*chunks, done=done)
+
+
+TEXTS = [
+    "plain", 'quote " and \\ backslash', "line\nfeed\ttab", "é ü 漢字 😀", "\u2028\u2029\x7f", '"content": "x"',
+    '"}}],"choices":[{"delta":{"content":"', " ", "a" * 5000, "\x00\x1f", "[DONE]", "data: x",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("escaped", [True, False])
+@pytest.mark.parametrize("first", TEXTS)
+def test_relayed_bytes_say_what_the_upstream_said(first: str, escaped: bool) -> None:
+    import json
+
+    said = [first, *TEXTS, *reversed(TEXTS)]
+    frames = [json.dumps(chunk({"content": each}), ensure_ascii=escaped).encode() for each in said]
+    assert text(run(*frames, STOP)) == "".join(said)
+
+
+def test_plain_chunks_are_relayed_by_their_bytes_and_others_are_not() -> None:
+    stream = ChatStream(Marks("SvcLLM", "p", "up-model", time.perf_counter()))
+    taken(stream, orjson.dumps(chunk({"content": "a"})))
+    (event,) = taken(stream, orjson.dumps(chunk({"content": "b"})))
+    assert event.raw is not None and not event.opaque and sse.decode(event)["choices"][0]["delta"] == {"content": "b"}
+    (event,) = taken(stream, orjson.dumps(chunk({"content": "c"}, x=1)))
+    assert event.raw is None
+
+
+def test_half_a_surrogate_is_replaced_not_relayed() -> None:
+    good = orjson.dumps(chunk({"content": "a"}))
+    events = run(good, good.replace(b'"a"', rb'"\ud83d\ude00"'), STOP)
+    assert text(events) == "a😀"

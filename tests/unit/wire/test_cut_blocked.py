@@ -1,0 +1,25 @@
+"""What is left of an answer that must not be shown."""
+
+import pytest
+
+from gateway.domain import TextSlot, TextUnit
+from gateway.wire.cut_blocked import withhold
+
+
+@pytest.mark.parametrize(
+    ("where", "left"),
+    [
+        ("output[0].text", ["before", "up to", "", ""]),
+        ("output[1].arguments.card", ["before", "up to", "", ""]),
+        ("output[2].text", ["before", "up to", "{}", "behind"]),
+        ("output[9].text", ["", "", "", ""]),
+        (None, ["", "", "", ""]),
+    ],
+)
+def test_texts_up_to_the_finding_stay_and_a_document_goes_whole(where: str | None, left: list[str]) -> None:
+    texts = ["before", "up to", "{}", "behind"]
+    places = ["instructions", "output[0].text", "output[1].arguments", "output[2].text"]
+    forms = ["text", "text", "json", "text"]
+    slots = [TextSlot(texts, index, places[index], forms[index]) for index in range(4)]  # type: ignore[arg-type]
+    withhold(TextUnit(slots), where)
+    assert texts == left
