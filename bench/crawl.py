@@ -17,7 +17,7 @@ from typing import Any
 
 from gateway.config.settings import Web
 from gateway.domain import CrawlRequest, WebCall
-from gateway.engines.crawl.engine import EngineParts, LocalWebEngine
+from gateway.engines.crawl.engine import EngineDeps, LocalWebEngine
 from gateway.engines.crawl.page_loader import PageLoader
 from gateway.engines.extract.parse_pool import ParsePool
 from gateway.engines.fetch.address_policy import AddressPolicy
@@ -110,7 +110,7 @@ async def crawl(port: int, pages: int, starts: list[str]) -> None:
         fetcher = Fetcher(AddressPolicy([f"127.0.0.1:{port}"]), settings.user_agent)
         pool, index = ParsePool(), PageIndex(Path(state) / "index.db")
         loader = PageLoader(fetcher, pool, HostSlots(settings.per_host_concurrency))
-        made = LocalWebEngine(EngineParts(loader, RobotsCache(fetcher, settings.user_agent), index), settings)
+        made = LocalWebEngine(EngineDeps(loader, RobotsCache(fetcher, settings.user_agent), index), settings)
         watch = LoopWatch()
         watcher = asyncio.create_task(watch.run())
         speeds, sizes, total = [], [], 0

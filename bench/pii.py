@@ -184,7 +184,7 @@ def print_stream() -> None:
     def run() -> None:
         mask = StreamMask(Scanner(), table, slots_of, [].append)
         for word in words:
-            mask.push([Event({"text": word})])
+            mask.push([Event.from_data({"text": word})])
         mask.finish()
 
     setup = cpu_ms(Scanner)

@@ -17,7 +17,7 @@ from gateway.access.rate_limits import BadKeyLimiter, LocalLimiter
 from gateway.access.redis_limits import RedisLimiter
 from gateway.config.settings import Config, Model, Upstream
 from gateway.embedded.servers import MAX_CALLS, OCR_MODEL, TEXT_MODEL, Embedded, EmbeddedUpstream
-from gateway.engines.crawl.engine import EngineParts, LocalWebEngine
+from gateway.engines.crawl.engine import EngineDeps, LocalWebEngine
 from gateway.engines.crawl.index_import import IndexFiller
 from gateway.engines.crawl.page_loader import PageLoader
 from gateway.engines.crawl.relevance import Chooser
@@ -35,8 +35,8 @@ from gateway.metrics import Metrics
 from gateway.ocr.image.normalise import PixelNormaliser
 from gateway.ports import SearchProvider, WebEngine
 from gateway.providers.brave import Brave
-from gateway.providers.embedded import EmbeddedCompletions
-from gateway.providers.fan_out import AnswersApart
+from gateway.providers.embedded import OnDemandUpstream
+from gateway.providers.fan_out import FanOutUpstream
 from gateway.providers.openai_compat import OpenAICompatUpstream
 from gateway.providers.searxng import Searxng
 from gateway.providers.tavily import Tavily
@@ -47,8 +47,8 @@ from gateway.services.completion.response_store import ResponseStore
 from gateway.services.completion.service import CompletionService, OwnModel
 from gateway.services.ocr.images import ImageLoader
 from gateway.services.ocr.service import OcrService
-from gateway.services.ocr.upstream import OcrUpstream
-from gateway.services.websearch.service import WebSearchParts, WebSearchService, WebSearchSettings
+from gateway.services.ocr.upstream import OcrAdapter
+from gateway.services.websearch.service import WebSearchDeps, WebSearchService, WebSearchSettings
 from gateway.web.endpoints import Endpoint, EndpointTable
 from gateway.web.handlers.chat import ChatHandler
 from gateway.web.handlers.mcp import WebSearchHandler
@@ -58,9 +58,9 @@ from gateway.web.handlers.responses import ResponsesHandler
 from gateway.web.in_flight import InFlight
 from gateway.web.request_log import Recorder
 from gateway.web.server.chain import application
-from gateway.web.state import PARTS, Parts
+from gateway.web.state import SERVER_STATE, ServerState
 from gateway.wire.chat.dialect import ChatDialect
-from gateway.wire.chat.request import Terms
+from gateway.wire.chat.request import UpstreamOptions
 from gateway.wire.responses.dialect import ResponsesDialect
 
 Close = Callable[[], Awaitable[None]]
@@ -74,32 +74,32 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     completions = _completions(config, embedded, fetcher, closers)
     guardrail = _guardrail(config, completions)
     sanitizer = Sanitizer(config.sanitize, guardrail)
-    engine_parts, _ = _engine_parts(config, fetcher, closers, completions)
-    websearch = _websearch(config, engine_parts, sanitizer, guardrail, closers)
+    engine_deps, _ = _engine_deps(config, fetcher, closers, completions)
+    websearch = _websearch(config, engine_deps, sanitizer, guardrail, closers)
     mcp = WebSearchHandler(Dispatcher(websearch, RunningCalls()))
     chat = ChatHandler(completions, OcrService(completions, _image_loader(config, fetcher, closers)))
     responses = ResponsesHandler(completions, ResponseStore())
     table = _table(config, mcp, chat, responses, ModelsHandler(completions))
-    app = application(_parts(config, table, sanitizer, closers), config.server.max_body_bytes)
+    app = application(_server_state(config, table, sanitizer, closers), config.server.max_body_bytes)
     app.cleanup_ctx.append(_closing(closers))
     return app
 
 
 def build_ops_app(app: web.Application, waiting: Callable[[], list[str]], metrics_folder: str = "") -> web.Application:
     """Health, readiness, metrics and documentation for an application of `build_app`."""
-    parts = app[PARTS]
-    return OpsPages(parts.metrics.registry, parts.in_flight, waiting, metrics_folder, parts.recorder.flush).app()
+    server = app[SERVER_STATE]
+    return OpsPages(server.metrics.registry, server.in_flight, waiting, metrics_folder, server.recorder.flush).app()
 
 
-def _parts(config: Config, endpoints: EndpointTable, sanitizer: Sanitizer, closers: list[Close]) -> Parts:
-    """What the middlewares need."""
+def _server_state(config: Config, endpoints: EndpointTable, sanitizer: Sanitizer, closers: list[Close]) -> ServerState:
+    """What the middlewares need of the server."""
     metrics = Metrics()
-    local = LocalLimiter(config.limits, parts=config.server.workers)
+    local = LocalLimiter(config.limits, share_of=config.server.workers)
     limiter: LocalLimiter | RedisLimiter = local
     if config.shared.redis_url is not None:
         limiter = shared = RedisLimiter(config.shared.redis_url.reveal(), config.limits, local)
         closers.append(shared.close)
-    return Parts(
+    return ServerState(
         endpoints=endpoints,
         in_flight=InFlight(config.server.max_in_flight),
         keys=KeyStore(config.state_dir / config.access.keys_file),
@@ -165,12 +165,10 @@ def _model(model: Model, closers: list[Close]) -> ModelEntry:
     for settings in model.upstreams:
         reached = OpenAICompatUpstream(_upstream_name(settings.base_url), settings)
         closers.append(reached.close)
-        upstream = (
-            OcrUpstream(reached, image_placeholder=settings.image_placeholder) if model.kind == "ocr" else reached
-        )
-        terms = Terms(settings.model, settings.extra_body, settings.json_object)
+        upstream = OcrAdapter(reached, image_placeholder=settings.image_placeholder) if model.kind == "ocr" else reached
+        options = UpstreamOptions(settings.model, settings.extra_body, settings.json_object)
         native = settings.responses == "native"
-        targets.append(Target(upstream, terms, settings.weight, native, settings.first_event_wait_s))
+        targets.append(Target(upstream, options, settings.weight, native, settings.first_event_wait_s))
     return ModelEntry(model.name, model.kind, tuple(targets), model.aliases, model.fallback, int(time.time()))
 
 
@@ -180,9 +178,11 @@ def _embedded_target(kind: str, embedded: EmbeddedUpstream, closers: list[Close]
     if kind == "ocr":
         settings = replace(settings, first_byte_timeout_s=300, idle_timeout_s=120)
     reached = OpenAICompatUpstream(f"embedded-{kind}", settings)
-    upstream = EmbeddedCompletions(AnswersApart(reached), embedded.wake, embedded.fingerprint, MAX_CALLS)
+    upstream = OnDemandUpstream(FanOutUpstream(reached), embedded.wake, embedded.fingerprint, MAX_CALLS)
     closers.append(reached.close)
-    return Target(OcrUpstream(upstream, context_tokens=0) if kind == "ocr" else upstream, Terms(embedded.model))
+    return Target(
+        OcrAdapter(upstream, context_tokens=0) if kind == "ocr" else upstream, UpstreamOptions(embedded.model)
+    )
 
 
 def _upstream_name(base_url: str) -> str:
@@ -207,13 +207,13 @@ def _fetcher(config: Config, docs_address: str) -> Fetcher:
 
 
 def _websearch(
-    config: Config, engine_parts: EngineParts, sanitizer: Sanitizer, guardrail: Guardrail, closers: list[Close]
+    config: Config, engine_deps: EngineDeps, sanitizer: Sanitizer, guardrail: Guardrail, closers: list[Close]
 ) -> WebSearchService:
-    local, index = LocalWebEngine(engine_parts, config.web), engine_parts.index
+    local, index = LocalWebEngine(engine_deps, config.web), engine_deps.index
     names = dict.fromkeys([config.search.provider, *config.search.fallback])
     providers = [_provider(config, name, index, closers) for name in names]
     engine: WebEngine = providers[0] if config.web.engine == "provider" and isinstance(providers[0], Tavily) else local
-    parts = WebSearchParts(
+    deps = WebSearchDeps(
         providers=providers,
         engine=engine,
         reader=local,
@@ -222,12 +222,12 @@ def _websearch(
         sanitization=lambda: {"requests": sanitizer.requests, "responses": sanitizer.responses},
     )
     settings = WebSearchSettings(__version__, config.web.result_budget_chars, config.search.cache_ttl_s)
-    return WebSearchService(parts, settings)
+    return WebSearchService(deps, settings)
 
 
-def _engine_parts(
+def _engine_deps(
     config: Config, fetcher: Fetcher, closers: list[Close], completions: CompletionService | None = None
-) -> tuple[EngineParts, ParsePool]:
+) -> tuple[EngineDeps, ParsePool]:
     """What the embedded web engine is made of, and the processes that parse for it."""
     pool = ParsePool()
     path = config.state_dir / "index.sqlite3"
@@ -236,7 +236,7 @@ def _engine_parts(
     loader = PageLoader(fetcher, pool, HostSlots(config.web.per_host_concurrency))
     model = config.web.instructions_model
     chooser = Chooser(OwnModel(completions, model) if completions and model else None)
-    return EngineParts(loader, RobotsCache(fetcher, config.web.user_agent), index, chooser), pool
+    return EngineDeps(loader, RobotsCache(fetcher, config.web.user_agent), index, chooser), pool
 
 
 @asynccontextmanager
@@ -245,8 +245,8 @@ async def open_index(config: Config) -> AsyncIterator[IndexFiller]:
     fetcher = _fetcher(config, f"{config.ops.host}:{config.ops.port}" if config.ops.port else "")
     closers: list[Close] = [fetcher.close]
     try:
-        parts, pool = _engine_parts(config, fetcher, closers)
-        yield IndexFiller(parts, pool, config.web)
+        deps, pool = _engine_deps(config, fetcher, closers)
+        yield IndexFiller(deps, pool, config.web)
     finally:
         for close in reversed(closers):
             await close()

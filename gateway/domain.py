@@ -25,18 +25,19 @@ class Caller:
     concurrent: int | None = None
 
 
-# --- streams ------------------------------------------------------------------------------------------------------
-
-
 class Event:
-    """One server-sent event on its way through the gateway.
+    """One server-sent event on its way through the gateway. Made by one of the four named constructors.
 
-    Either `raw` holds the finished frame (bytes up to and including its blank line), or `data` holds the decoded
-    JSON object and the frame is made from it at the edge, once. `name` is the SSE `event:` field, if any.
-    An event with `raw` and no `data` (a comment, `[DONE]`) carries no text to inspect, unless `opaque` is False:
-    then it is a relayed JSON event whose data has not been decoded, and `wire.sse.decode` gives it. `relayed`, if any,
-    says where the only text of such an event, `text`, stands: known without decoding it. `finish` turns the
-    data, after every middleware has seen it, into what goes on the wire.
+    | made by         | `data`              | `raw`              | `opaque` | text to inspect                        |
+    |-----------------|---------------------|--------------------|----------|----------------------------------------|
+    | `from_data`     | decoded JSON object | None, made at edge | True     | where the dialect says                 |
+    | `from_bytes`    | None                | finished frame     | True     | none: a comment or `[DONE]`            |
+    | `undecoded`     | None                | finished frame     | False    | where the dialect says, once decoded   |
+    | `from_template` | None                | finished frame     | False    | `text`, at the place `relayed` names   |
+
+    A finished frame is bytes up to and including its blank line; `wire.sse.decode` fills `data` of an undecoded one.
+    `name` is the SSE `event:` field, if any. `finish` turns the data, after every middleware has seen it, into what
+    goes on the wire.
     """
 
     __slots__ = ("data", "finish", "name", "opaque", "raw", "relayed", "text")
@@ -46,7 +47,7 @@ class Event:
         data: Json | None = None,
         raw: bytes | None = None,
         opaque: bool = True,
-        relayed: "RelayedText | None" = None,
+        relayed: "RelayTemplate | None" = None,
         text: str = "",
         *,
         name: str | None = None,
@@ -60,8 +61,28 @@ class Event:
         self.name = name
         self.finish = finish
 
+    @classmethod
+    def from_data(cls, data: Json, *, name: str | None = None, finish: Callable[[Json], Json] | None = None) -> "Event":
+        """An event whose frame is made from `data` when it is sent."""
+        return cls(data, name=name, finish=finish)
 
-class RelayedText(Protocol):
+    @classmethod
+    def from_bytes(cls, frame: bytes) -> "Event":
+        """A finished frame without text to inspect: a comment, or `[DONE]`."""
+        return cls(None, frame)
+
+    @classmethod
+    def undecoded(cls, frame: bytes) -> "Event":
+        """A finished frame with a JSON object that nobody has decoded yet."""
+        return cls(None, frame, False)
+
+    @classmethod
+    def from_template(cls, frame: bytes, template: "RelayTemplate", text: str) -> "Event":
+        """A finished frame that differs from others of `template` in `text` alone."""
+        return cls(None, frame, False, template, text)
+
+
+class RelayTemplate(Protocol):
     """The text of relayed events that differ in nothing else: all are pieces of one `channel`, found at `where`."""
 
     @property
@@ -107,45 +128,42 @@ class TextSlot:
         self.holder[self.key] = value
 
 
-class Likeness:
+class ScanToken:
     """Stands for certain texts in certain places, however often they come again: cached searches, repeated calls.
 
-    `clean_in`: the directions in which the sanitizer has found nothing in them.
+    `scanned_clean`: the directions in which the sanitizer has found nothing in them.
     """
 
-    __slots__ = ("clean_in",)
+    __slots__ = ("scanned_clean",)
 
     def __init__(self) -> None:
-        self.clean_in: set[str] = set()
+        self.scanned_clean: set[str] = set()
 
 
 class TextUnit:
     """Texts that are judged together: blocked or let through as one. `owner` is the dialect's own handle on it.
 
-    `slots` may be given as a function, called when they are first needed. `likeness`: the same for units with the same
-    texts in the same places, where such come again; else None.
+    `slots` may be given as a function, called when they are first needed. `scan_token` is one object shared by all
+    units with the same texts in the same places; None for texts that do not come again.
     """
 
-    __slots__ = ("_slots", "likeness", "owner")
+    __slots__ = ("_slots", "owner", "scan_token")
 
     def __init__(
         self,
         slots: list[TextSlot] | Callable[[], list[TextSlot]],
         owner: Any = None,
-        likeness: Likeness | None = None,
+        scan_token: ScanToken | None = None,
     ) -> None:
         self._slots = slots
         self.owner = owner
-        self.likeness = likeness
+        self.scan_token = scan_token
 
     @property
     def slots(self) -> list[TextSlot]:
         if not isinstance(self._slots, list):
             self._slots = self._slots()
         return self._slots
-
-
-# --- web tools ----------------------------------------------------------------------------------------------------
 
 
 class SearchRequest(NamedTuple):
@@ -242,9 +260,6 @@ class Progress:
             self.on_change(self)
 
 
-# --- usage --------------------------------------------------------------------------------------------------------
-
-
 class Metered(Protocol):
     """A streamed answer on its way; `usage` as chat has it (`prompt_tokens`, `completion_tokens`)."""
 
@@ -252,8 +267,12 @@ class Metered(Protocol):
     def usage(self) -> Json: ...
 
 
+Outcome: TypeAlias = Literal["", "client_gone", "truncated", "tool_error", "cancelled", "failed"]
+"""How a request ended, where its HTTP status does not tell; empty where it does. The last three are a tool call's."""
+
+
 @dataclass(slots=True)
-class Account:
+class RequestStats:
     """What one request cost and where it went; filled on the way, read by the log line and the metrics.
 
     `started_s` is the request's beginning on the monotonic clock.
@@ -268,7 +287,7 @@ class Account:
     input_tokens: int = 0
     output_tokens: int = 0
     upstream_s: float = 0.0
-    outcome: str = ""
+    outcome: Outcome = ""
     user_hash: str = ""
     key_id: str = ""
     started_s: float = 0.0

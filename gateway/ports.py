@@ -7,7 +7,7 @@ of its connections at once. JSON shapes are those of the tools' `data` (see sche
 from collections.abc import AsyncGenerator
 from typing import Protocol
 
-from gateway.domain import Account, CrawlRequest, ExtractRequest, Json, SearchRequest, WebCall
+from gateway.domain import CrawlRequest, ExtractRequest, Json, RequestStats, SearchRequest, WebCall
 
 
 class SearchProvider(Protocol):
@@ -53,12 +53,12 @@ class CompletionUpstream(Protocol):
     @property
     def name(self) -> str: ...
 
-    async def complete(self, body: Json, account: Account, *, route: str = "chat/completions") -> Json:
+    async def complete(self, body: Json, stats: RequestStats, *, route: str = "chat/completions") -> Json:
         """The decoded answer. Raises UpstreamError."""
         ...
 
     def stream(
-        self, body: Json, account: Account, *, route: str = "chat/completions"
+        self, body: Json, stats: RequestStats, *, route: str = "chat/completions"
     ) -> AsyncGenerator[list[bytes], None]:
         """The data of the events of one network read at a time. Ends with the stream, however it ended."""
         ...

@@ -30,13 +30,13 @@ class Limiter(Protocol):
 class LocalLimiter:
     """A sliding window of one minute, and a count of what runs, by key.
 
-    `parts`: as many processes serve, and each keeps its even part of a limit (rounded up): a key whose connections fall
-    unevenly is refused early rather than let through.
+    `share_of` is the number of processes that serve; each keeps an even part of a limit (rounded up). A key whose
+    connections fall unevenly is refused early rather than let through.
     """
 
-    def __init__(self, defaults: Limits, clock: Callable[[], float] = time.monotonic, parts: int = 1) -> None:
+    def __init__(self, defaults: Limits, clock: Callable[[], float] = time.monotonic, share_of: int = 1) -> None:
         self._defaults = defaults
-        self._parts = parts
+        self._share_of = share_of
         self._clock = clock
         self.running: dict[str, int] = {}
         self._calls = _Windows(_WINDOW_S, most_keys=100_000)
@@ -68,7 +68,7 @@ class LocalLimiter:
             raise RateLimited(f"this key may make {most} calls a minute", retry_after_s=wait_s)
 
     def _part(self, most: int) -> int:
-        return -(-most // self._parts)
+        return -(-most // self._share_of)
 
 
 class _Slot:

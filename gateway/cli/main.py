@@ -15,8 +15,10 @@ from gateway.access.api_keys import KeyFile, KeyRecord, KeyWish
 from gateway.cli import call
 from gateway.cli import local as commands
 from gateway.cli.ocr import OcrOptions
-from gateway.config.loader import ConfigError, config_text, load_config
-from gateway.config.settings import Access, Config, Environment, read_environment
+from gateway.config.dump import config_text
+from gateway.config.environment import Environment, read_environment
+from gateway.config.loader import ConfigError, load_config
+from gateway.config.settings import Access, Config
 from gateway.domain import SCOPES
 from gateway.embedded import llm_server
 from gateway.errors import EngineMissing, GatewayError

@@ -1,4 +1,4 @@
-"""From a TOML file to a checked Config, and back to text.
+"""From a TOML file to a checked Config.
 
 The file is checked against schemas/config.json, then by the rules a schema cannot say. Secrets never stand in the
 file: `{ credential = "NAME" }` is read from `$CREDENTIALS_DIRECTORY/NAME` (systemd LoadCredential), else from
@@ -8,7 +8,7 @@ file: `{ credential = "NAME" }` is read from `$CREDENTIALS_DIRECTORY/NAME` (syst
 import ipaddress
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import is_dataclass, replace
 from pathlib import Path
 from types import UnionType
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
@@ -16,7 +16,8 @@ from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 import re2
 
 from gateway import schemas
-from gateway.config.settings import ENTITIES, Config, Environment, Secret, Tls
+from gateway.config.environment import Environment
+from gateway.config.settings import ENTITIES, Config, Secret, Tls
 from gateway.schemas.messages import Problem
 
 Section = TypeVar("Section")
@@ -197,55 +198,3 @@ def _pattern_problem(pattern: str) -> str:
     except re2.error:
         return "is not a valid RE2 pattern (no look-around, no back-references)"
     return "must not match the empty text" if compiled.search("") else ""
-
-
-# --- back to text -------------------------------------------------------------------------------------------------
-
-
-def config_text(config: Config) -> str:
-    """The whole effective configuration as TOML. Secrets show as `{ credential = "NAME" }`, as they were written."""
-    plain = _plain(config)
-    del plain["state_dir"]
-    return f"# state directory: {config.state_dir}\n" + "\n".join(_tables(plain, ""))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Secret):
-        return _Inline({"credential": value.credential})
-    if is_dataclass(value):
-        pairs = ((each.name, _plain(getattr(value, each.name))) for each in fields(value))
-        return {name: item for name, item in pairs if item is not None}
-    if isinstance(value, Mapping):
-        return _Inline(value)
-    return [_plain(item) for item in value] if isinstance(value, tuple) else value
-
-
-class _Inline(dict[str, Any]):
-    """A table written in braces."""
-
-
-def _tables(table: Mapping[str, Any], path: str) -> Iterator[str]:
-    later: list[tuple[str, Any]] = []
-    for name, value in table.items():
-        nested = isinstance(value, dict) and not isinstance(value, _Inline)
-        if nested or (isinstance(value, list) and value and isinstance(value[0], dict)):
-            later.append((f"{path}.{name}" if path else name, value))
-        else:
-            yield f"{name} = {_toml(value)}"
-    for name, value in later:
-        for item in value if isinstance(value, list) else [value]:
-            yield f"\n[[{name}]]" if isinstance(value, list) else f"\n[{name}]"
-            yield from _tables(item, name)
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_toml(str(name))} = {_toml(item)}" for name, item in value.items()) + " }"
-    if isinstance(value, list):
-        return "[" + ", ".join(_toml(item) for item in value) + "]"
-    if isinstance(value, str):
-        escaped = "".join(c if c >= " " and c != "\x7f" else f"\\u{ord(c):04x}" for c in value.replace("\\", "\\\\"))
-        return '"' + escaped.replace('"', '\\"') + '"'
-    return f"{value:g}" if isinstance(value, float) and value < 1e6 else str(value)

@@ -1,10 +1,8 @@
-"""Configuration as frozen dataclasses, and the environment. `loader` fills them from a TOML file.
+"""The configuration as frozen dataclasses. `loader` fills them from a TOML file.
 
 The dataclasses, the schema and the table in the README say the same thing; a test holds them together.
-This is the only module that reads the environment.
 """
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -158,7 +156,7 @@ class Sanitize:
 
 
 @dataclass(frozen=True, slots=True)
-class Guardrail:
+class GuardrailSettings:
     enabled: str = "auto"
     model: str = "SvcLLM"
     timeout_s: float = 3
@@ -201,7 +199,7 @@ class Config:
     search: Search = field(default_factory=Search)
     web: Web = field(default_factory=Web)
     sanitize: Sanitize = field(default_factory=Sanitize)
-    guardrail: Guardrail = field(default_factory=Guardrail)
+    guardrail: GuardrailSettings = field(default_factory=GuardrailSettings)
     local_llm: LocalLlm = field(default_factory=LocalLlm)
     local_ocr: LocalOcr = field(default_factory=LocalOcr)
     log: Log = field(default_factory=Log)
@@ -211,55 +209,3 @@ class Config:
     def reads_own_docs(self) -> bool:
         """Whether callers may read the gateway's own documentation, on a private address: in the embedded profile."""
         return self.search.provider == "local" and not self.models
-
-
-# --- the environment ----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Environment:
-    """What the process was started with. `systemd` holds its protocol's variables (sd_notify, sd_listen_fds)."""
-
-    variables: Mapping[str, str] = field(default_factory=dict, repr=False)
-
-    @property
-    def state_dir(self) -> Path:
-        """`$STATE_DIRECTORY` (its first entry), else `./var`."""
-        return Path(self.variables.get("STATE_DIRECTORY", "").split(":")[0] or "var")
-
-    @property
-    def notify_socket(self) -> str:
-        return self.variables.get("NOTIFY_SOCKET", "")
-
-    @property
-    def watchdog_s(self) -> float:
-        """Seconds within which systemd wants a sign of life; 0 = none wanted."""
-        micros = self.variables.get("WATCHDOG_USEC", "")
-        return int(micros) / 1e6 if micros.isdigit() else 0.0
-
-    @property
-    def listen_fds(self) -> tuple[int, ...]:
-        """Inherited listening sockets, when they are meant for this process."""
-        if self.variables.get("LISTEN_PID") != str(os.getpid()):
-            return ()
-        count = self.variables.get("LISTEN_FDS", "")
-        return tuple(range(3, 3 + int(count))) if count.isdigit() else ()
-
-    def credential(self, name: str) -> str | None:
-        """`$CREDENTIALS_DIRECTORY/NAME`, else `$GATEWAY_CREDENTIAL_NAME`; None when neither is there."""
-        folder = self.variables.get("CREDENTIALS_DIRECTORY", "")
-        if folder and (path := Path(folder) / name).is_file():
-            return path.read_text().strip()
-        return self.variables.get("GATEWAY_CREDENTIAL_" + name.upper().replace("-", "_"))
-
-
-def read_environment() -> Environment:
-    return Environment(dict(os.environ))
-
-
-def worker_environment(environment: Environment, metrics_folder: Path) -> dict[str, str]:
-    """What a worker process is started with: where prometheus-client, which reads it at its import, keeps the metrics
-    that all workers share; nothing of systemd's, which talks to the parent alone."""
-    systemds = {"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"}
-    inherited = {name: value for name, value in environment.variables.items() if name not in systemds}
-    return {**inherited, "PROMETHEUS_MULTIPROC_DIR": str(metrics_folder)}

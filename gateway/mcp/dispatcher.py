@@ -10,14 +10,14 @@ from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass
 
 from gateway import logs
-from gateway.domain import Account, EventStream, Json, Progress, WebCall
+from gateway.domain import EventStream, Json, Progress, RequestStats, WebCall
 from gateway.errors import GatewayError, InvalidRequest, RateLimited, UpstreamTimeout
 from gateway.mcp import envelope, versions
-from gateway.mcp.dialect import (
+from gateway.mcp.messages import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
-    Exchange,
     Message,
+    RpcBatch,
     RpcFault,
     ToolCall,
     ToolOutcome,
@@ -27,7 +27,7 @@ from gateway.mcp.dialect import (
     succeeded,
 )
 from gateway.mcp.methods import McpMethods
-from gateway.mcp.progress import AnswerStream, Meter
+from gateway.mcp.progress import McpEventStream, ProgressReporter
 from gateway.mcp.running_calls import RunningCalls
 from gateway.mcp.tools import Tool, WebTools, tool_table
 from gateway.mcp.versions import RpcHeaders
@@ -47,7 +47,7 @@ class RpcCaller:
     client: Callable[[], Hashable]
     request_id: str
     charge: Callable[[], Awaitable[None]]
-    account: Account
+    stats: RequestStats
 
 
 class Dispatcher:
@@ -59,7 +59,7 @@ class Dispatcher:
         self._envelope = envelope.Envelope()
         self._running = running
 
-    def check(self, raw: bytes, headers: RpcHeaders) -> Exchange:
+    def check(self, raw: bytes, headers: RpcHeaders) -> RpcBatch:
         """A body's messages, each with its result, its call or its fault. Raises RpcFault: all of it is refused."""
         messages, is_batch = self._envelope.messages(envelope.decode(raw))
         revision = versions.choose(headers, messages, is_batch)
@@ -76,9 +76,9 @@ class Dispatcher:
             if call is not None and call.progress_token is not None and call.error is None:
                 shows_progress = True
         wants_events = not headers.takes_json or (headers.takes_events and shows_progress)
-        return Exchange(messages, answered, revision, is_batch, wants_events)
+        return RpcBatch(messages, answered, revision, is_batch, wants_events)
 
-    def notify(self, exchange: Exchange, caller: RpcCaller) -> None:
+    def notify(self, exchange: RpcBatch, caller: RpcCaller) -> None:
         """Act on the body's notifications; nothing is answered to them."""
         if len(exchange.answered) == len(exchange.messages):
             return
@@ -88,7 +88,7 @@ class Dispatcher:
                 if type(meant) is str or type(meant) is int:
                     self._running.cancel(caller.client(), meant)
 
-    def answer(self, exchange: Exchange, caller: RpcCaller) -> Awaitable[Json | list[Json]]:
+    def answer(self, exchange: RpcBatch, caller: RpcCaller) -> Awaitable[Json | list[Json]]:
         """The answer to a body with requests: a message, or a list of them for a batch, in order; not yet rendered.
 
         Raises RateLimited when a single call is over the limit.
@@ -100,7 +100,7 @@ class Dispatcher:
             return self._call(message, message.call, exchange, caller, None)
         return self._answer(message, exchange, caller, None)
 
-    async def _answer_batch(self, exchange: Exchange, caller: RpcCaller) -> list[Json]:
+    async def _answer_batch(self, exchange: RpcBatch, caller: RpcCaller) -> list[Json]:
         turn = asyncio.Semaphore(_SIDE_BY_SIDE)
 
         async def member(message: Message) -> Json:
@@ -111,44 +111,46 @@ class Dispatcher:
             tasks = [group.create_task(member(message)) for message in exchange.answered]
         return [task.result() for task in tasks]
 
-    def events(self, exchange: Exchange, caller: RpcCaller) -> EventStream:
+    def events(self, exchange: RpcBatch, caller: RpcCaller) -> EventStream:
         """The same as a stream: progress notifications, and each answer when it is there."""
         with_text = exchange.revision >= versions.PROGRESS_MESSAGES_SINCE
-        return AnswerStream(
-            exchange.answered, lambda message, meter: self._answer(message, exchange, caller, meter), with_text
+        return McpEventStream(
+            exchange.answered, lambda message, reporter: self._answer(message, exchange, caller, reporter), with_text
         ).events()
 
-    async def _answer(self, message: Message, exchange: Exchange, caller: RpcCaller, meter: Meter | None) -> Json:
+    async def _answer(
+        self, message: Message, exchange: RpcBatch, caller: RpcCaller, reporter: ProgressReporter | None
+    ) -> Json:
         if message.fault is not None:
             return error_response(message.fault)
         if message.call is None:
             return response(message.call_id, message.result or {})
-        return await self._call(message, message.call, exchange, caller, meter)
+        return await self._call(message, message.call, exchange, caller, reporter)
 
     async def _call(
-        self, message: Message, call: ToolCall, exchange: Exchange, caller: RpcCaller, meter: Meter | None
+        self, message: Message, call: ToolCall, exchange: RpcBatch, caller: RpcCaller, reporter: ProgressReporter | None
     ) -> Json:
         tool = self._tools[call.tool]
-        caller.account.tool = "batch" if exchange.is_batch else call.tool
+        caller.stats.tool = "batch" if exchange.is_batch else call.tool
         running = self._running.enter(caller.client, message.call_id)
         try:
             await caller.charge()
-            outcome, from_web = succeeded(await _started(tool, call, caller, meter)), tool.from_web
+            outcome, from_web = succeeded(await _started(tool, call, caller, reporter)), tool.from_web
         except RateLimited as error:
             if not exchange.is_batch:
                 raise  # the whole request is over the limit: a status the client's HTTP layer understands
             outcome, from_web = failed(error), False
         except GatewayError as error:
-            caller.account.outcome = "tool_error"
+            caller.stats.outcome = "tool_error"
             outcome, from_web = failed(error), error.quoted is not None
         except asyncio.CancelledError:
             if not running.take_back():
                 raise
             if running.expired:
-                caller.account.outcome = "tool_error"
+                caller.stats.outcome = "tool_error"
                 told = f"{tool.name} did not end within {self._running.longest_call_s:g} s"
                 return self._outcome(failed(UpstreamTimeout(told)), message, exchange, from_web=False)
-            caller.account.outcome = "cancelled"
+            caller.stats.outcome = "cancelled"
             return _fault(REQUEST_CANCELLED, "Cancelled by the client", message)
         except Exception as error:
             self._log(error, caller)
@@ -157,17 +159,17 @@ class Dispatcher:
             self._running.leave(running)
         return self._outcome(outcome, message, exchange, from_web)
 
-    def _outcome(self, outcome: Json, message: Message, exchange: Exchange, from_web: bool) -> ToolOutcome:
+    def _outcome(self, outcome: Json, message: Message, exchange: RpcBatch, from_web: bool) -> ToolOutcome:
         if message.call is not None and message.call.found:
             outcome["data"]["sanitization"] = message.call.found
         return ToolOutcome(outcome, message.call_id, self._methods.forms[exchange.revision], from_web)
 
     def _log(self, error: Exception, caller: RpcCaller) -> None:
-        caller.account.outcome = "failed"
+        caller.stats.outcome = "failed"
         logs.event("unexpected", level=logging.ERROR, request_id=caller.request_id, error=logs.failure(error))
 
 
-def _started(tool: Tool, call: ToolCall, caller: RpcCaller, meter: Meter | None) -> Awaitable[Json]:
+def _started(tool: Tool, call: ToolCall, caller: RpcCaller, reporter: ProgressReporter | None) -> Awaitable[Json]:
     """Raises what was found wrong with the call before it began."""
     if call.error is not None:
         raise call.error
@@ -176,7 +178,7 @@ def _started(tool: Tool, call: ToolCall, caller: RpcCaller, meter: Meter | None)
     elif call.packed:
         tool.keep(call)
     patient = call.progress_token is not None
-    progress = Progress(meter.changed) if meter is not None and patient else None
+    progress = Progress(reporter.changed) if reporter is not None and patient else None
     return tool.run(call.request, WebCall(caller.owner, caller.request_id, patient, progress))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from gateway import schemas
-from gateway.mcp.dialect import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, Message, RequestId, RpcFault
+from gateway.mcp.messages import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, Message, RequestId, RpcFault
 
 MAX_MEMBERS = 50
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 import gateway
 from gateway.domain import Json
 from gateway.mcp import versions
-from gateway.mcp.dialect import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Message, ResultForm, RpcFault
+from gateway.mcp.messages import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Message, ResultForm, RpcFault
 from gateway.mcp.tools import Tool
 
 SERVER_INFO = {"name": "gateway", "title": "Web tools", "version": gateway.__version__}

@@ -8,10 +8,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from gateway.domain import Event, EventStream, Json, Progress
-from gateway.mcp.dialect import Message, render
+from gateway.mcp.messages import Message, render
 
 
-class Meter:
+class ProgressReporter:
     """The progress of one call as its client has seen it: figures only ever rise."""
 
     def __init__(self, token: str | int, wake: asyncio.Event, with_text: bool) -> None:
@@ -35,13 +35,13 @@ class Meter:
             params["total"] = max(total, self._seen)
         if self._with_text:
             params["message"] = f"{self._seen} pages" if total is None else f"{self._seen} of {params['total']} pages"
-        return Event({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}, name="message")
+        return Event.from_data({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}, name="message")
 
 
-Answer = Callable[[Message, Meter | None], Awaitable[Json]]
+Answer = Callable[[Message, ProgressReporter | None], Awaitable[Json]]
 
 
-class AnswerStream:
+class McpEventStream:
     def __init__(self, messages: list[Message], answer: Answer, with_text: bool) -> None:
         self._messages = messages
         self._answer = answer
@@ -50,12 +50,12 @@ class AnswerStream:
     async def events(self) -> EventStream:
         """Batches of events, ended with the last answer. Raises what an answer raises."""
         wake = asyncio.Event()
-        meters: list[Meter] = []
+        reporters: list[ProgressReporter] = []
         running: list[asyncio.Task[Json]] = []
         for message in self._messages:
-            meter = self._meter(message, wake)
-            meters += [meter] if meter is not None else []
-            task = asyncio.ensure_future(self._answer(message, meter))
+            reporter = self._meter(message, wake)
+            reporters += [reporter] if reporter is not None else []
+            task = asyncio.ensure_future(self._answer(message, reporter))
             task.add_done_callback(lambda _: wake.set())
             running.append(task)
         pending = running.copy()
@@ -63,17 +63,17 @@ class AnswerStream:
             while pending:
                 await wake.wait()
                 wake.clear()
-                batch = [event for meter in meters if (event := meter.event()) is not None]
+                batch = [event for reporter in reporters if (event := reporter.event()) is not None]
                 done = [task for task in pending if task.done()]
                 pending = [task for task in pending if task not in done]
-                batch += [Event(task.result(), name="message", finish=render) for task in done]
+                batch += [Event.from_data(task.result(), name="message", finish=render) for task in done]
                 yield batch
         finally:
             for task in pending:
                 task.cancel()
             await asyncio.gather(*running, return_exceptions=True)
 
-    def _meter(self, message: Message, wake: asyncio.Event) -> Meter | None:
+    def _meter(self, message: Message, wake: asyncio.Event) -> ProgressReporter | None:
         if message.call is None or message.call.progress_token is None:
             return None
-        return Meter(message.call.progress_token, wake, self._with_text)
+        return ProgressReporter(message.call.progress_token, wake, self._with_text)

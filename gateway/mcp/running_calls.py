@@ -7,7 +7,7 @@ at once (several agents on one key and host), neither is cancelled: rather work 
 import asyncio
 from collections.abc import Callable, Hashable
 
-from gateway.mcp.dialect import RequestId
+from gateway.mcp.messages import RequestId
 
 Client = Callable[[], Hashable]
 """Asked for when somebody cancels: who sent a call."""

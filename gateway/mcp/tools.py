@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import orjson
 
 from gateway import schemas
-from gateway.domain import CrawlRequest, ExtractRequest, Json, Likeness, SearchRequest, WebCall
+from gateway.domain import CrawlRequest, ExtractRequest, Json, ScanToken, SearchRequest, WebCall
 from gateway.mcp.arguments import (
     Arguments,
     Rule,
@@ -21,7 +21,7 @@ from gateway.mcp.arguments import (
     not_blank,
     parse_date,
 )
-from gateway.mcp.dialect import ToolCall
+from gateway.mcp.messages import ToolCall
 
 _DATES = frozenset({"start_date", "end_date"})
 _LISTS = frozenset({"include_domains", "exclude_domains"})
@@ -60,24 +60,24 @@ class Tool:
     as_request: AsRequest
     run: Run
     from_web: bool = True
-    _kept: dict[bytes, tuple[Json, Any, Likeness]] = field(default_factory=dict)
+    _kept: dict[bytes, tuple[Json, Any, ScanToken]] = field(default_factory=dict)
 
     def prepare(self, given: Json) -> ToolCall:
         """The call; its `error` says what is wrong with the arguments. Those that were kept are known to be right."""
         packed = orjson.dumps(given)
         kept = self._kept.get(packed)
         if kept is not None:
-            taken, request, likeness = kept
-            return ToolCall(self.name, taken, likeness, request)
+            taken, request, scan_token = kept
+            return ToolCall(self.name, taken, scan_token, request)
         taken = self.arguments.coerce(given)
         error = self.arguments.check(taken)
         request = self.as_request(taken) if error is None else None
-        return ToolCall(self.name, taken, Likeness(), request, packed, error=error)
+        return ToolCall(self.name, taken, ScanToken(), request, packed, error=error)
 
     def keep(self, call: ToolCall) -> None:
         """Know the arguments of a call again whose texts may be kept in memory: nothing in them was masked."""
         if len(call.packed) <= _MOST_KEPT_BYTES:
-            self._kept[call.packed] = (call.arguments, call.request, call.likeness)
+            self._kept[call.packed] = (call.arguments, call.request, call.scan_token)
             if len(self._kept) > _MOST_KEPT:
                 del self._kept[next(iter(self._kept))]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from multidict import MultiMapping, istr
 
 from gateway.domain import Json
-from gateway.mcp.dialect import INVALID_PARAMS, INVALID_REQUEST, Message, RequestId, RpcFault
+from gateway.mcp.messages import INVALID_PARAMS, INVALID_REQUEST, Message, RequestId, RpcFault
 
 HANDSHAKE: tuple[str, ...] = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN: tuple[str, ...] = ("2026-07-28",)

@@ -11,7 +11,7 @@ from typing import Any
 
 from gateway.domain import Json, SearchRequest, WebCall
 from gateway.errors import GatewayError
-from gateway.providers.search_http import Exchange, ProviderSite, SearchHttp, will_filter, with_images
+from gateway.providers.search_http import ProviderRequest, ProviderSite, SearchHttp, will_filter, with_images
 from gateway.wire.untrusted_json import list_in, table_in, tables_in
 
 BASE_URL = "https://api.search.brave.com"
@@ -59,7 +59,7 @@ class Brave:
         """See ports.SearchProvider."""
         news = request.topic == "news"
         path = "/res/v1/news/search" if news else "/res/v1/web/search"
-        answer = await self._http.ask(Exchange(path, params=_params(request)))
+        answer = await self._http.ask(ProviderRequest(path, params=_params(request)))
         raw = [item for item in tables_in(answer if news else table_in(answer, "web"), "results") if item.get("url")]
         results = [_result(rank, item, request) for rank, item in enumerate(raw, 1)]
         made: Json = {"results": results, "images": []}
@@ -69,7 +69,7 @@ class Brave:
 
     async def _images(self, request: SearchRequest) -> list[Any]:
         params = {"q": _query(request), "count": str(request.max_results), "safesearch": "strict"}
-        answer = await self._http.ask(Exchange("/res/v1/images/search", params=params))
+        answer = await self._http.ask(ProviderRequest("/res/v1/images/search", params=params))
         images = []
         for item in tables_in(answer, "results"):
             url = table_in(item, "properties").get("url")
@@ -81,7 +81,7 @@ class Brave:
     async def probe(self) -> str | None:
         """Asks for one result, which costs one request."""
         try:
-            await self._http.ask(Exchange("/res/v1/web/search", params={"q": "test", "count": "1"}, timeout_s=5))
+            await self._http.ask(ProviderRequest("/res/v1/web/search", params={"q": "test", "count": "1"}, timeout_s=5))
         except GatewayError as error:
             return error.message
         return None

@@ -6,7 +6,7 @@ from contextlib import aclosing, contextmanager
 
 import orjson
 
-from gateway.domain import Account, Json
+from gateway.domain import Json, RequestStats
 from gateway.errors import UpstreamRefused
 from gateway.ports import CompletionUpstream
 
@@ -14,7 +14,7 @@ _BUSY_RETRY_AFTER_S = 5.0
 _FINGERPRINT = re.compile(rb'"system_fingerprint":"[^"\\]*"')
 
 
-class EmbeddedCompletions:
+class OnDemandUpstream:
     """Implements ports.CompletionUpstream. `wake` waits until the server answers; it raises GatewayError.
 
     At most `max_calls` are answered or waiting at once; one more raises UpstreamRefused with status 429: the engine
@@ -35,21 +35,21 @@ class EmbeddedCompletions:
     def name(self) -> str:
         return self._upstream.name
 
-    async def complete(self, body: Json, account: Account, *, route: str = "chat/completions") -> Json:
+    async def complete(self, body: Json, stats: RequestStats, *, route: str = "chat/completions") -> Json:
         with self._place():
             await self._wake()
-            answer = await self._upstream.complete(body, account, route=route)
+            answer = await self._upstream.complete(body, stats, route=route)
         if self._fingerprint:
             answer["system_fingerprint"] = self._fingerprint
         return answer
 
     async def stream(
-        self, body: Json, account: Account, *, route: str = "chat/completions"
+        self, body: Json, stats: RequestStats, *, route: str = "chat/completions"
     ) -> AsyncGenerator[list[bytes], None]:
         theirs = b""
         with self._place():
             await self._wake()
-            async with aclosing(self._upstream.stream(body, account, route=route)) as events:
+            async with aclosing(self._upstream.stream(body, stats, route=route)) as events:
                 async for batch in events:
                     if self._fingerprint and not theirs and (found := _FINGERPRINT.search(b"".join(batch))):
                         theirs = found[0]

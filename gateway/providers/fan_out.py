@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from gateway.domain import Account, Json
+from gateway.domain import Json, RequestStats
 from gateway.errors import UpstreamError
 from gateway.ports import CompletionUpstream
 
@@ -28,7 +28,7 @@ class _Said:
     fault: Exception | None = None
 
 
-class AnswersApart:
+class FanOutUpstream:
     """Implements ports.CompletionUpstream over another. The prompt is counted once, the answers' tokens together."""
 
     def __init__(self, upstream: CompletionUpstream) -> None:
@@ -38,12 +38,12 @@ class AnswersApart:
     def name(self) -> str:
         return self._upstream.name
 
-    async def complete(self, body: Json, account: Account, *, route: str = "chat/completions") -> Json:
+    async def complete(self, body: Json, stats: RequestStats, *, route: str = "chat/completions") -> Json:
         """Raises UpstreamError: the first one; the other requests are let go."""
         bodies = _alone(body)
         if len(bodies) == 1:
-            return await self._upstream.complete(body, account, route=route)
-        accounts = [Account() for _ in bodies]
+            return await self._upstream.complete(body, stats, route=route)
+        accounts = [RequestStats() for _ in bodies]
         try:
             async with asyncio.TaskGroup() as group:
                 pairs = zip(bodies, accounts, strict=True)
@@ -51,20 +51,20 @@ class AnswersApart:
         except ExceptionGroup as failed:
             raise failed.exceptions[0] from None
         finally:
-            account.upstream_s += max(each.upstream_s for each in accounts)
+            stats.upstream_s += max(each.upstream_s for each in accounts)
         return _joined([task.result() for task in tasks])
 
     async def stream(
-        self, body: Json, account: Account, *, route: str = "chat/completions"
+        self, body: Json, stats: RequestStats, *, route: str = "chat/completions"
     ) -> AsyncGenerator[list[bytes], None]:
         """The chunks as they come, each with its answer's index; the usage of all, and `[DONE]`, at the end."""
         bodies = _alone(body)
         if len(bodies) == 1:
-            async with aclosing(self._upstream.stream(body, account, route=route)) as batches:
+            async with aclosing(self._upstream.stream(body, stats, route=route)) as batches:
                 async for batch in batches:
                     yield batch
             return
-        accounts = [Account() for _ in bodies]
+        accounts = [RequestStats() for _ in bodies]
         said: asyncio.Queue[_Said] = asyncio.Queue(_WAITING_BATCHES)
         readers = [
             asyncio.ensure_future(self._read(index, each, accounts[index], route, said))
@@ -88,11 +88,11 @@ class AnswersApart:
             for reader in readers:
                 reader.cancel()
             await asyncio.wait(readers, timeout=5)
-            account.upstream_s += max(each.upstream_s for each in accounts)
+            stats.upstream_s += max(each.upstream_s for each in accounts)
 
-    async def _read(self, index: int, body: Json, account: Account, route: str, said: asyncio.Queue[_Said]) -> None:
+    async def _read(self, index: int, body: Json, stats: RequestStats, route: str, said: asyncio.Queue[_Said]) -> None:
         try:
-            async with aclosing(self._upstream.stream(body, account, route=route)) as batches:
+            async with aclosing(self._upstream.stream(body, stats, route=route)) as batches:
                 async for batch in batches:
                     await said.put(_Said(index, batch))
         except Exception as fault:

@@ -11,7 +11,7 @@ from contextlib import aclosing
 import orjson
 
 from gateway.config.settings import Upstream
-from gateway.domain import Account, Json
+from gateway.domain import Json, RequestStats
 from gateway.errors import UpstreamError
 from gateway.providers.http import Answer, HttpClient, Timeouts
 from gateway.wire import sse
@@ -48,7 +48,7 @@ class OpenAICompatUpstream:
     async def close(self) -> None:
         await self._client.close()
 
-    async def complete(self, body: Json, account: Account, *, route: str = "chat/completions") -> Json:
+    async def complete(self, body: Json, stats: RequestStats, *, route: str = "chat/completions") -> Json:
         """The decoded answer. Raises UpstreamError: unreachable, refused, not JSON, not an object, too large."""
         timeouts = self._client.timeouts
         wait_s = min(timeouts.first_byte_s * _WHOLE_ANSWER_FACTOR, timeouts.total_s)
@@ -62,7 +62,7 @@ class OpenAICompatUpstream:
             finally:
                 answer.close()
         finally:
-            account.upstream_s += time.perf_counter() - started_s
+            stats.upstream_s += time.perf_counter() - started_s
         if not isinstance(decoded, dict):
             raise UpstreamError("the upstream's answer is not a JSON object")
         if decoded.get("error"):
@@ -70,7 +70,7 @@ class OpenAICompatUpstream:
         return decoded
 
     async def stream(
-        self, body: Json, account: Account, *, route: str = "chat/completions"
+        self, body: Json, stats: RequestStats, *, route: str = "chat/completions"
     ) -> AsyncGenerator[list[bytes], None]:
         """The data of the events of one read at a time. Raises UpstreamError, also in the middle."""
         started_s = time.perf_counter()
@@ -92,7 +92,7 @@ class OpenAICompatUpstream:
                 async for chunk in chunks:
                     batch = parser.feed(chunk)
                     if batch:
-                        account.upstream_s += clock() - started_s
+                        stats.upstream_s += clock() - started_s
                         said_all = batch[-1] == b"[DONE]"
                         yield batch
                         started_s = clock()
@@ -101,7 +101,7 @@ class OpenAICompatUpstream:
         finally:
             if answer is not None:
                 answer.close(said_all=said_all)
-            account.upstream_s += clock() - started_s
+            stats.upstream_s += clock() - started_s
 
 
 async def _refusal(answer: Answer) -> UpstreamError:

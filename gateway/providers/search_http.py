@@ -35,7 +35,7 @@ class ProviderSite:
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class ProviderRequest:
     """One request: `path` under the base URL, query parameters or a JSON body."""
 
     path: str
@@ -56,7 +56,7 @@ class SearchHttp:
             await self._session.close()
             self._session = None
 
-    async def ask(self, exchange: Exchange) -> Json:
+    async def ask(self, exchange: ProviderRequest) -> Json:
         """The decoded JSON object. 429 and 5xx are tried once more. Raises UpstreamError and its kin."""
         try:
             return await self._once(exchange)
@@ -67,7 +67,7 @@ class SearchHttp:
             await asyncio.sleep(wait_s)
         return await self._once(exchange)
 
-    async def _once(self, exchange: Exchange) -> Json:
+    async def _once(self, exchange: ProviderRequest) -> Json:
         name = self.site.name
         try:
             async with self._request(exchange) as response:
@@ -85,7 +85,7 @@ class SearchHttp:
             raise failure
         return self._decoded(raw)
 
-    def _request(self, exchange: Exchange) -> Any:
+    def _request(self, exchange: ProviderRequest) -> Any:
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 trust_env=False, cookie_jar=aiohttp.DummyCookieJar(), headers=dict(self.site.headers)

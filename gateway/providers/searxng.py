@@ -9,7 +9,7 @@ from typing import Any
 
 from gateway.domain import Json, SearchRequest, WebCall
 from gateway.errors import GatewayError
-from gateway.providers.search_http import Exchange, ProviderSite, SearchHttp, will_filter, with_images
+from gateway.providers.search_http import ProviderRequest, ProviderSite, SearchHttp, will_filter, with_images
 from gateway.wire.untrusted_json import tables_in
 
 CAPABILITIES = frozenset({"max_results", "topic", "time_range", "include_images", "include_image_descriptions"})
@@ -39,7 +39,7 @@ class Searxng:
         results: dict[str, Json] = {}
         wanted = request.max_results * (3 if will_filter(request) else 1)
         for page in range(1, _MAX_PAGES + 1):
-            answer = await self._http.ask(Exchange("/search", params=_params(request, page)))
+            answer = await self._http.ask(ProviderRequest("/search", params=_params(request, page)))
             raw = [item for item in tables_in(answer, "results") if item.get("url")]
             for item in raw:
                 results.setdefault(str(item["url"]), item)
@@ -49,7 +49,9 @@ class Searxng:
         return await with_images(made, self._images(request)) if request.include_images else made
 
     async def _images(self, request: SearchRequest) -> list[Any]:
-        answer = await self._http.ask(Exchange("/search", params={**_params(request, 1), "categories": "images"}))
+        answer = await self._http.ask(
+            ProviderRequest("/search", params={**_params(request, 1), "categories": "images"})
+        )
         found = [item for item in tables_in(answer, "results") if item.get("img_src")]
         if request.include_image_descriptions:
             return [
@@ -62,7 +64,7 @@ class Searxng:
         """Asks for one result page."""
         try:
             async with asyncio.timeout(10):
-                await self._http.ask(Exchange("/search", params={"q": "test", "format": "json"}, timeout_s=8))
+                await self._http.ask(ProviderRequest("/search", params={"q": "test", "format": "json"}, timeout_s=8))
         except GatewayError as error:
             return error.message
         except TimeoutError:

@@ -8,7 +8,7 @@ from typing import Any
 
 from gateway.domain import CrawlRequest, ExtractRequest, Json, SearchRequest, WebCall
 from gateway.errors import GatewayError
-from gateway.providers.search_http import Exchange, ProviderSite, SearchHttp
+from gateway.providers.search_http import ProviderRequest, ProviderSite, SearchHttp
 from gateway.wire.untrusted_json import tables_in, texts_in
 
 BASE_URL = "https://api.tavily.com"
@@ -41,7 +41,7 @@ class Tavily:
 
     async def search(self, request: SearchRequest, call: WebCall) -> Json:
         """See ports.SearchProvider."""
-        answer = await self._http.ask(Exchange("/search", body=search_body(request)))
+        answer = await self._http.ask(ProviderRequest("/search", body=search_body(request)))
         results = [_result(raw, request) for raw in tables_in(answer, "results")]
         made: Json = {"results": results, "images": _images(answer.get("images"), request)}
         if request.country and request.topic != "general":
@@ -51,7 +51,7 @@ class Tavily:
     async def probe(self) -> str | None:
         """Asks for the key's usage, which costs no credit."""
         try:
-            await self._http.ask(Exchange("/usage", timeout_s=5))
+            await self._http.ask(ProviderRequest("/usage", timeout_s=5))
         except GatewayError as error:
             return error.message
         return None
@@ -68,7 +68,7 @@ class Tavily:
         }
         if request.query:
             body["query"] = request.query
-        answer = await self._http.ask(Exchange("/extract", body=body, timeout_s=60))
+        answer = await self._http.ask(ProviderRequest("/extract", body=body, timeout_s=60))
         results = [_page(raw, request.include_favicon) for raw in tables_in(answer, "results")]
         if request.include_images:
             for page, raw in zip(results, tables_in(answer, "results"), strict=True):
@@ -84,7 +84,7 @@ class Tavily:
         started = time.monotonic()
         body = {**_crawl_body(request), "extract_depth": request.extract_depth, "format": request.format}
         body["include_favicon"] = request.include_favicon
-        answer = await self._http.ask(Exchange("/crawl", body=body, timeout_s=150))
+        answer = await self._http.ask(ProviderRequest("/crawl", body=body, timeout_s=150))
         return {
             "base_url": request.url,
             "results": [_page(raw, request.include_favicon) for raw in tables_in(answer, "results")],
@@ -95,7 +95,7 @@ class Tavily:
     async def map(self, request: CrawlRequest, call: WebCall) -> Json:
         """See ports.WebEngine."""
         started = time.monotonic()
-        answer = await self._http.ask(Exchange("/map", body=_crawl_body(request), timeout_s=150))
+        answer = await self._http.ask(ProviderRequest("/map", body=_crawl_body(request), timeout_s=150))
         urls = texts_in(answer, "results")
         return {"base_url": request.url, "results": urls, "response_time": round(time.monotonic() - started, 3)}
 

@@ -36,7 +36,7 @@ class Sockets:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class Shared:
     """What every configuration is served with: the embedded servers, and the names of those not ready yet;
     `metrics_folder` is set where several workers serve."""
 
@@ -54,13 +54,13 @@ def settle_memory() -> None:
     gc.set_threshold(50_000, 20, 50)
 
 
-class Generation:
+class AppInstance:
     """One configuration in force, and what listens for it."""
 
-    def __init__(self, config: Config, surroundings: Surroundings, docs_address: str) -> None:
+    def __init__(self, config: Config, shared: Shared, docs_address: str) -> None:
         self._config = config
-        self._app = build_app(config, surroundings.embedded, docs_address)
-        self._ops_app = build_ops_app(self._app, surroundings.waiting, surroundings.metrics_folder)
+        self._app = build_app(config, shared.embedded, docs_address)
+        self._ops_app = build_ops_app(self._app, shared.waiting, shared.metrics_folder)
         self._listeners: list[Listener] = []
 
     async def start(self, sockets: Sockets) -> None:
@@ -93,13 +93,13 @@ class Generation:
             await listener.close()
 
 
-class OwnProcess:
+class SingleProcess:
     """This process serves: the one worker. `start` and `replace` raise OSError or GatewayError."""
 
-    def __init__(self, config: Config, sockets: Sockets, surroundings: Surroundings) -> None:
+    def __init__(self, config: Config, sockets: Sockets, shared: Shared) -> None:
         self._sockets = sockets
-        self._surroundings = surroundings
-        self._generation = Generation(config, surroundings, sockets.docs_address)
+        self._shared = shared
+        self._generation = AppInstance(config, shared, sockets.docs_address)
         self._finishing: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
@@ -107,7 +107,7 @@ class OwnProcess:
 
     async def replace(self, config: Config) -> None:
         """Put another configuration in force; if it cannot be, the old one stays."""
-        fresh = Generation(config, self._surroundings, self._sockets.docs_address)
+        fresh = AppInstance(config, self._shared, self._sockets.docs_address)
         await fresh.start(self._sockets)
         self._finishing.add(task := asyncio.create_task(self._generation.finish(replaced=True)))
         task.add_done_callback(self._finishing.discard)

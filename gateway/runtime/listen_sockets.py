@@ -10,7 +10,7 @@ import socket
 from gateway.web.server.runner import bind
 
 
-class Places:
+class ListenSockets:
     """`first` is bound already; if it is not shared, it is everybody's place."""
 
     def __init__(self, first: socket.socket) -> None:
@@ -18,24 +18,24 @@ class Places:
         self._address: tuple[str, int] = first.getsockname()[:2]
         self._sockets: dict[int, socket.socket] = {0: first}
 
-    def at(self, index: int) -> socket.socket:
+    def for_worker(self, index: int) -> socket.socket:
         """The place of a worker, made if need be. Raises OSError."""
         index = index if self._is_shared else 0
         if index not in self._sockets:
             self._sockets[index] = bind(*self._address, shared=True)
         return self._sockets[index]
 
-    def leave(self, index: int) -> None:
+    def close(self, index: int) -> None:
         """Nobody serves there for a while: new connections shall go to the others."""
         if self._is_shared and len(self._sockets) > 1 and index in self._sockets:
             self._sockets.pop(index).close()
 
-    def keep(self, count: int) -> None:
+    def resize(self, count: int) -> None:
         """There are `count` workers from now on."""
         for index in [each for each in self._sockets if each >= count]:
-            self.leave(index)
+            self.close(index)
 
-    def close(self) -> None:
+    def close_all(self) -> None:
         for sock in self._sockets.values():
             sock.close()
         self._sockets.clear()

@@ -20,14 +20,15 @@ import uvloop
 
 from gateway import logs
 from gateway.access.api_keys import KeyFile, ensure_dev_key
+from gateway.config.environment import Environment
 from gateway.config.loader import ConfigError
-from gateway.config.settings import Config, Environment
+from gateway.config.settings import Config
 from gateway.embedded.servers import EmbeddedServers, dev_key_path
 from gateway.errors import EngineMissing, GatewayError, UpstreamUnavailable
-from gateway.runtime.generation import OwnProcess, Sockets, Surroundings
-from gateway.runtime.listen_sockets import Places, bind_first
+from gateway.runtime.generation import Shared, SingleProcess, Sockets
+from gateway.runtime.listen_sockets import ListenSockets, bind_first
 from gateway.runtime.systemd import Notifier
-from gateway.runtime.worker_pool import Fleet, Post
+from gateway.runtime.worker_pool import WorkerContext, WorkerPool
 from gateway.web.server.runner import bind
 
 EX_FAILED = 1
@@ -119,10 +120,10 @@ class Supervisor:
 
     def _service(self, sockets: Sockets, servers: EmbeddedServers) -> Service:
         if self._config.server.workers == 1:
-            return OwnProcess(self._config, sockets, Surroundings(servers.upstreams, servers.waiting))
-        folder, places = self._config.state_dir / "metrics", Places(sockets.product)
-        post = Post(places, sockets.ops, self._environment, folder, servers.ports, servers.waiting)
-        return Fleet(self._config, post)
+            return SingleProcess(self._config, sockets, Shared(servers.upstreams, servers.waiting))
+        folder, places = self._config.state_dir / "metrics", ListenSockets(sockets.product)
+        context = WorkerContext(places, sockets.ops, self._environment, folder, servers.ports, servers.waiting)
+        return WorkerPool(self._config, context)
 
     async def _start(self, service: Service) -> bool:
         """Returns whether it serves; False when it was told to stop before."""

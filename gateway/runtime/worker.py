@@ -1,9 +1,9 @@
 """One of several worker processes: serves on sockets it was handed, until it is told to stop or its parent is gone.
 
-It is started by `worker_pool`, which writes its `Assignment` to standard input and keeps the other end of a channel:
-lines `ready` and `beat` go up, sent from the event loop; down come a line with the names of the embedded servers that
-are not ready yet, whenever they change, and `REPLACED` when other workers have taken over. Knows no configuration file and
-no systemd.
+`worker_pool` starts it, writes its `Assignment` to standard input and keeps the other end of a channel. The worker
+sends the lines `ready` and `beat` from its event loop. It receives a line with the names of the embedded servers that
+are not ready yet, whenever they change, and `REPLACED` when other workers have taken over. Knows no configuration
+file and no systemd.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ import uvloop
 from gateway import logs
 from gateway.config.settings import Config
 from gateway.embedded.servers import EmbeddedServers
-from gateway.runtime.generation import Generation, Sockets, Surroundings
+from gateway.runtime.generation import AppInstance, Shared, Sockets
 
 BEAT_S = 1.0
 REPLACED = b"-replaced\n"
@@ -58,8 +58,8 @@ async def _work(assignment: Assignment) -> None:
     ops = socket.socket(fileno=assignment.ops) if assignment.ops is not None else None
     sockets = Sockets(socket.socket(fileno=assignment.product), ops)
     servers = EmbeddedServers(assignment.config, ports=assignment.ports)
-    surroundings = Surroundings(servers.upstreams, lambda: channel.waiting, assignment.metrics_folder)
-    generation = Generation(assignment.config, surroundings, sockets.docs_address)
+    shared = Shared(servers.upstreams, lambda: channel.waiting, assignment.metrics_folder)
+    generation = AppInstance(assignment.config, shared, sockets.docs_address)
     await generation.start(sockets)
     tasks = [asyncio.create_task(channel.listen(stop)), asyncio.create_task(channel.beat())]
     await stop.wait()

@@ -22,9 +22,10 @@ from pathlib import Path
 from prometheus_client import multiprocess
 
 from gateway import logs
-from gateway.config.settings import Config, Environment, worker_environment
+from gateway.config.environment import Environment, worker_environment
+from gateway.config.settings import Config
 from gateway.errors import GatewayError
-from gateway.runtime.listen_sockets import Places
+from gateway.runtime.listen_sockets import ListenSockets
 from gateway.runtime.worker import REPLACED, Assignment
 
 _DEATHS = 5
@@ -39,7 +40,7 @@ class WorkersFailed(GatewayError):
 
 
 @dataclass(frozen=True, slots=True)
-class Vigilance:
+class WatchdogSettings:
     """How long a worker may be silent, and how long it may take to be ready, before it is killed."""
 
     silent_s: float = 20.0
@@ -48,10 +49,10 @@ class Vigilance:
 
 
 @dataclass(frozen=True, slots=True)
-class Post:
+class WorkerContext:
     """What every worker is started with. `ports` are the embedded servers'; `waiting` names those not ready yet."""
 
-    places: Places
+    sockets: ListenSockets
     ops: socket.socket | None
     environment: Environment
     metrics_folder: Path
@@ -59,86 +60,86 @@ class Post:
     waiting: Callable[[], list[str]]
 
 
-class Fleet:
+class WorkerPool:
     """All workers. `start` and `replace` raise WorkersFailed when not every worker becomes ready."""
 
-    def __init__(self, config: Config, post: Post, vigilance: Vigilance | None = None) -> None:
-        self._post = post
-        self._vigilance = vigilance or Vigilance()
-        shutil.rmtree(post.metrics_folder, ignore_errors=True)
-        post.metrics_folder.mkdir(parents=True)
-        self._crew = Crew(config, post, self._vigilance)
+    def __init__(self, config: Config, context: WorkerContext, watchdog: WatchdogSettings | None = None) -> None:
+        self._context = context
+        self._watchdog = watchdog or WatchdogSettings()
+        shutil.rmtree(context.metrics_folder, ignore_errors=True)
+        context.metrics_folder.mkdir(parents=True)
+        self._group = WorkerGroup(config, context, self._watchdog)
         self._leaving: set[asyncio.Task[None]] = set()
 
     def pids(self) -> list[int]:
-        return [keeper.pid for keeper in self._crew.keepers if keeper.pid is not None]
+        return [worker.pid for worker in self._group.workers if worker.pid is not None]
 
     async def start(self) -> None:
-        self._crew.start()
-        await self._crew.wait_ready()
+        self._group.start()
+        await self._group.wait_ready()
 
     async def replace(self, config: Config) -> None:
         """Put another configuration in force; if its workers do not come up, the old ones stay."""
-        fresh = Crew(config, self._post, self._vigilance)
+        fresh = WorkerGroup(config, self._context, self._watchdog)
         fresh.start()
         try:
             await fresh.wait_ready()
         except BaseException:
             await fresh.stop()
             raise
-        self._post.places.keep(config.server.workers)
-        self._leaving.add(task := asyncio.create_task(self._crew.stop(replaced=True)))
+        self._context.sockets.resize(config.server.workers)
+        self._leaving.add(task := asyncio.create_task(self._group.stop(replaced=True)))
         task.add_done_callback(self._leaving.discard)
-        self._crew = fresh
+        self._group = fresh
 
     def is_fresh(self) -> bool:
         """Whether every worker that serves has been heard lately."""
-        return not any(keeper.is_silent for keeper in self._crew.keepers)
+        return not any(worker.is_silent for worker in self._group.workers)
 
     async def finish(self) -> None:
         """Accept nothing more, let what runs end, and wait until every worker is gone."""
-        self._post.places.close()
-        await asyncio.gather(self._crew.stop(), *self._leaving)
-        shutil.rmtree(self._post.metrics_folder, ignore_errors=True)
+        self._context.sockets.close_all()
+        await asyncio.gather(self._group.stop(), *self._leaving)
+        shutil.rmtree(self._context.metrics_folder, ignore_errors=True)
 
 
-class Crew:
+class WorkerGroup:
     """The workers of one configuration."""
 
-    def __init__(self, config: Config, post: Post, vigilance: Vigilance) -> None:
+    def __init__(self, config: Config, context: WorkerContext, watchdog: WatchdogSettings) -> None:
         self._config = config
-        self._vigilance = vigilance
-        self.keepers = [Keeper(index, config, post, vigilance) for index in range(config.server.workers)]
+        self._watchdog = watchdog
+        self.workers = [WorkerProcess(index, config, context, watchdog) for index in range(config.server.workers)]
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
-        self._tasks = [asyncio.create_task(keeper.keep()) for keeper in self.keepers]
+        self._tasks = [asyncio.create_task(worker.run()) for worker in self.workers]
 
     async def wait_ready(self) -> None:
         """Until every worker is ready. Raises WorkersFailed."""
         try:
-            async with asyncio.timeout(self._vigilance.start_s):
-                await asyncio.gather(*(keeper.wait_ready() for keeper in self.keepers))
+            async with asyncio.timeout(self._watchdog.start_s):
+                await asyncio.gather(*(worker.wait_ready() for worker in self.workers))
         except TimeoutError:
             raise WorkersFailed("the workers are not ready in time") from None
 
     async def stop(self, replaced: bool = False) -> None:
         """Let every worker drain; kill those that take longer than they may."""
-        for keeper in self.keepers:
-            keeper.stop(replaced)
+        for worker in self.workers:
+            worker.stop(replaced)
         if self._tasks:
             _, late = await asyncio.wait(self._tasks, timeout=self._config.server.drain_s + _AFTER_DRAIN_S)
-            for keeper in self.keepers if late else ():
-                keeper.kill()
+            for worker in self.workers if late else ():
+                worker.kill()
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
-class Keeper:
+class WorkerProcess:
     """Keeps one worker running, at its place."""
 
-    def __init__(self, index: int, config: Config, post: Post, vigilance: Vigilance) -> None:
+    def __init__(self, index: int, config: Config, context: WorkerContext, watchdog: WatchdogSettings) -> None:
         self._index = index
-        self._config, self._post, self._vigilance = config, post, vigilance
+        self._config, self._context, self._watchdog = config, context, watchdog
         self._process: asyncio.subprocess.Process | None = None
         self._channel: asyncio.StreamWriter | None = None
         self._stopping = asyncio.Event()
@@ -153,7 +154,7 @@ class Keeper:
 
     @property
     def is_silent(self) -> bool:
-        limit_s = self._vigilance.silent_s if self._is_ready else self._vigilance.start_s
+        limit_s = self._watchdog.silent_s if self._is_ready else self._watchdog.start_s
         return self.pid is not None and time.monotonic() - self._heard_at > limit_s
 
     async def wait_ready(self) -> None:
@@ -162,7 +163,7 @@ class Keeper:
         if not self._is_ready and len(self._deaths) >= _EARLY_DEATHS:
             raise WorkersFailed("the workers end before they are ready; the log says why")
 
-    async def keep(self) -> None:
+    async def run(self) -> None:
         while not self._stopping.is_set():
             try:
                 ended = str(await self._run_once())
@@ -196,7 +197,7 @@ class Keeper:
         pause_s = _PAUSES_S[max(0, min(lately - _DEATHS + 1, len(_PAUSES_S) - 1))]
         logs.event("worker_ended", level=logging.WARNING, exit=ended, pause_s=pause_s)
         if pause_s > 1:
-            self._post.places.leave(self._index)
+            self._context.sockets.close(self._index)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(pause_s):
                 await self._stopping.wait()
@@ -220,19 +221,19 @@ class Keeper:
                 await asyncio.wait({listening})
         finally:
             writer.close()
-        multiprocess.mark_process_dead(process.pid, str(self._post.metrics_folder))  # type: ignore[no-untyped-call]
+        multiprocess.mark_process_dead(process.pid, str(self._context.metrics_folder))  # type: ignore[no-untyped-call]
         return process.returncode
 
     async def _spawn(self, channel: int) -> asyncio.subprocess.Process:
         """A process in a session of its own: a terminal's Ctrl-C is the parent's to pass on."""
-        product = self._post.places.at(self._index).fileno()
-        ops = self._post.ops.fileno() if self._post.ops is not None else None
-        folder = self._post.metrics_folder
-        assignment = Assignment(self._config, product, ops, channel, self._post.ports, str(folder))
+        product = self._context.sockets.for_worker(self._index).fileno()
+        ops = self._context.ops.fileno() if self._context.ops is not None else None
+        folder = self._context.metrics_folder
+        assignment = Assignment(self._config, product, ops, channel, self._context.ports, str(folder))
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "gateway", "worker"),
             stdin=asyncio.subprocess.PIPE,
-            env=worker_environment(self._post.environment, folder),
+            env=worker_environment(self._context.environment, folder),
             pass_fds=[each for each in (product, ops, channel) if each is not None],
             start_new_session=True,
         )
@@ -256,11 +257,11 @@ class Keeper:
         """Until the worker has ended, or has been silent at two looks in a row: this process may have slept itself."""
         told, silent = None, 0
         while not ended.done() and silent < 2:
-            waiting = self._post.waiting()
+            waiting = self._context.waiting()
             if waiting != told and not self._stopping.is_set():
                 writer.write(" ".join(waiting).encode() + b"\n")
                 told = waiting
-            await asyncio.wait({ended}, timeout=self._vigilance.look_s)
+            await asyncio.wait({ended}, timeout=self._watchdog.look_s)
             silent = silent + 1 if self.is_silent else 0
         if not ended.done():
             logs.event("worker_silent", level=logging.ERROR, pid=self.pid)

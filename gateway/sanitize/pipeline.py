@@ -66,20 +66,20 @@ class Sanitizer:
             "responses": actions(config, "responses"),
         }
 
-    def passes(self, unit: TextUnit, direction: Direction) -> bool:
+    def is_known_clean(self, unit: TextUnit, direction: Direction) -> bool:
         """Whether `clean` is known to find nothing: the detectors have seen these texts, and nobody else is asked."""
-        likeness = unit.likeness
-        if likeness is None or direction not in likeness.clean_in:
+        scan_token = unit.scan_token
+        if scan_token is None or direction not in scan_token.scanned_clean:
             return False
         return self.guardrail is None or not self.guardrail.enabled
 
     async def clean(self, unit: TextUnit, direction: Direction) -> Verdict:
         """Mask a unit's slots in place. Raises SanitizerFailed when that could not be done as the policy wants it."""
-        verdict, likeness = Verdict(direction), unit.likeness
-        if likeness is None or direction not in likeness.clean_in:
+        verdict, scan_token = Verdict(direction), unit.scan_token
+        if scan_token is None or direction not in scan_token.scanned_clean:
             await self._look(unit, direction, verdict)
-            if likeness is not None and not verdict.counts:
-                likeness.clean_in.add(direction)
+            if scan_token is not None and not verdict.counts:
+                scan_token.scanned_clean.add(direction)
         if verdict.refusal is None and self.guardrail is not None and self.guardrail.enabled:
             await self._judge(self.guardrail, unit, direction, verdict)
         return verdict

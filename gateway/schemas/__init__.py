@@ -16,7 +16,7 @@ import orjson
 
 from gateway.domain import Json
 from gateway.schemas.messages import Problem
-from gateway.schemas.violations import Places
+from gateway.schemas.violations import ViolationFinder
 
 MAX_DEPTH = 100
 """Levels of nesting in a request body."""
@@ -37,7 +37,7 @@ class Checker:
 
     def __init__(self, schema: Json) -> None:
         self._fast = jsonschema_rs.validator_for(schema)
-        self._places = Places(schema)
+        self._places = ViolationFinder(schema)
 
     def check(self, value: Any, *, limit: int = 64) -> list[Problem]:
         """What is wrong, at most `limit` problems, in document order; empty when the value is valid."""

@@ -28,7 +28,7 @@ _MANY_FIELDS = 1000
 _ONE_BY_ONE = 64
 
 
-class Places:
+class ViolationFinder:
     """One schema's. Knows `$ref` to `$defs`, `anyOf`, `if` with `then`, and the plain keywords."""
 
     def __init__(self, schema: Json) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 
 from aiohttp.helpers import RequestKey
 
-from gateway.domain import Account, Caller
+from gateway.domain import Caller, RequestStats
 from gateway.sanitize.pipeline import Verdict
 from gateway.web.endpoints import Endpoint
-from gateway.web.state import Parts
+from gateway.web.state import ServerState
 
 
 @dataclass(slots=True)
@@ -21,10 +21,10 @@ class RequestContext:
     was read. `recalled`: what was found in what a handler added to the body from what was kept.
     """
 
-    parts: Parts
+    server: ServerState
     request_id: str
     endpoint: Endpoint
-    account: Account
+    stats: RequestStats
     task: asyncio.Task[object]
     caller: Caller = field(init=False)
     body: Any = None
@@ -32,7 +32,7 @@ class RequestContext:
 
     def charge(self) -> Awaitable[None]:
         """Take one call from the key's minute. Raises RateLimited."""
-        return self.parts.limiter.charge(self.caller)
+        return self.server.limiter.charge(self.caller)
 
 
 CONTEXT = RequestKey("context", RequestContext)

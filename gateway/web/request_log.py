@@ -9,7 +9,7 @@ import asyncio
 from dataclasses import dataclass
 
 from gateway import logs
-from gateway.domain import Account
+from gateway.domain import RequestStats
 from gateway.metrics import Metrics
 
 _GATHER_S = 0.05
@@ -20,7 +20,7 @@ _MOST_GATHERED = 256
 class Finished:
     """A request that has been answered, or left."""
 
-    account: Account
+    stats: RequestStats
     request_id: str
     endpoint: str
     method: str
@@ -50,64 +50,64 @@ class Recorder:
         alike: dict[tuple[str, int], list[Finished]] = {}
         for finished in gathered:
             alike.setdefault((finished.endpoint, finished.status // 100), []).append(finished)
-            account = finished.account
-            if account.outcome or account.model or account.findings or account.unguarded:
+            stats = finished.stats
+            if stats.outcome or stats.model or stats.findings or stats.unguarded:
                 self._count(finished)
         for kind, some in alike.items():
             counted = self._metrics.of_requests(*kind)
             counted.requests.inc(len(some))
             counted.duration.observe_many([each.total_s for each in some])
-            counted.overhead.observe_many([max(0.0, each.total_s - each.account.upstream_s) for each in some])
+            counted.overhead.observe_many([max(0.0, each.total_s - each.stats.upstream_s) for each in some])
         logs.events("request", [_line(finished) for finished in gathered])
         logs.flush()
 
     def _count(self, finished: Finished) -> None:
         """What few requests have."""
-        metrics, account, endpoint = self._metrics, finished.account, finished.endpoint
-        if account.outcome == "client_gone":
+        metrics, stats, endpoint = self._metrics, finished.stats, finished.endpoint
+        if stats.outcome == "client_gone":
             metrics.abandoned.labels(endpoint).inc()
-        elif account.outcome == "truncated":
+        elif stats.outcome == "truncated":
             metrics.truncated.labels(endpoint).inc()
-        if account.model:
-            metrics.tokens.labels(account.model, "input").inc(account.input_tokens)
-            metrics.tokens.labels(account.model, "output").inc(account.output_tokens)
-            metrics.attempts.labels(account.model).inc(account.attempts)
-        for entity, count in account.findings.items():
+        if stats.model:
+            metrics.tokens.labels(stats.model, "input").inc(stats.input_tokens)
+            metrics.tokens.labels(stats.model, "output").inc(stats.output_tokens)
+            metrics.attempts.labels(stats.model).inc(stats.attempts)
+        for entity, count in stats.findings.items():
             metrics.findings.labels(entity).inc(count)
-        if account.unguarded:
-            metrics.unguarded.labels(endpoint).inc(account.unguarded)
+        if stats.unguarded:
+            metrics.unguarded.labels(endpoint).inc(stats.unguarded)
 
 
 def _line(finished: Finished) -> dict[str, object]:
-    account, status = finished.account, finished.status
+    stats, status = finished.stats, finished.status
     told: dict[str, object] = {
         "request_id": finished.request_id,
-        "key": account.key_id,
+        "key": stats.key_id,
         "endpoint": finished.endpoint,
         "method": finished.method,
         "status": status,
-        "outcome": account.outcome or ("ok" if status < 400 else "refused" if status < 500 else "failed"),
+        "outcome": stats.outcome or ("ok" if status < 400 else "refused" if status < 500 else "failed"),
         "total_ms": int(finished.total_s * 100_000 + 0.5) / 100,  # `round` takes ten times as long
-        "upstream_ms": int(account.upstream_s * 100_000 + 0.5) / 100,
+        "upstream_ms": int(stats.upstream_s * 100_000 + 0.5) / 100,
         "events": finished.events,
     }
-    if account.tool:
-        told["tool"] = account.tool
-    if account.model:
-        told |= {name: value for name, value in _model_fields(account).items() if value}
-    if account.findings:
-        told["findings"] = account.findings
-    if account.unguarded:
-        told["unguarded"] = account.unguarded
+    if stats.tool:
+        told["tool"] = stats.tool
+    if stats.model:
+        told |= {name: value for name, value in _model_fields(stats).items() if value}
+    if stats.findings:
+        told["findings"] = stats.findings
+    if stats.unguarded:
+        told["unguarded"] = stats.unguarded
     return told
 
 
-def _model_fields(account: Account) -> dict[str, object]:
+def _model_fields(stats: RequestStats) -> dict[str, object]:
     return {
-        "model": account.model,
-        "upstream": account.upstream,
-        "attempts": account.attempts,
-        "input_tokens": account.input_tokens,
-        "output_tokens": account.output_tokens,
-        "user": account.user_hash,
+        "model": stats.model,
+        "upstream": stats.upstream,
+        "attempts": stats.attempts,
+        "input_tokens": stats.input_tokens,
+        "output_tokens": stats.output_tokens,
+        "user": stats.user_hash,
     }

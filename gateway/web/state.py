@@ -21,7 +21,7 @@ def _random_bits() -> Callable[[int], int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class ServerState:
     """`id_bits` makes request ids: they need to be different, not secret, and the kernel's cost a system call each."""
 
     endpoints: EndpointTable
@@ -37,4 +37,4 @@ class Parts:
     id_bits: Callable[[int], int] = field(default_factory=_random_bits)
 
 
-PARTS = web.AppKey("parts", Parts)
+SERVER_STATE = web.AppKey("server_state", ServerState)

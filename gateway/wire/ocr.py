@@ -43,7 +43,7 @@ Box = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class GroundedBlock:
     """One block of an answer: its label, its boxes (0..999, top-left origin) and its content, which may be empty."""
 
     label: str
@@ -126,13 +126,13 @@ def format_boxes(boxes: Iterable[Sequence[int]]) -> str:
     return "[" + ", ".join("[" + ", ".join(str(number) for number in box) + "]" for box in boxes) + "]"
 
 
-def format_block(block: Block) -> str:
+def format_block(block: GroundedBlock) -> str:
     """`label[[x1, y1, x2, y2]]`, then the content on the next line, when there is any."""
     header = block.label + format_boxes(block.boxes)
     return f"{header}\n{block.content}" if block.content else header
 
 
-def parse_blocks(text: str) -> list[Block]:
+def parse_blocks(text: str) -> list[GroundedBlock]:
     """The blocks of an answer, with or without the model's tokens. Text before the first header is left out."""
     headers = list(_HEADER.finditer(text))
     blocks = []
@@ -140,7 +140,7 @@ def parse_blocks(text: str) -> list[Block]:
         end = headers[index + 1].start() if index + 1 < len(headers) else len(text)
         boxes = tuple(_boxes(header["boxes"]))
         if boxes:
-            blocks.append(Block(header["label"].strip(), boxes, text[header.end() : end].strip()))
+            blocks.append(GroundedBlock(header["label"].strip(), boxes, text[header.end() : end].strip()))
     return blocks
 
 

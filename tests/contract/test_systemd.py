@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from gateway.config.environment import Environment
 from gateway.config.loader import load_config
-from gateway.config.settings import Environment, Server
+from gateway.config.settings import Server
 from tests.support.paths import ROOT
 
 SYSTEMD = ROOT / "systemd"

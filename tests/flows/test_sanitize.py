@@ -11,8 +11,7 @@ import aiohttp
 import orjson
 import pytest
 
-from gateway.config.settings import Guardrail as GuardrailSettings
-from gateway.config.settings import Sanitize, SanitizeActions
+from gateway.config.settings import GuardrailSettings, Sanitize, SanitizeActions
 from gateway.errors import UpstreamError
 from gateway.sanitize.guardrail.guardrail import Guardrail
 from tests.support.running import Running, StartGateway

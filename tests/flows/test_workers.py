@@ -12,13 +12,13 @@ import pytest
 from yarl import URL
 
 from gateway.access.api_keys import KeyFile, KeyWish
+from gateway.config.environment import Environment, read_environment
 from gateway.config.loader import load_config
-from gateway.config.settings import Environment, read_environment
 from gateway.embedded.child_server import free_port
 from gateway.embedded.llm_server import is_installed
 from gateway.runtime.generation import Sockets
-from gateway.runtime.listen_sockets import Places, bind_first
-from gateway.runtime.worker_pool import Fleet, Post, Vigilance, WorkersFailed
+from gateway.runtime.listen_sockets import ListenSockets, bind_first
+from gateway.runtime.worker_pool import WatchdogSettings, WorkerContext, WorkerPool, WorkersFailed
 from gateway.web.server.runner import bind
 from tests.support.logged import collect_events
 from tests.support.served import Served, served, upstream_toml
@@ -137,9 +137,11 @@ class Ground:
         self.file.write_text("[server]\nworkers = 2\n" + toml + off)
         return load_config(self.file, self.folder, Environment({}))
 
-    def fleet(self, vigilance: Vigilance, toml: str = "") -> Fleet:
-        post = Post(Places(self.sockets.product), self.sockets.ops, self.environment, self.folder / "metrics", {}, list)
-        return Fleet(self.config(toml), post, vigilance)
+    def fleet(self, vigilance: WatchdogSettings, toml: str = "") -> WorkerPool:
+        post = WorkerContext(
+            ListenSockets(self.sockets.product), self.sockets.ops, self.environment, self.folder / "metrics", {}, list
+        )
+        return WorkerPool(self.config(toml), post, vigilance)
 
     async def ask(self) -> int:
         url = "http://{}:{}/v1/models".format(*self.sockets.product.getsockname())
@@ -157,7 +159,7 @@ async def ground(tmp_path: Path) -> AsyncIterator[Ground]:
 
 
 async def test_a_worker_whose_loop_is_stuck_is_killed_and_replaced(ground: Ground) -> None:
-    fleet = ground.fleet(Vigilance(silent_s=3, start_s=30, look_s=0.1))
+    fleet = ground.fleet(WatchdogSettings(silent_s=3, start_s=30, look_s=0.1))
     await fleet.start()
     try:
         victim, other = sorted(fleet.pids())
@@ -175,10 +177,10 @@ async def test_a_worker_that_keeps_dying_is_started_with_growing_pauses(
     ground: Ground,
 ) -> None:
     logged = collect_events()
-    fleet = ground.fleet(Vigilance())
+    fleet = ground.fleet(WatchdogSettings())
     await fleet.start()
     try:
-        keeper = fleet._crew.keepers[0]
+        keeper = fleet._group.workers[0]
         for count in range(1, 6):
             await until(lambda: keeper.pid is not None, 10)
             keeper.kill()
@@ -192,7 +194,7 @@ async def test_a_worker_that_keeps_dying_is_started_with_growing_pauses(
 async def test_workers_that_cannot_serve_are_an_error_and_a_running_crew_survives_it(ground: Ground) -> None:
     (ground.folder / "cert.pem").write_text("no certificate")
     tls = f'tls = {{ cert = "{ground.folder}/cert.pem", key = "{ground.folder}/cert.pem" }}\n'
-    fleet = ground.fleet(Vigilance(start_s=30))
+    fleet = ground.fleet(WatchdogSettings(start_s=30))
     await fleet.start()
     try:
         pids = fleet.pids()

@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from gateway.domain import Account, Event, EventBatch, Json
+from gateway.domain import Event, EventBatch, Json, RequestStats
 from gateway.wire import sse
 
 
@@ -34,7 +34,7 @@ class Scripted:
         self.closed = 0
         self.cut = "|"
 
-    async def complete(self, body: Json, account: Account, *, route: str = "") -> Json:
+    async def complete(self, body: Json, account: RequestStats, *, route: str = "") -> Json:
         self.bodies.append(body)
         if self.error is not None:
             raise self.error
@@ -59,7 +59,7 @@ class Scripted:
             "usage": {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12},
         }
 
-    async def stream(self, body: Json, account: Account) -> AsyncIterator[EventBatch]:
+    async def stream(self, body: Json, account: RequestStats) -> AsyncIterator[EventBatch]:
         self.bodies.append(body)
         number = len(self.bodies)
         shared = {"id": f"chatcmpl-{number}", "object": "chat.completion.chunk", "created": number, "model": "SvcOCR"}
@@ -73,8 +73,8 @@ class Scripted:
             usage = {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}
             yield [
                 self._event(shared, {}, finish_reason=self.finish, **fields),
-                Event({**shared, "choices": [], "usage": usage}),
-                Event(raw=sse.DONE),
+                Event.from_data({**shared, "choices": [], "usage": usage}),
+                Event.from_bytes(sse.DONE),
             ]
         finally:
             self.closed += 1
@@ -82,13 +82,13 @@ class Scripted:
     @staticmethod
     def _event(shared: Json, delta: Json, finish_reason: str | None = None, **more: Any) -> Event:
         data = {**shared, "choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason, **more}]}
-        return Event(raw=sse.frame(data), opaque=False)
+        return Event.undecoded(sse.frame(data))
 
 
 class ScriptedUpstream(Scripted):
     """The same below the completion service: the data of its events as bytes."""
 
-    async def stream(self, body: Json, account: Account, *, route: str = "") -> AsyncIterator[list[bytes]]:
+    async def stream(self, body: Json, account: RequestStats, *, route: str = "") -> AsyncIterator[list[bytes]]:
         async with aclosing(super().stream(body, account)) as events:
             async for batch in events:
                 yield [sse.encode(event)[6:].strip() for event in batch]

@@ -9,14 +9,15 @@ from pathlib import Path
 from gateway import logs
 from gateway.access.api_keys import KeyFile, KeyWish
 from gateway.app import build_app, build_ops_app
+from gateway.config.environment import Environment
 from gateway.config.loader import load_config
-from gateway.config.settings import Config, Environment
+from gateway.config.settings import Config
 from gateway.domain import SCOPES
 from gateway.embedded.servers import Embedded
 from gateway.web.in_flight import InFlight
 from gateway.web.request_log import Recorder
 from gateway.web.server.runner import Listener, bind
-from gateway.web.state import PARTS
+from gateway.web.state import SERVER_STATE
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ async def running_gateway(
         await listeners[1].start([ops])
         yield Running(
             f"http://127.0.0.1:{port}{config.server.base_path}", f"http://127.0.0.1:{ops_port}", port, key, config,
-            listeners[0], app[PARTS].in_flight, log, app[PARTS].recorder,
+            listeners[0], app[SERVER_STATE].in_flight, log, app[SERVER_STATE].recorder,
         )  # fmt: skip
     finally:
         for listener in listeners:

@@ -12,7 +12,7 @@ from typing import Any
 
 import aiohttp
 
-from gateway.config.settings import read_environment
+from gateway.config.environment import read_environment
 from gateway.embedded.child_server import free_port
 
 LIMIT_S = 30

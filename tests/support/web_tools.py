@@ -8,10 +8,11 @@ from typing import Any
 import orjson
 from multidict import CIMultiDict
 
-from gateway.domain import Account, CrawlRequest, ExtractRequest, Json, SearchRequest, WebCall
+from gateway.domain import CrawlRequest, ExtractRequest, Json, RequestStats, SearchRequest, WebCall
 from gateway.errors import GatewayError, RateLimited, UpstreamUnavailable
-from gateway.mcp.dialect import Exchange, WebSearchDialect, render, render_all
+from gateway.mcp.dialect import WebSearchDialect
 from gateway.mcp.dispatcher import Dispatcher, RpcCaller
+from gateway.mcp.messages import RpcBatch, render, render_all
 from gateway.mcp.running_calls import RunningCalls
 from gateway.web.handlers.mcp import WebSearchHandler
 
@@ -78,10 +79,10 @@ class Desk:
         self.dispatcher = Dispatcher(self.tools, RunningCalls(longest_call_s=longest_call_s))
         self.handler = WebSearchHandler(self.dispatcher)
         self.dialect = WebSearchDialect()
-        self.account = Account()
+        self.account = RequestStats()
         self.charges = 0
         self.allowance = 1000
-        self.sanitize: Callable[[Exchange], None] = lambda exchange: [
+        self.sanitize: Callable[[RpcBatch], None] = lambda exchange: [
             None for _ in self.dialect.request_units(exchange)
         ]
 
@@ -93,7 +94,7 @@ class Desk:
     def caller(self, client: str = "client") -> RpcCaller:
         return RpcCaller("key1", lambda: client, "req_1", self.charge, self.account)
 
-    def check(self, body: Any, headers: Any = ()) -> Exchange:
+    def check(self, body: Any, headers: Any = ()) -> RpcBatch:
         raw = body if isinstance(body, bytes) else orjson.dumps(body)
         exchange = self.handler.check(raw, CIMultiDict(headers))
         self.sanitize(exchange)
@@ -101,7 +102,7 @@ class Desk:
 
     async def ask(self, body: Any, headers: Any = (), change: Callable[[Any], None] | None = None) -> tuple[int, Any]:
         """HTTP status and decoded body (None for 202). `change` works on the answer as the sanitizer would."""
-        exchange: Exchange | None = None
+        exchange: RpcBatch | None = None
         try:
             exchange = self.check(body, headers)
             self.dispatcher.notify(exchange, self.caller())

@@ -24,7 +24,7 @@ from gateway.web.in_flight import InFlight
 from gateway.web.request_log import Recorder
 from gateway.web.server.chain import application
 from gateway.web.server.runner import Listener, bind
-from gateway.web.state import Parts
+from gateway.web.state import ServerState
 from tests.support.web_tools import RecordingTools
 
 PATH = "/tools/websearch/mcp"
@@ -69,7 +69,7 @@ async def web_tools_site(
         Endpoint("websearch", "POST", PATH, handler.handle, dialect, frozenset({"web-search"}), handler.check, False),
         Endpoint("chat", "POST", "/chat", _nothing, dialect),
     ]
-    parts = Parts(
+    parts = ServerState(
         endpoints=EndpointTable(rows, ""),
         in_flight=InFlight(100),
         keys=KeyStore(keys.path),

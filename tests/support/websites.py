@@ -9,7 +9,7 @@ from aiohttp import web
 
 from gateway.config.settings import Web
 from gateway.domain import Json, WebCall
-from gateway.engines.crawl.engine import EngineParts, LocalWebEngine
+from gateway.engines.crawl.engine import EngineDeps, LocalWebEngine
 from gateway.engines.crawl.page_loader import PageLoader
 from gateway.engines.extract.parse_pool import ParsePool
 from gateway.engines.fetch.address_policy import AddressPolicy
@@ -18,7 +18,7 @@ from gateway.engines.fetch.host_limits import HostSlots
 from gateway.engines.fetch.robots import RobotsCache
 from gateway.engines.index.search_provider import LocalSearch
 from gateway.engines.index.store import PageIndex
-from gateway.services.websearch.service import WebSearchParts, WebSearchService, WebSearchSettings
+from gateway.services.websearch.service import WebSearchDeps, WebSearchService, WebSearchSettings
 
 Answer = str | bytes | tuple[int, Mapping[str, str], bytes] | Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -79,7 +79,7 @@ class Engine:
     fetcher: Fetcher
     pool: ParsePool
     index: PageIndex
-    parts: EngineParts
+    parts: EngineDeps
     web: LocalWebEngine
     search: LocalSearch
     service: WebSearchService
@@ -98,11 +98,11 @@ async def engine(
     pool = ParsePool(1, job_limit_s=10)
     index = PageIndex(state / "index.db")
     loader = PageLoader(fetcher, pool, HostSlots(config.per_host_concurrency))
-    parts = EngineParts(loader, RobotsCache(fetcher, config.user_agent), index)
+    parts = EngineDeps(loader, RobotsCache(fetcher, config.user_agent), index)
     local = LocalWebEngine(parts, config)
     search = LocalSearch(index)
     service = WebSearchService(
-        WebSearchParts((search,), local, local, index.stats, dict, dict),
+        WebSearchDeps((search,), local, local, index.stats, dict, dict),
         WebSearchSettings("0", config.result_budget_chars),
     )
     try:

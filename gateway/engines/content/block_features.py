@@ -9,7 +9,7 @@ import re
 from typing import Any
 from urllib.parse import urlsplit
 
-from gateway.engines.content.blocks import CATEGORIES, HIDDEN, MASKS, ROLE, TAG_BITS, TAGS, WORD, Block
+from gateway.engines.content.blocks import CATEGORIES, HIDDEN, MASKS, ROLE, TAG_BITS, TAGS, WORD, TextBlock
 from gateway.engines.html.metadata import Head
 from gateway.engines.text.tokens import STOP_WORDS
 
@@ -50,7 +50,7 @@ FEATURES = (
 class Measures:
     """The measures of all blocks of one page."""
 
-    def __init__(self, blocks: list[Block], region: Any, head: Head, url: str) -> None:
+    def __init__(self, blocks: list[TextBlock], region: Any, head: Head, url: str) -> None:
         self.blocks = blocks
         self._region = set(region.iter()) if region is not None else set()
         self._head = head
@@ -85,7 +85,7 @@ class Measures:
             since += self._sizes[at]
         return rows
 
-    def _row(self, at: int, block: Block, context: tuple[float, float, float, float, float]) -> list[float]:
+    def _row(self, at: int, block: TextBlock, context: tuple[float, float, float, float, float]) -> list[float]:
         before, since, level, furniture, repeated = context
         size = self._sizes[at]
         text, words = block.text, block.words
@@ -152,7 +152,7 @@ class Measures:
         count, words, links = self._groups[self.signatures[at]]
         return [count, words / count, links / words, words / self._total]
 
-    def _containers(self, block: Block) -> list[float]:
+    def _containers(self, block: TextBlock) -> list[float]:
         out: list[float] = []
         box, share = block.element, 0.0
         for step in range(3):

@@ -44,7 +44,7 @@ WORD = re.compile(r"\w+")
 
 
 @dataclass(slots=True)
-class Block:
+class TextBlock:
     """One block while it is measured. Category bits: `own` of the element alone, `near` with its parent, `far` with all
     its ancestors. `words` are in lower case."""
 
@@ -65,13 +65,13 @@ class _Collector:
     """Walks the tree once, without recursion, and hands every text to its block."""
 
     def __init__(self) -> None:
-        self.blocks: list[Block] = []
+        self.blocks: list[TextBlock] = []
         self._masks: dict[str, int] = {}
 
-    def collect(self, root: Any) -> list[Block]:
-        top = Block(root, 0, 0, 0, 0)
+    def collect(self, root: Any) -> list[TextBlock]:
+        top = TextBlock(root, 0, 0, 0, 0)
         self.blocks.append(top)
-        stack: list[tuple[Any, Block, bool]] = [(root, top, False)]  # elements and texts with what they stand in
+        stack: list[tuple[Any, TextBlock, bool]] = [(root, top, False)]  # elements and texts with what they stand in
         while stack:
             node, block, in_link = stack.pop()
             if isinstance(node, str):
@@ -92,12 +92,12 @@ class _Collector:
                 stack.append((node.text, block, in_link))
         return [block for block in self.blocks if self._finished(block)]
 
-    def _entered(self, element: Any, outer: Block) -> Block:
+    def _entered(self, element: Any, outer: TextBlock) -> TextBlock:
         mask = self._mask(element)
         parent = element.getparent()
         above = outer.own if parent is outer.element else self._mask(parent)
         tags = outer.tags | TAG_BITS.get(element.tag, 0) | _marks(element)
-        block = Block(element, outer.depth + 1, tags, mask | above, outer.far | mask, mask)
+        block = TextBlock(element, outer.depth + 1, tags, mask | above, outer.far | mask, mask)
         self.blocks.append(block)
         return block
 
@@ -113,7 +113,7 @@ class _Collector:
             self._masks[key] = mask
         return mask
 
-    def _finished(self, block: Block) -> bool:
+    def _finished(self, block: TextBlock) -> bool:
         if not block.pieces:
             return False
         block.text = " ".join("".join(block.pieces).split())
@@ -131,7 +131,7 @@ def category_bits(name: str) -> int:
     return sum(bit for bit, pattern in MASKS if pattern.search(name))
 
 
-def collect(root: Any) -> list[Block]:
+def collect(root: Any) -> list[TextBlock]:
     """The blocks with text, in document order."""
     return _Collector().collect(root)
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from gateway.engines.content.blocks import Block
+from gateway.engines.content.blocks import TextBlock
 
 _NAMED = re.compile(
     r"(?:^|[\s_-])(?:comments?|commentlist|commentwrap|disqus|disqus_thread)(?:$|[\s_-])", re.IGNORECASE
@@ -24,7 +24,7 @@ _OWN_TEXT_WORDS = 15
 _MAX_HEADINGS = 3
 
 
-def in_comments(blocks: Sequence[Block]) -> list[bool]:
+def in_comments(blocks: Sequence[TextBlock]) -> list[bool]:
     """For each block, whether it stands in a comment section."""
     known: dict[Any, bool] = {}
     inside = [_in_named(block.element, known) for block in blocks]
@@ -37,7 +37,7 @@ def in_comments(blocks: Sequence[Block]) -> list[bool]:
     return inside
 
 
-def _headings(blocks: Sequence[Block], inside: Sequence[bool]) -> list[int]:
+def _headings(blocks: Sequence[TextBlock], inside: Sequence[bool]) -> list[int]:
     found = [
         at
         for at, block in enumerate(blocks[:-1])
@@ -49,7 +49,7 @@ def _headings(blocks: Sequence[Block], inside: Sequence[bool]) -> list[int]:
     return found[:_MAX_HEADINGS]
 
 
-def own_text(blocks: Sequence[Block], inside: Sequence[bool]) -> int:
+def own_text(blocks: Sequence[TextBlock], inside: Sequence[bool]) -> int:
     """How many words of the page's own running text stand outside its comments."""
     return sum(
         len(block.words)

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-from gateway.engines.content.blocks import CATEGORIES, MASKS, Block
+from gateway.engines.content.blocks import CATEGORIES, MASKS, TextBlock
 from gateway.engines.html.metadata import Head
 
 _SCHEMAS: tuple[tuple[str, frozenset[str]], ...] = (
@@ -83,7 +83,7 @@ _FIRST_PERSON = frozenset({"i", "my", "me"})
 _SECOND_PERSON = frozenset({"you", "your"})
 
 
-def signals(marked: Sequence[tuple[Block, str, float]], head: Head, url: str) -> list[float]:
+def signals(marked: Sequence[tuple[TextBlock, str, float]], head: Head, url: str) -> list[float]:
     """One number per name in SIGNALS, each about 0 to 1. `marked`: blocks, their signatures, 1 where a price stands."""
     blocks = [block for block, _, _ in marked]
     prices = [price for _, _, price in marked]
@@ -98,7 +98,7 @@ def signals(marked: Sequence[tuple[Block, str, float]], head: Head, url: str) ->
     return row + _text(blocks, total) + _cards(marked, total) + _voice(blocks, total)
 
 
-def _wording(blocks: Sequence[Block], prices: Sequence[float]) -> list[float]:
+def _wording(blocks: Sequence[TextBlock], prices: Sequence[float]) -> list[float]:
     """How many short blocks hold words of each kind, how many a price."""
     counts = [0] * len(_WORDING)
     known = _WORDING_WORDS
@@ -145,7 +145,7 @@ def _address(url: str) -> list[float]:
     ]
 
 
-def _text(blocks: Sequence[Block], total: int) -> list[float]:
+def _text(blocks: Sequence[TextBlock], total: int) -> list[float]:
     long = [block for block in blocks if len(block.words) > _LONG_WORDS and block.link_words * 3 < len(block.words)]
     heads = [block for block in blocks if len(block.element.tag) == 2 and block.element.tag[0] == "h"]
     return [
@@ -161,7 +161,7 @@ def _text(blocks: Sequence[Block], total: int) -> list[float]:
     ]
 
 
-def _cards(marked: Sequence[tuple[Block, str, float]], total: int) -> list[float]:
+def _cards(marked: Sequence[tuple[TextBlock, str, float]], total: int) -> list[float]:
     """The greatest group of equal blocks: how many, their share of the text, how much of it is links, their length."""
     groups: dict[str, list[int]] = {}
     priced: dict[str, int] = {}
@@ -183,7 +183,7 @@ def _cards(marked: Sequence[tuple[Block, str, float]], total: int) -> list[float
     ]
 
 
-def _voice(blocks: Sequence[Block], total: int) -> list[float]:
+def _voice(blocks: Sequence[TextBlock], total: int) -> list[float]:
     counts = Counter(itertools.chain.from_iterable([block.words for block in blocks]))
     first = sum(counts[word] for word in _FIRST_PERSON)
     second = sum(counts[word] for word in _SECOND_PERSON)

@@ -11,7 +11,7 @@ from typing import Any
 from gateway.engines.content import block_model, blocks, page_types
 from gateway.engines.content.block_features import Measures
 from gateway.engines.content.block_model import BlockModel
-from gateway.engines.content.blocks import WORD, Block
+from gateway.engines.content.blocks import WORD, TextBlock
 from gateway.engines.content.comment_sections import in_comments, own_text
 from gateway.engines.content.page_features import signals
 from gateway.engines.content.page_types import PageTypes
@@ -38,7 +38,7 @@ class Content:
 class Measured:
     """A page's blocks, their measures (none for a page with too many blocks), its comment section, its signals."""
 
-    blocks: list[Block]
+    blocks: list[TextBlock]
     rows: list[list[float]]
     comments: list[bool]
     own_words: int
@@ -93,7 +93,7 @@ def oracle(markup: str) -> set[tuple[str, str]] | None:
     return set(itertools.pairwise(words)) if words else None
 
 
-def _agreement(block: Block, opinion: set[tuple[str, str]] | None) -> list[float]:
+def _agreement(block: TextBlock, opinion: set[tuple[str, str]] | None) -> list[float]:
     """Share of the block that the second opinion keeps; -1 without one."""
     if opinion is None:
         return [-1.0]
@@ -122,7 +122,7 @@ def pruned(root: Any, page: Measured, head: Head, models: tuple[BlockModel | Non
     return Content(body, page_types.likeliest(kinds))
 
 
-def prune(body: Any, kept: Sequence[Block]) -> None:
+def prune(body: Any, kept: Sequence[TextBlock]) -> None:
     """Takes out every block that is not kept and holds none that is; pictures between kept blocks stay."""
     alive = {body}
     texts = {block.element for block in kept}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.engines.content import block_model
-from gateway.engines.content.blocks import CATEGORIES, HIDDEN, MASKS, ROLE, TAG_BITS, Block
+from gateway.engines.content.blocks import CATEGORIES, HIDDEN, MASKS, ROLE, TAG_BITS, TextBlock
 
 _CODE_FLOOR = 0.1
 _HEADING_FLOOR = 0.1
@@ -34,7 +34,7 @@ class Judged:
     """What the choice stands on. `comments` marks blocks of a comment section; `own_words` is the running text outside
     it; `types` are the chances of each page type."""
 
-    blocks: Sequence[Block]
+    blocks: Sequence[TextBlock]
     comments: Sequence[bool]
     own_words: int
     types: dict[str, float]
@@ -68,7 +68,7 @@ def decide(page: Judged, chances: list[float]) -> list[bool]:
     return keep
 
 
-def _doubted_before_title(found: Sequence[Block], sizes: list[int], chances: list[float]) -> list[float]:
+def _doubted_before_title(found: Sequence[TextBlock], sizes: list[int], chances: list[float]) -> list[float]:
     """Half the chance for what stands before the page's title, unless that is most of the page."""
     title = next((at for at, block in enumerate(found) if block.element.tag == "h1"), 0)
     if 2 * sum(sizes[:title]) > sum(sizes):
@@ -76,7 +76,7 @@ def _doubted_before_title(found: Sequence[Block], sizes: list[int], chances: lis
     return [chance / 2 if at < title else chance for at, chance in enumerate(chances)]
 
 
-def _drop_copies(found: Sequence[Block], keep: list[bool]) -> None:
+def _drop_copies(found: Sequence[TextBlock], keep: list[bool]) -> None:
     """Pages often hold a text twice, for wide and for narrow screens: of copies in different boxes the first stays.
 
     What comes more often than that is data that items share, such as "free shipping", and stays with each.
@@ -96,7 +96,7 @@ def _drops_comments(page: Judged) -> bool:
     return page.own_words >= _OWN_TEXT_WORDS and types["forum"] < _SURE_FORUM and types["documentation"] < _LIKELY
 
 
-def _keep_structure(found: Sequence[Block], keep: list[bool], chances: list[float]) -> None:
+def _keep_structure(found: Sequence[TextBlock], keep: list[bool], chances: list[float]) -> None:
     """Between the first and the last kept block of documentation everything stays that is not marked as furniture."""
     kept = [at for at, kept in enumerate(keep) if kept]
     if not kept:
@@ -108,7 +108,7 @@ def _keep_structure(found: Sequence[Block], keep: list[bool], chances: list[floa
             keep[at] = True
 
 
-def _leads(found: Sequence[Block], keep: list[bool], at: int) -> bool:
+def _leads(found: Sequence[TextBlock], keep: list[bool], at: int) -> bool:
     """True when content is kept under this heading, before the next of its rank."""
     level = found[at].element.tag
     for later in range(at + 1, min(len(found), at + _HEADING_REACH)):
@@ -120,7 +120,7 @@ def _leads(found: Sequence[Block], keep: list[bool], at: int) -> bool:
     return False
 
 
-def _grouped(found: Sequence[Block]) -> dict[Any, list[int]]:
+def _grouped(found: Sequence[TextBlock]) -> dict[Any, list[int]]:
     """Blocks by the table or list they directly belong to."""
     groups: dict[Any, list[int]] = {}
     for at, block in enumerate(found):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from gateway.domain import CrawlRequest, Progress
 from gateway.engines.crawl.frontier import Frontier, Scope, Visit
-from gateway.engines.crawl.page_loader import Page, PageLoader, empty_reason
+from gateway.engines.crawl.page_loader import LoadedPage, PageLoader, empty_reason
 from gateway.engines.crawl.relevance import Interest
 from gateway.engines.extract import simhash as fingerprint
 from gateway.engines.extract.page import ExtractOptions
@@ -36,7 +36,7 @@ class CrawlOutcome:
     For a map: the URLs found, and by URL (title, first words) of the pages that were read on the way.
     """
 
-    pages: list[tuple[Visit, Page]] = field(default_factory=list)
+    pages: list[tuple[Visit, LoadedPage]] = field(default_factory=list)
     failures: list[tuple[str, str]] = field(default_factory=list)
     found: list[Visit] = field(default_factory=list)
     beginnings: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class CrawlPlan:
     root: str
     budget_s: float
     map_only: bool = False
-    take: Callable[[Page], Awaitable[None]] | None = None
+    take: Callable[[LoadedPage], Awaitable[None]] | None = None
     hold_chars: int = 2_000_000
 
 
@@ -182,7 +182,7 @@ class Crawler:
             raise FetchFailed(_ROBOTS if robots.known else _ROBOTS_UNKNOWN, "robots")
         return robots
 
-    async def _judge_end(self, visit: Visit, page: Page) -> None:
+    async def _judge_end(self, visit: Visit, page: LoadedPage) -> None:
         """Where a redirect ended is held to the same rules as a link. Raises FetchFailed."""
         if page.url == visit.url:
             return
@@ -198,7 +198,7 @@ class Crawler:
         if len(self.outcome.failures) < MAX_FAILURES_TOLD:
             self.outcome.failures.append((visit.url, failure.message))
 
-    async def _take(self, visit: Visit, page: Page) -> None:
+    async def _take(self, visit: Visit, page: LoadedPage) -> None:
         """Counts the page in unless it is another one under a second name; offers its links."""
         if self._is_repeat(visit, page):
             self.outcome.reasons["duplicate"] += 1
@@ -227,7 +227,7 @@ class Crawler:
             self._held_chars += len(page.data["content"])
             self._done += 1
 
-    def _is_repeat(self, visit: Visit, page: Page) -> bool:
+    def _is_repeat(self, visit: Visit, page: LoadedPage) -> bool:
         for url in {canonical(page.url) or page.url, page.address} - {visit.url}:
             if not self._frontier.mark_seen(url):
                 return True

@@ -13,7 +13,7 @@ from gateway.config.settings import Web
 from gateway.domain import CrawlRequest, ExtractRequest, Json, Progress, WebCall
 from gateway.engines.crawl.crawler import Crawler, CrawlOutcome, CrawlPlan
 from gateway.engines.crawl.frontier import Scope
-from gateway.engines.crawl.page_loader import Page, PageLoader, empty_reason
+from gateway.engines.crawl.page_loader import LoadedPage, PageLoader, empty_reason
 from gateway.engines.crawl.relevance import MAX_JUDGED_CHARS, Candidate, Chooser
 from gateway.engines.crawl.sitemap import listed_urls
 from gateway.engines.extract.page import ExtractOptions
@@ -33,7 +33,7 @@ _FILLING_S = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class EngineParts:
+class EngineDeps:
     """What the engine is made of; `app.py` closes the fetcher, the pool and the index."""
 
     loader: PageLoader
@@ -45,7 +45,7 @@ class EngineParts:
 class LocalWebEngine:
     """Stateless but for its parts."""
 
-    def __init__(self, parts: EngineParts, settings: Web) -> None:
+    def __init__(self, parts: EngineDeps, settings: Web) -> None:
         self._chooser = parts.chooser
         self._fetcher = parts.loader.fetcher
         self._loader = parts.loader
@@ -58,7 +58,7 @@ class LocalWebEngine:
         started = time.monotonic()
         results: dict[int, Json] = {}
         failures: dict[int, Json] = {}
-        pages: list[Page] = []
+        pages: list[LoadedPage] = []
         budget_s = PATIENT_BUDGET_S if call.patient else self._settings.crawl_budget_s
 
         async def one(at: int, raw: str) -> None:
@@ -92,7 +92,7 @@ class LocalWebEngine:
         await self._store(pages, call, data)
         return {**data, "response_time": round(time.monotonic() - started, 3)}
 
-    async def _extract_one(self, raw: str, request: ExtractRequest) -> Page:
+    async def _extract_one(self, raw: str, request: ExtractRequest) -> LoadedPage:
         url = str(parse_url(from_caller(raw)))
         page = await self._loader.load(
             ExtractOptions(
@@ -113,7 +113,7 @@ class LocalWebEngine:
         started = time.monotonic()
         batch = IndexBatch(self._index)
 
-        async def take(page: Page) -> None:
+        async def take(page: LoadedPage) -> None:
             if self._settings.index_fetched and not page.data.get("noindex"):
                 await batch.take(self._indexed(page, call.owner))
 
@@ -171,7 +171,7 @@ class LocalWebEngine:
             return urls
 
     async def _explore(
-        self, request: CrawlRequest, call: WebCall, take: Callable[[Page], Awaitable[None]] | None = None
+        self, request: CrawlRequest, call: WebCall, take: Callable[[LoadedPage], Awaitable[None]] | None = None
     ) -> CrawlOutcome:
         """A crawl whose pages go to `take`; a map without it. Raises InvalidRequest."""
         try:
@@ -188,19 +188,19 @@ class LocalWebEngine:
         robots = self._robots if self._settings.respect_robots else None
         return await Crawler(self._loader, robots, plan, call.progress or Progress()).run()
 
-    async def _relevant(self, outcome: CrawlOutcome, request: CrawlRequest) -> list[tuple[int, Page]]:
+    async def _relevant(self, outcome: CrawlOutcome, request: CrawlRequest) -> list[tuple[int, LoadedPage]]:
         pages = [(visit.depth, page) for visit, page in outcome.pages]
         candidates = [Candidate(page.data["title"], page.address, page.data["content"]) for _, page in pages]
         return [pages[at] for at in await self._chooser.choose(candidates, request.instructions or "")]
 
-    async def _store(self, pages: list[Page], call: WebCall, data: Json) -> None:
+    async def _store(self, pages: list[LoadedPage], call: WebCall, data: Json) -> None:
         if not self._settings.index_fetched:
             return
         problem = await self._index.add([self._indexed(page, call.owner) for page in pages if _indexable(page)])
         if problem is not None:
             data["note"] = f"{data['note']} {problem}" if data.get("note") else problem
 
-    def _indexed(self, page: Page, owner: str) -> IndexedPage:
+    def _indexed(self, page: LoadedPage, owner: str) -> IndexedPage:
         shared = self._settings.index_scope == "shared" and page.public
         return indexed_page(page, SHARED if shared else owner)
 
@@ -217,7 +217,7 @@ def _filled_up(urls: list[str], listed: list[str], scope: Scope, robots: Robots,
     return list(known)
 
 
-def indexed_page(page: Page, owner: str) -> IndexedPage:
+def indexed_page(page: LoadedPage, owner: str) -> IndexedPage:
     """The page as the index stores it."""
     data = page.data
     return IndexedPage(
@@ -232,11 +232,11 @@ def indexed_page(page: Page, owner: str) -> IndexedPage:
     )
 
 
-def _indexable(page: Page) -> bool:
+def _indexable(page: LoadedPage) -> bool:
     return bool(page.data.get("content")) and not page.data.get("noindex")
 
 
-def _extract_result(page: Page, request: ExtractRequest, raw: str) -> Json:
+def _extract_result(page: LoadedPage, request: ExtractRequest, raw: str) -> Json:
     data = page.data
     content = " [...] ".join(data["chunks"]) if request.query else data["content"]
     result: Json = {"url": raw, "title": data["title"], "raw_content": content}
@@ -247,7 +247,7 @@ def _extract_result(page: Page, request: ExtractRequest, raw: str) -> Json:
     return result
 
 
-def _crawl_result(depth: int, page: Page, request: CrawlRequest) -> Json:
+def _crawl_result(depth: int, page: LoadedPage, request: CrawlRequest) -> Json:
     result: Json = {
         "url": page.address,
         "title": page.data["title"],

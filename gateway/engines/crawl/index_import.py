@@ -9,8 +9,8 @@ from pathlib import Path
 from gateway.config.settings import Web
 from gateway.domain import CrawlRequest, Json, Progress
 from gateway.engines.crawl.crawler import Crawler, CrawlPlan
-from gateway.engines.crawl.engine import EngineParts, explain, indexed_page
-from gateway.engines.crawl.page_loader import Page, PageLoader
+from gateway.engines.crawl.engine import EngineDeps, explain, indexed_page
+from gateway.engines.crawl.page_loader import LoadedPage, PageLoader
 from gateway.engines.extract.page import ExtractOptions
 from gateway.engines.extract.parse_pool import ParsePool
 from gateway.engines.fetch.errors import FetchFailed, SkippedUrl
@@ -34,7 +34,7 @@ _KINDS = {
 class IndexFiller:
     """Brings pages in. The parts are the engine's own; whoever built them closes them."""
 
-    def __init__(self, parts: EngineParts, pool: ParsePool, settings: Web) -> None:
+    def __init__(self, parts: EngineDeps, pool: ParsePool, settings: Web) -> None:
         self._loader: PageLoader = parts.loader
         self._robots: RobotsCache = parts.robots
         self._index: PageIndex = parts.index
@@ -68,7 +68,7 @@ class IndexFiller:
         request = CrawlRequest(root or source, max_depth=16, max_breadth=500, limit=limit, allow_external=False)
         batch = IndexBatch(self._index)
 
-        async def take(page: Page) -> None:
+        async def take(page: LoadedPage) -> None:
             if not page.data.get("noindex"):
                 await batch.take(indexed_page(page, SHARED))
 

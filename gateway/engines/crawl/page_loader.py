@@ -34,7 +34,7 @@ _STATUS_WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class LoadedPage:
     """A page that was read. `url` is where it was found, `data` what engines.extract made of it."""
 
     url: str
@@ -60,7 +60,7 @@ class PageLoader:
         self._slots = slots
         self._resting: dict[str, float] = {}
 
-    async def load(self, options: ExtractOptions, delay_s: float = 0.0) -> Page:
+    async def load(self, options: ExtractOptions, delay_s: float = 0.0) -> LoadedPage:
         """The page at `options.url`. Raises FetchFailed with a reason for the caller, EngineMissing, Overloaded."""
         url = options.url
         for _ in range(MAX_REFRESHES + 1):
@@ -77,7 +77,7 @@ class PageLoader:
             if not target or target in (url, fetched.url) or len(page.get("content", "")) > 500:
                 if "noindex" in fetched.headers.get("x-robots-tag", "").lower():
                     page["noindex"] = True
-                return Page(fetched.url, page, fetched.public)
+                return LoadedPage(fetched.url, page, fetched.public)
             url = target
         raise FetchFailed("the page refreshes to another one too many times", "redirects")
 
@@ -125,7 +125,7 @@ def _retry_after_s(fetched: Fetched) -> float | None:
     return retry_after_s(fetched.headers.get("retry-after", ""))
 
 
-def empty_reason(page: Page) -> str | None:
+def empty_reason(page: LoadedPage) -> str | None:
     """Why a page that was read has no content, or None when it has."""
     if page.data.get("content"):
         return None

@@ -112,7 +112,7 @@ def text_size(element: Any) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
+class ContentRegion:
     """Where the content is. `semantic` when the page itself said so (main, role=main, a lone article)."""
 
     element: Any
@@ -172,7 +172,7 @@ def _is_page_furniture(element: Any) -> bool:
     return not any(parent.tag in ("article", "main", "section") for parent in element.iterancestors())
 
 
-def region_of(root: Any) -> Region:
+def region_of(root: Any) -> ContentRegion:
     """The content region: what the page marks as main, if it holds enough of the text; else the body."""
     body = root.find("body")
     if body is None:
@@ -180,11 +180,11 @@ def region_of(root: Any) -> Region:
     total = text_size(body)
     for candidate in _marked(body):
         if text_size(candidate) >= 0.25 * total:
-            return Region(candidate, True)
+            return ContentRegion(candidate, True)
     for candidate in body.iter("div", "section", "td"):
         if _CONTENT_IDS.match(candidate.get("id") or "") and text_size(candidate) >= 0.35 * total:
-            return Region(candidate, True)
-    return Region(body, False)
+            return ContentRegion(candidate, True)
+    return ContentRegion(body, False)
 
 
 def _marked(body: Any) -> list[Any]:

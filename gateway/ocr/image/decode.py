@@ -26,7 +26,7 @@ ORIENTATION_TAG = 0x0112
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class UprightImage:
     """An upright page: `pixels` is a BGR uint8 array of (height, width, 3), perhaps reduced from `full_width`."""
 
     pixels: Any
@@ -63,7 +63,7 @@ def check_size(size: tuple[int, int], max_pixels: int = MAX_PIXELS) -> None:
         raise _unreadable()
 
 
-def decode_page(data: bytes, work_pixels: int = WORK_PIXELS) -> Page:
+def decode_page(data: bytes, work_pixels: int = WORK_PIXELS) -> UprightImage:
     """The page to be read: upright, on white, reduced to `work_pixels` when it is larger."""
     image = open_image(data)
     cv2, numpy = vision()
@@ -81,7 +81,7 @@ def decode_page(data: bytes, work_pixels: int = WORK_PIXELS) -> Page:
     target = (max(1, round(full_width * scale)), max(1, round(full_height * scale)))
     if (pixels.shape[1], pixels.shape[0]) != target:
         pixels = cv2.resize(pixels, target, interpolation=cv2.INTER_AREA)
-    return Page(numpy.ascontiguousarray(pixels[:, :, ::-1]), full_width, full_height)
+    return UprightImage(numpy.ascontiguousarray(pixels[:, :, ::-1]), full_width, full_height)
 
 
 def upright_rgb(image: Any, scale: float = 1.0) -> Any:

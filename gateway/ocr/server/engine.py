@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from gateway.ocr.extras import vision
-from gateway.ocr.image.decode import Page, decode_page
+from gateway.ocr.image.decode import UprightImage, decode_page
 from gateway.ocr.image.deskew import Frame, level, mostly_tall, skew_of
 from gateway.ocr.image.ink import measure, part_words, parts_of, tighten
 from gateway.ocr.layout import render
@@ -35,10 +35,10 @@ STEP_LINES = 12
 
 
 @dataclass(slots=True)
-class Reading:
+class PageReading:
     """A page under way: its pixels as they stand upright and level, its lines, and the way back to the image."""
 
-    page: Page
+    page: UprightImage
     pixels: Any
     gray: Any
     frame: Frame
@@ -101,7 +101,7 @@ class OcrEngine:
 
     # --- stages ---------------------------------------------------------------------------------------------------
 
-    def _open(self, data: bytes) -> Reading:
+    def _open(self, data: bytes) -> PageReading:
         """Decode, find the lines, turn the page upright and level."""
         cv2, numpy = vision()
         page = decode_page(data)
@@ -116,13 +116,13 @@ class OcrEngine:
         gray = cv2.cvtColor(pixels, cv2.COLOR_BGR2GRAY)
         frame = Frame(page.width, page.height, turns, skew)
         measured = [measure(gray, line) for line in lines]
-        return Reading(page, pixels, gray, frame, [part for line in measured for part in parts_of(gray, line)])
+        return PageReading(page, pixels, gray, frame, [part for line in measured for part in parts_of(gray, line)])
 
     def _lines(self, pixels: Any) -> list[Line]:
         assert self._reader is not None
         return self._reader.detect(pixels)
 
-    def _read_in_turn(self, reading: Reading, lines: list[Line]) -> Iterator[Line]:
+    def _read_in_turn(self, reading: PageReading, lines: list[Line]) -> Iterator[Line]:
         """The lines one by one, in order. All are under way from the start, so that no core waits at a block's end."""
         assert self._reader is not None
         under_way = self._reader.start(reading.pixels, lines)
@@ -152,13 +152,13 @@ class OcrEngine:
             return (3 if is_flipped else 1), lines
         return (2 if is_flipped else 0), lines
 
-    def _regions(self, reading: Reading) -> list[Region]:
+    def _regions(self, reading: PageReading) -> list[Region]:
         """The layout model's regions, and what it missed."""
         assert self._layout is not None
         seen = self._layout.regions(reading.pixels)
         return complete(seen, ruled_regions(reading.gray), reading.lines, reading.pixels)
 
-    def _blocks(self, reading: Reading) -> Iterator[PageBlock]:
+    def _blocks(self, reading: PageReading) -> Iterator[PageBlock]:
         """The page's blocks in reading order, each as soon as it has been read."""
         blocks = build_blocks(reading.lines, self._regions(reading))
         texts = self._read_in_turn(reading, [line for block in blocks for line in block.lines])
@@ -174,23 +174,23 @@ class OcrEngine:
 
     # --- modes ----------------------------------------------------------------------------------------------------
 
-    def _markdown(self, reading: Reading, *, grounding: bool) -> Iterator[str]:
+    def _markdown(self, reading: PageReading, *, grounding: bool) -> Iterator[str]:
         separator = ""
         for block in self._blocks(reading):
             content = render.content_of(block)
             if grounding:
                 box = reading.frame.box(self._block_rect(reading, block))
-                content = wire.format_block(wire.Block(block.label, (box,), content))
+                content = wire.format_block(wire.GroundedBlock(block.label, (box,), content))
             if content:
                 yield separator + content
                 separator = "\n\n"
 
-    def _block_rect(self, reading: Reading, block: PageBlock) -> Rect:
+    def _block_rect(self, reading: PageReading, block: PageBlock) -> Rect:
         if block.label in ("image", "table") or not block.lines:
             return block.rect
         return hull([tighten(reading.gray, line.rect) for line in block.lines])
 
-    def _plain(self, reading: Reading) -> Iterator[str]:
+    def _plain(self, reading: PageReading) -> Iterator[str]:
         """Rows of the page in reading order; tables as Markdown tables."""
         blocks = build_blocks(reading.lines, self._regions(reading))
         tables = [block for block in blocks if block.label == "table"]
@@ -209,7 +209,7 @@ class OcrEngine:
             yield separator + text
             separator = "\n\n"
 
-    def _passages(self, reading: Reading, loose: list[Line], tables: list[PageBlock]) -> Iterator[str]:
+    def _passages(self, reading: PageReading, loose: list[Line], tables: list[PageBlock]) -> Iterator[str]:
         rects = [line.rect for line in loose] + [block.rect for block in tables]
         groups = reading_order(rects)
         texts = self._read_in_turn(reading, [loose[i] for g in groups for row in g for i in row if i < len(loose)])
@@ -234,7 +234,7 @@ class OcrEngine:
             if passage:
                 yield "\n".join(passage)
 
-    def _located(self, reading: Reading, sought: str) -> Iterator[str]:
+    def _located(self, reading: PageReading, sought: str) -> Iterator[str]:
         lines = [part_words(reading.gray, line) for line in self._read_in_turn(reading, reading.lines) if line.text]
         rows = [[lines[i] for i in row] for group in reading_order([line.rect for line in lines]) for row in group]
         hits = locate.find_text(rows, sought)
@@ -253,7 +253,7 @@ class OcrEngine:
             yield separator + hit.label + wire.format_boxes([reading.frame.box(rect)])
             separator = "\n"
 
-    def _described(self, reading: Reading) -> str:
+    def _described(self, reading: PageReading) -> str:
         blocks = list(self._blocks(reading))
         frame = reading.frame
         turned = {0: 0, 1: 90, 2: 180, 3: 270}[frame.quarter_turns]

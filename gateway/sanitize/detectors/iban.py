@@ -10,7 +10,7 @@ import re2
 from gateway.sanitize.detectors.re2_search import searcher
 from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.folding import View
-from gateway.sanitize.text.work_budget import Effort
+from gateway.sanitize.text.work_budget import WorkBudget
 
 _LENGTHS = {
     country: int(length)
@@ -46,13 +46,13 @@ _DIGITS = b"0123456789"
 _VALUES = {ord(char): str(int(char, 36)) for char in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 
 
-def find_ibans(view: View, effort: Effort) -> Iterator[Finding]:
+def find_ibans(view: View, budget: WorkBudget) -> Iterator[Finding]:
     text, at = view.folded, 0
     while True:
         low, high = _FIND(text, at)
         if low < 0:
             return
-        effort.spend(11)
+        budget.spend(11)
         start = low + (not text[low : low + 1].isalnum())
         raw = text[start : high + 2]
         length = _length_of(raw)

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
-from gateway.sanitize.text.work_budget import Effort
+from gateway.sanitize.text.work_budget import WorkBudget
 
 REACH = 64
 WINDOW = REACH + 24
@@ -58,12 +58,12 @@ class Chain:
         return ends
 
 
-def beginnings(text: bytes, words: Sequence[int], effort: Effort) -> Iterator[tuple[int, Chain | int]]:
+def beginnings(text: bytes, words: Sequence[int], budget: WorkBudget) -> Iterator[tuple[int, Chain | int]]:
     """Where a number behind the words may begin, with its chain, or its end where it stands alone. At a plain word none
     does."""
     digits = digits_of(text) if words else b""
     for start, stop in _regions(words):
-        effort.spend((stop - start) // 12)
+        budget.spend((stop - start) // 12)
         for match in _CHAIN.finditer(text, start, stop):
             low, high = match.span()
             if high - low < _SHORTEST or digits.count(b"d", low, high) < 4:
@@ -71,14 +71,14 @@ def beginnings(text: bytes, words: Sequence[int], effort: Effort) -> Iterator[tu
             if words[bisect_right(words, high) - 1] < low - REACH:
                 continue
             if text[low:high].isalnum():
-                effort.spend(2)
+                budget.spend(2)
                 if high - low <= _LONGEST:
                     yield low, high
                 continue
             beforehand = (high - low) // 2  # as a chain may be as long as the text
-            effort.spend(6 + beforehand)
+            budget.spend(6 + beforehand)
             row = Chain(text, digits, low, high)
-            effort.spend(max(0, 3 * len(row.tokens) - beforehand))
+            budget.spend(max(0, 3 * len(row.tokens) - beforehand))
             for place in row.beginnings(text):
                 yield place, row
 

@@ -19,7 +19,7 @@ from gateway.sanitize.detectors.id_countries import COUNTRIES
 from gateway.sanitize.detectors.re2_search import searcher
 from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.folding import View
-from gateway.sanitize.text.work_budget import Effort
+from gateway.sanitize.text.work_budget import WorkBudget
 
 _MAX_TRIES = 200
 _SAMPLES = (
@@ -61,18 +61,18 @@ class Identities:
             check = self._checks[module] = _Check(module)
         return check
 
-    def find(self, view: View, effort: Effort) -> Iterator[Finding]:
+    def find(self, view: View, budget: WorkBudget) -> Iterator[Finding]:
         """Every token is looked at once, with all the words that stand before it; a word names one number.
 
         Past a number of checks, what stands behind a word like an id counts as one.
         """
         text = view.folded
-        words = self._named(view, effort)
+        words = self._named(view, budget)
         tries, reached, first = 0, 0, 0
         waiting: list[_Named] = []
         asked: _Asked | None = None
         known: dict[tuple[str, ...], _Asked] = {}
-        for start, tokens in beginnings(text, [word.end for word in words], effort):
+        for start, tokens in beginnings(text, [word.end for word in words], budget):
             while first < len(words) and words[first].end <= start:
                 waiting.append(words[first])
                 first, asked = first + 1, None
@@ -83,27 +83,27 @@ class Identities:
                 continue
             ends = [tokens] if isinstance(tokens, int) else tokens.ends()
             if tries > _MAX_TRIES:
-                effort.spend(3)
+                budget.spend(3)
                 size, valid = (ends[0] - start if ends else 0), ""
             else:
                 if asked is None:
-                    effort.spend(len(waiting))
+                    budget.spend(len(waiting))
                     modules = _all_modules(waiting)
                     asked = known.get(modules)
                     if asked is None:
-                        effort.spend(4 * len(modules))
+                        budget.spend(4 * len(modules))
                         asked = known[modules] = _Asked([(module, self._check_of(module)) for module in modules])
-                effort.spend(3 + len(ends))
+                budget.spend(3 + len(ends))
                 size, valid, tried = asked.valid(text, start, ends)
                 tries += tried
-                effort.spend(12 * tried)
+                budget.spend(12 * tried)
             if size:
                 reached = start + size
                 yield Finding(start, reached, "NATIONAL_ID")
                 waiting = [word for word in waiting if valid not in word.modules] if valid else []
                 asked = None
 
-    def _named(self, view: View, effort: Effort) -> "list[_Named]":
+    def _named(self, view: View, budget: WorkBudget) -> "list[_Named]":
         """The words with enough digits behind them."""
         lower, at = view.lower, 0
         words: list[_Named] = []
@@ -112,7 +112,7 @@ class Identities:
             start, end = self._find_word(lower, at)
             if start < 0:
                 break
-            effort.spend(8)
+            budget.spend(8)
             digits = digits or digits_of(lower)
             if digits.count(b"d", end, end + WINDOW) < 4:
                 fourth = _FOUR_DIGITS.search(lower, end)

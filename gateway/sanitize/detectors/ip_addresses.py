@@ -12,7 +12,7 @@ import re2
 from gateway.sanitize.detectors.re2_search import searcher, spans
 from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.folding import View
-from gateway.sanitize.text.work_budget import Effort
+from gateway.sanitize.text.work_budget import WorkBudget
 
 _CLASS = bytes(
     0x64
@@ -52,30 +52,30 @@ _RESOLVERS = frozenset((
 _RAW_RESOLVERS = frozenset(address.encode() for address in _RESOLVERS)
 
 
-def find_addresses(view: View, effort: Effort) -> Iterator[Finding]:
+def find_addresses(view: View, budget: WorkBudget) -> Iterator[Finding]:
     text = view.folded
     known: dict[bytes, bool] = {}
     if text.count(b".") > 2:
-        yield from _find_v4(view, effort)
+        yield from _find_v4(view, budget)
     if text.count(b":") > 2:
         for start, end in spans(_FIND_V6, text):
             raw = text[start:end]
-            effort.spend(9)
+            budget.spend(9)
             if _stands_alone(text, start, end):
                 public = known.get(raw)
                 if public is None:
-                    effort.spend(5)
-                    public = known[raw] = len(known) > _MOST_PARSED or _is_public(raw, effort)
+                    budget.spend(5)
+                    public = known[raw] = len(known) > _MOST_PARSED or _is_public(raw, budget)
                 if public:
                     yield Finding(start, end, "IP")
 
 
-def _find_v4(view: View, effort: Effort) -> Iterator[Finding]:
+def _find_v4(view: View, budget: WorkBudget) -> Iterator[Finding]:
     text = view.folded
     spans = [match.span() for match in _V4.finditer(text.translate(_CLASS))]
     if not spans:
         return
-    effort.spend(5 * len(spans))
+    budget.spend(5 * len(spans))
     versioned = _VERSIONED.search(view.lower) is not None
     for start, end in spans:
         raw = text[start:end]
@@ -94,8 +94,8 @@ def _stands_alone(text: bytes, start: int, end: int) -> bool:
     )
 
 
-def _is_public(raw: bytes, effort: Effort) -> bool:
-    effort.spend(32)
+def _is_public(raw: bytes, budget: WorkBudget) -> bool:
+    budget.spend(32)
     try:
         address = ipaddress.ip_address(raw.decode())
     except ValueError:

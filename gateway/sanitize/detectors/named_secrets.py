@@ -12,7 +12,7 @@ import re2
 from gateway.sanitize.detectors.re2_search import searcher, spans
 from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.folding import View
-from gateway.sanitize.text.work_budget import Effort
+from gateway.sanitize.text.work_budget import WorkBudget
 
 _STRONG = (
     rb"(?i:passw(?:or)?ds?|passphrase|passcode|psswor?ds?|passwrd|pswd|userpwd|passin|kennwort|passwort|mot de passe"
@@ -91,7 +91,7 @@ _ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}")
 _TRAILING = b".:?*\\"
 
 
-def find_keyed(view: View, effort: Effort) -> Iterator[Finding]:
+def find_keyed(view: View, budget: WorkBudget) -> Iterator[Finding]:
     text = view.folded
     ways: dict[bytes, tuple[bool, bool]] = {}
     at = 0
@@ -99,7 +99,7 @@ def find_keyed(view: View, effort: Effort) -> Iterator[Finding]:
         start, at = _FIND_NAME(text, at)
         if start < 0:
             break
-        effort.spend(8)
+        budget.spend(8)
         assigned = _ASSIGNED.match(text, at) or _assigned_next(text, start + 1)
         if assigned is None:
             continue
@@ -111,20 +111,20 @@ def find_keyed(view: View, effort: Effort) -> Iterator[Finding]:
         name = text[start:end]
         way = ways.get(name)
         if way is None:
-            effort.spend(10)
+            budget.spend(10)
             way = ways[name] = (
                 _IS_STRONG.match(name) is not None,
                 quote != b"" or _IS_ASSIGNED.search(name) is not None,
             )
         # whether it looks drawn, as it is asked of all but a password, is the dearer question
-        effort.spend(7 + len(value) // 5 if way[0] else 12 + len(value) // 3)
+        budget.spend(7 + len(value) // 5 if way[0] else 12 + len(value) // 3)
         size = _size_of(value, text[end + len(value) : end + len(value) + 1], quote, way)
         if size:
             yield Finding(end, end + size, "SECRET")
-    yield from _find_elsewhere(text, effort)
+    yield from _find_elsewhere(text, budget)
     if b"://" in text and b"@" in text:
         for match in _USERINFO.finditer(text):
-            effort.spend(14)
+            budget.spend(14)
             group = 1 if match.group(1) is not None else 2
             if not _is_placeholder(match.group(group).lower()):
                 yield Finding(match.start(group), match.end(group), "SECRET")
@@ -141,14 +141,14 @@ def _assigned_next(text: bytes, start: int) -> re.Match[bytes] | None:
     return _ASSIGNED.match(text, name.end()) if name else None
 
 
-def _find_elsewhere(text: bytes, effort: Effort) -> Iterator[Finding]:
+def _find_elsewhere(text: bytes, budget: WorkBudget) -> Iterator[Finding]:
     for start, end in spans(_FIND_ELSEWHERE, text):
-        effort.spend(6)
+        budget.spend(6)
         quote = _quote_before(text, end)
         value = _value_at(text, end, quote)
         if value is None:
             continue
-        effort.spend(10 + len(value) // 4)
+        budget.spend(10 + len(value) // 4)
         way = text[start] in b" -iIsS", quote != b""
         size = _size_of(value, text[end + len(value) : end + len(value) + 1], quote, way)
         if size:

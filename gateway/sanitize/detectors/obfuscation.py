@@ -13,7 +13,7 @@ from typing import NamedTuple
 import re2
 
 from gateway.sanitize.detectors.escapes import unescaped_words
-from gateway.sanitize.text.work_budget import Effort
+from gateway.sanitize.text.work_budget import WorkBudget
 
 _REST_OF_ENCODED = re.compile(rb"t*+=?=?")
 _CLASS = bytes(
@@ -48,14 +48,14 @@ class Spelling(NamedTuple):
     place: Callable[[int], int] | None = None
 
 
-def spellings(text: bytes, effort: Effort) -> Iterator[Spelling]:
+def spellings(text: bytes, budget: WorkBudget) -> Iterator[Spelling]:
     """Every word of the folded text that may hide something behind its spelling."""
     if b"%" in text or b"&" in text or b"\\" in text or b"=" in text:
-        for plain in unescaped_words(text, effort):
+        for plain in unescaped_words(text, budget):
             yield Spelling(plain.start, plain.start + len(plain.word), plain.text, plain.place)
     for match in _LETTERED.finditer(text):
         start, end = match.span(1)
-        effort.spend(16 + (end - start) // 2)
+        budget.spend(16 + (end - start) // 2)
         word = text[start:end]
         if len(set(word[1::2])) == 1:
             kept = list(range(0, end - start, 2))
@@ -65,7 +65,7 @@ def spellings(text: bytes, effort: Effort) -> Iterator[Spelling]:
         yield Spelling(start, end, joined.decode(), [*kept, end - start].__getitem__)
 
 
-def decoded_words(text: bytes, effort: Effort) -> Iterator[Spelling]:
+def decoded_words(text: bytes, budget: WorkBudget) -> Iterator[Spelling]:
     """Words that are base64 or hex of plain text."""
     known: dict[bytes, tuple[str, ...]] = {}
     classes = text.translate(_CLASS)
@@ -75,9 +75,9 @@ def decoded_words(text: bytes, effort: Effort) -> Iterator[Spelling]:
         end = rest.end() if rest else start + _LEAST
         word = text[start:end]
         plains = known.get(word)
-        effort.spend(1)
+        budget.spend(1)
         if plains is None:
-            effort.spend(5 + len(word) // 16)
+            budget.spend(5 + len(word) // 16)
             plains = known[word] = _decodings(word, cut=start == 0 or end == len(text))
         for plain in plains:
             yield Spelling(start, end, plain)

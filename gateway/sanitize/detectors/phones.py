@@ -10,10 +10,10 @@ from itertools import islice
 import phonenumbers
 import re2
 
-from gateway.sanitize.detectors.digit_runs import Run, Surroundings, Words
+from gateway.sanitize.detectors.digit_runs import NumberContext, Run, Words
 from gateway.sanitize.detectors.phone_plans import Judgement, judge
 from gateway.sanitize.text.findings import Finding
-from gateway.sanitize.text.work_budget import Effort
+from gateway.sanitize.text.work_budget import WorkBudget
 
 STRONG_WORDS = re2.compile(
     rb"(?:^|[^a-z])phone|telephone|cellphone|homephone|workphone|\btel\b|\btel[.:]|telef|mobil"
@@ -44,11 +44,11 @@ _PLUS = re.compile(rb"\+\(?[0-9]")
 class Phones:
     """The telephone numbers of one text. Past a number of look-ups, what would need one counts as one."""
 
-    def __init__(self, around: Surroundings, effort: Effort) -> None:
+    def __init__(self, around: NumberContext, budget: WorkBudget) -> None:
         self._lower = lower = around.lower
-        self._strong = Words(STRONG_WORDS, around, effort)
-        self._weak = Words(WEAK_WORDS, around, effort)
-        self._effort, self._look_ups = effort, 0
+        self._strong = Words(STRONG_WORDS, around, budget)
+        self._weak = Words(WEAK_WORDS, around, budget)
+        self._effort, self._look_ups = budget, 0
         self._known: dict[bytes, Judgement] = {}
         self._is_any_extended: bool | None = None
         self._is_named = (

@@ -16,7 +16,7 @@ from gateway.sanitize.detectors.re2_search import searcher, spans
 from gateway.sanitize.detectors.vendor_tokens import MARKS, VENDORS
 from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.folding import View
-from gateway.sanitize.text.work_budget import Effort
+from gateway.sanitize.text.work_budget import WorkBudget
 
 LEAST = 16
 _WORD_CHARS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/=.:|!~%$@&?#,")
@@ -59,11 +59,11 @@ _MAX_KEY = 16_384
 _UNKNOWN = -2
 
 
-def find_secrets(view: View, effort: Effort) -> Iterator[Finding]:
+def find_secrets(view: View, budget: WorkBudget) -> Iterator[Finding]:
     text = view.folded
     if b"-----BEGIN" in text:
-        yield from _find_private_keys(text, effort)
-    found = [*_find_headed(text, effort), *_find_afloat(text, effort)]
+        yield from _find_private_keys(text, budget)
+    found = [*_find_headed(text, budget), *_find_afloat(text, budget)]
     for start, end in found:
         while text[end : end + 1] == b"=":
             end += 1
@@ -71,7 +71,7 @@ def find_secrets(view: View, effort: Effort) -> Iterator[Finding]:
             yield Finding(start, end, "SECRET")
 
 
-def _find_headed(text: bytes, effort: Effort) -> Iterator[tuple[int, int]]:
+def _find_headed(text: bytes, budget: WorkBudget) -> Iterator[tuple[int, int]]:
     """Forms with a fixed beginning."""
     at = 0
     while True:
@@ -81,7 +81,7 @@ def _find_headed(text: bytes, effort: Effort) -> Iterator[tuple[int, int]]:
         if not text[start : start + 1].isalnum():
             start += 1
         at = end - 1  # the last character may be the next beginning's neighbour
-        effort.spend(15)
+        budget.spend(15)
         found = _forms_of(text[start:end]).match(text, start, start + _LONGEST)
         if found is not None:
             yield found.span()
@@ -106,18 +106,18 @@ def _linear(form: str) -> re2._Regexp:
     return re2.compile(f"(?:^|[^A-Za-z0-9])({form})(?:[^A-Za-z0-9]|$)".encode())
 
 
-def _find_afloat(text: bytes, effort: Effort) -> Iterator[tuple[int, int]]:
+def _find_afloat(text: bytes, budget: WorkBudget) -> Iterator[tuple[int, int]]:
     """Forms that begin with anything and have their mark further on."""
     behind = 0
     for place, _ in spans(_FIND_MARK, text):
         if place < behind:
             continue
         low = max(0, place - _BEFORE_MARK, behind)
-        effort.spend(16)
+        budget.spend(16)
         for known, form in _AFLOAT:
             if known.match(text, place) is None:
                 continue
-            effort.spend(8)
+            budget.spend(8)
             found = _linear(form).search(text, low, place + _BEHIND_MARK)
             if found is not None and found.end(1) > place:
                 yield found.span(1)
@@ -135,12 +135,12 @@ def _in_long_numbered_word(text: bytes, start: int, end: int) -> bool:
     return last - first >= LEAST and (_NUMBERED.search(text, first, last) is not None or text.startswith(b"SG.", start))
 
 
-def _find_private_keys(text: bytes, effort: Effort) -> Iterator[Finding]:
+def _find_private_keys(text: bytes, budget: WorkBudget) -> Iterator[Finding]:
     """From BEGIN to END; without an END, as far as what follows reads like a key."""
     at, closing_at = text.find(b"-----BEGIN"), _UNKNOWN
     while at >= 0:
         body = _KEY_BODY.match(text, at, at + _MAX_KEY)
-        effort.spend(16)
+        budget.spend(16)
         end = at + 10
         if body is not None:
             if closing_at == _UNKNOWN or 0 <= closing_at < at:

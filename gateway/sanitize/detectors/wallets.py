@@ -11,7 +11,7 @@ import re2
 from gateway.sanitize.detectors.re2_search import searcher
 from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.folding import View
-from gateway.sanitize.text.work_budget import Effort
+from gateway.sanitize.text.work_budget import WorkBudget
 
 _FORMS = re2.compile(
     rb"(?:^|[^A-Za-z0-9])(?:0x[0-9a-fA-F]{40}|(?:bc1|tb1|ltc1|addr1|cosmos1)[ac-hj-np-z02-9]{38,103}"
@@ -31,7 +31,7 @@ _BECH32 = b"qpzry9x8gf2tvdw0s3jn54khce6mua7l"
 _GENERATOR = (0x3B6A57B2, 0x26508E6D, 0x1EA119FA, 0x3D4233DD, 0x2A1462B3)
 
 
-def find_wallets(view: View, effort: Effort) -> Iterator[Finding]:
+def find_wallets(view: View, budget: WorkBudget) -> Iterator[Finding]:
     """Past a number of checksums, what is written like an address counts as one."""
     text, at, checked = view.folded, 0, 0
     while True:
@@ -40,21 +40,21 @@ def find_wallets(view: View, effort: Effort) -> Iterator[Finding]:
             return
         start += not text[start : start + 1].isalnum()
         end -= not text[end - 1 : end].isalnum()
-        effort.spend(16)
+        budget.spend(16)
         checked += 1
-        entity = _entity_of(text[start:end], effort) if checked < _MOST_CHECKED else "CRYPTO_WALLET"
+        entity = _entity_of(text[start:end], budget) if checked < _MOST_CHECKED else "CRYPTO_WALLET"
         if entity:
             yield Finding(start, end, entity)
         at = end
 
 
-def _entity_of(value: bytes, effort: Effort) -> str:
+def _entity_of(value: bytes, budget: WorkBudget) -> str:
     if value.startswith(b"0x"):
         return "CRYPTO_WALLET" if len(set(value[2:])) > 4 else ""  # the null address and its like
     if value.startswith((b"bc1", b"tb1", b"ltc1", b"addr1", b"cosmos1")):
-        effort.spend(8 + 5 * len(value) // 4)
+        budget.spend(8 + 5 * len(value) // 4)
         return "CRYPTO_WALLET" if _bech32_valid(value) else ""
-    effort.spend(26)
+    budget.spend(26)
     return _base58_entity(value)
 
 

@@ -41,7 +41,13 @@ class Guardrail:
     """`endpoint` and `model_name` are for the status. `enabled` false: never asked, only described."""
 
     def __init__(
-        self, settings: config.Guardrail, model: ChatModel, endpoint: str, model_name: str, *, enabled: bool = True
+        self,
+        settings: config.GuardrailSettings,
+        model: ChatModel,
+        endpoint: str,
+        model_name: str,
+        *,
+        enabled: bool = True,
     ) -> None:
         self.enabled = enabled and settings.enabled != "off"
         self.closed_for = {

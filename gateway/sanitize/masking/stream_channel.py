@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from gateway.domain import Event, RelayedText, TextSlot
+from gateway.domain import Event, RelayTemplate, TextSlot
 from gateway.sanitize.text.folding import View
 from gateway.sanitize.text.holdback import REST_OF_KEY, REST_OF_VALUE, hold_from
 
@@ -19,7 +19,7 @@ _QUOTES = re.compile(r'\\.|"', re.DOTALL)
 
 
 @dataclass(slots=True)
-class Held:
+class PendingEvent:
     """An event that waits; `number` counts the events, `frame` is how it came, while nothing is masked in it."""
 
     event: Event
@@ -32,10 +32,10 @@ class Held:
 class Piece:
     """A text at [start, end) of its channel: a slot's, or the one of a relayed event."""
 
-    slot: TextSlot | RelayedText
+    slot: TextSlot | RelayTemplate
     start: int
     end: int
-    held: Held
+    held: PendingEvent
 
 
 @dataclass(slots=True, eq=False)
@@ -51,14 +51,14 @@ class Channel:
     final: int = 0
     pieces: deque[Piece] = field(default_factory=deque)
     edits: deque[tuple[int, int, str]] = field(default_factory=deque)
-    swallow: re.Pattern[str] | None = None
+    mask_until: re.Pattern[str] | None = None
     in_string: bool = False
 
     @property
     def length(self) -> int:
         return self.base + len(self.buffer)
 
-    def append(self, slot: TextSlot, held: Held) -> None:
+    def append(self, slot: TextSlot, held: PendingEvent) -> None:
         start = self.base + len(self.buffer)
         self.buffer += slot.text
         self.last_event = held.number
@@ -102,22 +102,22 @@ class Channel:
 
     def swallow_rest(self, start: int) -> None:
         """The value from `start` of the buffer is too long to wait for: the rest of it vanishes as it comes."""
-        self.swallow = REST_OF_KEY if self.buffer.startswith("-----BEGIN", start) else REST_OF_VALUE
+        self.mask_until = REST_OF_KEY if self.buffer.startswith("-----BEGIN", start) else REST_OF_VALUE
 
-    def go_on(self) -> None:
+    def continue_mask(self) -> None:
         """Extend the last edit over the rest of a value that was too long to wait for."""
-        if self.swallow is None:
+        if self.mask_until is None:
             return
         start = self.final - self.base
-        match = self.swallow.match(self.buffer, start)
+        match = self.mask_until.match(self.buffer, start)
         end = match.end() if match else start
         first, _, mask = self.edits.pop()
         self.edits.append((first, self.base + end, mask))
         self.final = self.base + end
         if end < len(self.buffer):
-            self.swallow = None
+            self.mask_until = None
 
-    def stop_at(self, place: int) -> Held | None:
+    def stop_at(self, place: int) -> PendingEvent | None:
         """Nothing from `place` of the buffer on goes out. Gives the event in which that place stands."""
         start = self.base + place
         self.edits.append((start, self.length, ""))
@@ -141,7 +141,7 @@ class Channel:
         if not edits:
             return
         needed_from = pieces[0].start if pieces else self.final
-        while edits and edits[0][1] <= needed_from and not (self.swallow and len(edits) == 1):
+        while edits and edits[0][1] <= needed_from and not (self.mask_until and len(edits) == 1):
             edits.popleft()
 
 

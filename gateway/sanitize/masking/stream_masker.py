@@ -10,11 +10,11 @@ the text is.
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Mapping
 
-from gateway.domain import Event, EventBatch, EventStream, Json, RelayedText, TextSlot
+from gateway.domain import Event, EventBatch, EventStream, Json, RelayTemplate, TextSlot
 from gateway.errors import ContentBlocked, GatewayError, SanitizerFailed
 from gateway.sanitize.masking.policy import Action
 from gateway.sanitize.masking.slot_masker import SlotMasker
-from gateway.sanitize.masking.stream_channel import Channel, Held, Piece
+from gateway.sanitize.masking.stream_channel import Channel, PendingEvent, Piece
 from gateway.sanitize.scan.fast_path import plain_cut
 from gateway.sanitize.scan.scanner import Scanner
 from gateway.sanitize.text.findings import Finding, mask_of
@@ -52,7 +52,7 @@ class StreamMask:
         self._slots_of = slots_of
         self._found = found
         self._masker = SlotMasker(scanner, actions, self._note)
-        self._queue: deque[Held] = deque()
+        self._queue: deque[PendingEvent] = deque()
         self._ready: EventBatch = []
         self._events = 0
         self._last: Event | None = None
@@ -104,7 +104,7 @@ class StreamMask:
     def _take(self, event: Event, touched: list[Channel]) -> None:
         """Take in an event of any kind; `touched` are the channels in which something came."""
         self._events += 1
-        held = Held(event, self._events, event.raw)
+        held = PendingEvent(event, self._events, event.raw)
         self._queue.append(held)
         data = sse.decode(event)
         if data is None:
@@ -121,7 +121,7 @@ class StreamMask:
                 if not touched or touched[-1] is not channel:
                     touched.append(channel)
 
-    def _take_run(self, relayed: RelayedText, events: EventBatch, odd: list[Channel]) -> None:
+    def _take_run(self, relayed: RelayTemplate, events: EventBatch, odd: list[Channel]) -> None:
         """Take in pieces of one text. Where they are plain words, as nearly always, only those that wait cost much.
 
         `odd` are the channels that are not: what else comes there at once is looked at together.
@@ -145,7 +145,7 @@ class StreamMask:
                 events = events[out:]
         for event in events:
             self._events += 1
-            held = Held(event, self._events, event.raw, 1)
+            held = PendingEvent(event, self._events, event.raw, 1)
             queue.append(held)
             end = place + len(event.text)
             channel.pieces.append(Piece(relayed, place, end, held))
@@ -158,7 +158,7 @@ class StreamMask:
 
     def _let_plain_out(self, channel: Channel) -> bool:
         """Decide a text of plain words as far as can be. False when it is anything else."""
-        if channel.edits or channel.swallow is not None or self._scanner.least_held:
+        if channel.edits or channel.mask_until is not None or self._scanner.least_held:
             return False
         start = channel.final - channel.base
         first = start - _NEAR if start > _NEAR else 0
@@ -200,7 +200,7 @@ class StreamMask:
                 held.event.raw = held.frame  # as it came: need not be made again
             self._ready.append(held.event)
 
-    def _append(self, slot: TextSlot, held: Held) -> Channel:
+    def _append(self, slot: TextSlot, held: PendingEvent) -> Channel:
         name = slot.channel
         channel = self._channels.get(name)
         if channel is None:
@@ -243,8 +243,8 @@ class StreamMask:
     def _advance(self, channel: Channel, whole: bool = False) -> None:
         """Decide as much of a channel as can be, and give its pieces their text."""
         try:
-            if channel.swallow is not None:
-                channel.go_on()
+            if channel.mask_until is not None:
+                channel.continue_mask()
             start, length = channel.final - channel.base, len(channel.buffer)
             cut = length if whole or channel.closed else channel.cut(start, self._scanner.least_held)
             if cut > start or length - start > MAX_HELD:
@@ -285,9 +285,9 @@ class StreamMask:
             self._stop(channel.stop_at(finding.start))
             raise _Blocked(finding.entity, channel.where)
 
-    def _stop(self, ending: Held | None) -> None:
+    def _stop(self, ending: PendingEvent | None) -> None:
         """No event after `ending` goes out, nor one that still waits for another channel."""
-        kept: deque[Held] = deque()
+        kept: deque[PendingEvent] = deque()
         for held in self._queue:
             if held.open_pieces:
                 break

@@ -14,7 +14,7 @@ import re2
 from gateway.config.settings import SanitizePattern
 from gateway.sanitize.detectors.cards import CARD_WORDS, find_cards
 from gateway.sanitize.detectors.cards import LEAST as LEAST_CARD
-from gateway.sanitize.detectors.digit_runs import Run, Surroundings, Words, digit_runs, has_digits, surroundings
+from gateway.sanitize.detectors.digit_runs import NumberContext, Run, Words, digit_runs, has_digits, number_context
 from gateway.sanitize.detectors.email import find_emails
 from gateway.sanitize.detectors.iban import find_ibans
 from gateway.sanitize.detectors.identities import SSN_HINTS, SSN_WORDS, Identities, find_ssns
@@ -30,7 +30,7 @@ from gateway.sanitize.scan.fallback_mask import all_but_words
 from gateway.sanitize.scan.fast_path import is_quiet
 from gateway.sanitize.text.findings import RANK, Finding, disjoint
 from gateway.sanitize.text.folding import View
-from gateway.sanitize.text.work_budget import Crowded, Effort
+from gateway.sanitize.text.work_budget import BudgetExceeded, WorkBudget
 
 _DEPTH = 2
 _SPACE = 0x20
@@ -45,9 +45,9 @@ _CUSTOM_LEAST_HELD = 160
 class _Numbers:
     """What rows of digits are, in one text."""
 
-    def __init__(self, around: Surroundings, effort: Effort) -> None:
-        self._effort, self._phones = effort, Phones(around, effort)
-        self._card_words, self._ssn_words = Words(CARD_WORDS, around, effort), Words(SSN_WORDS, around, effort)
+    def __init__(self, around: NumberContext, budget: WorkBudget) -> None:
+        self._effort, self._phones = budget, Phones(around, budget)
+        self._card_words, self._ssn_words = Words(CARD_WORDS, around, budget), Words(SSN_WORDS, around, budget)
         self.may_be_short = self._phones.may_be_short
         may_be_named = not around.are_everywhere or any(hint in around.lower for hint in SSN_HINTS)
         self.may_be_decimal = may_be_named and self._ssn_words.any
@@ -122,11 +122,11 @@ class Scanner:
 
     def _look(self, text: str) -> list[Finding]:
         """The detectors' findings in a piece of text, in order, disjoint."""
-        view, effort = View(text), Effort(len(text))
+        view, budget = View(text), WorkBudget(len(text))
         try:
-            effort.spend(view.folding_cost)
-            found = self._find(view, effort, 0)
-        except Crowded:
+            budget.spend(view.folding_cost)
+            found = self._find(view, budget, 0)
+        except BudgetExceeded:
             found = list(all_but_words(view))
         if view.is_shifted:
             found = [Finding(*view.origin(start, end), entity) for start, end, entity in found]
@@ -145,72 +145,72 @@ class Scanner:
         _, at, domain = value.rpartition("@")
         return value in self._allowed or (at != "" and f"@{domain}" in self._allowed)
 
-    def _find(self, view: View, effort: Effort, depth: int) -> list[Finding]:
+    def _find(self, view: View, budget: WorkBudget, depth: int) -> list[Finding]:
         if len(view.folded) < 5:
             return []
-        found = [*find_secrets(view, effort), *find_keyed(view, effort)]
-        found += _outside_urls(view, self._find_personal(view, effort), effort)
+        found = [*find_secrets(view, budget), *find_keyed(view, budget)]
+        found += _outside_urls(view, self._find_personal(view, budget), budget)
         if depth < _DEPTH:
-            found += self._find_spelt(view, effort, depth)
+            found += self._find_spelt(view, budget, depth)
         return found
 
-    def _find_personal(self, view: View, effort: Effort) -> list[Finding]:
-        found = [*find_emails(view, effort)]
+    def _find_personal(self, view: View, budget: WorkBudget) -> list[Finding]:
+        found = [*find_emails(view, budget)]
         if has_digits(view):
-            found += _find_numbers(view, effort)
-        found += find_ibans(view, effort)
-        found += find_addresses(view, effort)
-        found += find_wallets(view, effort)
-        found += self._identities.find(view, effort)
+            found += _find_numbers(view, budget)
+        found += find_ibans(view, budget)
+        found += find_addresses(view, budget)
+        found += find_wallets(view, budget)
+        found += self._identities.find(view, budget)
         return found
 
-    def _find_spelt(self, view: View, effort: Effort, depth: int) -> Iterator[Finding]:
+    def _find_spelt(self, view: View, budget: WorkBudget, depth: int) -> Iterator[Finding]:
         """Look at all other spellings at once, as lines of one text; what is said twice is one line."""
         said: dict[str, list[Spelling]] = {}
-        for word in (*spellings(view.folded, effort), *decoded_words(view.folded, effort)):
-            effort.spend(4)
+        for word in (*spellings(view.folded, budget), *decoded_words(view.folded, budget)):
+            budget.spend(4)
             said.setdefault(word.text, []).append(word)
         if not said:
             return
         lines = list(said)
         starts = [0, *accumulate(len(line) + 2 for line in lines)]
         inner = View("\n\n".join(lines))
-        effort.spend(300 + len(inner.folded) // 6)
-        for finding in self._find(inner, effort, depth + 1):
+        budget.spend(300 + len(inner.folded) // 6)
+        for finding in self._find(inner, budget, depth + 1):
             start, end = inner.origin(finding.start, finding.end)
             index = bisect_right(starts, start) - 1
             line, shift = lines[index], starts[index]
             if end - shift <= len(line):
                 for word in said[line]:
-                    effort.spend(12)
+                    budget.spend(12)
                     yield from _in_outer_text(word, Finding(start - shift, end - shift, finding.entity), view.folded)
 
 
-def _find_numbers(view: View, effort: Effort) -> list[Finding]:
+def _find_numbers(view: View, budget: WorkBudget) -> list[Finding]:
     found: list[Finding] = []
-    around = surroundings(view)
+    around = number_context(view)
     if not around.places:
         return found
-    text, numbers = view.folded, _Numbers(around, effort)
-    for start, end, count in digit_runs(view, effort, numbers.may_be_short, numbers.plain_from, numbers.may_be_decimal):
+    text, numbers = view.folded, _Numbers(around, budget)
+    for start, end, count in digit_runs(view, budget, numbers.may_be_short, numbers.plain_from, numbers.may_be_decimal):
         if count == end - start < LEAST_CARD and numbers.are_nothing(start, end):
-            effort.spend(2)
+            budget.spend(2)
             continue
-        effort.spend((7 if count < LEAST_CARD else 9) if end - start < _LONG_RUN else 6 + (end - start) // 4)
+        budget.spend((7 if count < LEAST_CARD else 9) if end - start < _LONG_RUN else 6 + (end - start) // 4)
         numbers.find(Run(text, start, end), found)
     return found
 
 
-def _outside_urls(view: View, found: list[Finding], effort: Effort) -> Iterable[Finding]:
+def _outside_urls(view: View, found: list[Finding], budget: WorkBudget) -> Iterable[Finding]:
     """Numbers inside a web address name a page, not a person; values sent along in its query still count."""
-    return found if not found or b"://" not in view.folded else _judged_by_urls(view.folded, found, effort)
+    return found if not found or b"://" not in view.folded else _judged_by_urls(view.folded, found, budget)
 
 
-def _judged_by_urls(text: bytes, found: list[Finding], effort: Effort) -> Iterator[Finding]:
+def _judged_by_urls(text: bytes, found: list[Finding], budget: WorkBudget) -> Iterator[Finding]:
     starts, spans = [], []
     for match in _URL.finditer(text):
         start, end = match.span()
-        effort.spend(2)
+        budget.spend(2)
         starts.append(start)
         spans.append((end, text.find(b"?", start, end)))
     for finding in found:

@@ -9,11 +9,11 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from gateway.domain import Account
+from gateway.domain import RequestStats
 from gateway.errors import UpstreamError, UpstreamRefused, UpstreamUnavailable
 from gateway.ports import CompletionUpstream
 from gateway.services.completion.circuit_breaker import Breaker, RetryBudget, backoff_s, weighted_order
-from gateway.wire.chat.request import Terms
+from gateway.wire.chat.request import UpstreamOptions
 
 _MAX_ATTEMPTS = 3
 _MAX_RETRY_AFTER_S = 2.0
@@ -25,7 +25,7 @@ class Target:
     """One upstream of a model, with what is known of its health. `native`: it speaks /responses itself."""
 
     upstream: CompletionUpstream
-    terms: Terms
+    options: UpstreamOptions
     weight: int = 1
     native: bool = False
     first_event_wait_s: float = 25
@@ -75,14 +75,14 @@ class Plan:
         self._retried = False
 
     @asynccontextmanager
-    async def attempt(self, account: Account) -> AsyncIterator[Attempt]:
+    async def attempt(self, stats: RequestStats) -> AsyncIterator[Attempt]:
         """The next attempt. A fault inside the block that may be hidden is: loop on. Any other is raised."""
         attempt = self._take()
         target = attempt.target
         target.budget.request()
         self._made += 1
-        account.attempts += 1
-        account.model, account.upstream = attempt.entry.name, target.upstream.name
+        stats.attempts += 1
+        stats.model, stats.upstream = attempt.entry.name, target.upstream.name
         try:
             yield attempt
         except UpstreamError as error:

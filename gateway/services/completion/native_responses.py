@@ -7,12 +7,12 @@ what comes back.
 import time
 from contextlib import aclosing
 
-from gateway.domain import Account, EventStream, Json
+from gateway.domain import EventStream, Json, RequestStats
 from gateway.errors import InvalidRequest, UpstreamError, UpstreamRefused
 from gateway.services.completion.attempts import Attempt, ModelEntry, Plan
 from gateway.services.completion.images import MAX_IMAGES
 from gateway.services.completion.service import CompletionService
-from gateway.wire.chat.answer import Marks
+from gateway.wire.chat.answer import AnswerContext
 from gateway.wire.responses.native_answer import NativeStream, mend_response
 from gateway.wire.responses.native_request import image_parts, takes, to_native
 from gateway.wire.responses.object import from_chat
@@ -29,19 +29,19 @@ class NativeResponses:
         """Every upstream of the model speaks /responses, and /responses has every field of the request."""
         return _is_native(entry) and takes(body)
 
-    async def complete(self, body: Json, earlier: list[Json], account: Account) -> Json:
+    async def complete(self, body: Json, earlier: list[Json], stats: RequestStats) -> Json:
         """A full response object. Raises GatewayError."""
         try:
-            return await self._complete(body, earlier, account)
+            return await self._complete(body, earlier, stats)
         except UpstreamError as error:
             chat = self._last_resort(error, body, earlier)
-        return from_chat(body, await self._completions.complete(chat, account))
+        return from_chat(body, await self._completions.complete(chat, stats))
 
-    async def stream(self, body: Json, earlier: list[Json], account: Account, state: NativeStream) -> EventStream:
+    async def stream(self, body: Json, earlier: list[Json], stats: RequestStats, state: NativeStream) -> EventStream:
         """The events of `state`, ended by `[DONE]`. Raises GatewayError, also after it has begun."""
         begun = False
         try:
-            async with aclosing(self._stream(body, earlier, account, state)) as batches:
+            async with aclosing(self._stream(body, earlier, stats, state)) as batches:
                 async for batch in batches:
                     begun = True
                     yield batch
@@ -50,7 +50,7 @@ class NativeResponses:
             if begun:
                 raise
             chat = self._last_resort(error, body, earlier)
-        async with aclosing(state.run(self._completions.stream(chat, account))) as batches:
+        async with aclosing(state.run(self._completions.stream(chat, stats))) as batches:
             async for batch in batches:
                 yield batch
 
@@ -63,34 +63,34 @@ class NativeResponses:
                 return {**to_chat(body, earlier)[0], "model": name}
         raise error
 
-    async def _complete(self, body: Json, earlier: list[Json], account: Account) -> Json:
+    async def _complete(self, body: Json, earlier: list[Json], stats: RequestStats) -> Json:
         plan, started_s = self._plan(body), time.perf_counter()
         await self._inline(body)
         while True:
-            async with plan.attempt(account) as attempt:
+            async with plan.attempt(stats) as attempt:
                 answer = await attempt.target.upstream.complete(
-                    self._sent(body, earlier, attempt, account), account, route=_ROUTE
+                    self._sent(body, earlier, attempt, stats), stats, route=_ROUTE
                 )
-                backend = _fields(attempt, account, started_s)
+                backend = _fields(attempt, stats, started_s)
                 response = mend_response(answer, body, attempt.entry.name, backend)
                 break
-        _count(response, account)
+        _count(response, stats)
         return response
 
-    async def _stream(self, body: Json, earlier: list[Json], account: Account, state: NativeStream) -> EventStream:
+    async def _stream(self, body: Json, earlier: list[Json], stats: RequestStats, state: NativeStream) -> EventStream:
         plan, started_s = self._plan(body), time.perf_counter()
         await self._inline(body)
         while True:
-            async with plan.attempt(account) as attempt:
-                state.model, state.backend = attempt.entry.name, _fields(attempt, account, started_s)
-                sent = self._sent(body, earlier, attempt, account)
-                payloads = attempt.target.upstream.stream(sent, account, route=_ROUTE)
+            async with plan.attempt(stats) as attempt:
+                state.model, state.backend = attempt.entry.name, _fields(attempt, stats, started_s)
+                sent = self._sent(body, earlier, attempt, stats)
+                payloads = attempt.target.upstream.stream(sent, stats, route=_ROUTE)
                 async with aclosing(state.pass_through(payloads)) as batches:
                     async for batch in batches:
                         if not attempt.begun:
                             attempt.begin()
                         yield batch
-                _count(state.response, account)
+                _count(state.response, stats)
                 return
 
     def _plan(self, body: Json) -> Plan:
@@ -99,10 +99,10 @@ class NativeResponses:
         others = (self._completions.resolve(name) for name in entry.fallback)
         return Plan([entry, *(other for other in others if _is_native(other))])
 
-    def _sent(self, body: Json, earlier: list[Json], attempt: Attempt, account: Account) -> Json:
+    def _sent(self, body: Json, earlier: list[Json], attempt: Attempt, stats: RequestStats) -> Json:
         user = self._completions.hashed_user(body)
-        account.user_hash = user or ""
-        return to_native(body, earlier, attempt.target.terms, user)
+        stats.user_hash = user or ""
+        return to_native(body, earlier, attempt.target.options, user)
 
     async def _inline(self, body: Json) -> None:
         parts = image_parts(body["input"])
@@ -117,12 +117,12 @@ def _is_native(entry: ModelEntry) -> bool:
     return bool(entry.targets) and all(target.native for target in entry.targets)
 
 
-def _fields(attempt: Attempt, account: Account, started_s: float) -> Json:
-    terms = attempt.target.terms
-    return Marks("", attempt.target.upstream.name, terms.model, started_s, account.attempts).fields()
+def _fields(attempt: Attempt, stats: RequestStats, started_s: float) -> Json:
+    options = attempt.target.options
+    return AnswerContext("", attempt.target.upstream.name, options.model, started_s, stats.attempts).fields()
 
 
-def _count(response: Json, account: Account) -> None:
+def _count(response: Json, stats: RequestStats) -> None:
     usage = response.get("usage") or {}
-    account.input_tokens += usage.get("input_tokens") or 0
-    account.output_tokens += usage.get("output_tokens") or 0
+    stats.input_tokens += usage.get("input_tokens") or 0
+    stats.output_tokens += usage.get("output_tokens") or 0

@@ -10,12 +10,12 @@ import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
-from gateway.domain import Account, EventBatch, EventStream, Json
+from gateway.domain import EventBatch, EventStream, Json, RequestStats
 from gateway.errors import ModelNotFound, UpstreamError, UpstreamTimeout
 from gateway.ports import ImageSource
 from gateway.services.completion.attempts import Attempt, ModelEntry, Plan, Target
 from gateway.services.completion.images import data_urls, inline_images
-from gateway.wire.chat.answer import Marks, normalise_answer
+from gateway.wire.chat.answer import AnswerContext, normalise_answer
 from gateway.wire.chat.request import is_legacy, needs_json_check, to_upstream
 from gateway.wire.chat.stream import ChatStream, require_json
 
@@ -45,40 +45,40 @@ class CompletionService:
         hint = f"did you mean {meant!r}? Names are case-sensitive" if meant else f"available: {known or 'none'}"
         raise ModelNotFound(f"this model does not exist; {hint}")
 
-    async def complete(self, body: Json, account: Account) -> Json:
+    async def complete(self, body: Json, stats: RequestStats) -> Json:
         """A normal `chat.completion` object. Raises GatewayError."""
         body = await self._prepared(body)
         started_s = time.perf_counter()
         plan = self.plan(body["model"])
         while True:
-            async with plan.attempt(account) as attempt:
-                sent, marks = self._sent(body, attempt, account), _marks(body, attempt, account, started_s)
-                answer = normalise_answer(await attempt.target.upstream.complete(sent, account), marks)
+            async with plan.attempt(stats) as attempt:
+                sent, context = self._sent(body, attempt, stats), _context(body, attempt, stats, started_s)
+                answer = normalise_answer(await attempt.target.upstream.complete(sent, stats), context)
                 break
-        count_usage(answer["usage"], account)
-        if needs_json_check(body, attempt.target.terms):
+        count_usage(answer["usage"], stats)
+        if needs_json_check(body, attempt.target.options):
             for choice in answer["choices"]:
                 if choice["finish_reason"] == "stop":
                     require_json(choice["message"]["content"] or "")
         return answer
 
-    async def stream(self, body: Json, account: Account) -> EventStream:
+    async def stream(self, body: Json, stats: RequestStats) -> EventStream:
         """Normal chunks, ended by `[DONE]`. Raises GatewayError, also after it has begun; then nothing was ended."""
         body = await self._prepared(body)
         started_s = time.perf_counter()
         plan = self.plan(body["model"])
         while True:
-            async with plan.attempt(account) as attempt:
-                sent, marks = self._sent(body, attempt, account), _marks(body, attempt, account, started_s)
-                state = ChatStream(marks, keep_text=needs_json_check(body, attempt.target.terms))
+            async with plan.attempt(stats) as attempt:
+                sent, context = self._sent(body, attempt, stats), _context(body, attempt, stats, started_s)
+                state = ChatStream(context, keep_text=needs_json_check(body, attempt.target.options))
                 try:
-                    async with aclosing(attempt.target.upstream.stream(sent, account)) as payloads:
+                    async with aclosing(attempt.target.upstream.stream(sent, stats)) as payloads:
                         async for batch in payloads:
                             events, fault = state.take(batch)
                             if events:
                                 if not attempt.begun:
                                     attempt.begin()
-                                    account.streaming = state
+                                    stats.streaming = state
                                 yield events
                             if fault is not None:
                                 raise fault
@@ -90,9 +90,9 @@ class CompletionService:
                     attempt.begin()
                     yield ending
                 finally:
-                    account.streaming = None
+                    stats.streaming = None
                     if attempt.begun:  # what never answered cost nothing
-                        count_usage(state.usage, account)
+                        count_usage(state.usage, stats)
                 return
 
     def hashed_user(self, body: Json) -> str | None:
@@ -110,10 +110,10 @@ class CompletionService:
         self.resolve(body["model"])
         return await inline_images(body, self._images)
 
-    def _sent(self, body: Json, attempt: Attempt, account: Account) -> Json:
+    def _sent(self, body: Json, attempt: Attempt, stats: RequestStats) -> Json:
         user = self.hashed_user(body)
-        account.user_hash = user or ""
-        return to_upstream(body, attempt.target.terms, user=user)
+        stats.user_hash = user or ""
+        return to_upstream(body, attempt.target.options, user=user)
 
     def plan(self, name: str) -> Plan:
         """The attempts that may be made for this model: its own upstreams by weight, then its fallbacks'."""
@@ -132,7 +132,7 @@ class OwnModel:
         """A `chat.completion`. Raises GatewayError, UpstreamTimeout after `timeout_s`."""
         try:
             async with asyncio.timeout(timeout_s):
-                return await self._completions.complete({**body, "model": self._model}, Account())
+                return await self._completions.complete({**body, "model": self._model}, RequestStats())
         except TimeoutError:
             raise UpstreamTimeout(f"the model did not answer within {timeout_s:g} s") from None
 
@@ -159,20 +159,20 @@ async def _trailing(payloads: AsyncGenerator[list[bytes], None], state: ChatStre
     return events
 
 
-def _marks(body: Json, attempt: Attempt, account: Account, started_s: float) -> Marks:
-    return Marks(
+def _context(body: Json, attempt: Attempt, stats: RequestStats, started_s: float) -> AnswerContext:
+    return AnswerContext(
         model=attempt.entry.name,
         provider=attempt.target.upstream.name,
-        upstream_model=attempt.target.terms.model,
+        upstream_model=attempt.target.options.model,
         started_s=started_s,
-        attempts=account.attempts,
+        attempts=stats.attempts,
         legacy=is_legacy(body),
         include_usage=bool((body.get("stream_options") or {}).get("include_usage")),
         asked=body,
-        fingerprint=attempt.target.terms.fingerprint,
+        fingerprint=attempt.target.options.fingerprint,
     )
 
 
-def count_usage(usage: Json, account: Account) -> None:
-    account.input_tokens += usage["prompt_tokens"]
-    account.output_tokens += usage["completion_tokens"]
+def count_usage(usage: Json, stats: RequestStats) -> None:
+    stats.input_tokens += usage["prompt_tokens"]
+    stats.output_tokens += usage["completion_tokens"]

@@ -7,7 +7,7 @@ fetched and checked before the first upstream call, so that a bad one is refused
 from contextlib import aclosing
 from typing import Any, Protocol
 
-from gateway.domain import Account, Event, EventBatch, EventStream, Json
+from gateway.domain import Event, EventBatch, EventStream, Json, RequestStats
 from gateway.errors import GatewayError, InvalidRequest, UpstreamRefused
 from gateway.services.ocr.images import Image, ImageLoader, image_infos
 from gateway.services.ocr.request import read_request
@@ -22,9 +22,9 @@ IMAGE_CODES = ("invalid_image_format", "image_too_large", "invalid_image_url", "
 class Completions(Protocol):
     """One chat call to the model named in the body; see services.completion."""
 
-    async def complete(self, body: Json, account: Account) -> Json: ...
+    async def complete(self, body: Json, stats: RequestStats) -> Json: ...
 
-    def stream(self, body: Json, account: Account) -> EventStream: ...
+    def stream(self, body: Json, stats: RequestStats) -> EventStream: ...
 
 
 class OcrService:
@@ -32,19 +32,19 @@ class OcrService:
         self._completions = completions
         self._images = images
 
-    async def complete(self, body: Json, account: Account) -> Json:
+    async def complete(self, body: Json, stats: RequestStats) -> Json:
         """A `chat.completion`. Raises InvalidRequest naming the part, and whatever the completion service raises."""
         request = read_request(body)
         images = await self._images.load_all(list(request.urls))
         answers: list[Json] = []
         for image in images:
             try:
-                answers.append(await self._completions.complete(_call(body, request.prompt, image), account))
+                answers.append(await self._completions.complete(_call(body, request.prompt, image), stats))
             except UpstreamRefused as error:
                 raise _naming(error, image) from error
         return _joined(answers, images)
 
-    async def stream(self, body: Json, account: Account) -> EventStream:
+    async def stream(self, body: Json, stats: RequestStats) -> EventStream:
         """`chat.completion.chunk` events of all images as one answer, ended by `[DONE]`."""
         request = read_request(body)
         images = await self._images.load_all(list(request.urls))
@@ -52,7 +52,7 @@ class OcrService:
         for number, image in enumerate(images):
             joint.begin(number)
             try:
-                async with aclosing(self._completions.stream(_call(body, request.prompt, image), account)) as events:
+                async with aclosing(self._completions.stream(_call(body, request.prompt, image), stats)) as events:
                     async for batch in events:
                         if shown := joint.take(batch):
                             yield shown
@@ -166,7 +166,7 @@ class _JoinedStream:
         if self._usage_event is not None and self._usage_event.data is not None:
             self._usage_event.data["usage"] = usage
             batch.append(self._usage_event)
-        batch.append(Event(raw=sse.DONE))
+        batch.append(Event.from_bytes(sse.DONE))
         return batch
 
     def _is_shown(self, event: Event, data: Json) -> bool:
@@ -186,7 +186,9 @@ class _JoinedStream:
             return True
         self._reasons.append(choice["finish_reason"])
         self._fields.append(choice.get("provider_specific_fields") or {})
-        self._finish = Event({**data, "choices": [{**choice, "delta": {}}]}, name=event.name, finish=event.finish)
+        self._finish = Event.from_data(
+            {**data, "choices": [{**choice, "delta": {}}]}, name=event.name, finish=event.finish
+        )
         choice["finish_reason"] = None
         choice.pop("provider_specific_fields", None)
         return bool(choice.get("delta", {}).get("content"))

@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from gateway.domain import Account, Json
+from gateway.domain import Json, RequestStats
 from gateway.ports import CompletionUpstream
 from gateway.wire import ocr as wire
 from gateway.wire.large_json import LongText
@@ -26,7 +26,7 @@ DONE = b"[DONE]"
 LIMIT_FIELDS = ("max_tokens", "max_completion_tokens")
 
 
-class OcrUpstream:
+class OcrAdapter:
     """A CompletionUpstream around another. `image_placeholder` is `strip` or `keep`; 0 `context_tokens`: no clamp."""
 
     def __init__(
@@ -40,8 +40,8 @@ class OcrUpstream:
     def name(self) -> str:
         return self._inner.name
 
-    async def complete(self, body: Json, account: Account, *, route: str = "chat/completions") -> Json:
-        answer = await self._inner.complete(self._adapted(body), account, route=route)
+    async def complete(self, body: Json, stats: RequestStats, *, route: str = "chat/completions") -> Json:
+        answer = await self._inner.complete(self._adapted(body), stats, route=route)
         for choice in tables_in(answer, "choices"):
             message = table_in(choice, "message")
             if isinstance(message.get("content"), str):
@@ -55,11 +55,11 @@ class OcrUpstream:
         return answer
 
     async def stream(
-        self, body: Json, account: Account, *, route: str = "chat/completions"
+        self, body: Json, stats: RequestStats, *, route: str = "chat/completions"
     ) -> AsyncGenerator[list[bytes], None]:
         cleaner = _StreamCleaner()
         # A model in a loop would go on until its context is full: closing the stream stops it.
-        async with aclosing(self._inner.stream(self._adapted(body), account, route=route)) as events:
+        async with aclosing(self._inner.stream(self._adapted(body), stats, route=route)) as events:
             async for batch in events:
                 if shown := cleaner.take(batch):
                     yield shown

@@ -25,7 +25,7 @@ PER_KEY_PROVIDERS = frozenset({"local"})
 
 
 @dataclass(frozen=True, slots=True)
-class WebSearchParts:
+class WebSearchDeps:
     """What the service stands on. `providers`, at least one, are asked in order; `reader` reads pages for results that
     lack them."""
 
@@ -49,7 +49,7 @@ class WebSearchSettings:
 class WebSearchService:
     """One for the whole server."""
 
-    def __init__(self, parts: WebSearchParts, settings: WebSearchSettings) -> None:
+    def __init__(self, parts: WebSearchDeps, settings: WebSearchSettings) -> None:
         self._parts = parts
         self._settings = settings
         self._cache = SearchCache(settings.cache_ttl_s)

@@ -11,8 +11,9 @@ from aiohttp import hdrs, web
 from multidict import MultiMapping
 
 from gateway.errors import NotAcceptable
-from gateway.mcp.dialect import Exchange, failure_events, render, render_all
+from gateway.mcp.dialect import failure_events
 from gateway.mcp.dispatcher import Dispatcher, RpcCaller
+from gateway.mcp.messages import RpcBatch, render, render_all
 from gateway.mcp.versions import RpcHeaders
 from gateway.web.context import CONTEXT
 from gateway.web.replies import EventReply, JsonReply
@@ -32,20 +33,20 @@ class WebSearchHandler:
     def __init__(self, dispatcher: Dispatcher) -> None:
         self._dispatcher = dispatcher
 
-    def check(self, raw: bytes, headers: MultiMapping[str]) -> Exchange:
+    def check(self, raw: bytes, headers: MultiMapping[str]) -> RpcBatch:
         """Raises NotAcceptable, or RpcFault when the body is no legal request."""
         return self._dispatcher.check(raw, _rpc_headers(headers))
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         context = request[CONTEXT]
-        exchange: Exchange = context.body
+        exchange: RpcBatch = context.body
         owner = context.caller.key_id
         caller = RpcCaller(
             owner=owner,
             client=lambda: (owner, request.remote, request.headers.get(hdrs.USER_AGENT)),
             request_id=context.request_id,
             charge=context.charge,
-            account=context.account,
+            stats=context.stats,
         )
         self._dispatcher.notify(exchange, caller)
         if not exchange.answered:

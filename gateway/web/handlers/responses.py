@@ -60,30 +60,30 @@ class ResponsesHandler:
             if response["store"]:
                 self._store.put(owner, copy.deepcopy(response), [*earlier, *_with_ids(body["input"])])
 
-        account, started_s = context.account, time.perf_counter()
+        stats, started_s = context.stats, time.perf_counter()
         if body.get("stream"):
             stream: ResponseStream
             if native:
                 stream = passed = NativeStream(body, keep)
-                events = self._native.stream(body, earlier, account, passed)
+                events = self._native.stream(body, earlier, stats, passed)
             else:
                 stream = ResponseStream(body, keep)
-                events = stream.run(self._completions.stream(chat, account))
+                events = stream.run(self._completions.stream(chat, stats))
             reply = EventReply(
                 events,
                 headers=headers,
                 first_event_wait_s=entry.first_event_wait_s,
                 failure_events=stream.error_events,
-                refusal_events=lambda error, _: stream.refused_events(error, used_so_far(account)),
+                refusal_events=lambda error, _: stream.refused_events(error, used_so_far(stats)),
             )
-            reply.late_headers = lambda: timing_headers(account, started_s)
+            reply.late_headers = lambda: timing_headers(stats, started_s)
             return reply
         if native:
-            response = await self._native.complete(body, earlier, account)
+            response = await self._native.complete(body, earlier, stats)
         else:
-            response = from_chat(body, await self._completions.complete(chat, account))
+            response = from_chat(body, await self._completions.complete(chat, stats))
         keep(response)
-        return JsonReply(response, headers={**headers, **timing_headers(account, started_s)})
+        return JsonReply(response, headers={**headers, **timing_headers(stats, started_s)})
 
     async def retrieve(self, request: web.Request) -> web.StreamResponse:
         if request.query.get("stream") == "true":

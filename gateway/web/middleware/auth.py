@@ -13,7 +13,7 @@ from gateway.domain import Caller
 from gateway.errors import Forbidden, Unauthenticated, UnsupportedCoding, UnsupportedProtocol
 from gateway.web.context import CONTEXT
 from gateway.web.middleware.errors import from_http_exception
-from gateway.web.state import Parts
+from gateway.web.state import ServerState
 
 _LOCAL_HOSTS = frozenset(("localhost", "127.0.0.1", "[::1]"))
 _CORS_HEADERS = "Authorization, Content-Type, Accept, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, X-Request-Id"
@@ -33,8 +33,8 @@ async def auth(request: web.Request, handler: Handler) -> web.StreamResponse:
     if request.match_info.http_exception is not None:
         raise from_http_exception(request, request.match_info.http_exception)
     context = request[CONTEXT]
-    context.caller = caller = _caller(request, context.parts)
-    context.account.key_id = caller.key_id
+    context.caller = caller = _caller(request, context.server)
+    context.stats.key_id = caller.key_id
     scopes = context.endpoint.scopes
     if scopes and not scopes & caller.scopes:
         raise Forbidden(
@@ -52,16 +52,16 @@ def _check_framing(request: web.Request) -> None:
         raise UnsupportedCoding("the only Transfer-Encoding is chunked")
 
 
-def _caller(request: web.Request, parts: Parts) -> Caller:
+def _caller(request: web.Request, server: ServerState) -> Caller:
     """The key's caller. A valid key is served even where others behind the same address (a proxy, a NAT) guess."""
     scheme, _, presented = request.headers.get(hdrs.AUTHORIZATION, "").partition(" ")
     presented = presented.strip()
     try:
         if not presented or scheme.lower() != "bearer":
             raise Unauthenticated("send the header 'Authorization: Bearer <API key>'")
-        return parts.keys.lookup(presented)
+        return server.keys.lookup(presented)
     except Unauthenticated:
-        parts.bad_keys.record(request.remote or "")
+        server.bad_keys.record(request.remote or "")
         raise
 
 
@@ -72,7 +72,7 @@ def _check_origin(request: web.Request, origin: str) -> None:
     """
     if len(request.headers.getall(hdrs.ORIGIN)) > 1:
         raise Forbidden("send one Origin", code="origin_not_allowed")
-    if origin in request[CONTEXT].parts.allowed_origins:
+    if origin in request[CONTEXT].server.allowed_origins:
         return
     scheme, separator, rest = origin.partition("://")
     host = rest.rpartition(":")[0] if rest.rpartition(":")[2].isdigit() else rest

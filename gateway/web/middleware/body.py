@@ -29,7 +29,7 @@ async def body(request: web.Request, handler: Handler) -> web.StreamResponse:
         if request.content.is_eof():  # it came with the headers: nothing to wait for
             raw = request.content.read_nowait()
         else:
-            raw = await _read(request, context.parts.body_timeout_s)
+            raw = await _read(request, context.server.body_timeout_s)
         if len(raw) > request.client_max_size:
             raise PayloadTooLarge(f"the request body has {len(raw)} bytes; the limit is {request.client_max_size}")
         if len(raw) > _LARGE_BYTES:

@@ -13,7 +13,7 @@ _READABLE = (
 def cross_origin(request: web.Request, reply: web.StreamResponse) -> None:
     """Lets an allowed page read the answer; called with a request that has an Origin."""
     origin = request.headers[hdrs.ORIGIN]
-    if origin in request[CONTEXT].parts.allowed_origins:
+    if origin in request[CONTEXT].server.allowed_origins:
         reply.headers["Access-Control-Allow-Origin"] = origin
         reply.headers["Access-Control-Expose-Headers"] = _READABLE
         reply.headers["Vary"] = "Origin"

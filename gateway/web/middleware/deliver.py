@@ -42,7 +42,7 @@ async def deliver(request: web.Request, handler: Handler) -> web.StreamResponse:
         try:
             await _stream(request, reply)
         except ClientGone:
-            request[CONTEXT].account.outcome = "client_gone"
+            request[CONTEXT].stats.outcome = "client_gone"
     return reply
 
 
@@ -58,8 +58,8 @@ async def _stream(request: web.Request, reply: EventReply) -> None:
             if reply.late_headers is not None:
                 reply.headers.update(reply.late_headers())
             await _written(reply.prepare(request))
-            waited_s = time.perf_counter() - context.account.started_s
-            context.parts.metrics.first_event.labels(context.endpoint.name).observe(waited_s)
+            waited_s = time.perf_counter() - context.stats.started_s
+            context.server.metrics.first_event.labels(context.endpoint.name).observe(waited_s)
             try:
                 await _pump(request, context, reply, first)
             finally:
@@ -73,7 +73,7 @@ async def _stream(request: web.Request, reply: EventReply) -> None:
 async def _pump(
     request: web.Request, context: RequestContext, reply: EventReply, first: Awaitable[EventBatch | None]
 ) -> None:
-    keys, key_id, since_yield = context.parts.keys, context.caller.key_id, 0
+    keys, key_id, since_yield = context.server.keys, context.caller.key_id, 0
     following = first
     while True:
         fault: GatewayError | None = None
@@ -88,7 +88,7 @@ async def _pump(
         if fault is None and not keys.is_live(key_id):
             fault = Unauthenticated("this API key was revoked")
         if fault is not None:
-            context.account.outcome = "truncated"
+            context.stats.outcome = "truncated"
             told = reply.failure_events or context.endpoint.dialect.error_events
             await _written(reply.write(sse.encode_all(told(fault))))
             break
@@ -111,7 +111,7 @@ def _fault(request: web.Request, context: RequestContext, error: Exception | asy
     """What the caller is told when the stream failed or the server stops. Raises what means that the caller left."""
     if not isinstance(error, asyncio.CancelledError):
         return as_gateway_error(request, error)
-    stopping = context.parts.in_flight.take_back()
+    stopping = context.server.in_flight.take_back()
     if stopping is None:
         raise error
     return stopping

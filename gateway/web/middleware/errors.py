@@ -31,7 +31,7 @@ async def errors(request: web.Request, handler: Handler) -> web.StreamResponse:
     try:
         return await handler(request)
     except asyncio.CancelledError:
-        stopping = request[CONTEXT].parts.in_flight.take_back()
+        stopping = request[CONTEXT].server.in_flight.take_back()
         if stopping is None:
             raise
         return error_reply(request, stopping)
@@ -62,7 +62,7 @@ def from_http_exception(request: web.Request, error: web.HTTPException) -> Gatew
 
 def error_reply(request: web.Request, error: GatewayError) -> JsonReply:
     context = request[CONTEXT]
-    context.parts.metrics.rejected.labels(error.code).inc()
+    context.server.metrics.rejected.labels(error.code).inc()
     body = context.endpoint.dialect.error_body(error, context.body)
     reply = JsonReply(body, status=error.status, headers=_headers(error))
     reply.render()

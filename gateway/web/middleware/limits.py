@@ -12,8 +12,8 @@ from gateway.web.context import CONTEXT
 @web.middleware
 async def limits(request: web.Request, handler: Handler) -> web.StreamResponse:
     context = request[CONTEXT]
-    context.parts.in_flight.check_room()
-    async with context.parts.limiter.slot(context.caller):
+    context.server.in_flight.check_room()
+    async with context.server.limiter.slot(context.caller):
         if context.endpoint.charged:
             await context.charge()
         return await handler(request)

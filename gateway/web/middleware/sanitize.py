@@ -9,7 +9,7 @@ from contextlib import aclosing
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from gateway.domain import Account, EventStream, TextUnit
+from gateway.domain import EventStream, RequestStats, TextUnit
 from gateway.errors import GatewayError, SanitizerFailed
 from gateway.sanitize.masking.policy import Direction
 from gateway.sanitize.pipeline import Sanitizer, Verdict
@@ -26,7 +26,7 @@ _NOTHING_FOUND = Verdict()
 @web.middleware
 async def sanitize(request: web.Request, handler: Handler) -> web.StreamResponse:
     context = request[CONTEXT]
-    sanitizer, endpoint = context.parts.sanitizer, context.endpoint
+    sanitizer, endpoint = context.server.sanitizer, context.endpoint
     if endpoint.name not in sanitizer.routes:
         return await handler(request)
     asked = await clean_request(context, context.body) if endpoint.check is not None else []
@@ -38,25 +38,25 @@ async def sanitize(request: web.Request, handler: Handler) -> web.StreamResponse
     elif reply.whole_answers:
         reply.events = _clean_answers(context, reply.events, asked)
     elif sanitizer.responses:
-        dialect, account = endpoint.dialect, context.account
-        mask = sanitizer.stream(dialect.event_slots, lambda entity: _count(account, {entity: 1}))
+        dialect, stats = endpoint.dialect, context.stats
+        mask = sanitizer.stream(dialect.event_slots, lambda entity: _count(stats, {entity: 1}))
         reply.events = mask.run(reply.events, reply.refusal_events or dialect.refused_events)
-    if context.account.unguarded:
+    if context.stats.unguarded:
         reply.headers[GUARDRAIL_HEADER] = "unavailable"
     return reply
 
 
 async def clean_request(context: RequestContext, body: object) -> list[Verdict]:
     """Mask, in place, what is about to leave; what was found, by unit. Raises ContentBlocked, SanitizerFailed."""
-    sanitizer, dialect = context.parts.sanitizer, context.endpoint.dialect
+    sanitizer, dialect = context.server.sanitizer, context.endpoint.dialect
     found: list[Verdict] = []
     if not sanitizer.requests or context.endpoint.name not in sanitizer.routes:
         return found
     for unit in dialect.request_units(body):
-        if sanitizer.passes(unit, "requests"):
+        if sanitizer.is_known_clean(unit, "requests"):
             found.append(_NOTHING_FOUND)
             continue
-        verdict, refusal = await _judged(sanitizer, unit, "requests", context.account)
+        verdict, refusal = await _judged(sanitizer, unit, "requests", context.stats)
         found.append(verdict)
         if refusal is not None:
             dialect.refuse_request(body, unit, refusal)
@@ -66,14 +66,14 @@ async def clean_request(context: RequestContext, body: object) -> list[Verdict]:
 
 
 async def _judged(
-    sanitizer: Sanitizer, unit: TextUnit, direction: Direction, account: Account
+    sanitizer: Sanitizer, unit: TextUnit, direction: Direction, stats: RequestStats
 ) -> tuple[Verdict, GatewayError | None]:
     """What was found in a unit, and why it must not go on: a finding, or a sanitizer that failed."""
     try:
         verdict = await sanitizer.clean(unit, direction)
     except SanitizerFailed as failure:
         return Verdict(), failure
-    _note(account, verdict)
+    _note(stats, verdict)
     return verdict, verdict.refusal
 
 
@@ -89,11 +89,11 @@ async def _clean_answers(context: RequestContext, events: EventStream, asked: li
 
 async def _clean_answer(context: RequestContext, data: object, asked: list[Verdict]) -> None:
     """What was found in a request that is one question is told with its answer, by the first unit."""
-    sanitizer, dialect = context.parts.sanitizer, context.endpoint.dialect
+    sanitizer, dialect = context.server.sanitizer, context.endpoint.dialect
     verdicts = [*asked, *context.recalled] if dialect.is_one_question else []
     for unit in dialect.reply_units(data):
-        if sanitizer.responses and not sanitizer.passes(unit, "responses"):
-            verdict, refusal = await _judged(sanitizer, unit, "responses", context.account)
+        if sanitizer.responses and not sanitizer.is_known_clean(unit, "responses"):
+            verdict, refusal = await _judged(sanitizer, unit, "responses", context.stats)
             verdicts = [*verdicts, verdict]
             if dialect.is_one_question and isinstance(refusal, SanitizerFailed):
                 raise refusal  # a status, where no other call of the request needs an answer
@@ -115,12 +115,12 @@ def _told(verdicts: list[Verdict]) -> dict[str, int | str]:
     return told
 
 
-def _note(account: Account, verdict: Verdict) -> None:
+def _note(stats: RequestStats, verdict: Verdict) -> None:
     if verdict.counts:
-        _count(account, verdict.counts)
-    account.unguarded += verdict.degraded
+        _count(stats, verdict.counts)
+    stats.unguarded += verdict.degraded
 
 
-def _count(account: Account, counts: dict[str, int]) -> None:
+def _count(stats: RequestStats, counts: dict[str, int]) -> None:
     for entity, number in counts.items():
-        account.findings[entity] = account.findings.get(entity, 0) + number
+        stats.findings[entity] = stats.findings.get(entity, 0) + number

@@ -20,14 +20,14 @@ from gateway.web.middleware.limits import limits
 from gateway.web.middleware.observe import observing
 from gateway.web.middleware.sanitize import sanitize
 from gateway.web.server.loop_lag import loop_watch
-from gateway.web.state import PARTS, Parts
+from gateway.web.state import SERVER_STATE, ServerState
 
 
-def application(parts: Parts, max_body_bytes: int) -> web.Application:
+def application(server: ServerState, max_body_bytes: int) -> web.Application:
     """An application with the chain and the routes; what hangs on it is the composition root's."""
-    chain = (observing(parts), errors, auth, limits, deliver, body, sanitize)
+    chain = (observing(server), errors, auth, limits, deliver, body, sanitize)
     app = web.Application(middlewares=chain, client_max_size=max_body_bytes)
-    app[PARTS], app[IN_FLIGHT] = parts, parts.in_flight
-    parts.endpoints.register(app)
+    app[SERVER_STATE], app[IN_FLIGHT] = server, server.in_flight
+    server.endpoints.register(app)
     app.cleanup_ctx.append(loop_watch)
     return app

@@ -26,7 +26,7 @@ _FAILED = ("error", "abort", "aborted", "cancelled", "canceled", "internal_error
 
 
 @dataclass(slots=True)
-class Marks:
+class AnswerContext:
     """What the gateway says of an answer. `legacy`: the caller declared `functions` and gets `function_call`.
 
     `asked` is the request body.
@@ -80,20 +80,20 @@ def finish_reason(given: Any, *, has_calls: bool, legacy: bool = False) -> str |
     return "function_call" if reason == "tool_calls" and legacy else reason
 
 
-def normalise_answer(data: Any, marks: Marks) -> Json:
+def normalise_answer(data: Any, context: AnswerContext) -> Json:
     """The upstream's decoded answer, mended in place. Raises UpstreamError when it is no chat completion."""
     choices = data.get("choices") if isinstance(data, dict) else None
     if not isinstance(choices, list) or not choices:
         raise UpstreamError("the upstream's answer has no choices")
-    fields, characters = marks.fields(), 0
+    fields, characters = context.fields(), 0
     for position, choice in enumerate(choices):
         if not isinstance(choice, dict) or not isinstance(choice.get("message"), dict):
             raise UpstreamError("the upstream's answer has a choice without a message")
         choice["index"] = choice["index"] if isinstance(choice.get("index"), int) else position
-        message = choice["message"] = mend_message(choice["message"], legacy=marks.legacy)
+        message = choice["message"] = mend_message(choice["message"], legacy=context.legacy)
         calls = bool(message.get("tool_calls") or message.get("function_call"))
         given = choice.get("finish_reason")
-        choice["finish_reason"] = finish_reason(given, has_calls=calls, legacy=marks.legacy)
+        choice["finish_reason"] = finish_reason(given, has_calls=calls, legacy=context.legacy)
         choice.setdefault("logprobs", None)
         choice["provider_specific_fields"] = dict(fields)
         if choice["finish_reason"] is None:
@@ -101,15 +101,15 @@ def normalise_answer(data: Any, marks: Marks) -> Json:
         characters += len(message.get("content") or "")
     if not isinstance(data.get("id"), str) or not data["id"]:
         data["id"] = new_id("chatcmpl-")
-    data["object"], data["model"] = "chat.completion", marks.model
+    data["object"], data["model"] = "chat.completion", context.model
     data["created"] = int(data["created"]) if isinstance(data.get("created"), int | float) else int(time.time())
     answer: Json = data
-    answer["usage"], estimated = mend_usage(data.get("usage"), lambda: marks.prompt_chars, characters)
+    answer["usage"], estimated = mend_usage(data.get("usage"), lambda: context.prompt_chars, characters)
     if estimated:
         for choice in choices:
             choice["provider_specific_fields"]["usage_estimated"] = True
-    if marks.fingerprint:
-        answer["system_fingerprint"] = marks.fingerprint
+    if context.fingerprint:
+        answer["system_fingerprint"] = context.fingerprint
     elif data.get("system_fingerprint", "") is None:
         del data["system_fingerprint"]
     return answer

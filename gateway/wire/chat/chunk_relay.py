@@ -1,6 +1,6 @@
 """The bytes around the text of plain chunks: a stream's usual chunk goes through, and is read, without being decoded.
 
-What may stand in a template's place is checked by bytes: one JSON string of a choice's content and nothing else.
+What may stand in a pattern's place is checked by bytes: one JSON string of a choice's content and nothing else.
 """
 
 import re
@@ -18,7 +18,7 @@ _QUOTE, _BACKSLASH = b'"\\'
 ChoiceT = TypeVar("ChoiceT")
 
 
-class _RelayedText(TextSlot):
+class RelayedSlot(TextSlot):
     """The text of a relayed frame: read as it stands in the bytes, the frame decoded only when it must be changed."""
 
     __slots__ = ("_event", "_text")
@@ -39,10 +39,10 @@ class _RelayedText(TextSlot):
             data["choices"][0]["delta"]["content"] = self._text = value
 
 
-class Template(Generic[ChoiceT]):
+class ChunkPattern(Generic[ChoiceT]):
     """The bytes around the text of a choice's plain chunks: as the upstream sends them, and as we do.
 
-    Implements `model.RelayedText` for the frames that `relay` makes.
+    Implements `model.RelayTemplate` for the frames that `relay` makes.
     """
 
     __slots__ = (
@@ -58,7 +58,7 @@ class Template(Generic[ChoiceT]):
         self.text_from, self.text_to = len(self.before), -len(self.after)
         self.our_before, self.our_after = b"data: " + ours[0], ours[1] + b"\n\n"
 
-    def relay(self, data: bytes) -> Event | None:
+    def match(self, data: bytes) -> Event | None:
         """Our event for this one, or None when it is not plain text in the learnt form."""
         if not (data.startswith(self.before) and data.endswith(self.after)) or len(data) <= self.fixed_bytes:
             return None
@@ -72,13 +72,13 @@ class Template(Generic[ChoiceT]):
                 return None
             if _BACKSLASH in text:
                 shown = orjson.loads(f'"{shown}"')
-        return Event(None, self.our_before + text + self.our_after, False, self, shown)
+        return Event.from_template(self.our_before + text + self.our_after, self, shown)
 
     def slot_of(self, event: Event) -> TextSlot:
-        return _RelayedText(event, self.where, self.channel)
+        return RelayedSlot(event, self.where, self.channel)
 
 
-def around_text(data: bytes) -> tuple[bytes, bytes] | None:
+def split_around_content(data: bytes) -> tuple[bytes, bytes] | None:
     """What stands before and after the text, when it is the one `content` of the one choice."""
     found = _CONTENT_KEY.findall(data)
     start = _CONTENT_KEY.search(data)

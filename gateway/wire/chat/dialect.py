@@ -93,16 +93,16 @@ class ChatDialect:
             "model": "",
         }
         envelope |= {name: None if name == "usage" else value for name, value in (last or {}).items()}
-        events = [Event({**envelope, "choices": [{**ending, "finish_reason": "content_filter"}]})]
+        events = [Event.from_data({**envelope, "choices": [{**ending, "finish_reason": "content_filter"}]})]
         if usage is not None and "usage" in envelope:
-            events.append(Event({**envelope, "choices": [], "usage": usage}))
-        return [*events, Event(raw=sse.DONE)]
+            events.append(Event.from_data({**envelope, "choices": [], "usage": usage}))
+        return [*events, Event.from_bytes(sse.DONE)]
 
     def error_body(self, error: GatewayError, body: Any) -> Json:
         return {"error": error_object(error)}
 
     def error_events(self, error: GatewayError) -> list[Event]:
-        return [Event({"error": error_object(error)})]
+        return [Event.from_data({"error": error_object(error)})]
 
 
 def message_slots(message: Json, where: str) -> Iterator[TextSlot]:

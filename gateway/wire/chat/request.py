@@ -23,7 +23,7 @@ _JSON_ONLY = "Answer with one valid JSON object and nothing else: no prose, no c
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class UpstreamOptions:
     """What one upstream wants: its model's name, fields to add, whether it can force JSON itself.
 
     `fingerprint` stands in its answers as `system_fingerprint` when it sends none of its own worth showing.
@@ -35,10 +35,10 @@ class Terms:
     fingerprint: str = ""
 
 
-def to_upstream(body: Json, terms: Terms, *, user: str | None = None) -> Json:
+def to_upstream(body: Json, options: UpstreamOptions, *, user: str | None = None) -> Json:
     """The body to send. `user` is the keyed hash that stands for the caller's `user`. Raises InvalidRequest."""
     sent = without_hosts(body)
-    sent["model"] = terms.model
+    sent["model"] = options.model
     messages = body["messages"]
     plain = all(map(_is_plain, messages))
     if not plain:
@@ -58,7 +58,7 @@ def to_upstream(body: Json, terms: Terms, *, user: str | None = None) -> Json:
             sent.pop("tools")
     if "tool_choice" in sent:
         sent["tool_choice"] = nested_choice(sent["tool_choice"])
-    if needs_json_check(body, terms):
+    if needs_json_check(body, options):
         sent.pop("response_format")
         sent["messages"] = [*_instructed(sent["messages"])]
     if body.get("stream"):
@@ -67,13 +67,13 @@ def to_upstream(body: Json, terms: Terms, *, user: str | None = None) -> Json:
         sent.pop("stream_options", None)
     for name in [name for name, value in sent.items() if value is None]:
         del sent[name]
-    sent.update(terms.extra_body)
+    sent.update(options.extra_body)
     return sent
 
 
-def needs_json_check(body: Json, terms: Terms) -> bool:
+def needs_json_check(body: Json, options: UpstreamOptions) -> bool:
     """The caller wants a JSON object and the upstream cannot force one."""
-    return not terms.json_object and (body.get("response_format") or {}).get("type") == "json_object"
+    return not options.json_object and (body.get("response_format") or {}).get("type") == "json_object"
 
 
 def is_legacy(body: Json) -> bool:

@@ -14,8 +14,8 @@ import orjson
 from gateway.domain import Event, EventBatch, Json
 from gateway.errors import UpstreamError
 from gateway.wire import sse
-from gateway.wire.chat.answer import Marks, finish_reason, joined_text, mend_usage, new_id
-from gateway.wire.chat.chunk_relay import Template, around_text
+from gateway.wire.chat.answer import AnswerContext, finish_reason, joined_text, mend_usage, new_id
+from gateway.wire.chat.chunk_relay import ChunkPattern, split_around_content
 from gateway.wire.chat.tool_call_deltas import CallDeltas
 from gateway.wire.openai_error import upstream_error
 
@@ -40,15 +40,15 @@ class ChatStream:
     came.
     """
 
-    def __init__(self, marks: Marks, *, keep_text: bool = False) -> None:
-        self._marks = marks
+    def __init__(self, context: AnswerContext, *, keep_text: bool = False) -> None:
+        self._context = context
         self._keep_text = keep_text
         self._id = ""
         self._created = 0
-        self._fingerprint: Any = marks.fingerprint
+        self._fingerprint: Any = context.fingerprint
         self._choices: dict[int, _Choice] = {}
         self._usage: Any = None
-        self._templates: list[Template[_Choice]] = []
+        self._patterns: list[ChunkPattern[_Choice]] = []
         self._learnt = 0
         self._relayed = 0
         self.done = False
@@ -57,17 +57,17 @@ class ChatStream:
     @property
     def usage(self) -> Json:
         characters = sum(choice.characters for choice in self._choices.values())
-        return mend_usage(self._usage, lambda: self._marks.prompt_chars, characters)[0]
+        return mend_usage(self._usage, lambda: self._context.prompt_chars, characters)[0]
 
     def take(self, batch: list[bytes]) -> tuple[EventBatch, UpstreamError | None]:
         """Our events for a batch of theirs, and the fault that ended it: what came before the fault was good."""
         events: EventBatch = []
         try:
             for data in batch:
-                for template in self._templates:
-                    if (event := template.relay(data)) is not None:
+                for pattern in self._patterns:
+                    if (event := pattern.match(data)) is not None:
                         self._relayed += 1
-                        template.choice.characters += len(data) - template.fixed_bytes
+                        pattern.choice.characters += len(data) - pattern.fixed_bytes
                         events.append(event)
                         break
                 else:
@@ -90,7 +90,7 @@ class ChatStream:
             if not isinstance(choice, dict):
                 raise UpstreamError("the upstream sent a chunk that is not valid")
             events += self._choice_events(choice, position, data)
-        self.finished = len(self._choices) >= (self._marks.asked.get("n") or 1) and self._all_ended
+        self.finished = len(self._choices) >= (self._context.asked.get("n") or 1) and self._all_ended
         return events
 
     @property
@@ -107,16 +107,16 @@ class ChatStream:
             self._check_json()
         estimated = mend_usage(self._usage, lambda: 0, 0)[1]
         events = [self._finish_event(index, choice, estimated) for index, choice in sorted(self._choices.items())]
-        if self._marks.include_usage:
-            events.append(Event({**self._envelope([]), "usage": self.usage}))
-        return [*events, Event(raw=sse.DONE)]
+        if self._context.include_usage:
+            events.append(Event.from_data({**self._envelope([]), "usage": self.usage}))
+        return [*events, Event.from_bytes(sse.DONE)]
 
     def _finish_event(self, index: int, choice: _Choice, estimated: bool) -> Event:
-        fields = self._marks.fields()
+        fields = self._context.fields()
         if estimated:
             fields["usage_estimated"] = True
         ending = {"index": index, "delta": {}, "logprobs": None, "finish_reason": choice.finish}
-        return Event(self._envelope([{**ending, "provider_specific_fields": fields}]))
+        return Event.from_data(self._envelope([{**ending, "provider_specific_fields": fields}]))
 
     def _identify(self, chunk: Json) -> None:
         if not self._id and isinstance(chunk.get("id"), str):
@@ -130,11 +130,11 @@ class ChatStream:
         self._id = self._id or new_id("chatcmpl-")
         self._created = self._created or int(time.time())
         chunk: Json = {"id": self._id, "object": "chat.completion.chunk", "created": self._created}
-        chunk["model"] = self._marks.model
+        chunk["model"] = self._context.model
         if self._fingerprint:
             chunk["system_fingerprint"] = self._fingerprint
         chunk["choices"] = choices
-        if self._marks.include_usage:
+        if self._context.include_usage:
             chunk["usage"] = None
         return chunk
 
@@ -146,13 +146,13 @@ class ChatStream:
         delta = given.get("delta") or given.get("message")  # a whole answer sent where a stream was asked
         deltas = self._deltas(choice, delta if isinstance(delta, dict) else {})
         if given.get("finish_reason"):
-            reason = finish_reason(given["finish_reason"], has_calls=choice.calls.any, legacy=self._marks.legacy)
+            reason = finish_reason(given["finish_reason"], has_calls=choice.calls.any, legacy=self._context.legacy)
             if reason is None:
                 raise UpstreamError("the upstream failed while it was answering")
             choice.finish = reason
-            deltas += choice.calls.flush(legacy=self._marks.legacy)
+            deltas += choice.calls.flush(legacy=self._context.legacy)
         elif choice.finish:
-            choice.finish = finish_reason(choice.finish, has_calls=choice.calls.any, legacy=self._marks.legacy)
+            choice.finish = finish_reason(choice.finish, has_calls=choice.calls.any, legacy=self._context.legacy)
         events: EventBatch = []
         if not choice.started and (deltas or choice.finish or delta is not None):
             choice.started = True
@@ -161,12 +161,12 @@ class ChatStream:
         for delta in deltas:
             events.append(self._event(index, delta, logprobs))
         if len(deltas) == 1 and list(deltas[0]) == ["content"] and not choice.finish and not self._keep_text:
-            self._learn(choice, index, data, events[-1].data or {})
+            self._learn_pattern(choice, index, data, events[-1].data or {})
         return events
 
     def _event(self, index: int, delta: Json, logprobs: Any) -> Event:
         ending = {"index": index, "delta": delta, "logprobs": logprobs, "finish_reason": None}
-        return Event(self._envelope([ending]))
+        return Event.from_data(self._envelope([ending]))
 
     def _deltas(self, choice: _Choice, delta: Json) -> list[Json]:
         """What the delta says, one thing each: reasoning, text, refusal, calls; role and empties are dropped."""
@@ -188,10 +188,10 @@ class ChatStream:
         if not calls and isinstance(delta.get("function_call"), dict):
             calls = [{"index": 0, "function": delta["function_call"]}]
         if isinstance(calls, list):
-            deltas += choice.calls.take(calls, legacy=self._marks.legacy)
+            deltas += choice.calls.take(calls, legacy=self._context.legacy)
         return deltas
 
-    def _learn(self, choice: _Choice, index: int, data: bytes, ours: Json) -> None:
+    def _learn_pattern(self, choice: _Choice, index: int, data: bytes, ours: Json) -> None:
         """Remember the bytes around this chunk's text, if nothing else in it can hold text.
 
         An upstream whose every chunk differs elsewhere too (a clock, say) is not learnt again and again.
@@ -199,10 +199,10 @@ class ChatStream:
         if self._learnt - self._relayed // 4 >= _MAX_LEARNT:
             return
         self._learnt += 1
-        parts, our_parts = around_text(data), around_text(orjson.dumps(ours))
+        parts, our_parts = split_around_content(data), split_around_content(orjson.dumps(ours))
         if parts and our_parts:
-            self._templates = [each for each in self._templates if each.choice is not choice]
-            self._templates.append(Template(choice, index, parts, our_parts))
+            self._patterns = [each for each in self._patterns if each.choice is not choice]
+            self._patterns.append(ChunkPattern(choice, index, parts, our_parts))
 
     def _check_json(self) -> None:
         for choice in self._choices.values():

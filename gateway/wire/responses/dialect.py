@@ -80,7 +80,7 @@ class ResponsesDialect:
 
     def error_events(self, error: GatewayError) -> list[Event]:
         data = {"type": "error", "sequence_number": 0, **self.error_body(error, None)}
-        return [Event(raw=sse.frame(data, "error"))]
+        return [Event.from_bytes(sse.frame(data, "error"))]
 
 
 def _own(holder: MutableMapping[str, Any], where: str, name: str, form: Any = "text") -> Iterator[TextSlot]:

@@ -69,10 +69,10 @@ class ResponseStream:
             if item["id"] not in self._closed:
                 events.append(self._event("response.output_item.done", {"output_index": index, "item": item}))
         objects.finish(self.response, "content_filter", usage, self.backend)
-        return [*events, self._event("response.incomplete", {"response": self.response}), Event(raw=sse.DONE)]
+        return [*events, self._event("response.incomplete", {"response": self.response}), Event.from_bytes(sse.DONE)]
 
     def _event(self, kind: str, fields: Json) -> Event:
-        return Event({"type": kind, "sequence_number": 0, **fields}, name=kind, finish=self._numbered)
+        return Event.from_data({"type": kind, "sequence_number": 0, **fields}, name=kind, finish=self._numbered)
 
     def _numbered(self, data: Json) -> Json:
         data["sequence_number"] = next(self._numbers)
@@ -200,4 +200,4 @@ class ResponseStream:
         self._on_end(self.response)
         final = {**self.response, "output": [objects.snapshot(item) for item in self.response["output"]]}
         yield self._event(f"response.{status}", {"response": final})
-        yield Event(raw=sse.DONE)
+        yield Event.from_bytes(sse.DONE)

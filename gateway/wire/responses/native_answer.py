@@ -217,7 +217,7 @@ class NativeStream(ResponseStream):
         self._ended = True
         self._on_end(final)
         yield self._event(f"response.{final['status']}", {"response": final})
-        yield Event(raw=sse.DONE)
+        yield Event.from_bytes(sse.DONE)
 
 
 def _decoded(data: bytes) -> Json:

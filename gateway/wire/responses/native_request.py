@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gateway.domain import Json
-from gateway.wire.chat.request import Terms, without_hosts
+from gateway.wire.chat.request import UpstreamOptions, without_hosts
 
 _NOT_TAKEN = ("stop", "presence_penalty", "frequency_penalty", "n", "logit_bias", "seed")
 _SYNONYMS = {"tool_call": "function_call", "tool_call_output": "function_call_output"}
@@ -21,10 +21,10 @@ def takes(body: Json) -> bool:
     )
 
 
-def to_native(body: Json, earlier: Sequence[Json], terms: Terms, user: str | None) -> Json:
+def to_native(body: Json, earlier: Sequence[Json], options: UpstreamOptions, user: str | None) -> Json:
     """The body to send; `body["input"]` is a list of items. The given body is not changed."""
     sent = without_hosts(body)
-    sent |= {"model": terms.model, "store": False}
+    sent |= {"model": options.model, "store": False}
     sent.pop("previous_response_id", None)
     sent.pop("user", None)
     if user is not None:
@@ -41,7 +41,7 @@ def to_native(body: Json, earlier: Sequence[Json], terms: Terms, user: str | Non
     sent["input"] = [_item(item) for item in (*earlier, *body["input"])]
     for name in [name for name, value in sent.items() if value is None]:
         del sent[name]
-    return {**sent, **terms.extra_body}
+    return {**sent, **options.extra_body}
 
 
 def image_parts(items: Sequence[Any]) -> list[tuple[str, Json]]:

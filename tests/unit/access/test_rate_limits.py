@@ -81,7 +81,7 @@ def test_addresses_are_forgotten_so_that_memory_stays_bounded() -> None:
 
 
 async def test_one_of_several_processes_keeps_its_part_of_a_limit() -> None:
-    limiter = LocalLimiter(Limits(), Clock(), parts=2)
+    limiter = LocalLimiter(Limits(), Clock(), share_of=2)
     for _ in range(3):
         await limiter.charge(caller(per_minute=5))
     with pytest.raises(RateLimited, match="5 calls a minute"):

@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from gateway.config.loader import ConfigError, config_text, load_config
-from gateway.config.settings import ENTITIES, Config, Environment, Sanitize
+from gateway.config.dump import config_text
+from gateway.config.environment import Environment
+from gateway.config.loader import ConfigError, load_config
+from gateway.config.settings import ENTITIES, Config, Sanitize
 from gateway.sanitize.masking.policy import actions
 
 FULL = """

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from gateway.domain import Json
-from gateway.mcp.dialect import Exchange, ToolCall
+from gateway.mcp.messages import RpcBatch, ToolCall
 from gateway.mcp.tools import Tool, tool_table
 from tests.support.web_tools import Desk, RecordingTools
 
@@ -23,8 +23,8 @@ def kept(tool: Tool, arguments: Json) -> ToolCall:
     return call
 
 
-def masking(desk: Desk, word: str) -> Callable[[Exchange], None]:
-    def mask(exchange: Exchange) -> None:
+def masking(desk: Desk, word: str) -> Callable[[RpcBatch], None]:
+    def mask(exchange: RpcBatch) -> None:
         for unit in desk.dialect.request_units(exchange):
             for slot in unit.slots:
                 slot.text = slot.text.replace(word, "[REDACTED:EMAIL]")
@@ -37,7 +37,7 @@ def test_the_same_arguments_are_one_request_and_look_alike() -> None:
     first, again, other = kept(tool, SEARCH), tool.prepare(dict(SEARCH)), tool.prepare({**SEARCH, "query": "two"})
     assert first.packed and not again.packed and other.packed
     assert again.request is first.request and again.request == search_tool().prepare(SEARCH).request
-    assert again.likeness is first.likeness is not other.likeness
+    assert again.scan_token is first.scan_token is not other.scan_token
 
 
 @pytest.mark.parametrize("other", [True, 5.0, "5", 5.5, None, [5], {"5": 5}, 50])

@@ -11,7 +11,7 @@ import pytest
 from gateway import schemas
 from gateway.domain import CrawlRequest, ExtractRequest, SearchRequest
 from gateway.errors import ContentBlocked
-from gateway.mcp.dialect import Exchange
+from gateway.mcp.messages import RpcBatch
 from tests.support.paths import GOLDEN
 from tests.support.web_tools import Desk, modern, request, tool_call
 
@@ -183,7 +183,7 @@ async def test_text_that_is_not_unicode_and_numbers_beyond_json_are_mended() -> 
 async def test_masked_arguments_go_to_the_service_masked() -> None:
     desk = Desk()
 
-    def mask(exchange: Exchange) -> None:
+    def mask(exchange: RpcBatch) -> None:
         for unit in desk.dialect.request_units(exchange):
             for slot in unit.slots:
                 slot.text = slot.text.replace("4111", "[REDACTED:CREDIT_CARD]")
@@ -198,7 +198,7 @@ async def test_masked_arguments_go_to_the_service_masked() -> None:
 async def test_a_blocked_call_fails_on_its_own_and_the_rest_of_the_batch_goes_on() -> None:
     desk = Desk()
 
-    def block(exchange: Exchange) -> None:
+    def block(exchange: RpcBatch) -> None:
         for unit in desk.dialect.request_units(exchange):
             if "evil" in unit.slots[0].text:
                 desk.dialect.refuse_request(exchange, unit, ContentBlocked("it holds a SECRET", param="query"))

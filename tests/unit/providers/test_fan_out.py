@@ -6,9 +6,9 @@ import orjson
 import pytest
 
 from gateway.config.settings import Upstream as UpstreamConfig
-from gateway.domain import Account
+from gateway.domain import RequestStats
 from gateway.errors import UpstreamError
-from gateway.providers.fan_out import AnswersApart
+from gateway.providers.fan_out import FanOutUpstream
 from gateway.providers.openai_compat import OpenAICompatUpstream
 from tests.support import upstream as up
 from tests.support.upstream import Upstream
@@ -20,15 +20,15 @@ async def said(upstream: Upstream) -> list[bytes]:
     reached = OpenAICompatUpstream("up", UpstreamConfig(upstream.url, "m"))
     try:
         async with asyncio.timeout(5):
-            return [data async for batch in AnswersApart(reached).stream(ASK, Account()) for data in batch]
+            return [data async for batch in FanOutUpstream(reached).stream(ASK, RequestStats()) for data in batch]
     finally:
         await reached.close()
 
 
 async def test_each_answer_is_asked_for_alone_and_the_counts_add_up(upstream: Upstream) -> None:
     upstream.will(up.answer())
-    reached, account = OpenAICompatUpstream("up", UpstreamConfig(upstream.url, "m")), Account()
-    answer = await AnswersApart(reached).complete(ASK, account)
+    reached, account = OpenAICompatUpstream("up", UpstreamConfig(upstream.url, "m")), RequestStats()
+    answer = await FanOutUpstream(reached).complete(ASK, account)
     await reached.close()
     assert [choice["index"] for choice in answer["choices"]] == [0, 1, 2]
     assert answer["usage"]["prompt_tokens"] == 3 and answer["usage"]["completion_tokens"] == 6
@@ -61,5 +61,5 @@ async def test_one_that_fails_fails_the_whole_answer(upstream: Upstream) -> None
     upstream.will(up.answer(), up.answer(status=500))
     reached = OpenAICompatUpstream("up", UpstreamConfig(upstream.url, "m"))
     with pytest.raises(UpstreamError):
-        await AnswersApart(reached).complete(ASK, Account())
+        await FanOutUpstream(reached).complete(ASK, RequestStats())
     await reached.close()

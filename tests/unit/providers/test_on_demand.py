@@ -31,9 +31,9 @@ class Hiding:
 
 sys.meta_path = [Hiding(finder) for finder in sys.meta_path]
 
-from gateway.config import Config
+from gateway.config.settings import Config
 from gateway.errors import EngineMissing
-from gateway.local.embedded import EmbeddedServers
+from gateway.embedded.servers import EmbeddedServers
 
 async def main():
     servers = EmbeddedServers(Config(state_dir=Path(sys.argv[1])))

@@ -9,13 +9,13 @@ import orjson
 import pytest
 from aiohttp import web
 
-from gateway.domain import Account, CrawlRequest, EventBatch, ExtractRequest, Json, SearchRequest, WebCall
+from gateway.domain import CrawlRequest, EventBatch, ExtractRequest, Json, RequestStats, SearchRequest, WebCall
 from gateway.errors import UpstreamError
 from gateway.providers.brave import Brave
 from gateway.providers.searxng import Searxng
 from gateway.providers.tavily import Tavily
-from gateway.services.ocr.upstream import OcrUpstream
-from gateway.wire.chat.answer import Marks, normalise_answer
+from gateway.services.ocr.upstream import OcrAdapter
+from gateway.wire.chat.answer import AnswerContext, normalise_answer
 from gateway.wire.chat.dialect import ChatDialect
 from gateway.wire.chat.stream import ChatStream
 from gateway.wire.openai_error import upstream_error
@@ -100,9 +100,9 @@ class Spoiler:
             return {key: self.spoil(item, share) for key, item in kept.items()}
         return [self.spoil(item, share) for item in value] if isinstance(value, list) else value
 
-    def marks(self) -> Marks:
+    def marks(self) -> AnswerContext:
         legacy, wants_usage = self._random.random() < 0.2, self._random.random() < 0.5
-        return Marks("m", "p", "u", 0.0, asked=ASKED, legacy=legacy, include_usage=wants_usage)
+        return AnswerContext("m", "p", "u", 0.0, asked=ASKED, legacy=legacy, include_usage=wants_usage)
 
 
 def shown(events: EventBatch, slots_of: Callable[[Json], Any]) -> None:
@@ -172,18 +172,18 @@ class OddModel:
     def __init__(self) -> None:
         self._spoiler = Spoiler()
 
-    async def complete(self, body: Json, account: Account, *, route: str = "") -> Json:
+    async def complete(self, body: Json, account: RequestStats, *, route: str = "") -> Json:
         return {name: self._spoiler.spoil(value) for name, value in CHAT.items()}
 
-    async def stream(self, body: Json, account: Account, *, route: str = "") -> AsyncGenerator[list[bytes], None]:
+    async def stream(self, body: Json, account: RequestStats, *, route: str = "") -> AsyncGenerator[list[bytes], None]:
         yield [orjson.dumps(self._spoiler.spoil(chunk)) for chunk in CHUNKS]
 
 
 async def test_what_an_ocr_server_says_is_cleaned_where_it_is_text_and_passed_on_where_it_is_not() -> None:
-    reader = OcrUpstream(OddModel())
+    reader = OcrAdapter(OddModel())
     for _ in range(ROUNDS):
-        orjson.dumps(await reader.complete(ASKED, Account()))
-        async for batch in reader.stream(ASKED, Account()):
+        orjson.dumps(await reader.complete(ASKED, RequestStats()))
+        async for batch in reader.stream(ASKED, RequestStats()):
             for data in batch:
                 orjson.loads(data)
 

@@ -45,14 +45,14 @@ def test_blocks_are_read_with_and_without_the_models_tokens() -> None:
         "text[[5, 6, 7, 8], [9, 9, 10, 999]]\na\nb\n\nimage[[0,0,1,1]]"
     )
     assert wire.parse_blocks(raw) == [
-        wire.Block("title", ((1, 2, 3, 4),), "# Report"),
-        wire.Block("text", ((5, 6, 7, 8), (9, 9, 10, 999)), "a\nb"),
-        wire.Block("image", ((0, 0, 1, 1),)),
+        wire.GroundedBlock("title", ((1, 2, 3, 4),), "# Report"),
+        wire.GroundedBlock("text", ((5, 6, 7, 8), (9, 9, 10, 999)), "a\nb"),
+        wire.GroundedBlock("image", ((0, 0, 1, 1),)),
     ]
 
 
 def test_a_block_written_is_a_block_read() -> None:
-    block = wire.Block("table", ((0, 1, 998, 999),), "<table><tr><td>a [[1]]</td></tr></table>")
+    block = wire.GroundedBlock("table", ((0, 1, 998, 999),), "<table><tr><td>a [[1]]</td></tr></table>")
     assert wire.parse_blocks(wire.format_block(block)) == [block]
 
 

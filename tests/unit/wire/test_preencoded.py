@@ -26,8 +26,8 @@ def test_what_is_changed_in_one_copy_no_other_has() -> None:
 
 def test_only_copies_that_cannot_have_changed_are_alike() -> None:
     packed, other = PackedJson.of(WHOLE), PackedJson.of(WHOLE)
-    assert packed.likeness == packed.copy().likeness != other.likeness
-    assert packed.copy().unpack().likeness is None
+    assert packed.scan_token == packed.copy().scan_token != other.scan_token
+    assert packed.copy().unpack().scan_token is None
 
 
 def test_text_that_is_no_unicode_cannot_be_packed() -> None:

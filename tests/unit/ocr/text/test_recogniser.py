@@ -10,7 +10,7 @@ from gateway.ocr.onnx import model_file
 from gateway.ocr.text.cascade import Cascade
 from gateway.ocr.text.detector import TextDetector, ordered
 from gateway.ocr.text.line_reader import CAREFUL, CAREFUL_DETECTOR, PACKAGE, QUICK, SURE_FIT, LineReader
-from gateway.ocr.text.recogniser import MAX_WIDTH, Reading, Recogniser, decode, width_seen
+from gateway.ocr.text.recogniser import MAX_WIDTH, LineReading, Recogniser, decode, width_seen
 from gateway.ocr.types import Line, Rect
 from tests.support.ocr_pages import Sheet, degrade, font
 
@@ -26,14 +26,14 @@ class Reader:
         """`doubt`: the places between characters that share the loss."""
         loss = -math.log(fit) * len(text) / len(doubt)
         losses = tuple(loss if place in doubt else 0.0 for place in range(len(text) + 1))
-        self.reading = Reading(text, 0.9, tuple((n + 0.5) / len(text) for n in range(len(text))), losses)
+        self.reading = LineReading(text, 0.9, tuple((n + 0.5) / len(text) for n in range(len(text))), losses)
         self.shown: list[numpy.ndarray] = []
 
     @property
     def asked(self) -> int:
         return len(self.shown)
 
-    def __call__(self, picture: numpy.ndarray) -> Reading:
+    def __call__(self, picture: numpy.ndarray) -> LineReading:
         self.shown.append(picture)
         return self.reading
 
@@ -152,7 +152,7 @@ def test_a_space_that_may_be_missing_lowers_the_fit_but_not_the_score() -> None:
 
 
 def test_a_picture_without_text_has_none_and_no_fit() -> None:
-    assert decode(columns({}, {}, {}), CLASSES, 1.0) == Reading("", 0.0, (), (0.0,))
+    assert decode(columns({}, {}, {}), CLASSES, 1.0) == LineReading("", 0.0, (), (0.0,))
 
 
 def test_pictures_keep_their_proportions_up_to_a_bound() -> None:
@@ -246,7 +246,7 @@ def test_a_word_ruined_in_a_clear_line_is_read_again_and_the_line_is_whole() -> 
     word[:] = cv2.GaussianBlur(word, (0, 0), 2.0)
     shown: list[int] = []
 
-    def careful(picture: numpy.ndarray) -> Reading:
+    def careful(picture: numpy.ndarray) -> LineReading:
         shown.append(picture.shape[1])
         return networks[1](picture)
 

@@ -45,7 +45,7 @@ class Scripted:
 
 def guardrail(model: Scripted, **settings: Any) -> Guardrail:
     settings = {"enabled": "on", "timeout_s": 2, **settings}
-    return Guardrail(config.Guardrail(**settings), model, "https://k:s@llm.example/v1?key=x", "m")
+    return Guardrail(config.GuardrailSettings(**settings), model, "https://k:s@llm.example/v1?key=x", "m")
 
 
 async def judged(model: Scripted, text: str = TEXT, **settings: Any) -> str:

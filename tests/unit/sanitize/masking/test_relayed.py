@@ -18,7 +18,7 @@ from gateway.sanitize.text.findings import masked
 from gateway.sanitize.text.folding import View
 from gateway.sanitize.text.holdback import hold_from
 from gateway.wire import sse
-from gateway.wire.chat.answer import Marks
+from gateway.wire.chat.answer import AnswerContext
 from gateway.wire.chat.dialect import ChatDialect
 from gateway.wire.chat.stream import ChatStream
 
@@ -39,7 +39,7 @@ class Relay:
     """A chat stream that has learnt what its chunks look like."""
 
     def __init__(self, choices: int = 1) -> None:
-        self._stream = ChatStream(Marks("SvcLLM", "p", "m", 0.0))
+        self._stream = ChatStream(AnswerContext("SvcLLM", "p", "m", 0.0))
         for index in range(choices):
             self._stream.take([sent("x", index)])
 
@@ -153,6 +153,8 @@ async def test_a_value_blocked_in_a_burst_lets_out_what_stood_before_it() -> Non
     async def source() -> Any:
         yield relay.events(*pieces_of("plain words, many of them, " * 5, 7), *pieces_of(f"pay {CARD} now", 4))
 
-    out = [event async for batch in mask.run(source(), lambda error, last: [Event(raw=sse.DONE)]) for event in batch]
+    out = [
+        event async for batch in mask.run(source(), lambda error, last: [Event.from_bytes(sse.DONE)]) for event in batch
+    ]
     assert text_of(out) == "plain words, many of them, " * 5 + "pay "
     assert out[-1].raw == sse.DONE

@@ -32,7 +32,7 @@ def slots_of(data: Json) -> Iterable[TextSlot]:
 
 def chunk(text: str | None, number: int, index: int = 0, **more: Any) -> Event:
     delta = {} if text is None else {"content": text}
-    return Event({"id": f"e{number}", "choices": [{"index": index, "delta": delta}], **more})
+    return Event.from_data({"id": f"e{number}", "choices": [{"index": index, "delta": delta}], **more})
 
 
 def pieces_of(text: str, size: int) -> list[str]:
@@ -44,7 +44,7 @@ def whole(text: str) -> str:
 
 
 def refused(error: GatewayError, last: Json | None) -> list[Event]:
-    return [Event({"id": "refused", "message": error.message, "choices": []}), Event(raw=sse.DONE)]
+    return [Event.from_data({"id": "refused", "message": error.message, "choices": []}), Event.from_bytes(sse.DONE)]
 
 
 class Source:
@@ -125,9 +125,15 @@ async def test_harmless_text_goes_out_while_the_stream_still_runs() -> None:
 
 
 async def test_what_is_not_text_keeps_its_place_and_its_ids() -> None:
-    role = Event({"id": "e0", "choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}}]})
-    ping, finish = Event(raw=b": ping\n\n"), chunk(None, 3, finish="stop")
-    batches = [[role], [chunk("card 4111 1111", 1)], [ping], [chunk(" 1111 1111", 2), finish], [Event(raw=sse.DONE)]]
+    role = Event.from_data({"id": "e0", "choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}}]})
+    ping, finish = Event.from_bytes(b": ping\n\n"), chunk(None, 3, finish="stop")
+    batches = [
+        [role],
+        [chunk("card 4111 1111", 1)],
+        [ping],
+        [chunk(" 1111 1111", 2), finish],
+        [Event.from_bytes(sse.DONE)],
+    ]
     events, _ = await run(batches)
     assert [event.raw or event.data["id"] for event in events if event] == [
         "e0",
@@ -144,7 +150,7 @@ async def test_what_is_not_text_keeps_its_place_and_its_ids() -> None:
 async def test_held_text_goes_out_before_done_without_waiting_for_the_end() -> None:
     mask = StreamMask(Scanner(), STRICT, slots_of, [].append)
     assert mask.push([chunk("number 4111", 0)]) == []
-    out = mask.push([chunk(None, 1), Event(raw=sse.DONE)])
+    out = mask.push([chunk(None, 1), Event.from_bytes(sse.DONE)])
     assert text_of(out) == "number 4111"
     assert out[-1].raw == sse.DONE
 
@@ -198,7 +204,7 @@ async def test_tool_arguments_stay_valid_json_when_a_bare_number_is_masked() -> 
 async def test_a_blocked_value_ends_the_stream_at_the_finding_and_closes_the_upstream() -> None:
     table = actions(Sanitize(actions=SanitizeActions(responses={"CREDIT_CARD": "block"})), "responses")
     batches = [[chunk(piece, n)] for n, piece in enumerate(pieces_of(f"before {CARD} after and on and on", 5))]
-    source = Source([*batches, [chunk(None, 99), Event(raw=sse.DONE)]])
+    source = Source([*batches, [chunk(None, 99), Event.from_bytes(sse.DONE)]])
     mask = StreamMask(Scanner(), table, slots_of, [].append)
     events = [event async for batch in mask.run(source(), refused) for event in batch]
     assert text_of(events) == "before "
@@ -235,7 +241,11 @@ async def test_a_text_that_stands_whole_in_one_event_is_treated_by_its_form() ->
     mask = StreamMask(Scanner(), STRICT, whole_slots, [].append)
     url = "https://example.org/4111111111111111?token=a8Xk29fLq0ZmR4zz"
     out = mask.push(
-        [Event({"text": f"pay {CARD}"}), Event({"text": url, "form": "url"}), Event({"text": "{}", "form": "json"})]
+        [
+            Event.from_data({"text": f"pay {CARD}"}),
+            Event.from_data({"text": url, "form": "url"}),
+            Event.from_data({"text": "{}", "form": "json"}),
+        ]
     )
     assert [event.data["text"] for event in out if event.data] == [
         "pay [REDACTED:CREDIT_CARD]", url.replace("a8Xk29fLq0ZmR4zz", "%5BREDACTED:SECRET%5D"), "{}",
@@ -245,6 +255,8 @@ async def test_a_text_that_stands_whole_in_one_event_is_treated_by_its_form() ->
 async def test_a_whole_text_that_is_blocked_never_goes_out() -> None:
     table = actions(Sanitize(actions=SanitizeActions(responses={"CREDIT_CARD": "block"})), "responses")
     mask = StreamMask(Scanner(), table, whole_slots, [].append)
-    source = Source([[Event({"text": "fine words "}), Event({"text": CARD}), Event({"text": "more"})]])
+    source = Source(
+        [[Event.from_data({"text": "fine words "}), Event.from_data({"text": CARD}), Event.from_data({"text": "more"})]]
+    )
     events = [event async for batch in mask.run(source(), refused) for event in batch]
     assert [(event.data or {}).get("text") for event in events] == ["fine words ", None, None]

@@ -9,7 +9,7 @@ from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.services.completion.circuit_breaker import Breaker, RetryBudget, weighted_order
 from gateway.services.completion.images import MAX_IMAGES, data_urls, inline_images
-from gateway.wire.chat.request import Terms, to_upstream
+from gateway.wire.chat.request import UpstreamOptions, to_upstream
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
 
@@ -142,7 +142,7 @@ async def test_what_is_no_image_and_too_many_are_refused() -> None:
 )
 def test_fields_that_name_a_host_or_a_credential_never_go_on(name: str) -> None:
     body: Json = {"model": "m", "messages": [{"role": "user", "content": "x"}], name: "evil", "seed": 7}
-    assert to_upstream(body, Terms("up")) == {"model": "up", "messages": body["messages"], "seed": 7}
+    assert to_upstream(body, UpstreamOptions("up")) == {"model": "up", "messages": body["messages"], "seed": 7}
 
 
 def test_todays_names_go_up_whatever_the_caller_calls_them() -> None:
@@ -159,7 +159,7 @@ def test_todays_names_go_up_whatever_the_caller_calls_them() -> None:
         "tools": [{"type": "function", "name": "f", "parameters": {}}],
         "tool_choice": {"type": "function", "name": "f"},
     }
-    sent = to_upstream(body, Terms("up", {"top_k": 1}))
+    sent = to_upstream(body, UpstreamOptions("up", {"top_k": 1}))
     assert [m["role"] for m in sent["messages"]] == ["system", "user", "assistant", "tool", "user"]
     assert sent["messages"][3]["tool_call_id"] == "c1" and "result of g" in sent["messages"][4]["content"]
     assert sent["messages"][1]["content"] == [{"type": "text", "text": "x"}]

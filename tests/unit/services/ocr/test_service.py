@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from gateway.domain import Account, EventBatch, Json
+from gateway.domain import EventBatch, Json, RequestStats
 from gateway.errors import InvalidRequest, UpstreamError, UpstreamRefused
 from gateway.ocr.image.normalise import PixelNormaliser
 from gateway.services.ocr.images import ImageLoader, decode_data_url
@@ -77,7 +77,7 @@ async def chunks(events: AsyncIterator[EventBatch]) -> list[Json | None]:
 async def test_what_is_wrong_is_refused_by_its_place_before_any_upstream_call(request_body: Json, param: str) -> None:
     completions = Scripted("x")
     with pytest.raises(InvalidRequest) as refused:
-        await service(completions).complete(request_body, Account())
+        await service(completions).complete(request_body, RequestStats())
     assert refused.value.param == param
     assert not completions.bodies
 
@@ -86,7 +86,7 @@ async def test_too_many_pixels_are_refused_without_decoding() -> None:
     bomb = bytearray(picture())
     bomb[16:24] = (50_000).to_bytes(4, "big") * 2
     with pytest.raises(InvalidRequest) as refused:
-        await service(Scripted()).complete(body(TEXT, part(data_url(bytes(bomb)))), Account())
+        await service(Scripted()).complete(body(TEXT, part(data_url(bytes(bomb)))), RequestStats())
     assert refused.value.code == "image_too_large"
 
 
@@ -118,7 +118,7 @@ async def test_broken_base64_is_refused(text: str) -> None:
 async def test_the_upstream_gets_the_image_first_inlined_and_labelled_by_its_bytes() -> None:
     completions = Scripted("text")
     await service(completions, photo=picture(kind="JPEG")).complete(
-        body(TEXT, part("https://example.test/photo"), temperature=0), Account()
+        body(TEXT, part("https://example.test/photo"), temperature=0), RequestStats()
     )
     sent = completions.bodies[0]
     image, text = sent["messages"][0]["content"]
@@ -129,7 +129,7 @@ async def test_the_upstream_gets_the_image_first_inlined_and_labelled_by_its_byt
 
 async def test_a_bare_string_as_image_url_is_accepted() -> None:
     answer = await service(Scripted("ok")).complete(
-        body({"type": "image_url", "image_url": data_url(picture())}, TEXT), Account()
+        body({"type": "image_url", "image_url": data_url(picture())}, TEXT), RequestStats()
     )
     assert answer["choices"][0]["message"]["content"] == "ok"
 
@@ -140,7 +140,7 @@ async def test_a_bare_string_as_image_url_is_accepted() -> None:
 async def test_several_images_are_one_answer_in_order() -> None:
     completions = Scripted("first", "second")
     answer = await service(completions).complete(
-        body(TEXT, part(data_url(picture(40, 30))), part(data_url(picture(7, 9)))), Account()
+        body(TEXT, part(data_url(picture(40, 30))), part(data_url(picture(7, 9)))), RequestStats()
     )
     choice = answer["choices"][0]
     assert choice["message"]["content"] == "first\n\nsecond"
@@ -153,7 +153,7 @@ async def test_several_images_are_one_answer_in_order() -> None:
 async def test_a_stream_of_several_images_is_one_answer() -> None:
     completions = Scripted("a|b", "c|d")
     events = service(completions).stream(
-        body(TEXT, part(data_url(picture())), part(data_url(picture(7, 9))), stream=True), Account()
+        body(TEXT, part(data_url(picture())), part(data_url(picture(7, 9))), stream=True), RequestStats()
     )
     seen = await chunks(events)
     assert seen[-1] is None
@@ -172,7 +172,7 @@ async def test_a_stream_of_several_images_is_one_answer() -> None:
 
 async def test_a_stream_given_up_closes_the_upstreams() -> None:
     completions = Scripted("a|b|c")
-    events = service(completions).stream(body(TEXT, part(data_url(picture()))), Account())
+    events = service(completions).stream(body(TEXT, part(data_url(picture()))), RequestStats())
     await anext(events)
     await events.aclose()
     assert completions.closed == 1
@@ -181,13 +181,13 @@ async def test_a_stream_given_up_closes_the_upstreams() -> None:
 async def test_an_image_the_engine_cannot_read_is_named_by_its_part() -> None:
     refusal = UpstreamRefused("The image is damaged or incomplete.", status=400, code="invalid_image_format")
     with pytest.raises(InvalidRequest) as refused:
-        await service(Scripted(error=refusal)).complete(body(TEXT, part(data_url(picture()))), Account())
+        await service(Scripted(error=refusal)).complete(body(TEXT, part(data_url(picture()))), RequestStats())
     assert refused.value.param == "messages[0].content[1].image_url.url"
 
 
 async def test_a_failure_in_mid_stream_is_no_clean_end() -> None:
     events = service(Scripted("a|b", error=UpstreamError("cut"))).stream(
-        body(TEXT, part(data_url(picture()))), Account()
+        body(TEXT, part(data_url(picture()))), RequestStats()
     )
     with pytest.raises(UpstreamError):
         await chunks(events)

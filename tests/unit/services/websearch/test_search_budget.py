@@ -30,7 +30,7 @@ async def test_long_excerpts_are_cut_once_and_remembered_so() -> None:
     made = service(provider, budget=20_000)
     first = await made.search(SearchRequest("q"), CALL)
     again = await made.search(SearchRequest("q"), CALL)
-    assert isinstance(again, PackedJson) and again.likeness is not None and provider.asked == 1
+    assert isinstance(again, PackedJson) and again.scan_token is not None and provider.asked == 1
     for data in (whole(first), whole(again)):
         assert sum(sizes(data, "content")) <= 20_000 and sizes(data, "content")[1] == 300
         assert min(sizes(data, "content")[::2]) > 9_000

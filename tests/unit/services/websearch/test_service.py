@@ -13,7 +13,7 @@ from gateway.errors import InvalidRequest, UpstreamUnavailable
 from gateway.ports import SearchProvider
 from gateway.services.websearch.cache import SearchCache
 from gateway.services.websearch.filters import on_domain, published
-from gateway.services.websearch.service import WebSearchParts, WebSearchService, WebSearchSettings
+from gateway.services.websearch.service import WebSearchDeps, WebSearchService, WebSearchSettings
 from gateway.wire.preencoded import PackedJson
 from tests.support.websites import Site, engine, page, serving
 
@@ -62,7 +62,7 @@ def service(*providers: SearchProvider, reader: Any = None, budget: int = 80_000
     async def stats() -> Json:
         return {"pages": 0}
 
-    parts = WebSearchParts(providers, NoEngine(), reader or NoEngine(), stats, lambda: {"enabled": False}, dict)  # type: ignore[arg-type]
+    parts = WebSearchDeps(providers, NoEngine(), reader or NoEngine(), stats, lambda: {"enabled": False}, dict)  # type: ignore[arg-type]
     return WebSearchService(parts, WebSearchSettings("1.0", budget))
 
 

@@ -25,7 +25,7 @@ from gateway.web.replies import EventReply, JsonReply
 from gateway.web.request_log import Recorder
 from gateway.web.server.chain import application
 from gateway.web.server.runner import Listener, bind
-from gateway.web.state import Parts
+from gateway.web.state import ServerState
 
 STREAM_END = b"\r\n0\r\n\r\n"
 
@@ -37,7 +37,7 @@ class PlainDialect(WebSearchDialect):
         return {"error": error.code}
 
     def error_events(self, error: GatewayError) -> list[Event]:
-        return [Event({"error": error.code})]
+        return [Event.from_data({"error": error.code})]
 
 
 class Site:
@@ -55,7 +55,7 @@ async def serving(tmp_path: Path, handler: Handler) -> AsyncIterator[Site]:
     keys = KeyFile(tmp_path / "keys.json")
     key, _ = keys.create(KeyWish("test", ("chat",)))
     metrics = Metrics()
-    parts = Parts(
+    parts = ServerState(
         endpoints=EndpointTable([Endpoint("chat", "POST", "/run", handler, PlainDialect())], ""),
         in_flight=InFlight(10),
         keys=KeyStore(keys.path),
@@ -122,7 +122,7 @@ async def test_an_upstream_that_fails_before_its_first_event_is_a_true_status(st
 
 async def test_a_stream_that_fails_later_ends_with_an_error_event(start: Start) -> None:
     async def events() -> EventStream:
-        yield [Event({"n": 1}), Event({"n": 2})]
+        yield [Event.from_data({"n": 1}), Event.from_data({"n": 2})]
         raise UpstreamError("dead")
 
     reader, writer = await (await start(streaming(events))).ask()
@@ -149,7 +149,7 @@ async def test_a_slow_first_event_commits_the_stream_and_its_failure_is_an_event
     await gone(writer)
 
 
-@pytest.mark.parametrize("first", [[], [[Event({"n": 1})]]], ids=["before the first event", "after it"])
+@pytest.mark.parametrize("first", [[], [[Event.from_data({"n": 1})]]], ids=["before the first event", "after it"])
 async def test_a_client_that_leaves_closes_the_events_at_once(start: Start, first: list[EventBatch]) -> None:
     closed, waiting = asyncio.Event(), asyncio.Event()
 
@@ -191,7 +191,7 @@ async def test_the_end_of_a_drain_is_told_in_a_stream_and_in_a_plain_answer(star
     begun = asyncio.Event()
 
     async def events() -> EventStream:
-        yield [Event({"n": 1})]
+        yield [Event.from_data({"n": 1})]
         begun.set()
         await asyncio.Event().wait()
 
@@ -240,7 +240,7 @@ async def test_a_drain_waits_for_what_can_finish(start: Start) -> None:
 async def test_a_burst_does_not_stall_the_neighbours(start: Start) -> None:
     async def burst() -> EventStream:
         for number in range(20_000):
-            yield [Event({"n": number})]
+            yield [Event.from_data({"n": number})]
 
     site = await start(streaming(burst))
     reader, writer = await site.ask(limit=1 << 24)

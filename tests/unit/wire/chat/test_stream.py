@@ -10,7 +10,7 @@ import pytest
 from gateway.domain import EventBatch
 from gateway.errors import UpstreamError
 from gateway.wire import sse
-from gateway.wire.chat.answer import Marks
+from gateway.wire.chat.answer import AnswerContext
 from gateway.wire.chat.stream import ChatStream
 
 BASE = {"id": "up1", "object": "chat.completion.chunk", "created": 17, "model": "up-model"}
@@ -32,7 +32,7 @@ def taken(stream: ChatStream, *batch: bytes) -> EventBatch:
 
 def run(*chunks: Any, done: bool = True, **marks: Any) -> list[dict[str, Any]]:
     """Our decoded events for theirs; checks what holds for every stream."""
-    stream = ChatStream(Marks("SvcLLM", "p", "up-model", time.perf_counter(), **marks))
+    stream = ChatStream(AnswerContext("SvcLLM", "p", "up-model", time.perf_counter(), **marks))
     events = []
     for each in chunks:
         data = each if isinstance(each, bytes) else orjson.dumps(each)
@@ -231,7 +231,7 @@ def test_relayed_bytes_say_what_the_upstream_said(first: str, escaped: bool) -> 
 
 
 def test_plain_chunks_are_relayed_by_their_bytes_and_others_are_not() -> None:
-    stream = ChatStream(Marks("SvcLLM", "p", "up-model", time.perf_counter()))
+    stream = ChatStream(AnswerContext("SvcLLM", "p", "up-model", time.perf_counter()))
     taken(stream, orjson.dumps(chunk({"content": "a"})))
     (event,) = taken(stream, orjson.dumps(chunk({"content": "b"})))
     assert event.raw is not None and not event.opaque and sse.decode(event)["choices"][0]["delta"] == {"content": "b"}

@@ -1,0 +1,56 @@
+"""The effective configuration as TOML text, for `gateway print-config`."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from gateway.config.settings import Config, Secret
+
+
+def config_text(config: Config) -> str:
+    """The whole effective configuration as TOML. Secrets show as `{ credential = "NAME" }`, as they were written."""
+    plain = _plain(config)
+    del plain["state_dir"]
+    return f"# state directory: {config.state_dir}\n" + "\n".join(_tables(plain, ""))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Secret):
+        return _Inline({"credential": value.credential})
+    if is_dataclass(value):
+        pairs = ((each.name, _plain(getattr(value, each.name))) for each in fields(value))
+        return {name: item for name, item in pairs if item is not None}
+    if isinstance(value, Mapping):
+        return _Inline(value)
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value
+
+
+class _Inline(dict[str, Any]):
+    """A table written in braces."""
+
+
+def _tables(table: Mapping[str, Any], path: str) -> Iterator[str]:
+    later: list[tuple[str, Any]] = []
+    for name, value in table.items():
+        nested = isinstance(value, dict) and not isinstance(value, _Inline)
+        if nested or (isinstance(value, list) and value and isinstance(value[0], dict)):
+            later.append((f"{path}.{name}" if path else name, value))
+        else:
+            yield f"{name} = {_toml(value)}"
+    for name, value in later:
+        for item in value if isinstance(value, list) else [value]:
+            yield f"\n[[{name}]]" if isinstance(value, list) else f"\n[{name}]"
+            yield from _tables(item, name)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{_toml(str(name))} = {_toml(item)}" for name, item in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(_toml(item) for item in value) + "]"
+    if isinstance(value, str):
+        escaped = "".join(c if c >= " " and c != "\x7f" else f"\\u{ord(c):04x}" for c in value.replace("\\", "\\\\"))
+        return '"' + escaped.replace('"', '\\"') + '"'
+    return f"{value:g}" if isinstance(value, float) and value < 1e6 else str(value)
