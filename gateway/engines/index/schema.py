@@ -1,7 +1,9 @@
 """The search index's file: its tables, its version and the way from older ones, and what happens when it is damaged.
 
-One SQLite database in WAL mode. `pages` holds one row per page and owner, the content compressed; `search` is the
-FTS5 table over its words with the same rowid. `user_version` says how many of STEPS the file has been through; the
+One SQLite database in WAL mode. `pages` holds one row per page and owner, the content compressed; `passages` says where
+the page's passages begin and end and under which headings (one a line); `passage_search` is the FTS5 table over their
+words with the same rowid. Pages whose `passages` are still to be written (`is_cut` 0, left by an older version) are not
+found until the writer has caught up with them. `user_version` says how many of STEPS the file has been through; the
 missing ones are done in order, in one transaction, so that a crash leaves either the old shape or the new. A damaged
 file, or one that a newer gateway wrote, is moved aside, and an empty one takes its place.
 """
@@ -31,6 +33,20 @@ STEPS: tuple[tuple[str, ...], ...] = (
     ),
     # 2: how common a word is, is now asked of the index itself, through its own stemmer
     ("DROP TABLE vocabulary",),
+    # 3: passages are ranked instead of pages
+    (
+        "DROP TABLE search",
+        "ALTER TABLE pages ADD COLUMN is_cut INTEGER NOT NULL DEFAULT 0",
+        "CREATE INDEX pages_to_cut ON pages (id) WHERE is_cut = 0",
+        """CREATE TABLE passages (
+          id INTEGER PRIMARY KEY, page INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL,
+          headings TEXT NOT NULL
+        )""",
+        "CREATE INDEX passages_by_page ON passages (page)",
+        """CREATE VIRTUAL TABLE passage_search USING fts5(
+          title, path, body, url, cjk, owner, tokenize = 'porter unicode61 remove_diacritics 2'
+        )""",
+    ),
 )
 VERSION = len(STEPS)
 

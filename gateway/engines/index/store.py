@@ -6,7 +6,6 @@ the page is simply not indexed, and `problem` says so; when the file is damaged 
 
 import asyncio
 import contextlib
-import re
 import shutil
 import sqlite3
 import threading
@@ -20,13 +19,12 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 from gateway.domain import Json
-from gateway.engines.index.query import IndexHit, IndexQuery, owner_token, run
+from gateway.engines.index.passage_rows import cut_next, drop_passages, write_passages
+from gateway.engines.index.query import IndexHit, IndexQuery
+from gateway.engines.index.ranking import run
 from gateway.engines.index.schema import SHARED, DamagedIndex, is_damage, open_database, set_aside, transaction
-from gateway.engines.text.tokens import bigrams, fold
 
 T = TypeVar("T")
-_MAX_BODY_CHARS = 200_000
-_MARKS = re.compile(r"!?\[([^\]\n]*)\]\([^)\s]*\)|[*_`#|>~\\]+|-{3,}")
 _SWEEP_EVERY = 500
 _FULL_BYTES = 1_000_000
 _TRANSACTION_CHARS = 4_000_000
@@ -65,6 +63,7 @@ class PageIndex:
         self._lock = threading.Lock()
         self._generation = 0
         self._until_sweep = 0
+        self._is_catching_up = False
         self.problem: str | None = None
 
     async def close(self) -> None:
@@ -136,7 +135,25 @@ class PageIndex:
             connection = open_database(self._path)
             self._connections.append(connection)
         self._local.held = (generation, connection)
+        if not self._is_catching_up:
+            self._is_catching_up = True
+            self._catch_up()
         return connection
+
+    def _catch_up(self) -> None:
+        """Cut the pages that an older version left, a few at a time, so that other writes come between."""
+
+        def cut() -> None:
+            with contextlib.suppress(DamagedIndex, sqlite3.Error, OSError):  # the next start tries again
+                connection = self._connection()
+                self._need_room(connection)
+                with transaction(connection):
+                    is_left = cut_next(connection)
+                if is_left:
+                    self._catch_up()
+
+        with contextlib.suppress(RuntimeError):  # closing: the rest is cut at the next start
+            self._writer.submit(cut)
 
     def _replace_file(self, why: str) -> None:
         with self._lock:
@@ -208,7 +225,7 @@ def _parts(pages: list[IndexedPage]) -> Iterator[list[IndexedPage]]:
 
 
 def _delete(connection: sqlite3.Connection, ids: list[int]) -> None:
-    connection.executemany("DELETE FROM search WHERE rowid = ?", [(at,) for at in ids])
+    drop_passages(connection, ids)
     connection.executemany("DELETE FROM pages WHERE id = ?", [(at,) for at in ids])
 
 
@@ -237,16 +254,9 @@ def _store(connection: sqlite3.Connection, page: IndexedPage) -> None:
     host = urlsplit(page.url).hostname or ""
     content = zlib.compress(page.content.encode("utf-8", "replace"), 6)
     values = (*key, host, page.title, page.published, page.fetched_at, page.favicon, page.hash, content)
-    columns = "url, owner, host, title, published, fetched_at, favicon, hash, content"
-    cursor = connection.execute(f"INSERT INTO pages ({columns}) VALUES (?,?,?,?,?,?,?,?,?)", values)  # noqa: S608
-    body = page.content[:_MAX_BODY_CHARS]
-    headings = " ".join(line.lstrip("# ") for line in body.split("\n") if line.startswith("#"))
-    plain = _MARKS.sub(r" \1 ", body)
-    words = (page.title, headings, plain, page.url, " ".join(bigrams(fold(f"{page.title} {body}"))))
-    connection.execute(
-        "INSERT INTO search (rowid, title, headings, body, url, cjk, owner) VALUES (?,?,?,?,?,?,?)",
-        (cursor.lastrowid, *words, owner_token(page.owner)),
-    )
+    columns = "url, owner, host, title, published, fetched_at, favicon, hash, content, is_cut"
+    cursor = connection.execute(f"INSERT INTO pages ({columns}) VALUES (?,?,?,?,?,?,?,?,?,1)", values)  # noqa: S608
+    write_passages(connection, cursor.lastrowid or 0, page.title, page.content, (page.url, page.owner))
 
 
 def _remove(connection: sqlite3.Connection, url: str, owner: str | None) -> int:

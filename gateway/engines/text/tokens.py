@@ -20,6 +20,8 @@ _INSTRUCTION = (
 )
 STOP_WORDS = frozenset(_STOP.split())
 INSTRUCTION_WORDS = STOP_WORDS | frozenset(_INSTRUCTION.split())
+_CAMEL_JOINT = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_+")
+_ASCII_WORD = re.compile(r"[A-Za-z0-9]+")
 _VOWEL_BEFORE = re.compile(r"[aeiouy]")
 
 
@@ -43,6 +45,20 @@ def terms(text: str, stop: frozenset[str] = STOP_WORDS) -> list[str]:
         else:
             out.append(stem(word))
     return out
+
+
+def name_parts(name: str) -> list[str]:
+    """The parts of a name in camel case (`getElementById`: get, Element, By, Id); none for any other word."""
+    if name.islower() or name.isupper() or name[1:].islower() or not name.isascii():
+        return []
+    parts = [part for part in _CAMEL_JOINT.split(name) if part]
+    return parts if len(parts) > 1 else []
+
+
+def joined_name_parts(text: str) -> str:
+    """The parts of every name in camel case in a text, each name once: indexed beside the text itself."""
+    names = dict.fromkeys(_ASCII_WORD.findall(text))
+    return " ".join(part for name in names for part in name_parts(name))
 
 
 def bigrams(text: str) -> list[str]:
