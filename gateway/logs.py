@@ -11,7 +11,6 @@ Knows nothing of requests: who logs says what.
 import asyncio
 import contextlib
 import logging
-import re
 import sys
 import time
 from collections import deque
@@ -20,10 +19,10 @@ from typing import Any, TextIO
 
 import orjson
 
+from gateway.key_scrubber import scrub_keys
+
 _MAX_FIELD_CHARS = 1024
 _MAX_CHARS = 8192
-_SECRETS = re.compile(r"(?i)(bearer\s+|gw_|sk-|tvly-)[A-Za-z0-9._~+/=-]{6,}")
-_SECRET_STARTS = ("bearer", "gw_", "sk-", "tvly-")
 _GATHER_S = 0.05
 _MOST_GATHERED = 256
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
@@ -104,20 +103,12 @@ class EventHandler(logging.StreamHandler[TextIO]):
             lines.append(self._gathered.popleft())
         with contextlib.suppress(OSError, ValueError):
             if lines:
-                self.stream.write(_harmless("\n".join(lines)) + "\n")
+                self.stream.write(scrub_keys("\n".join(lines)) + "\n")
             self.stream.flush()
 
     def _flush_late(self) -> None:
         self._loop = None
         self.flush()
-
-
-def _harmless(lines: str) -> str:
-    """Second net: nothing that looks like a key. The pattern is tried only where one of its beginnings stands."""
-    lowered = lines.lower()
-    if any(start in lowered for start in _SECRET_STARTS):
-        return _SECRETS.sub(r"\1[hidden]", lines)
-    return lines
 
 
 def _json_line(fields: Mapping[str, Any]) -> str:
