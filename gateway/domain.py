@@ -12,6 +12,12 @@ Json: TypeAlias = dict[str, Any]
 """A decoded JSON object."""
 
 SCOPES: tuple[str, ...] = ("web-search", "chat", "responses", "ocr")
+"""What a key may be allowed to do: the web tools, the chat route, the responses route, models of kind `ocr`."""
+
+TEXT_MODEL, OCR_MODEL = "SvcLLM", "SvcOCR"
+"""Public names of the embedded language model and OCR engine; a configured model of the same name replaces them."""
+OCR_MODEL_ALIAS = "SvcOcr"
+"""Older spelling of `OCR_MODEL`, which clients still send."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ _KEYS = re.compile(
     r"|(?:(?<![a-z0-9])|(?<=\\[bfnrt])|(?<=\\u[0-9a-f]{4})|(?<=%[0-9a-f]{2}))"
     r"(?:((?:gw|sk|tvly)[-_])[a-z0-9._~+/=-]{6,}|((?:pk|key|hf)[-_])[a-z0-9_-]{8,})"
 )
-"""Least lengths are chosen: nothing but keys begins with `sk-`, `gw_` or `tvly-`, so 6 characters after them are enough;
+"""Least lengths are chosen: only keys begin with `sk-`, `gw_` or `tvly-`, so 6 characters after them are enough;
 identifiers begin with `key_` too, so 8 are needed. At half, `key_name` is hidden; at double, short keys are shown."""
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from gateway.domain import TEXT_MODEL
+
 
 @dataclass(frozen=True, slots=True)
 class Secret:
@@ -158,7 +160,7 @@ class Sanitize:
 @dataclass(frozen=True, slots=True)
 class GuardrailSettings:
     enabled: str = "auto"
-    model: str = "SvcLLM"
+    model: str = TEXT_MODEL
     timeout_s: float = 3
     on_failure: str = "closed"
     on_failure_responses: str = "open"
