@@ -1,6 +1,6 @@
 """The configuration as frozen dataclasses. `loader` fills them from a TOML file.
 
-The dataclasses, the schema and the table in the README say the same thing; a test holds them together.
+The dataclasses, the schema and the tables in docs/configuration.md say the same thing; a test holds them together.
 """
 
 from collections.abc import Mapping
