@@ -207,7 +207,7 @@ class UpstreamTimeout(UpstreamError):
 
 
 class UpstreamRefused(UpstreamError):
-    """The upstream refused the request as the caller's fault. `status` is that of the caller's answer: 400, 413 or 429."""
+    """The upstream calls the request the caller's fault. `status` is the one the caller gets: 400, 413 or 429."""
 
     retryable = False
 

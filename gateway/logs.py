@@ -122,7 +122,7 @@ class EventHandler(logging.StreamHandler[TextIO]):
         self.write_events("log", [fields], record.levelno)
 
     def flush(self) -> None:
-        """Write what is buffered, with keys hidden (`scrub_keys`). A stream that fails loses the lines; nothing is raised."""
+        """Write what is buffered, with keys hidden (`scrub_keys`). A stream that fails loses the lines silently."""
         lines = []
         while self._buffer:
             lines.append(self._buffer.popleft())

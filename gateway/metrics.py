@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900)
-"""Upper bounds of the buckets, in seconds. Chosen: from a cached search (about 1 ms) to `total_timeout_s` (900 s), mostly a
-factor of 2 to 2.5 apart. With half as many, a p99 read from them is off by a factor of 4 or more; with twice as many,
-every endpoint has twice the series."""
+"""Upper bounds of the buckets, in seconds. Chosen: from a cached search (about 1 ms) to `total_timeout_s` (900 s), most
+of them a factor of 2 to 2.5 apart. With half as many, a p99 read from them is off by a factor of 4 or more; with twice
+as many, every endpoint has twice the series."""
 
 
 class BulkHistogram(Histogram):
