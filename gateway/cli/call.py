@@ -66,7 +66,9 @@ async def call_tool(url: str, key: str, tool: str, arguments: Json, watch: TextI
         ):
             return await _read_result(reply, watch)
     except (aiohttp.ClientError, TimeoutError) as error:
-        raise CallFailed(f"no answer from {url} ({type(error).__name__}); is `gateway serve` running?") from None
+        raise CallFailed(
+            f"no answer from {url} ({type(error).__name__}); start `gateway serve`, or give its address with --url"
+        ) from None
 
 
 async def _read_result(reply: aiohttp.ClientResponse, watch: TextIO | None) -> Json:
@@ -89,7 +91,7 @@ def _parse_result(raw: bytes) -> Json:
     try:
         message = orjson.loads(raw)
     except orjson.JSONDecodeError:
-        raise CallFailed("the answer is not JSON; is the URL a gateway's?") from None
+        raise CallFailed("the answer is not JSON; give the address of a gateway with --url") from None
     if "error" in message:
         raise CallFailed(str(message["error"].get("message", "refused")))
     result: Json = message["result"]

@@ -51,5 +51,5 @@ def test_times_counts_and_ports_are_read_and_refused() -> None:
     assert [duration_s(text) for text in ("90d", "12h", "30m", "60s")] == [7_776_000, 43_200, 1800, 60]
     assert (count("0"), port("65535")) == (0, 65_535)
     for read, text in ((duration_s, "0d"), (duration_s, "1w"), (count, "-1"), (port, "0"), (port, "٣")):
-        with pytest.raises(argparse.ArgumentTypeError, match="^must be a"):
+        with pytest.raises(argparse.ArgumentTypeError, match=r"^must be a"):
             read(text)
