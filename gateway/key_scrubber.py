@@ -14,7 +14,7 @@ HIDDEN = "[hidden]"
 
 MIN_SENT_CHARS = 8
 """Chosen: a shorter sent value (`Bearer`, `1`) is no key, and hiding it would blank common words. At half, words like
-`json` in a header are blanked; at double, 16-character keys of small installations are shown."""
+`json` in a header are blanked; at double, keys of 8 to 15 characters are shown."""
 
 _MAY_HOLD_A_KEY = re2.compile(rb"(?i)bearer|gw_|hf_|(?:sk|tvly|pk|key)[-_]")
 """Matches wherever `_KEYS` does, in about a fortieth of its time on log lines, which are the hot path."""
