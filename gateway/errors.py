@@ -5,7 +5,7 @@ Each class carries the HTTP status, and the type and code that OpenAI's clients 
 says what is wrong and what to do, and never holds a key or a prompt. Knows no HTTP library and no wire format.
 
     GatewayError
-    ├── InvalidRequest            400  the caller's fault; `param` names the field
+    ├── InvalidRequest            400  the caller must change it; `param` names the field
     │   ├── ContentBlocked        400  the sanitizer refused it
     │   ├── BodyTimeout           408
     │   ├── PayloadTooLarge       413
@@ -16,11 +16,11 @@ says what is wrong and what to do, and never holds a key or a prompt. Knows no H
     │   └── ModelNotFound         404
     ├── MethodNotAllowed          405
     ├── NotAcceptable             406
-    ├── RateLimited               429  this key asked too much
-    ├── Overloaded                503  the whole gateway is busy or draining
-    ├── EngineMissing             503  an extra or a setting is missing: the operator's work
+    ├── RateLimited               429  a limit of the key is reached
+    ├── Overloaded                503  the whole gateway is busy or shutting down
+    ├── EngineMissing             503  an extra or a setting is missing; the operator must act
     ├── SanitizerFailed           503  detectors or guardrail failed and the policy is to refuse
-    ├── UpstreamError             502  the upstream's fault
+    ├── UpstreamError             502  an upstream failed
     │   ├── UpstreamUnavailable   503
     │   ├── UpstreamTimeout       504
     │   └── UpstreamRefused       its own 4xx, passed on with a scrubbed message

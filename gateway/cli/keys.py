@@ -1,6 +1,6 @@
 """`gateway keys`: makes, lists, revokes and rotates API keys in the file of their digests.
 
-A key is printed once, alone on standard output; everything else goes to standard error. Needs no running server.
+A new key is printed once, alone on standard output; what goes with it is on standard error. Needs no running server.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """The environment variables of the process. The only module that reads them.
 
-Knows the variables of systemd's protocols, but speaks none of them. Sources: sd_notify(3), sd_watchdog_enabled(3),
-sd_listen_fds(3) and the section on credentials of systemd.exec(5), read 2026-11-21.
+Knows the variables of systemd's protocols, but speaks none of them. Sources: sd_notify(3) and sd_listen_fds(3), read
+2026-11-21.
 """
 
 import os

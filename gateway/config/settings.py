@@ -72,7 +72,7 @@ class Ops:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Keys. `bad_keys_per_minute`: a client with an old key that retries every second is still told 401, not 429."""
+    """Keys. `bad_keys_per_minute`: a client with an old key that retries every second still gets 401, not 429."""
 
     keys_file: str = "keys.json"
     bad_keys_per_minute: int = 60
