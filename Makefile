@@ -7,10 +7,10 @@ STATE  ?= var
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench clean lock install
+.PHONY: help run test test-fast check bench clean lock install
 
 help:  ## show this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
 install: $(VENV)/.installed-$(EXTRAS)  ## the virtual environment with EXTRAS (local; or empty, or e.g. web,llm)
 
@@ -32,6 +32,9 @@ run: install  ## fresh machine to a running server on 127.0.0.1:8080 (EXTRAS= fo
 
 test: $(VENV)/.installed-dev  ## the whole suite, real engines included
 	$(BIN)/python -m pytest $(TESTARGS)
+
+test-fast: $(VENV)/.installed-dev  ## the tests that need no engine and no other server
+	$(BIN)/python -m pytest -m "not slow" $(TESTARGS)
 
 check: $(VENV)/.installed-dev  ## format, lint, types, contract tests
 	$(BIN)/ruff format --check .

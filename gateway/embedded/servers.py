@@ -13,11 +13,11 @@ from pathlib import Path
 
 from gateway import logs
 from gateway.config.settings import Config
+from gateway.domain import OCR_MODEL, TEXT_MODEL
 from gateway.embedded import llm_server
 from gateway.embedded.child_server import ChildServer, free_port, gateway_command
 from gateway.errors import EngineMissing, InvalidRequest
 
-TEXT_MODEL, OCR_MODEL = "SvcLLM", "SvcOCR"
 MAX_CALLS = 16 * llm_server.SLOTS
 """Callers of one embedded server at once, answered or waiting, in each gateway process."""
 

@@ -16,6 +16,7 @@ import orjson
 
 from gateway.domain import Json, SearchRequest
 from gateway.errors import GatewayError, UpstreamError, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
+from gateway.key_scrubber import scrub_keys
 from gateway.wire.retry_after import retry_after_s
 
 MAX_ANSWER_BYTES = 16_777_216
@@ -178,10 +179,8 @@ def _detail(raw: bytes, headers: Mapping[str, str]) -> str:
         decoded = orjson.loads(raw[:65_536])
     except orjson.JSONDecodeError:
         return ""
-    text = _said(decoded)
-    for value in headers.values():
-        for secret in value.split():
-            text = text.replace(secret, "…") if len(secret) > 7 else text
+    sent = [word for value in headers.values() for word in value.split()]
+    text = scrub_keys(_said(decoded), sent)
     return re.sub(r"\s+", " ", text).strip()[:300]
 
 

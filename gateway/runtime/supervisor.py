@@ -23,6 +23,7 @@ from gateway.access.api_keys import KeyFile, ensure_dev_key
 from gateway.config.environment import Environment
 from gateway.config.loader import ConfigError
 from gateway.config.settings import Config
+from gateway.domain import TEXT_MODEL
 from gateway.embedded.servers import EmbeddedServers, dev_key_path
 from gateway.errors import EngineMissing, GatewayError, UpstreamUnavailable
 from gateway.runtime.generation import Shared, SingleProcess, Sockets
@@ -214,7 +215,8 @@ def _welcome(url: str, docs_address: str, key_file: object, seconds: float) -> s
     headers = f'-H "Authorization: Bearer $(cat {key_file})" -H "Content-Type: application/json"'
     call = f"curl -s {url}/tools/websearch/mcp {headers}"
     rpc = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"websearch-%s","arguments":%s}}'
-    chat = '{"model":"SvcLLM","messages":[{"role":"user","content":"What is an HTTP gateway?"}],"max_tokens":60}'
+    question = '"messages":[{"role":"user","content":"What is an HTTP gateway?"}],"max_tokens":60'
+    chat = f'{{"model":"{TEXT_MODEL}",{question}}}'
     lines = [
         f"\nThe gateway answers on {url} after {seconds:.1f} s. Its key is in {key_file}. Try:\n",
         f'curl -s {url}/v1/chat/completions -H "Authorization: Bearer $(cat {key_file})" '

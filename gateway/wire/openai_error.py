@@ -9,11 +9,12 @@ from typing import Any
 
 from gateway.domain import Json
 from gateway.errors import GatewayError, UpstreamError, UpstreamRefused, UpstreamUnavailable
+from gateway.key_scrubber import HIDDEN, scrub_keys
 
 _MAX_CHARS = 500
 _OF_RESPONSES = {"messages": "input", "max_tokens": "max_output_tokens", "max_completion_tokens": "max_output_tokens"}
 """Fields of a chat request and what the responses route calls them."""
-_SECRETS = re.compile(r"(?i)\b(bearer\s+\S+|(?:sk|gw|pk|tvly|key|hf)[-_][A-Za-z0-9_-]{8,}|https?://\S+)")
+_URL = re.compile(r"(?i)\bhttps?://\S+")
 
 
 def error_object(error: GatewayError) -> Json:
@@ -34,7 +35,7 @@ def responses_error_object(error: GatewayError) -> Json:
 def scrubbed(text: Any) -> str:
     """A message of an upstream's, fit to be shown: one line, no keys, no addresses, at most 500 characters."""
     line = " ".join(str(text).split())
-    return _SECRETS.sub("[hidden]", line)[:_MAX_CHARS]
+    return _URL.sub(HIDDEN, scrub_keys(line))[:_MAX_CHARS]
 
 
 def upstream_error(status: int, body: Any, retry_after_s: float | None) -> UpstreamError:

@@ -21,7 +21,7 @@ def test_a_good_configuration_is_good(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "named"),
     [
         ("[server]\nprot = 1\n", "prot"),
         ("[server]\nport = 'eighty'\n", "server.port"),
@@ -29,13 +29,13 @@ def test_a_good_configuration_is_good(tmp_path: Path) -> None:
         ("[server\n", "line"),
     ],
 )
-def test_a_wrong_configuration_is_refused_naming_file_and_place(tmp_path: Path, text: str, told: str) -> None:
+def test_a_wrong_configuration_is_refused_naming_file_and_place(tmp_path: Path, text: str, named: str) -> None:
     file = written(tmp_path, text)
     for command in (["check-config", file], ["serve", "--config", file, "--state-dir", str(tmp_path / "state")]):
         done = gateway(*command)
         assert done.returncode == 78, done
         assert "gateway.toml" in done.stderr
-        assert told in done.stderr
+        assert named in done.stderr
         assert done.stderr.count("\n") == 1, "one line, no traceback"
         assert not done.stdout
 
@@ -53,11 +53,11 @@ def test_the_example_configuration_is_good_and_shows_no_secret(tmp_path: Path, m
     assert "llama-3.3-70b" in shown.stdout
 
 
-def test_a_taken_port_is_said_naming_the_setting(tmp_path: Path) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
+def test_a_port_in_use_is_reported_naming_the_setting(tmp_path: Path) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
         engines = "[local_llm]\nenabled = false\n[local_ocr]\nenabled = false\n"
         file = written(tmp_path, f"[server]\nport = {port}\n[ops]\nport = 0\n{engines}")
         done = gateway("serve", "--config", file, "--state-dir", str(tmp_path / "state"))
@@ -75,7 +75,7 @@ def test_an_own_model_file_that_is_not_there_stops_the_start_naming_the_setting(
     assert "Traceback" not in done.stderr
 
 
-def test_keys_are_kept_private_and_told_once(tmp_path: Path) -> None:
+def test_keys_are_stored_as_digests_and_shown_once(tmp_path: Path) -> None:
     file = tmp_path / "keys.json"
     place = ["--keys-file", str(file)]
     made = gateway("keys", "create", "--name", "one", "--scope", "chat", *place)
@@ -120,5 +120,5 @@ def test_wrong_usage_is_exit_code_two(wrong: list[str]) -> None:
     assert "usage" in done.stderr
 
 
-def test_the_version_is_told() -> None:
+def test_the_version_is_printed() -> None:
     assert gateway("--version").stdout.startswith("gateway ")
