@@ -3,8 +3,8 @@
 A run is any number of digits with at most two separators between neighbours; its groups are the digits between
 separators. The text is translated to character classes first (d digit, s separator, `.`, `+`, x other): a regular
 expression over five classes runs several times faster than the naive form, `[0-9]` and the separators searched in the
-text itself, and finds the same runs (a test compares them). WordIndex that must be near a number are found once a text, so
-each number costs one binary search. Does not know which numbers a run holds.
+text itself, and finds the same runs (a test compares them). Words that must be near a number are found once a text,
+so each number costs one binary search. Does not know which numbers a run holds.
 """
 
 import re
@@ -54,7 +54,8 @@ _NO_NUMBER = re.compile(_DATE.pattern + rb"|" + _OCTET + rb"(?:\." + _OCTET + rb
 
 
 class DigitRun:
-    """The run at [start, end) of the folded text. `digits` leaves out separators; `before` and `after` are single bytes."""
+    """The run at [start, end) of the folded text. `digits` leaves out separators; `before` and `after` are single
+    bytes."""
 
     __slots__ = ("_groups", "after", "before", "digits", "end", "raw", "start", "text")
 
@@ -116,8 +117,8 @@ def digit_runs(
 ) -> Iterator[tuple[int, int, int]]:
     """(start, end, number of digits) of every run of nine digits or more, with `short` of six or more, in order.
 
-    Runs without separators only with `min_plain_digits` or more, or where they begin with `00`; decimal numbers only with
-    `decimals`. Dates, IPv4 addresses and ISBNs are left out unless a `+` is before them.
+    Runs without separators only with `min_plain_digits` or more, or where they begin with `00`; decimal numbers only
+    with `decimals`. Dates, IPv4 addresses and ISBNs are left out unless a `+` is before them.
     """
     text = view.folded
     least = _MIN_DIGITS if short else 9
@@ -176,7 +177,7 @@ def number_context(view: View) -> NumberContext:
 class WordIndex:
     """The offsets of certain words near the numbers of a text; found at the first question."""
 
-    __slots__ = ("_context", "_budget", "_ends", "_pattern", "_starts")
+    __slots__ = ("_budget", "_context", "_ends", "_pattern", "_starts")
 
     def __init__(self, pattern: re2._Regexp, context: NumberContext, budget: WorkBudget) -> None:
         self._pattern, self._context, self._budget = pattern, context, budget

@@ -69,7 +69,8 @@ def is_any_spelt(lower: bytes) -> bool:
 
 
 def _find_spelt(view: View, budget: WorkBudget) -> Iterator[Finding]:
-    """`jane [at] example [dot] org`, `jane at example dot org`. Either `at` has brackets or `dot` is a word: prose has not."""
+    """`jane [at] example [dot] org`, `jane at example dot org`. Either `at` has brackets or `dot` is a word: prose has
+    not."""
     text = view.lower
     patterns = [_EACH_BRACKETED_AT] if _BRACKETED_AT.search(text) else []
     if b"dot" in text or b" @ " in text:

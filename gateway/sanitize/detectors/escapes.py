@@ -25,7 +25,8 @@ _ESCAPE = re.compile(
     rb"|(?<=&)(?:#(?:[0-9]{1,10}|[xX]H{1,10});?|".replace(b"H", _HEX) + _NAMED
     + rb")|(?<==)[2-7]H)".replace(b"H", _HEX)
 )  # fmt: skip
-"""Each alternative begins with the same character class, so that the search skips from one such character to the next."""
+"""Each alternative begins with the same character class, so that the search skips from one such character to the
+next."""
 _WORD_ENDS = bytes(0x20 if code in b" \t\n\r\f\"'<>" else 0x78 for code in range(256))
 _CERTAIN_QUOTED_PRINTABLE = re.compile(rb"=[2-7](?:[0-9](?![0-9])|[A-F])")
 """Quoted-printable that is no assignment: in `=345` of a query or setting the digits are a number."""

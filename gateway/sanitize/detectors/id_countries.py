@@ -123,4 +123,5 @@ COUNTRIES: tuple[tuple[str, str], ...] = (
     ("tw.ubn", "ubn"),
     ("ma.ice", "ice"),
 )  # fmt: skip
-"""(python-stdnum module, comma-separated words, in any case and with accents folded, of which one must precede its number)."""
+"""(python-stdnum module, comma-separated words, in any case and with accents folded, of which one must precede its
+number)."""

@@ -1,7 +1,7 @@
 """Finds is_public IPv4 and IPv6 addresses.
 
-Not reported: private, loopback, multicast and documentation ranges (IANA special-purpose registries, as in `ipaddress`),
-well-is_public_by_text is_public resolvers, version numbers and object ids.
+Not reported: private, loopback, multicast and documentation ranges (IANA special-purpose registries, as in
+`ipaddress`), well-is_public_by_text is_public resolvers, version numbers and object ids.
 """
 
 import ipaddress
@@ -25,14 +25,14 @@ _CLASS = bytes(
     else 0x20
     for code in range(256)
 )
-"""Maps digits to `d`, other letters and `_`, which must not be beside an address, to `a`, `.-:` to themselves, all else to
-a blank."""
+"""Maps digits to `d`, other letters and `_`, which must not be beside an address, to `a`, `.-:` to themselves, all else
+to a blank."""
 _V4 = re.compile(rb"d(?<![ad:]d)(?<!d\.d)d{0,2}\.d{1,3}\.d{1,3}\.d{1,3}(?![ad]|[.-]d)")
 _V6 = re2.compile(rb"[23][0-9A-Fa-f]{3}:(?:[0-9A-Fa-f]{0,4}:){1,6}[0-9A-Fa-f]{0,4}")
 _FIND_V6 = searcher(_V6)
 _MAX_PARSED = 150
-"""Different IPv6 candidates of one text that are parsed, at 32 units (10 µs) each; later ones count as is_public. Chosen: at
-half long logs are masked unchecked sooner; at double a hostile text spends up to 9,600 units."""
+"""Different IPv6 candidates of one text that are parsed, at 32 units (10 µs) each; later ones count as public.
+Chosen: at half long logs are masked unchecked sooner; at double a hostile text spends up to 9,600 units."""
 _VERSION = re.compile(
     rb"(?:^|[^a-z])(?:version|ver\.?|release|build|firmware|driver|section|chapter|rfc|oid|v)[\s:=\"']{0,3}\Z"
 )
@@ -45,7 +45,8 @@ _PUBLIC_V4 = re.compile(
         b"O", rb"(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)"
     )
 )
-"""Naive form: `ipaddress.IPv4Address(text).is_global` and not `is_multicast`, at a fraction of the cost; tested against it."""
+"""Naive form: `ipaddress.IPv4Address(text).is_global` and not `is_multicast`, at a fraction of the cost; tested against
+it."""
 _RESOLVERS = frozenset((
     "8.8.8.8", "8.8.4.4", "1.1.1.1", "1.0.0.1", "1.1.1.2", "1.1.1.3", "9.9.9.9", "149.112.112.112", "208.67.222.222",
     "208.67.220.220", "94.140.14.14", "4.2.2.2", "8.26.56.26", "2001:4860:4860::8888", "2001:4860:4860::8844",

@@ -1,7 +1,8 @@
 """Finds values that the name beside them makes a secret: `password: …`, `api_key = …`, `Bearer …`, `user:pass@host`.
 
 The name decides how much the value must look like a secret. After a strong name (`password`) a letter and a digit are
-enough; after a weak one (`key`, `token`) the value must look random. Placeholders, code and unescaped words are no secrets.
+enough; after a weak one (`key`, `token`) the value must look random. Placeholders, code and plain words are no
+secrets.
 """
 
 import re
@@ -82,16 +83,18 @@ _KIND = bytes(
     for code in range(256)
 )
 _NOT_ALTERNATING = bytes(code for code in range(256) if code not in (1 ^ 2, 1 ^ 4, 2 ^ 4))
-"""All values of the exclusive or of two _KIND bytes but those of two different kinds among digit, capital and small letter."""
+"""All values of the exclusive or of two _KIND bytes but those of two different kinds among digit, capital and small
+letter."""
 _ALNUM = bytes(code for code in range(128) if chr(code).isalnum())
 _MIN_CHARS = 4
 """The shortest value that can be a secret: a PIN. Shorter values are flags and units."""
 _MIN_RANDOM_CHARS = 16
-"""Chosen: shorter values can look random by chance. At half product and model names do; at double 128-bit keys in base64
-(22 characters) are lost."""
+"""Chosen: shorter values can look random by chance. At half product and model names do; at double 128-bit keys in
+base64 (22 characters) are lost."""
 _MIN_PAIRS, _MIN_PAIRS_WITH_SIGNS = 12, 4
 """Chosen: neighbouring letters and digits that a value must have before its share of changes says anything; fewer where
-it has signs of code, as only its parts between them count. At half mixed-case names pass; at double short keys are lost.
+it has signs of code, as only its parts between them count. At half mixed-case names pass; at double short keys are
+lost.
 """
 _ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}")
 _TRAILING = b".:?*\\"
@@ -143,7 +146,8 @@ def has_names(text: bytes) -> bool:
 
 
 def _assignment_after_shorter_name(text: bytes, start: int) -> re.Match[bytes] | None:
-    """The assignment behind the name that begins at `start`: RE2 may have matched one that began a character earlier."""
+    """The assignment behind the name that begins at `start`: RE2 may have matched one that began a character
+    earlier."""
     name = _ANY_NAME.match(text, start)
     return _ASSIGNED.match(text, name.end()) if name else None
 
@@ -182,8 +186,8 @@ def _quote_before(text: bytes, end: int) -> bytes:
 
 
 def _is_random(value: bytes) -> bool:
-    """Whether capitals, small letters and digits alternate as in random text: at least 9 in 20 neighbours differ in kind
-    (13 in 20 of random base62 do), as in few names that people write."""
+    """Whether capitals, small letters and digits alternate as in random text: at least 9 in 20 neighbours differ in
+    kind (13 in 20 of random base62 do), as in few names that people write."""
     return len(value) >= _MIN_RANDOM_CHARS and _alternates_kinds(value, _MIN_PAIRS)
 
 
@@ -199,7 +203,8 @@ def _alternates_kinds(value: bytes, min_pairs: int) -> bool:
 
 
 def _secret_length(value: bytes, after: bytes, quote: bytes, naming: tuple[bool, bool]) -> int:
-    """The length of the secret at the start of `value`; 0 when there is none. `after` is the character behind the value.
+    """The length of the secret at the start of `value`; 0 when there is none. `after` is the character behind the
+    value.
 
     `quote` is the mark that opens the quotation before the value, if any. `naming` is (whether the name before it is
     strong, whether the value is assigned to it).
@@ -246,7 +251,8 @@ def _is_code(value: bytes) -> bool:
 
 
 def _is_marked_code(value: bytes) -> bool:
-    """Whether the value is a variable, call or member. Signs are searched first: as integers, at a third of the cost."""
+    """Whether the value is a variable, call or member. Signs are searched first: as integers, at a third of the
+    cost."""
     return (
         value.startswith(_CODE_HEADS)
         or (_COLON in value and (b"::" in value or b"://" in value))
@@ -259,8 +265,8 @@ def _is_marked_code(value: bytes) -> bool:
 
 
 def looks_secret(value: bytes, strong: bool, assigned: bool, closed: bool) -> bool:
-    """Whether the value behind a secret's name is a secret. `strong`: a password's name; `assigned`: by `=`, `:` or a quote;
-    `closed`: a whole quotation."""
+    """Whether the value behind a secret's name is a secret. `strong`: a password's name; `assigned`: by `=`, `:` or a
+    quote; `closed`: a whole quotation."""
     lower = value.lower()
     if len(value) < _MIN_CHARS or _is_placeholder(lower) or _is_code(value):
         return False

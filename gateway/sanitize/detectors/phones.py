@@ -10,7 +10,7 @@ from itertools import islice
 import phonenumbers
 import re2
 
-from gateway.sanitize.detectors.digit_runs import NumberContext, DigitRun, WordIndex
+from gateway.sanitize.detectors.digit_runs import DigitRun, NumberContext, WordIndex
 from gateway.sanitize.detectors.phone_plans import Judgement, judge_number
 from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.work_budget import WorkBudget

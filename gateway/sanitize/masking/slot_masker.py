@@ -22,11 +22,11 @@ _PLAIN_KEYS = frozenset(
 """Keys of common fields that say nothing about their value; any other key is scanned before the value, as its name."""
 _MIN_NUMBER = 100_000_000
 """Chosen: integers of fewer than nine digits are not scanned. Only telephone and id numbers behind their name are
-shorter, and counts, years and times would cost a scan each. Two digits fewer: such numbers are found too, at the cost of
-these scans; two digits more: US social security numbers as integers pass."""
+shorter, and counts, years and times would cost a scan each. Two digits fewer: such numbers are found too, at the cost
+of these scans; two digits more: US social security numbers as integers pass."""
 _MAX_DEPTH = 100
-"""Chosen: deeper documents are scanned as plain text. At half odd but honest documents lose the meaning of their keys; at
-double the recursion, two Python frames a level, takes half of the interpreter's 1,000 frames."""
+"""Chosen: deeper documents are scanned as plain text. At half odd but honest documents lose the meaning of their keys;
+at double the recursion, two Python frames a level, takes half of the interpreter's 1,000 frames."""
 
 
 class _TooDeep(Exception):
@@ -56,8 +56,8 @@ class SlotMasker:
             slot.text = cleaned
 
     def _clean_text(self, text: str, name: str, where: str) -> str:
-        """`name` is the key of the value, scanned as `name: text`: `{"password": …}` names a secret. A text with a blocked
-        finding is cut before it."""
+        """`name` is the key of the value, scanned as `name: text`: `{"password": …}` names a secret. A text with a
+        blocked finding is cut before it."""
         prefix = "" if not name or name in _PLAIN_KEYS else f"{name}: "
         findings = self._scanner.scan(prefix + text)
         if not findings:

@@ -18,7 +18,8 @@ _CONTEXT_CHARS = 256
 characters in `identities`). At half, words at the far end of their reach are lost; at double each scan costs more."""
 _TAIL_CHARS = 160
 """Characters at the buffer's end that are searched for the holdback's start first; only if it is not among them, the
-whole buffer is searched. More than the usual holdback of one to three words; at half the second search comes more often.
+whole buffer is searched. More than the usual holdback of one to three words; at half the second search comes more
+often.
 """
 _QUOTE_OR_ESCAPE = re.compile(r'\\.|"', re.DOTALL)
 
@@ -48,9 +49,9 @@ class Piece:
 class Channel:
     """`form` and `where` are those of its first TextSlot.
 
-    `buffer` begins at offset `base`; text before offset `final` is decided. `edits` are (start, end, mask) in offsets, in
-    order. `last_event` is the number of the last event with text. `mask_until` matches the rest of a value that was too
-    long to hold back. `in_string`: for the form `json`, whether `final` is inside a JSON string.
+    `buffer` begins at offset `base`; text before offset `final` is decided. `edits` are (start, end, mask) in offsets,
+    in order. `last_event` is the number of the last event with text. `mask_until` matches the rest of a value that was
+    too long to hold back. `in_string`: for the form `json`, whether `final` is inside a JSON string.
     """
 
     form: str

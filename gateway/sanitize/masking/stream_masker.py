@@ -5,8 +5,8 @@ no later piece can change what is found in it. Tests compare both forms for text
 format: the dialect's `slots_of` says where text is. Theory of operation (also of `channel_scan`, `stream_channel`,
 `text.holdback`, `scan.fast_path`):
 
-A channel is one text of the stream (the content of a choice, the arguments of a tool call). Its pieces arrive in events,
-and events of several channels may alternate. Offsets count characters from the channel's beginning:
+A channel is one text of the stream (the content of a choice, the arguments of a tool call). Its pieces arrive in
+events, and events of several channels may alternate. Offsets count characters from the channel's beginning:
 
     0 <= base <= final <= length     [base, length) is buffered, [0, final) is decided, [final, length) is held back
 
@@ -49,8 +49,9 @@ IDLE_EVENTS = 64
 """Chosen: a channel that holds text back delays at most so many events of other channels. At half, a value split over
 channels that alternate slowly is cut more often and can leak; at double, a silent choice delays the others longer."""
 _MAX_RELAYED_RUN = 24
-"""Chosen: relayed pieces of one batch that the fast path takes together. One piece that is not plain sends the whole run
-to the full scan: at double it takes more plain pieces with it, at half plain bursts need twice the fast path calls."""
+"""Chosen: relayed pieces of one batch that the fast path takes together. One piece that is not plain sends the whole
+run to the full scan: at double it takes more plain pieces with it, at half plain bursts need twice the fast path
+calls."""
 
 
 Refusal = Callable[[GatewayError, Json | None], list[Event]]
@@ -80,8 +81,8 @@ class StreamMask:
     async def run(self, events: EventStream, refused_events: Refusal) -> EventStream:
         """Yield the same events, masked, and close `events` at the end.
 
-        A blocked finding ends the stream with `refused_events`. If `events` raises a GatewayError, the text held back is
-        yielded first. Raises SanitizerFailed when a detector fails, and whatever `events` raises.
+        A blocked finding ends the stream with `refused_events`. If `events` raises a GatewayError, the text held back
+        is yielded first. Raises SanitizerFailed when a detector fails, and whatever `events` raises.
         """
         try:
             async for batch in events:

@@ -15,7 +15,8 @@ CHUNK_CHARS = 32_768
 chunks costs twice as much; at double the event loop waits twice as long for a chunk scanned on its thread."""
 _LEFT_CONTEXT_CHARS, _RIGHT_CONTEXT_CHARS = 256, 96
 """Characters beside a chunk that are scanned with it. Left: more than the reach of any word that names a number (64).
-Right: the extension or word behind a telephone number. Chosen: at half some reaches are lost, at double scans cost more."""
+Right: the extension or word behind a telephone number. Chosen: at half some reaches are lost, at double scans cost
+more."""
 _TAIL_CHARS = 512
 """Characters at a chunk's end that are searched for the cut first; only if it is not among them, 16 KB are. Chosen: as
 a chain is at most 96 long, it lies nearly always in them; at double the first search costs more."""

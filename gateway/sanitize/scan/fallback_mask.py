@@ -28,8 +28,8 @@ with a joint."""
 
 
 def _class_table(ends: bytes) -> bytes:
-    """Maps bytes to classes: w small letter, W capital, n what ends every candidate (`ends` are added), p and f what may
-    follow a word, j what may join it to the next, blank, x anything else."""
+    """Maps bytes to classes: w small letter, W capital, n what ends every candidate (`ends` are added), p and f what
+    may follow a word, j what may join it to the next, blank, x anything else."""
     table = bytearray(b"x" * 256)
     for marks, kind in (
         (b"abcdefghijklmnopqrstuvwxyz", b"w"),
@@ -87,7 +87,8 @@ def mask_all_but_words(view: View) -> Iterator[Finding]:
 
 
 def _rows(text: bytes, size: int) -> Iterator[tuple[int, int]]:
-    """[start, end) of rows of plain words. Quotation marks and commas end a row only where no candidate crosses them."""
+    """[start, end) of rows of plain words. Quotation marks and commas end a row only where no candidate crosses
+    them."""
     if b"AQE" in text:
         return  # Adyen's keys may contain any printable character
     crosses_commas = (b"://" in text and b"@" in text) or has_escapes(text)

@@ -37,7 +37,8 @@ _SECRET_NAME = searcher(re2.compile(NAMES))
 
 
 def _class_of(code: int) -> int:
-    """A byte's class for `plain_text_cut`: letter in lower case, `0` digit, blank, `'` quote, a harmless mark, or `&`."""
+    """A byte's class for `plain_text_cut`: letter in lower case, `0` digit, blank, `'` quote, a harmless mark, or
+    `&`."""
     char = bytes((code,))
     if char in b" \t\n":
         return 0x20
@@ -52,7 +53,8 @@ _CLASSES = bytes(_class_of(code) for code in range(256))
 _HARMLESS = bytes(
     0x61 if _CLASSES[code] in b"abcdefghijklmnopqrstuvwxyz\x02\x03 .,;?!*_)" else 0x20 for code in range(256)
 )
-"""Maps bytes that can never belong to a sensitive value to `a`, all others to a space: `isalpha()` then tests a text."""
+"""Maps bytes that can never belong to a sensitive value to `a`, all others to a space: `isalpha()` then tests a
+text."""
 _NOT_SPACE = bytes(0x20 if code in b" \t\n\r\x0b\x0c" else 0x61 for code in range(256))
 """Maps white space to a space, all else to `a`: a search for _LONG_WORD then finds long words."""
 _SMALL_NUMBER = re.compile(r"[(*]*0{1,4}[.,;?!*()]*(?: |\Z)")
@@ -87,7 +89,8 @@ def plain_text_cut(text: str, start: int) -> int:
 
 
 def _plain_holdback_start(classes: str, start: int) -> int:
-    """`holdback_start` where only plain words precede: the last word and up to two short ones. -1 for any other case."""
+    """`holdback_start` where only plain words precede: the last word and up to two short ones. -1 for any other
+    case."""
     words = classes.rsplit(" ", 4)
     last = words.pop()
     if last in _LINKS:

@@ -15,8 +15,8 @@ from gateway.config.settings import SanitizePattern
 from gateway.sanitize.detectors.cards import CARD_WORDS, find_cards
 from gateway.sanitize.detectors.cards import MIN_DIGITS as MIN_CARD_DIGITS
 from gateway.sanitize.detectors.digit_runs import (
-    NumberContext,
     DigitRun,
+    NumberContext,
     WordIndex,
     digit_runs,
     has_digits,
@@ -51,8 +51,8 @@ _IGNORED_IN_PATHS = frozenset(("CREDIT_CARD", "IBAN", "EMAIL"))
 """Ignored anywhere in a web address; ignored but in its query."""
 _AUTHORITY = re.compile(rb"://[^/?#]*\Z")
 _PATTERN_HOLDBACK_CHARS = 160
-"""Chosen: with the operator's own patterns, how much of a stream is always held back, so that a match of several words is
-seen whole. At half longer matches pass in streams; at double readers wait for twice as much text."""
+"""Chosen: with the operator's own patterns, how much of a stream is always held back, so that a match of several words
+is seen whole. At half longer matches pass in streams; at double readers wait for twice as much text."""
 
 
 class _NumberDetectors:
@@ -71,8 +71,9 @@ class _NumberDetectors:
         """Runs of digits without separators that are shorter cannot be a number of any detector in this text."""
 
     def cannot_match(self, start: int, end: int) -> bool:
-        """Whether the plain digits at [start, end), too few for a card, have no word or sign that makes them a number."""
-        return not self.accepts_decimals and not self._phones.may_be(start, end)
+        """Whether the plain digits at [start, end), too few for a card, have no word or sign that makes them a
+        number."""
+        return not self.accepts_decimals and not self._phones.may_match(start, end)
 
     def find(self, run: DigitRun, findings: list[Finding]) -> None:
         """Append the findings in the run to `findings`. Digits beside a card are checked as runs of their own."""
@@ -140,7 +141,8 @@ class Scanner:
         return findings
 
     def _scan_chunk(self, text: str) -> list[Finding]:
-        """The detectors' findings in one chunk of a text, in order, disjoint; the fallback mask if the budget is spent."""
+        """The detectors' findings in one chunk of a text, in order, disjoint; the fallback mask if the budget is
+        spent."""
         view, budget = View(text), WorkBudget(len(text))
         try:
             budget.spend(view.folding_cost)
@@ -152,7 +154,8 @@ class Scanner:
         return disjoint(findings, self._rank) if len(findings) > 1 else findings
 
     def is_trivially_clean(self, text: str) -> bool:
-        """True only if nothing can be found in the text; cheap, for the small pieces of a stream. False says nothing."""
+        """True only if nothing can be found in the text; cheap, for the small pieces of a stream. False says
+        nothing."""
         return not self._custom and is_trivially_clean(text)
 
     def scan_url(self, url: str) -> list[Finding]:
@@ -212,7 +215,7 @@ class Scanner:
 def _find_numbers(view: View, budget: WorkBudget) -> list[Finding]:
     findings: list[Finding] = []
     context = number_context(view)
-    if not context.places:
+    if not context.ranges:
         return findings
     text, numbers = view.folded, _NumberDetectors(context, budget)
     for start, end, count in digit_runs(
