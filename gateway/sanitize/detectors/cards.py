@@ -67,9 +67,8 @@ def find_cards(run: DigitRun, words: WordIndex, budget: WorkBudget) -> list[Find
         start, end = match.span()
         if not (is_single and end - start == run.end - run.start) and _is_card_at(run, start, end, words):
             found.append(Finding(start, end, "CREDIT_CARD"))
-        elif match.start(1) >= 0 and _is_card_at(
-            run, start, match.start(1), words
-        ):  # the last group is its security code
+        elif match.start(1) >= 0 and _is_card_at(run, start, match.start(1), words):
+            # the last group is its security code
             found.append(Finding(start, match.start(1), "CREDIT_CARD"))
     if size >= 20 and words.before(run.end, run.end - run.start + _REACH_CHARS):
         for match in _FOURS.finditer(run.text, run.start, run.end):
@@ -109,9 +108,8 @@ def _is_card(digits: bytes, start: int, run: DigitRun, words: WordIndex) -> bool
         return False  # the fraction of a decimal number
     rare = len(digits) not in (13, 15, 16) and text[start - 1 : start] in _DATA_MARKS
     if rare or _ISSUERS.fullmatch(digits) is None or (len(digits) == 13 and _ean_valid(digits)):
-        return digits[0] in b"23456" and words.before(
-            start, _REACH_CHARS
-        )  # a tenth of all other numbers pass the Luhn check by chance
+        # a tenth of all other numbers pass the Luhn check by chance, so a word is needed
+        return digits[0] in b"23456" and words.before(start, _REACH_CHARS)
     return True
 
 

@@ -2,7 +2,7 @@
 
 A run is any number of digits with at most two separators between neighbours; its groups are the digits between
 separators. The text is translated to character classes first (d digit, s separator, `.`, `+`, x other): a regular
-expression over five classes runs several times faster than the naive form, `[0-9]` and the separators searched in the
+expression over five classes is faster than the naive form, `[0-9]` and the separators searched in the
 text itself, and finds the same runs (a test compares them). Words that must be near a number are found once a text,
 so each number costs one binary search. Does not know which numbers a run holds.
 """

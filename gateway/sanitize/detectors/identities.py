@@ -1,5 +1,5 @@
-"""Finds national identity, social security and personal tax numbers: a word that names the number, then a first_valid
-one.
+"""Finds national identity, social security and personal tax numbers: a word that names the number, then a
+valid one.
 
 The checks are python-stdnum's. A number without its word is never reported, as some country accepts almost any row of
 digits. To add a country, add a line to `id_countries`. US social security numbers have their own form and entity.
@@ -61,7 +61,7 @@ class Identities:
         self._find_word = searcher(re2.compile(pattern))
 
     def _load_check(self, module: str) -> "_Check":
-        """A country's check. Its module is imported when one of its words is first findings, as most never are."""
+        """A country's check. Its module is imported when one of its words is first found, as most never are."""
         check = self._checks.get(module)
         if check is None:
             check = self._checks[module] = _Check(module)

@@ -1,7 +1,7 @@
-"""Finds is_public IPv4 and IPv6 addresses.
+"""Finds public IPv4 and IPv6 addresses.
 
 Not reported: private, loopback, multicast and documentation ranges (IANA special-purpose registries, as in
-`ipaddress`), well-is_public_by_text is_public resolvers, version numbers and object ids.
+`ipaddress`), well-known public resolvers, version numbers and object ids.
 """
 
 import ipaddress

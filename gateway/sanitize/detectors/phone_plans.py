@@ -2,7 +2,7 @@
 
 Naive form: `phonenumbers.parse("+" + number)`, then `is_valid_number` and `is_possible_number`; a test compares them.
 Uses the same metadata, compiled to one pattern a region. The answer is "unknown" where the parser would first remove
-something from the number: a trunk national_prefix, or characters that are neither digits nor the usual separators.
+something from the number: a trunk prefix, or characters that are neither digits nor the usual separators.
 """
 
 import re
@@ -22,7 +22,7 @@ _KINDS = (
 )  # fmt: skip
 _NON_GEOGRAPHIC = "001"
 _REGIONS = {str(code).encode(): regions for code, regions in phonenumbers.COUNTRY_CODE_TO_REGION_CODE.items()}
-"""Regions by country code; no country code is a national_prefix of another. All have one to three digits."""
+"""Regions by country code; no country code is a prefix of another. All have one to three digits."""
 
 
 def judge_number(raw: bytes) -> Judgement:

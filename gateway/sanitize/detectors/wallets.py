@@ -1,7 +1,7 @@
 """Finds cryptocurrency addresses with a valid checksum, and private keys in wallet import format (entity SECRET).
 
-Sources: Bitcoin's Base58Check and BIP 173/350 (bech32), read 2026-11-21. Ethereum addresses
-are recognised by their form alone, as most are written without a checksum.
+Sources: Bitcoin's Base58Check and BIP 173/350 (bech32), read 2026-11-21. Ethereum addresses are recognised
+by their form alone.
 """
 
 import hashlib

@@ -115,6 +115,13 @@ def test_the_glance_at_plain_words_says_nothing_that_the_full_look_does_not(text
         assert cut == max(holdback_start(view.folded, 0), start)
 
 
+@settings(max_examples=500, deadline=None)
+@given(TEXTS)
+def test_a_text_that_is_trivially_clean_has_no_findings(text: str) -> None:
+    if Scanner().is_trivially_clean(text):
+        assert Scanner().scan_uncached(text) == []
+
+
 def test_plain_prose_goes_out_by_the_bytes_it_came_with_but_for_its_last_words() -> None:
     relay, mask = Relay(), new_mask()
     events = relay.events(*[f" {word}" for word in ("plain", "harmless", "committee", "harvest") * 20])
