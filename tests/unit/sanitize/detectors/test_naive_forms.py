@@ -1,6 +1,7 @@
 """Clever searches beside the plain ones they must equal."""
 
 import ipaddress
+import itertools
 import random
 import re
 
@@ -105,6 +106,6 @@ def test_changes_of_kind_are_those_counted_pair_by_pair(value: str, min_pairs: i
         return "d" if char.isdigit() else "u" if char.isupper() else "l" if char.islower() else "-"
 
     pairs = len(value) - 1 - 2 * value.count("-")
-    changes = sum(kind(a) != kind(b) and "-" not in (a, b) for a, b in zip(value, value[1:], strict=False))
+    changes = sum(kind(a) != kind(b) and "-" not in (a, b) for a, b in itertools.pairwise(value))
     expected = pairs >= min_pairs and changes * 20 >= 9 * pairs
     assert _alternates_kinds(value.encode(), min_pairs) == expected
