@@ -61,21 +61,21 @@ def find_cards(run: DigitRun, words: WordIndex, budget: WorkBudget) -> list[Find
     if (one_shape and size == MIN_DIGITS) or size == run.end - run.start or run.digits.count(run.digits[:1]) == size:
         return []
     budget.spend(4)
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for match in _GROUPED.finditer(run.text, run.start, run.end):
         budget.spend(6)
         start, end = match.span()
         if not (is_single and end - start == run.end - run.start) and _is_card_at(run, start, end, words):
-            found.append(Finding(start, end, "CREDIT_CARD"))
+            findings.append(Finding(start, end, "CREDIT_CARD"))
         elif match.start(1) >= 0 and _is_card_at(run, start, match.start(1), words):
             # the last group is its security code
-            found.append(Finding(start, match.start(1), "CREDIT_CARD"))
+            findings.append(Finding(start, match.start(1), "CREDIT_CARD"))
     if size >= 20 and words.before(run.end, run.end - run.start + _REACH_CHARS):
         for match in _FOURS.finditer(run.text, run.start, run.end):
             start, end = match.span(1)
             if words.before(start, _REACH_CHARS) and _is_card(run.digits_between(start, end), start, run, words):
-                found.append(Finding(start, end, "CREDIT_CARD"))
-    return found
+                findings.append(Finding(start, end, "CREDIT_CARD"))
+    return findings
 
 
 def _is_card_at(run: DigitRun, start: int, end: int, words: WordIndex) -> bool:
