@@ -4,7 +4,7 @@ import random
 
 import phonenumbers
 
-from gateway.sanitize.detectors.phone_plans import judge
+from gateway.sanitize.detectors.phone_plans import judge_number
 
 
 def test_a_plan_s_word_is_the_parser_s() -> None:
@@ -22,7 +22,7 @@ def test_a_plan_s_word_is_the_parser_s() -> None:
             for _ in range(changes):
                 chars[source.randrange(len(chars))] = source.choice("0123456789 ")
             text = "".join(chars)
-            word = judge(text.encode())
+            word = judge_number(text.encode())
             known += word != "unknown"
             assert word in ("unknown", _parsed(text)), text
     assert known > len(examples) * 2

@@ -12,9 +12,10 @@ from gateway.config.settings import Sanitize, SanitizeActions
 from gateway.domain import Event, EventBatch, Json, TextSlot
 from gateway.errors import GatewayError, SanitizerFailed, UpstreamError
 from gateway.sanitize.masking.policy import actions
-from gateway.sanitize.masking.stream_masker import MAX_HELD, StreamMask
+from gateway.sanitize.masking.stream_masker import StreamMask
 from gateway.sanitize.scan.scanner import Scanner
 from gateway.sanitize.text.findings import Finding, masked
+from gateway.sanitize.text.holdback import MAX_HOLDBACK_CHARS
 from gateway.wire import sse
 
 STRICT = actions(Sanitize(profile="strict"), "responses")
@@ -185,7 +186,7 @@ async def test_what_waits_is_bounded_and_a_value_longer_than_that_still_vanishes
     sent: list[Event] = []
     for number, piece in enumerate(pieces_of(key + "-----END PRIVATE KEY-----\n, that was it", 100)):
         sent += mask.push([chunk(piece, number)])
-        assert len(sent) * 100 >= number * 100 - MAX_HELD - 200
+        assert len(sent) * 100 >= number * 100 - MAX_HOLDBACK_CHARS - 200
     sent += mask.finish()
     assert text_of(sent).startswith("[REDACTED:SECRET]")
     assert text_of(sent).endswith("that was it")
@@ -216,7 +217,7 @@ async def test_a_blocked_value_ends_the_stream_at_the_finding_and_closes_the_ups
 
 async def test_a_detector_that_fails_ends_the_stream_and_lets_nothing_held_out() -> None:
     class Failing(Scanner):
-        def look(self, text: str) -> list[Finding]:
+        def scan_uncached(self, text: str) -> list[Finding]:
             raise ValueError("broken")
 
     with pytest.raises(SanitizerFailed):
