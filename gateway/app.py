@@ -33,7 +33,7 @@ from gateway.mcp.dispatcher import Dispatcher
 from gateway.mcp.running_calls import RunningCalls
 from gateway.metrics import Metrics
 from gateway.ocr.image.normalise import PixelNormaliser
-from gateway.ports import SearchProvider, WebEngine
+from gateway.ports import CompletionUpstream, SearchProvider, WebEngine
 from gateway.providers.brave import Brave
 from gateway.providers.embedded import OnDemandUpstream
 from gateway.providers.fan_out import FanOutUpstream
@@ -178,7 +178,8 @@ def _embedded_target(kind: str, embedded: EmbeddedUpstream, closers: list[Close]
     if kind == "ocr":
         settings = replace(settings, first_byte_timeout_s=300, idle_timeout_s=120)
     reached = OpenAICompatUpstream(f"embedded-{kind}", settings)
-    upstream = OnDemandUpstream(FanOutUpstream(reached), embedded.wake, embedded.fingerprint, MAX_CALLS)
+    answering: CompletionUpstream = reached if kind == "ocr" else FanOutUpstream(reached)
+    upstream = OnDemandUpstream(answering, embedded.wake, embedded.fingerprint, MAX_CALLS)
     closers.append(reached.close)
     return Target(
         OcrAdapter(upstream, context_tokens=0) if kind == "ocr" else upstream, UpstreamOptions(embedded.model)

@@ -47,6 +47,7 @@ class Brave:
 
     name = "brave"
     capabilities = CAPABILITIES
+    results_are_per_key = False
 
     def __init__(self, key: str, base_url: str = "", timeout_s: float = 15.0) -> None:
         headers = {"Accept": "application/json"} | ({"X-Subscription-Token": key} if key else {})

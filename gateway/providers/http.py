@@ -7,12 +7,12 @@ answers (a bad chunk in a later segment, read 2026-11-21): every wait here has i
 
 import asyncio
 import contextlib
-import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from dataclasses import dataclass
 
 import aiohttp
 
+from gateway.engines.fetch.decompress import DamagedBody, Decompressor, OutputTooLarge
 from gateway.errors import UpstreamError, UpstreamTimeout
 from gateway.wire.large_json import Pieces
 from gateway.wire.retry_after import retry_after_s
@@ -24,7 +24,6 @@ DISCONNECTED = "upstream_disconnected"
 
 _POOL_IDLE_S = 15.0
 _LINGER_S = 0.5
-_ANY_HEADER = 32 + zlib.MAX_WBITS  # gzip or zlib
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +53,7 @@ class Answer:
         self.status = response.status
         self.headers: Mapping[str, str] = response.headers
         self.content_type = response.content_type
-        packed = response.headers.get("Content-Encoding", "").lower() in ("gzip", "deflate")
-        self._inflater = zlib.decompressobj(_ANY_HEADER) if packed else None
+        self._decompressor = _decompressor_for(response.headers.get("Content-Encoding", ""))
 
     async def read(self, max_bytes: int = MAX_ANSWER_BYTES) -> bytes:
         """The whole body. Raises UpstreamError when it is cut, too large, or too slow."""
@@ -75,20 +73,22 @@ class Answer:
         if size <= max_bytes:
             size = 0
             while part := await content.readany():
-                part = self._unpacked(part, max_bytes)
+                part = self._decompressed(part, max_bytes)
                 size += len(part)
                 if size > max_bytes:
                     break
                 parts.append(part)
         if size > max_bytes:
             raise UpstreamError("the upstream's answer is too large")
+        if self._decompressor is not None and not self._decompressor.is_complete:
+            raise UpstreamError("the upstream's answer broke off")
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
         """The body as it arrives, never empty pieces. Raises UpstreamError, UpstreamTimeout."""
         content = self._response.content
         watch = _Watch(self._response, self._timeouts.idle_s, self._deadline_s)
-        clock, is_packed = asyncio.get_running_loop().time, self._inflater is not None
+        clock, is_packed = asyncio.get_running_loop().time, self._decompressor is not None
         try:
             while True:
                 watch.since_s = clock()
@@ -97,7 +97,7 @@ class Answer:
                 if not part:
                     return
                 if is_packed:
-                    part = self._unpacked(part, MAX_ANSWER_BYTES)
+                    part = self._decompressed(part, MAX_ANSWER_BYTES)
                 if part:
                     yield part
         except (aiohttp.ClientError, ConnectionError, ValueError) as error:
@@ -107,17 +107,16 @@ class Answer:
         finally:
             watch.close()
 
-    def _unpacked(self, part: bytes, max_bytes: int) -> bytes:
-        """What an upstream compressed though it was asked not to; never more than `max_bytes` at once."""
-        if self._inflater is None:
-            return part
+    def _decompressed(self, piece: bytes, max_bytes: int) -> bytes:
+        """The output of a piece that the upstream compressed though it was asked not to; at most `max_bytes`."""
+        if self._decompressor is None:
+            return piece
         try:
-            part = self._inflater.decompress(part, max_bytes + 1)
-        except zlib.error:
+            return self._decompressor.feed(piece, max_bytes)
+        except DamagedBody:
             raise UpstreamError("the upstream's answer is not what its Content-Encoding says") from None
-        if len(part) > max_bytes:
-            raise UpstreamError("the upstream's answer is too large")
-        return part
+        except OutputTooLarge:
+            raise UpstreamError("the upstream's answer is too large") from None
 
     def close(self, *, said_all: bool = False) -> None:
         """A body read to its end gives the connection back to the pool; any other closes it.
@@ -145,6 +144,14 @@ class Answer:
     def retry_after_s(self) -> float | None:
         """See wire.retry_after."""
         return retry_after_s(self._response.headers.get("Retry-After", ""))
+
+
+def _decompressor_for(coding: str) -> Decompressor | None:
+    """None for a body that is read as it is: without a coding, or with one that is not known here."""
+    name = coding.strip().lower()
+    if name in ("gzip", "x-gzip"):
+        return Decompressor("gzip")
+    return Decompressor("deflate") if name == "deflate" else None
 
 
 class _Watch:

@@ -26,6 +26,7 @@ class Searxng:
 
     name = "searxng"
     capabilities = CAPABILITIES
+    results_are_per_key = False
 
     def __init__(self, base_url: str, key: str = "", timeout_s: float = 15.0) -> None:
         headers = {"Accept": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})

@@ -31,6 +31,7 @@ class Tavily:
 
     name = "tavily"
     capabilities = CAPABILITIES
+    results_are_per_key = False
 
     def __init__(self, key: str, base_url: str = "", timeout_s: float = 15.0) -> None:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
