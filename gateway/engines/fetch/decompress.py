@@ -18,9 +18,9 @@ MAX_MEMBERS = 1_000
 reaches any cap on size first. An empty member of 20 bytes costs about 2 µs (measured with 200,000 of them, 2026-11-22):
 at double a hostile body costs twice as much; at half a body of 32 MB in members of 64 KB would still be read."""
 _WINDOW_BYTES = 16_384
-"""Compressed bytes given to zlib at once. At the end of a member zlib copies all the input that is left, so a whole body
-at once would cost the square of the number of members. Chosen: at double a member costs twice the copying, at half a
-large body takes twice the calls."""
+"""Compressed bytes that zlib gets at once. At the end of a member zlib copies all the input that is left: with whole
+bodies at once the cost would grow with the square of the number of members. Chosen: at double a member costs twice
+the copying, at half a large body takes twice the calls."""
 _GZIP_FIRST_BYTE = 0x1F
 _DEFLATE_METHOD = 8
 """The low four bits of a zlib stream's first byte (RFC 1950 §2.2). No raw deflate stream of zlib begins so."""
