@@ -6,14 +6,14 @@ Theory of operation. `Plan` holds one request's candidates: the model's own upst
 those of its fallback models. The service loops over `async with plan.attempt(stats)`: the block returns to end the
 loop; an error that may be retried is swallowed, so the loop goes on; any other error leaves the block.
 
-| attempt   | begins when                         | ends by                                                              |
-|-----------|-------------------------------------|----------------------------------------------------------------------|
-| waiting   | the plan is made                    | its breaker allows a call: calling; its breaker is open: dropped     |
-| calling   | `attempt()` takes it                | `begin()`: begun; an error: failed; a return of the block: succeeded |
-| begun     | the first event was passed on       | never retried, since the caller has seen a part of the answer        |
-| failed    | UpstreamError before `begin()`      | the next waiting attempt; else one repeat of the same; else raised   |
+| attempt | entered when                    | what follows                                                         |
+|---------|---------------------------------|----------------------------------------------------------------------|
+| waiting | the plan is made                | its breaker allows a call: calling; its breaker is open: dropped     |
+| calling | `attempt()` takes it            | `begin()`: begun; an error: failed; the block returns: succeeded     |
+| begun   | the first event was passed on   | never retried, since the caller has seen a part of the answer        |
+| failed  | UpstreamError before `begin()`  | the next waiting attempt; else one repeat of the same; else raised   |
 
-What the breaker of the attempt's upstream hears, exactly once for each attempt but for `begin()` and a later error:
+What is reported to the breaker of the attempt's upstream. An attempt that fails after `begin()` reports both:
 
 | outcome                                                       | breaker     |
 |---------------------------------------------------------------|-------------|
@@ -24,8 +24,8 @@ What the breaker of the attempt's upstream hears, exactly once for each attempt 
 | any other UpstreamError                                       | `failed`    |
 
 Invariants: at most _MAX_ATTEMPTS calls; no call to an upstream whose breaker is open; the same upstream is called again
-at most once, only when no other is left, the error cost the upstream no work (_REPLAYABLE), and its retry budget has a
-token; a refusal of the request itself (4xx other than 429) is never retried.
+at most once, only when no other is left, the error came before any byte of an answer (_REPLAYABLE), and its retry budget has
+a token; a refusal of the request itself (4xx other than 429) is never retried.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ _MAX_RETRY_AFTER_S = 2.0
 """Seconds that a request waits before its one repeat; an upstream that asks for more gets no repeat. Chosen: at double,
 callers wait longer than most of them pause themselves; at half, ordinary pauses of 1 to 2 s would not be used."""
 _REPLAYABLE = ("upstream_unreachable", "upstream_disconnected", "upstream_unavailable", "rate_limit_exceeded")
-"""Error codes after which the upstream has done no work for the request, so that repeating it costs nothing twice."""
+"""Error codes of failures before any byte of an answer: no answer is paid for twice."""
 
 
 @dataclass(slots=True)
