@@ -24,8 +24,8 @@ What is reported to the breaker of the attempt's upstream. An attempt that fails
 | any other UpstreamError                                       | `failed`    |
 
 Invariants: at most _MAX_ATTEMPTS calls; no call to an upstream whose breaker is open; the same upstream is called again
-at most once, only when no other is left, the error came before any byte of an answer (_REPLAYABLE), and its retry budget has
-a token; a refusal of the request itself (4xx other than 429) is never retried.
+at most once, only when no other is left, the error came before any byte of an answer (_REPLAYABLE), and its retry
+budget has a token; a refusal of the request itself (4xx other than 429) is never retried.
 """
 
 import asyncio
