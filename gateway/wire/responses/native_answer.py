@@ -1,8 +1,8 @@
-"""Responses of an upstream that speaks /responses itself: passed through, with ids, numbers and required keys mended.
+"""Passes on the answers of an upstream that speaks /responses itself, with ids, numbers and required keys repaired.
 
-What is promised for translated responses holds here too: our model name, `created` beside `created_at`, five usage
-fields, one id an item in all its events, items closed before the end. Anything else the upstream adds is kept. Source:
-OpenAI API reference (Responses) and event streams of vLLM and llama.cpp (facts read 2026-11-21).
+The promises for translated responses hold here too: our model name, `created` beside `created_at`, five usage fields,
+one id for an item in all its events, items closed before the end. Other fields of the upstream are kept. Knows no HTTP.
+Source: OpenAI API reference (Responses) and event streams of vLLM and llama.cpp (facts read 2026-11-21).
 """
 
 from collections.abc import AsyncGenerator, Iterator
@@ -21,13 +21,18 @@ from gateway.wire.responses.events import ResponseStream
 from gateway.wire.untrusted_json import count_in, table_in, tables_in
 
 _OURS = ("model", "object", "previous_response_id", "store", "instructions", "user", "metadata", "background")
+"""Keys of a response object whose values come from the caller's request, not from the upstream."""
 _ID_PREFIX = {"message": "msg", "function_call": "fc", "reasoning": "rs"}
 _ENDS = ("response.completed", "response.incomplete")
 _FAILURES = ("response.failed", "error")
 
 
 def mend_response(answer: Any, body: Json, model: str, backend: Json) -> Json:
-    """A whole answer as a full response object. Raises UpstreamError when it is none, or says that it failed."""
+    """A full response object (`object.new_response`) made of an upstream's decoded answer.
+
+    `body` is the caller's request, `model` the public name, `backend` the `provider_specific_fields`. Raises
+    UpstreamError when the answer is not a response object, or says that it failed.
+    """
     if not isinstance(answer, dict) or not isinstance(answer.get("output"), list):
         raise UpstreamError("the upstream's answer is not a response object")
     if answer.get("status") == "failed":
@@ -53,7 +58,7 @@ def mend_response(answer: Any, body: Json, model: str, backend: Json) -> Json:
 
 
 def mend_item(item: Json) -> Json:
-    """One output item with every required key; unknown kinds only get an id."""
+    """A copy of an output item with every required key of its type; items of unknown types only get an id."""
     kind = item["type"] if isinstance(item.get("type"), str) and item["type"] else "message"
     mended: Json = {**item, "type": kind}
     if not isinstance(item.get("id"), str) or not item["id"]:
@@ -72,15 +77,15 @@ def mend_item(item: Json) -> Json:
 
 
 def mend_usage(usage: Any) -> Json:
-    """The five fields, adding up."""
-    asked, answered = count_in(usage, "input_tokens"), count_in(usage, "output_tokens")
+    """`{input_tokens, input_tokens_details, output_tokens, output_tokens_details, total_tokens, …}` that add up."""
+    input_tokens, output_tokens = count_in(usage, "input_tokens"), count_in(usage, "output_tokens")
     return {
         **(usage if isinstance(usage, dict) else {}),
-        "input_tokens": asked,
+        "input_tokens": input_tokens,
         "input_tokens_details": {"cached_tokens": 0, **table_in(usage, "input_tokens_details")},
-        "output_tokens": answered,
+        "output_tokens": output_tokens,
         "output_tokens_details": {"reasoning_tokens": 0, **table_in(usage, "output_tokens_details")},
-        "total_tokens": asked + answered,
+        "total_tokens": input_tokens + output_tokens,
     }
 
 
@@ -97,14 +102,21 @@ def _finish_reason(response: Json) -> str:
 
 
 class NativeStream(ResponseStream):
-    """One stream passed through, as `model`."""
+    """One stream of an upstream's own events, passed on under the public name `model`. Call `pass_through` once.
+
+    The upstream's item ids are kept in `_indexes`, so that events with a wrong or missing id or place still find their
+    item. `run`, of the base class, remains for a fallback model that is called through chat.
+    """
 
     model = ""
 
     async def pass_through(self, payloads: AsyncGenerator[list[bytes], None]) -> EventStream:
-        """Mended events for theirs. Raises UpstreamError for a failure, nonsense, or a stream without its end."""
+        """Our events for the data of theirs, ended by `response.completed` or `.incomplete` and `[DONE]`.
+
+        Raises UpstreamError for a failure event, an invalid event, or a stream that ends without one of these.
+        """
         self._ids: list[str] = []
-        self._theirs: dict[str, int] = {}
+        self._indexes: dict[str, int] = {}
         self._done: dict[int, Json] = {}
         self._opened = self._ended = False
         async with aclosing(payloads):
@@ -113,7 +125,7 @@ class NativeStream(ResponseStream):
                 try:
                     for data in batch:
                         if not self._ended and data.strip() != b"[DONE]":
-                            events += self._one(_decoded(data))
+                            events += self._event_for(_decode_event(data))
                 except UpstreamError:
                     if events:
                         yield events
@@ -124,11 +136,11 @@ class NativeStream(ResponseStream):
                     return
         raise UpstreamError("the upstream ended its stream before the answer was complete")
 
-    def _one(self, data: Json) -> Iterator[Event]:
+    def _event_for(self, data: Json) -> Iterator[Event]:
         kind = str(data.get("type") or "")
         if kind in _FAILURES:
-            given = data.get("response") if isinstance(data.get("response"), dict) else data
-            raise upstream_error(500, given, None)
+            failure = data.get("response") if isinstance(data.get("response"), dict) else data
+            raise upstream_error(500, failure, None)
         if not self._opened:
             yield from self._open_response(data.get("response"))
         if kind in ("response.created", "response.in_progress", "response.queued"):
@@ -136,31 +148,31 @@ class NativeStream(ResponseStream):
         if kind in _ENDS:
             yield from self._end(data)
         elif kind == "response.output_item.added":
-            yield from self._added(data)
+            yield from self._open_item(data)
         else:
-            yield from self._inner(kind, data)
+            yield from self._item_event(kind, data)
 
-    def _open_response(self, given: Any) -> Iterator[Event]:
+    def _open_response(self, theirs: Any) -> Iterator[Event]:
         self._opened = True
         self.response["model"] = self.model
-        if isinstance(given, dict):
-            if isinstance(given.get("id"), str) and given["id"]:
-                self.response["id"] = given["id"]
-            if isinstance(given.get("created_at"), int | float):
-                self.response["created"] = self.response["created_at"] = int(given["created_at"])
+        if isinstance(theirs, dict):
+            if isinstance(theirs.get("id"), str) and theirs["id"]:
+                self.response["id"] = theirs["id"]
+            if isinstance(theirs.get("created_at"), int | float):
+                self.response["created"] = self.response["created_at"] = int(theirs["created_at"])
         for kind in ("response.created", "response.in_progress"):
             yield self._event(kind, {"response": {**self.response, "output": []}})
 
-    def _added(self, data: Json) -> Iterator[Event]:
+    def _open_item(self, data: Json) -> Iterator[Event]:
         item = mend_item(table_in(data, "item"))
         item["status"] = "in_progress"
-        self._theirs[item["id"]] = index = len(self._ids)
+        self._indexes[item["id"]] = index = len(self._ids)
         self._ids.append(item["id"])
         self.response["output"].append(item)
         yield self._event("response.output_item.added", {"output_index": index, "item": dict(item)})
 
-    def _inner(self, kind: str, data: Json) -> Iterator[Event]:
-        """Any event of an item: its place and id are those of the item's beginning."""
+    def _item_event(self, kind: str, data: Json) -> Iterator[Event]:
+        """Any other event; one of an item gets the id and index that the item was opened with."""
         rest = {name: value for name, value in data.items() if name not in ("type", "sequence_number")}
         item = data.get("item") if isinstance(data.get("item"), dict) else None
         if item is None and "item_id" not in data and "output_index" not in data:
@@ -168,7 +180,7 @@ class NativeStream(ResponseStream):
             return
         index = self._index_of(data, item)
         if index is None:
-            yield from self._added({"item": {"type": "function_call" if "function_call" in kind else "message"}})
+            yield from self._open_item({"item": {"type": "function_call" if "function_call" in kind else "message"}})
             index = len(self._ids) - 1
         rest["output_index"] = index
         if item is not None:
@@ -187,16 +199,16 @@ class NativeStream(ResponseStream):
 
     def _index_of(self, data: Json, item: Json | None) -> int | None:
         identity = data.get("item_id") or (item or {}).get("id")
-        if isinstance(identity, str) and identity in self._theirs:
-            return self._theirs[identity]
+        if isinstance(identity, str) and identity in self._indexes:
+            return self._indexes[identity]
         index = data.get("output_index")
         if isinstance(index, int) and 0 <= index < len(self._ids):
             return index
         return len(self._ids) - 1 if self._ids and not isinstance(index, int) else None
 
     def _end(self, data: Json) -> Iterator[Event]:
-        given = data.get("response")
-        answer: Json = dict(given) if isinstance(given, dict) else {}
+        theirs = data.get("response")
+        answer: Json = dict(theirs) if isinstance(theirs, dict) else {}
         finals = tables_in(answer, "output")
         outputs = []
         for index, identity in enumerate(self._ids):
@@ -220,7 +232,7 @@ class NativeStream(ResponseStream):
         yield Event.from_bytes(sse.DONE)
 
 
-def _decoded(data: bytes) -> Json:
+def _decode_event(data: bytes) -> Json:
     try:
         decoded = orjson.loads(data)
     except orjson.JSONDecodeError:
