@@ -13,7 +13,7 @@ from gateway.services.completion.attempts import Attempt, ModelEntry, Plan
 from gateway.services.completion.images import MAX_IMAGES
 from gateway.services.completion.service import CompletionService
 from gateway.wire.chat.answer import AnswerContext
-from gateway.wire.responses.native_answer import NativeStream, mend_response
+from gateway.wire.responses.native_answer import NativeStream, repair_response
 from gateway.wire.responses.native_request import image_parts, takes, to_native
 from gateway.wire.responses.object import from_chat
 from gateway.wire.responses.request import to_chat
@@ -72,7 +72,7 @@ class NativeResponses:
                     self._sent(body, earlier, attempt, stats), stats, route=_ROUTE
                 )
                 backend = _fields(attempt, stats, started_s)
-                response = mend_response(answer, body, attempt.entry.name, backend)
+                response = repair_response(answer, body, attempt.entry.name, backend)
                 break
         _count(response, stats)
         return response

@@ -121,7 +121,7 @@ def normalise_answer(data: Any, context: AnswerContext) -> Json:
     data["object"], data["model"] = "chat.completion", context.model
     data["created"] = int(data["created"]) if isinstance(data.get("created"), int | float) else int(time.time())
     answer: Json = data
-    answer["usage"], estimated = mend_usage(data.get("usage"), lambda: context.prompt_chars, characters)
+    answer["usage"], estimated = normalise_usage(data.get("usage"), lambda: context.prompt_chars, characters)
     if estimated:
         for choice in choices:
             choice["provider_specific_fields"]["usage_estimated"] = True
@@ -185,7 +185,7 @@ def arguments_text(arguments: Any) -> str:
     return "{}" if arguments is None else orjson.dumps(arguments).decode()
 
 
-def mend_usage(usage: Any, prompt_chars: Callable[[], int], answer_chars: int) -> tuple[Json, bool]:
+def normalise_usage(usage: Any, prompt_chars: Callable[[], int], answer_chars: int) -> tuple[Json, bool]:
     """`{prompt_tokens, completion_tokens, total_tokens, …}` that add up, and whether they are estimates.
 
     A missing count is estimated from `prompt_chars()` or `answer_chars`; our embedded OCR engine marks its own counts

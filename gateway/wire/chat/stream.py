@@ -28,7 +28,7 @@ import orjson
 from gateway.domain import Event, EventBatch, Json
 from gateway.errors import UpstreamError
 from gateway.wire import sse
-from gateway.wire.chat.answer import AnswerContext, finish_reason, joined_text, mend_usage, new_id
+from gateway.wire.chat.answer import AnswerContext, finish_reason, joined_text, new_id, normalise_usage
 from gateway.wire.chat.chunk_relay import ChunkPattern, split_around_content
 from gateway.wire.chat.tool_call_deltas import CallDeltas
 from gateway.wire.openai_error import upstream_error
@@ -79,7 +79,7 @@ class ChatStream:
     def usage(self) -> Json:
         """`{prompt_tokens, completion_tokens, total_tokens, …}` so far; estimated where the upstream sent no counts."""
         characters = sum(choice.characters for choice in self._choices.values())
-        return mend_usage(self._usage, lambda: self._context.prompt_chars, characters)[0]
+        return normalise_usage(self._usage, lambda: self._context.prompt_chars, characters)[0]
 
     def take(self, batch: list[bytes]) -> tuple[EventBatch, UpstreamError | None]:
         """Our events for the data of one batch of theirs, and the error that ended it, if any.
@@ -133,7 +133,7 @@ class ChatStream:
             raise UpstreamError("the upstream ended its stream before the answer was complete")
         if self._keep_text:
             self._check_json()
-        estimated = mend_usage(self._usage, lambda: 0, 0)[1]
+        estimated = normalise_usage(self._usage, lambda: 0, 0)[1]
         events = [self._finish_event(index, choice, estimated) for index, choice in sorted(self._choices.items())]
         if self._context.include_usage:
             events.append(Event.from_data({**self._envelope([]), "usage": self.usage}))

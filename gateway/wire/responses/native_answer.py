@@ -27,7 +27,7 @@ _ENDS = ("response.completed", "response.incomplete")
 _FAILURES = ("response.failed", "error")
 
 
-def mend_response(answer: Any, body: Json, model: str, backend: Json) -> Json:
+def repair_response(answer: Any, body: Json, model: str, backend: Json) -> Json:
     """A full response object (`object.new_response`) made of an upstream's decoded answer.
 
     `body` is the caller's request, `model` the public name, `backend` the `provider_specific_fields`. Raises
@@ -44,7 +44,7 @@ def mend_response(answer: Any, body: Json, model: str, backend: Json) -> Json:
         response["created"]
     )  # fmt: skip
     response["model"] = model
-    response["output"] = [mend_item(item) for item in tables_in(answer, "output")]
+    response["output"] = [repair_item(item) for item in tables_in(answer, "output")]
     reason = table_in(answer, "incomplete_details").get("reason")
     if answer.get("status") == "incomplete" or reason:
         response["incomplete_details"] = {"reason": reason or "max_output_tokens"}
@@ -52,31 +52,31 @@ def mend_response(answer: Any, body: Json, model: str, backend: Json) -> Json:
     else:
         response["status"], response["incomplete_details"] = "completed", None
         response["completed_at"] = response["completed_at"] or response["created"]
-    response["usage"] = mend_usage(answer.get("usage"))
+    response["usage"] = repair_usage(answer.get("usage"))
     response["provider_specific_fields"] = {**backend, "finish_reason": _finish_reason(response)}
     return response
 
 
-def mend_item(item: Json) -> Json:
+def repair_item(item: Json) -> Json:
     """A copy of an output item with every required key of its type; items of unknown types only get an id."""
     kind = item["type"] if isinstance(item.get("type"), str) and item["type"] else "message"
-    mended: Json = {**item, "type": kind}
+    repaired: Json = {**item, "type": kind}
     if not isinstance(item.get("id"), str) or not item["id"]:
-        mended["id"] = objects.new_id(_ID_PREFIX.get(kind, "item"))
+        repaired["id"] = objects.new_id(_ID_PREFIX.get(kind, "item"))
     if kind == "message":
-        mended["role"] = "assistant"
-        mended["status"] = item.get("status") or "completed"
-        mended["content"] = [_mend_part(part) for part in tables_in(item, "content")]
+        repaired["role"] = "assistant"
+        repaired["status"] = item.get("status") or "completed"
+        repaired["content"] = [_repair_part(part) for part in tables_in(item, "content")]
     elif kind == "function_call":
-        mended["status"] = item.get("status") or "completed"
-        mended["call_id"] = item.get("call_id") or objects.new_id("call")
-        mended["name"] = str(item.get("name") or "")
-        mended["arguments"] = arguments_text(item.get("arguments", ""))
-        mended |= {"role": "assistant", "content": []}
-    return mended
+        repaired["status"] = item.get("status") or "completed"
+        repaired["call_id"] = item.get("call_id") or objects.new_id("call")
+        repaired["name"] = str(item.get("name") or "")
+        repaired["arguments"] = arguments_text(item.get("arguments", ""))
+        repaired |= {"role": "assistant", "content": []}
+    return repaired
 
 
-def mend_usage(usage: Any) -> Json:
+def repair_usage(usage: Any) -> Json:
     """`{input_tokens, input_tokens_details, output_tokens, output_tokens_details, total_tokens, …}` that add up."""
     input_tokens, output_tokens = count_in(usage, "input_tokens"), count_in(usage, "output_tokens")
     return {
@@ -89,7 +89,7 @@ def mend_usage(usage: Any) -> Json:
     }
 
 
-def _mend_part(part: Json) -> Json:
+def _repair_part(part: Json) -> Json:
     if part.get("type") in ("output_text", "text"):
         return {**objects.text_part(""), **part, "type": "output_text", "text": part.get("text") or ""}
     return part
@@ -164,7 +164,7 @@ class NativeStream(ResponseStream):
             yield self._event(kind, {"response": {**self.response, "output": []}})
 
     def _open_item(self, data: Json) -> Iterator[Event]:
-        item = mend_item(table_in(data, "item"))
+        item = repair_item(table_in(data, "item"))
         item["status"] = "in_progress"
         self._indexes[item["id"]] = index = len(self._ids)
         self._ids.append(item["id"])
@@ -184,11 +184,11 @@ class NativeStream(ResponseStream):
             index = len(self._ids) - 1
         rest["output_index"] = index
         if item is not None:
-            mended = {**mend_item(item), "id": self._ids[index]}
+            repaired = {**repair_item(item), "id": self._ids[index]}
             if kind == "response.output_item.done":
-                self._done[index] = self.response["output"][index] = mended
-                self._closed.add(mended["id"])
-            yield self._event(kind, {**rest, "item": dict(mended)})
+                self._done[index] = self.response["output"][index] = repaired
+                self._closed.add(repaired["id"])
+            yield self._event(kind, {**rest, "item": dict(repaired)})
             return
         rest["item_id"] = self._ids[index]
         if kind.startswith(("response.output_text", "response.content_part", "response.refusal")):
@@ -215,16 +215,16 @@ class NativeStream(ResponseStream):
             item = self._done.get(index) or (finals[index] if index < len(finals) else None)
             if item is None:
                 item = self.response["output"][index]
-            mended = {**mend_item(item), "id": identity}
+            repaired = {**repair_item(item), "id": identity}
             if index not in self._done:
-                mended["status"] = "completed" if mended.get("status") == "in_progress" else mended.get("status")
-                yield self._event("response.output_item.done", {"output_index": index, "item": dict(mended)})
-            outputs.append(mended)
+                repaired["status"] = "completed" if repaired.get("status") == "in_progress" else repaired.get("status")
+                yield self._event("response.output_item.done", {"output_index": index, "item": dict(repaired)})
+            outputs.append(repaired)
         outputs += finals[len(outputs) :]
         if data["type"] == "response.incomplete":
             answer["status"] = "incomplete"
         merged = {**answer, "output": outputs, "id": self.response["id"], "created_at": self.response["created_at"]}
-        final = mend_response(merged, self._body, self.model, self.backend or {})
+        final = repair_response(merged, self._body, self.model, self.backend or {})
         self.response.update(final)
         self._ended = True
         self._on_end(final)
