@@ -11,8 +11,8 @@ from gateway.domain import Json
 from gateway.errors import GatewayError, UpstreamError, UpstreamRefused, UpstreamUnavailable
 
 _MAX_CHARS = 500
-"""Length of an upstream's message in ours. Chosen: a few sentences fit; at double, an upstream that repeats the prompt in
-its message shows more of it; at half, long validation messages lose their end."""
+"""Length of an upstream's message in ours. Chosen: a few sentences fit; at double, an upstream that repeats the prompt
+in its message shows more of it; at half, long validation messages lose their end."""
 _OF_RESPONSES = {"messages": "input", "max_tokens": "max_output_tokens", "max_completion_tokens": "max_output_tokens"}
 """Fields of a chat request, and their names in the responses route."""
 _SECRETS = re.compile(r"(?i)\b(bearer\s+\S+|(?:sk|gw|pk|tvly|key|hf)[-_][A-Za-z0-9_-]{8,}|https?://\S+)")
