@@ -27,7 +27,7 @@ MAX_QUERY_WORDS = 50
 _WIDE_COUNT = "20"
 """Results requested when the service will filter them: the most that Brave sends."""
 _MAX_SNIPPETS = 4
-"""Snippets joined into `content`. Chosen: at double a search costs its reader twice the tokens, at half it says less."""
+"""Snippets joined into `content`. Chosen: at double a search costs twice the tokens, at half it says less."""
 _PROBE_TIMEOUT_S = 5
 """Seconds. Chosen: status is shown to people, who wait; a slower provider is as good as down."""
 _RANGES = {"day": "pd", "week": "pw", "month": "pm", "year": "py"}
@@ -71,10 +71,10 @@ class Brave:
         answer = await self._http.ask(ProviderRequest(path, params=_params(request)))
         raw = [item for item in tables_in(answer if news else table_in(answer, "web"), "results") if item.get("url")]
         results = [_result(rank, item, request) for rank, item in enumerate(raw, 1)]
-        found: Json = {"results": results, "images": []}
+        data: Json = {"results": results, "images": []}
         if request.country and country_code(request.country) is None:
-            found["ignored"] = ["country"]
-        return await with_images(found, self._images(request)) if request.include_images else found
+            data["ignored"] = ["country"]
+        return await with_images(data, self._images(request)) if request.include_images else data
 
     async def _images(self, request: SearchRequest) -> list[Any]:
         params = {"q": _query(request), "count": str(request.max_results), "safesearch": "strict"}

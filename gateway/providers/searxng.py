@@ -53,8 +53,8 @@ class Searxng:
                 results.setdefault(str(item["url"]), item)
             if len(results) >= wanted or not raw:
                 break
-        found: Json = {"results": _scaled(list(results.values())), "images": []}
-        return await with_images(found, self._images(request)) if request.include_images else found
+        data: Json = {"results": _scaled(list(results.values())), "images": []}
+        return await with_images(data, self._images(request)) if request.include_images else data
 
     async def _images(self, request: SearchRequest) -> list[Any]:
         answer = await self._http.ask(

@@ -51,10 +51,10 @@ class Tavily:
         """See ports.SearchProvider."""
         answer = await self._http.ask(ProviderRequest("/search", body=search_body(request)))
         results = [_result(raw, request) for raw in tables_in(answer, "results")]
-        found: Json = {"results": results, "images": _images(answer.get("images"), request)}
+        data: Json = {"results": results, "images": _images(answer.get("images"), request)}
         if request.country and request.topic != "general":
-            found["ignored"] = ["country"]  # Tavily accepts it for general searches alone
-        return found
+            data["ignored"] = ["country"]  # Tavily accepts it for general searches alone
+        return data
 
     async def probe(self) -> str | None:
         """See ports.SearchProvider. Requests the key's usage, which costs no credit."""

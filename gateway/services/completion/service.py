@@ -180,7 +180,7 @@ def _context(body: Json, attempt: Attempt, stats: RequestStats, started_s: float
         attempts=stats.attempts,
         legacy=is_legacy(body),
         include_usage=bool((body.get("stream_options") or {}).get("include_usage")),
-        asked=body,
+        request=body,
         fingerprint=attempt.target.options.fingerprint,
     )
 

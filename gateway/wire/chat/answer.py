@@ -35,7 +35,7 @@ class AnswerContext:
 
     `model` is the public model name, `provider` the upstream's name, `upstream_model` the model's name there.
     `started_s` is the request's beginning by `time.perf_counter`. `legacy`: the caller declared `functions` and gets
-    `function_call`. `include_usage`: the caller requested usage in a stream. `asked` is the request body.
+    `function_call`. `include_usage`: the caller requested usage in a stream. `request` is the request body.
     `fingerprint` replaces the upstream's `system_fingerprint` unless it is empty.
     """
 
@@ -46,14 +46,14 @@ class AnswerContext:
     attempts: int = 1
     legacy: bool = False
     include_usage: bool = False
-    asked: Json = field(default_factory=dict)
+    request: Json = field(default_factory=dict)
     fingerprint: str = ""
 
     @property
     def prompt_chars(self) -> int:
         """Characters of text in the request's messages, for estimating tokens where the upstream sends no counts."""
         total = 0
-        for message in self.asked.get("messages", ()):
+        for message in self.request.get("messages", ()):
             content = message.get("content")
             if isinstance(content, str):
                 total += len(content)

@@ -26,10 +26,12 @@ class ChatDialect:
 
     @property
     def name(self) -> str:
+        """`chat`."""
         return "chat"
 
     @property
     def is_one_question(self) -> bool:
+        """True: all units of a request lead to one answer."""
         return True
 
     def request_units(self, body: Json) -> Iterable[TextUnit]:

@@ -115,7 +115,7 @@ class ChatStream:
             if not isinstance(choice, dict):
                 raise UpstreamError("the upstream sent a chunk that is not valid")
             events += self._choice_events(choice, position, data)
-        self.finished = len(self._choices) >= (self._context.asked.get("n") or 1) and self._all_ended
+        self.finished = len(self._choices) >= (self._context.request.get("n") or 1) and self._all_ended
         return events
 
     @property

@@ -24,10 +24,12 @@ class ResponsesDialect:
 
     @property
     def name(self) -> str:
+        """`responses`."""
         return "responses"
 
     @property
     def is_one_question(self) -> bool:
+        """True: all units of a request lead to one answer."""
         return True
 
     def request_units(self, body: Any) -> Iterable[TextUnit]:

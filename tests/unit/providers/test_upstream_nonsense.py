@@ -102,7 +102,7 @@ class Spoiler:
 
     def marks(self) -> AnswerContext:
         legacy, wants_usage = self._random.random() < 0.2, self._random.random() < 0.5
-        return AnswerContext("m", "p", "u", 0.0, asked=ASKED, legacy=legacy, include_usage=wants_usage)
+        return AnswerContext("m", "p", "u", 0.0, request=ASKED, legacy=legacy, include_usage=wants_usage)
 
 
 def shown(events: EventBatch, slots_of: Callable[[Json], Any]) -> None:
