@@ -13,7 +13,7 @@ from contextlib import aclosing
 from gateway.domain import EventBatch, EventStream, Json, RequestStats
 from gateway.errors import ModelNotFound, UpstreamError, UpstreamTimeout
 from gateway.ports import ImageSource
-from gateway.services.completion.attempts import Attempt, ModelEntry, Plan, Target
+from gateway.services.completion.attempts import Attempt, ModelEntry, Plan
 from gateway.services.completion.images import data_urls, inline_images
 from gateway.wire.chat.answer import AnswerContext, normalise_answer
 from gateway.wire.chat.request import is_legacy, needs_json_check, to_upstream
