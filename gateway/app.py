@@ -35,7 +35,7 @@ from gateway.mcp.dispatcher import Dispatcher
 from gateway.mcp.running_calls import RunningCalls
 from gateway.metrics import Metrics
 from gateway.ocr.image.normalise import PixelNormaliser
-from gateway.ports import SearchProvider, WebEngine
+from gateway.ports import CompletionUpstream, SearchProvider, WebEngine
 from gateway.providers.brave import Brave
 from gateway.providers.embedded import OnDemandUpstream
 from gateway.providers.fan_out import FanOutUpstream
@@ -193,7 +193,8 @@ def _embedded_target(kind: str, embedded: EmbeddedUpstream, resources: AsyncExit
     if kind == "ocr":
         settings = replace(settings, first_byte_timeout_s=OCR_FIRST_BYTE_S, idle_timeout_s=OCR_IDLE_S)
     client = OpenAICompatUpstream(f"embedded-{kind}", settings)
-    upstream = OnDemandUpstream(FanOutUpstream(client), embedded.wake, embedded.fingerprint, MAX_CALLS)
+    answering: CompletionUpstream = client if kind == "ocr" else FanOutUpstream(client)
+    upstream = OnDemandUpstream(answering, embedded.wake, embedded.fingerprint, MAX_CALLS)
     resources.push_async_callback(client.close)
     return Target(
         OcrAdapter(upstream, context_tokens=0) if kind == "ocr" else upstream, UpstreamOptions(embedded.model)

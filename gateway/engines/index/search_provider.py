@@ -30,6 +30,7 @@ class LocalSearch:
 
     name = "local"
     capabilities = CAPABILITIES
+    results_are_per_key = True
 
     def __init__(self, index: PageIndex) -> None:
         self._index = index

@@ -21,7 +21,6 @@ from gateway.wire.preencoded import PackedJson
 PROBE_KEPT_S = 60.0
 STATS_KEPT_S = 1.0
 _ALL_DROPPED = "None of the {} results found fits the domains, dates or phrase asked for."
-PER_KEY_PROVIDERS = frozenset({"local"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +150,7 @@ class WebSearchService:
         raise failures[0]
 
     def _ask(self, provider: SearchProvider, request: SearchRequest, call: WebCall) -> Awaitable[Json]:
-        if provider.name in PER_KEY_PROVIDERS:
+        if provider.results_are_per_key:
             return self._found(provider, request, call)
         return self._cache.get((provider.name, request), lambda: self._found(provider, request, call))
 

@@ -20,7 +20,7 @@ from gateway.wire.chat.dialect import ChatDialect
 from gateway.wire.chat.stream import ChatStream
 from gateway.wire.openai_error import upstream_error
 from gateway.wire.responses.dialect import ResponsesDialect
-from gateway.wire.responses.native_answer import NativeStream, mend_response
+from gateway.wire.responses.native_answer import NativeStream, repair_response
 from gateway.wire.responses.object import from_chat
 from tests.support.websites import Site, serving
 
@@ -102,7 +102,7 @@ class Spoiler:
 
     def marks(self) -> AnswerContext:
         legacy, wants_usage = self._random.random() < 0.2, self._random.random() < 0.5
-        return AnswerContext("m", "p", "u", 0.0, asked=ASKED, legacy=legacy, include_usage=wants_usage)
+        return AnswerContext("m", "p", "u", 0.0, request=ASKED, legacy=legacy, include_usage=wants_usage)
 
 
 def shown(events: EventBatch, slots_of: Callable[[Json], Any]) -> None:
@@ -127,7 +127,7 @@ def streamed_chat(spoiler: Spoiler) -> None:
 
 
 def whole_native(spoiler: Spoiler) -> None:
-    orjson.dumps(mend_response(spoiler.spoil(RESPONSE), ASKED, "m", {}))
+    orjson.dumps(repair_response(spoiler.spoil(RESPONSE), ASKED, "m", {}))
 
 
 def refusal(spoiler: Spoiler) -> None:

@@ -28,6 +28,7 @@ class Scripted:
         self._capabilities = capabilities
         self._name = name
         self.asked = 0
+        self.per_key = False
         self.fails: Exception | None = None
         self.gate: asyncio.Event | None = None
 
@@ -38,6 +39,10 @@ class Scripted:
     @property
     def capabilities(self) -> frozenset[str]:
         return self._capabilities
+
+    @property
+    def results_are_per_key(self) -> bool:
+        return self.per_key
 
     async def search(self, request: SearchRequest, call: WebCall) -> Json:
         self.asked += 1
@@ -168,6 +173,15 @@ async def test_equal_questions_at_once_cost_one_request_and_are_remembered() -> 
     answers[1]["query"] = "changed as well"
     again = whole(await made.search(SearchRequest("q"), CALL))
     assert provider.asked == 1 and again["results"][0]["title"] == "https://a.test/" and again["query"] == "q"
+
+
+async def test_answers_that_depend_on_the_key_are_not_shared() -> None:
+    provider = Scripted([result("https://a.test/")])
+    provider.per_key = True
+    made = service(provider)
+    for _ in range(2):
+        await made.search(SearchRequest("q"), CALL)
+    assert provider.asked == 2
 
 
 async def test_what_is_remembered_is_bounded_in_number_and_size() -> None:

@@ -126,7 +126,7 @@ def test_text_arrives_whole_in_normal_form(chunks: list[Any], done: bool) -> Non
 
 @pytest.mark.parametrize("chunks", VARIATIONS.values(), ids=VARIATIONS)
 def test_usage_is_told_once_when_asked_and_always_adds_up(chunks: list[Any]) -> None:
-    events = run(*chunks, include_usage=True, asked={"messages": [{"content": "nine char"}]})
+    events = run(*chunks, include_usage=True, request={"messages": [{"content": "nine char"}]})
     assert [event["choices"] for event in events].count([]) == 1 and events[-1]["choices"] == []
     usage = events[-1]["usage"]
     assert usage["total_tokens"] == usage["prompt_tokens"] + usage["completion_tokens"] > 0
