@@ -47,7 +47,6 @@ class LocalWebEngine:
 
     def __init__(self, parts: EngineDeps, settings: Web) -> None:
         self._chooser = parts.chooser
-        self._fetcher = parts.loader.fetcher
         self._loader = parts.loader
         self._robots = parts.robots
         self._index = parts.index
@@ -165,7 +164,7 @@ class LocalWebEngine:
         room = MAX_LISTED if request.instructions else request.limit
         try:
             async with asyncio.timeout(SITEMAP_BUDGET_S):
-                listed = await listed_urls(self._fetcher, root, robots)
+                listed = await listed_urls(self._loader, root, robots)
                 return await asyncio.to_thread(_filled_up, urls, listed, Scope(request, root), robots, room)
         except TimeoutError:
             return urls

@@ -4,7 +4,7 @@ Runs in the parsing processes; plain data in, plain data out. It knows no networ
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from gateway.domain import Json
 from gateway.engines.content.prune import main_content
@@ -20,7 +20,12 @@ _THIN_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class ExtractOptions:
-    """What is wanted of a page. `query` asks for the `max_chunks` best pieces, `links` and `images` for those lists."""
+    """A job for a parsing process: what to read from one body.
+
+    `task` "page" reads a page (see `extract`), "sitemap" a sitemap (see engines.extract.sitemap_xml), for which the
+    other fields mean nothing. `depth` is basic or advanced, `format` markdown or text. `query` asks for the
+    `max_chunks` best pieces of the page, `links` and `images` for those lists.
+    """
 
     url: str
     content_type: str = "text/html"
@@ -30,6 +35,7 @@ class ExtractOptions:
     max_chunks: int = 3
     links: bool = False
     images: bool = False
+    task: Literal["page", "sitemap"] = "page"
 
 
 def extract(body: bytes, options: ExtractOptions) -> Json:
