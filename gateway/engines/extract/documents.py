@@ -6,6 +6,7 @@ import re
 
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.html.charset import decode
+from gateway.engines.text.code_fences import fenced
 from gateway.errors import EngineMissing
 
 _TEXTUAL = re.compile(r"^(text/|application/(.*\+)?(json|xml|yaml|x-yaml|toml|javascript|x-sh|rtf|x-ndjson|sql)$)")
@@ -61,9 +62,9 @@ def read(kind: str, body: bytes, content_type: str, plain: bool) -> tuple[str, s
         return _pdf(body)
     text = decode(body, content_type).replace("\r\n", "\n").strip()
     if kind == "json":
-        return "", _fenced(_pretty_json(text), "json", plain)
+        return "", _as_code(_pretty_json(text), "json", plain)
     if kind == "xml":
-        return _xml_title(text), _fenced(text, "xml", plain)
+        return _xml_title(text), _as_code(text, "xml", plain)
     if kind == "markdown":
         heading = re.search(r"^#{1,2} +(.+)$", text, re.MULTILINE)
         return (heading[1].strip() if heading else ""), text
@@ -79,11 +80,8 @@ def _pretty_json(text: str) -> str:
         return text
 
 
-def _fenced(text: str, language: str, plain: bool) -> str:
-    if plain or not text:
-        return text
-    fence = "`" * max(3, max((len(run) for run in re.findall(r"`+", text)), default=0) + 1)
-    return f"{fence}{language}\n{text}\n{fence}"
+def _as_code(text: str, language: str, plain: bool) -> str:
+    return text if plain or not text else fenced(text, language)
 
 
 def _xml_title(text: str) -> str:

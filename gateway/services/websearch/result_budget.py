@@ -4,7 +4,7 @@ Pure. A code fence is never left open; what was cut is told, and how to get the 
 """
 
 from gateway.domain import Json
-from gateway.services.websearch.code_fences import Fence, FenceReader, closing, lines_of
+from gateway.engines.text.code_fences import Fence, FenceReader, closing, lines_of, may_hold_fence
 
 MIN_SHARE_CHARS = 200
 _CUT_MARK = "\n\n[…]"
@@ -84,7 +84,7 @@ def shorten(text: str, max_chars: int) -> str:
 def _closed(text: str, end: int, room: int) -> str:
     """The text up to `end` with any fence closed, or up to where this fits; empty when it cannot."""
     head = text[:end].rstrip()
-    lacking = closing(head) if _may_hold_fence(head) else ""
+    lacking = closing(head) if may_hold_fence(head) else ""
     if lacking and len(head) + len(lacking) > room:
         head = text[: max(0, room - len(lacking))].rstrip()
         lacking = closing(head)
@@ -94,7 +94,7 @@ def _closed(text: str, end: int, room: int) -> str:
 def _ends(text: str, room: int) -> list[int]:
     """Places at or before `room` to stop, the best first."""
     head = text[: room + 1]
-    if not _may_hold_fence(head):
+    if not may_hold_fence(head):
         return _ends_in_prose(text, *_last_breaks(head), room)
     block = line = fence = 0
     reader = FenceReader()
@@ -113,10 +113,6 @@ def _ends(text: str, room: int) -> list[int]:
     if reader.fence is not None:
         return _ends_in_fence(text, fence, max(0, room - len(reader.closing)), room)
     return _ends_in_prose(text, block, line, room)
-
-
-def _may_hold_fence(text: str) -> bool:
-    return "```" in text or "~~~" in text
 
 
 def _last_breaks(head: str) -> tuple[int, int]:

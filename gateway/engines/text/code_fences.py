@@ -1,7 +1,15 @@
-"""Tells whether a beginning of a Markdown text leaves a code fence open, and what line would close it.
+"""Reads and writes Markdown code fences: is one open after a line, which line closes it, which markers hold a text.
 
-Reads as much of CommonMark's blocks as fences depend on: quotes, list items, paragraphs, indented code. Raw HTML is
-read as prose, so a fence inside a `<div>` counts as one.
+The one reader of fences for the server process, where markdown-it is not installed; the tests compare it with
+markdown-it. It knows as much of CommonMark's blocks as fences depend on: quotes, list items, paragraphs, indented code.
+It reads raw HTML as prose, so a fence inside a `<div>` counts as one. Format: CommonMark 0.31.
+
+States of a FenceReader between two lines, from the outside in:
+  _containers    the open quotes and list items; a line that does not repeat their marks closes the inner ones,
+                 unless it continues a paragraph
+  fence          the open fence, which is inside all open containers and ends with them; no block begins inside it
+  _in_paragraph  the last line was paragraph text, so an unmarked line continues it and indented code cannot begin;
+                 never true while a fence is open
 """
 
 import re
@@ -14,13 +22,16 @@ _ITEM = re.compile(r"( {0,3}(?:[-+*]|(\d{1,9})[.)]))( +|$)")
 _RULE = re.compile(r" {0,3}([-*_])(?: *\1){2,} *$")
 _OPENING = re.compile(r"( {0,3})(`{3,}(?=[^`]*$)|~{3,})")
 _HEADING = re.compile(r" {0,3}#{1,6}(?: |$)")
-_MEANT = "`~>-+*0123456789"
+_BLOCK_STARTS = "`~>-+*0123456789"
+"""First characters of the lines that may begin a fence, a quote or a list item."""
 _QUOTED = 0
 _MAX_NESTED = 32
+"""Most containers within one another. Chosen: each line costs one match for each; nobody nests half as deep, and a line
+of thousands of `>` must not cost thousands of matches for each later line."""
 
 
 class Line(NamedTuple):
-    """Where a line stands in its text, without its end, and whether it is the text's unended last one."""
+    """A line without its line ending. `last` is true for the text's last line, which has no ending."""
 
     start: int
     stop: int
@@ -29,19 +40,19 @@ class Line(NamedTuple):
 
 
 class Fence(NamedTuple):
-    """An open fence: what stands before its markers, and the markers."""
+    """An open fence: the number of blanks before its markers, and the markers, such as "```"."""
 
     indent: int
     run: str
 
     def is_closed_by(self, line: str) -> bool:
-        """True when `line`, freed of its containers, ends the fence."""
+        """True when `line`, without the marks of its containers, closes the fence."""
         bare = line.strip(" ")
         return len(line) - len(line.lstrip(" ")) < 4 and len(bare) >= len(self.run) and not bare.strip(self.run[0])
 
 
 def lines_of(text: str) -> Iterator[Line]:
-    """All lines, the last one with the text's end."""
+    """All lines of `text`; `\\n`, `\\r` and `\\r\\n` end a line."""
     for found in _LINE.finditer(text):
         last = found.end() == found.end(1)
         yield Line(found.start(), found.end(1), found[1], last)
@@ -50,15 +61,27 @@ def lines_of(text: str) -> Iterator[Line]:
 
 
 def closing(text: str) -> str:
-    """What `text` lacks to leave no fence open: empty, or a line that closes it."""
+    """What to append to `text` so that no fence stays open: empty, or a newline and the closing line."""
     reader = FenceReader()
     for line in lines_of(text):
         reader.read(line.text)
     return reader.closing
 
 
+def may_hold_fence(text: str) -> bool:
+    """False when no line of `text` can begin a fence: a quick test before reading its lines."""
+    return "```" in text or "~~~" in text
+
+
+def fenced(code: str, language: str = "") -> str:
+    """`code` in a fence of backticks longer than any run of them in it."""
+    longest = max((len(run) for run in re.findall(r"`+", code)), default=0)
+    markers = "`" * max(3, longest + 1)
+    return f"{markers}{language}\n{code}\n{markers}"
+
+
 class FenceReader:
-    """Reads a text line by line; `fence` is the one open after the last line read."""
+    """Reads a text line by line: call `read` with each line in order. `fence` is the fence open after the last one."""
 
     def __init__(self) -> None:
         self.fence: Fence | None = None
@@ -68,34 +91,41 @@ class FenceReader:
 
     @property
     def closing(self) -> str:
-        """The line that closes the open fence, with the end of the line before it; empty when none is open."""
+        """A newline and the line that closes the open fence; empty when none is open."""
         if self.fence is None:
             return ""
         before = "".join("> " if width == _QUOTED else " " * width for width in self._containers)
         return f"\n{before}{' ' * self.fence.indent}{self.fence.run}"
 
     def read(self, line: str) -> None:
-        """Takes the next line."""
-        line = line.expandtabs(4)
-        if not self._containers and self.fence is None and line.lstrip(" ")[:1] not in _MEANT:
-            self._read_prose(line)  # nearly every line of most texts
-            return
-        rest, going_on = self._inside(line)
+        """Takes the next line, without its line ending."""
+        if "\t" in line:
+            line = line.expandtabs(4)
+        first = line.lstrip(" ")[:1]
+        if not self._containers:  # the short way for nearly every line of most texts
+            if self.fence is not None:
+                if first == self.fence.run[0] and self.fence.is_closed_by(line):
+                    self.fence = None
+                return
+            if first not in _BLOCK_STARTS:
+                self._read_prose(line)
+                return
+        rest, open_count = self._inside(line)
         if self.fence is not None:
-            if going_on == len(self._containers):
+            if open_count == len(self._containers):
                 if self.fence.is_closed_by(rest):
                     self.fence = None
                 return
-            self.fence = None  # a fence ends with what holds it
-        if going_on < len(self._containers):
+            self.fence = None  # a fence ends with its container
+        if open_count < len(self._containers):
             if self._in_paragraph and not _begins_block(rest):
-                return  # the paragraph goes on without its marks
-            del self._containers[going_on:]
+                return  # a paragraph continues without the marks of its containers
+            del self._containers[open_count:]
             self._in_paragraph = False
         self._read_inner(rest)
 
     def _inside(self, line: str) -> tuple[str, int]:
-        """What is left of the line inside the containers that go on in it, and how many do."""
+        """The line without its containers' marks, and how many of the open containers it continues."""
         for number, width in enumerate(self._containers):
             if width == _QUOTED:
                 mark = _QUOTE.match(line)
@@ -133,10 +163,9 @@ class FenceReader:
             self._read_prose(rest)
 
     def _read_prose(self, rest: str) -> None:
-        is_code = rest.startswith("    ") and not self._in_paragraph
-        self._in_paragraph = (
-            bool(rest.strip(" ")) and not is_code and not _HEADING.match(rest) and not _RULE.match(rest)
-        )
+        is_code = not self._in_paragraph and rest.startswith("    ")
+        is_blank = not rest.strip(" ")
+        self._in_paragraph = not (is_blank or is_code or _HEADING.match(rest) or _RULE.match(rest))
 
 
 def _begins_block(rest: str) -> bool:
