@@ -47,13 +47,13 @@ class CrawlOutcome:
     """What a crawl found.
 
     `pages` are (visit, page) in breadth-first order, `failures` (url, reason), at most MAX_FAILURES of the `failed`.
-    For a map: `found` are the URLs, and `beginnings` maps the URL of each page read to (title, first words).
+    For a map: `visits` are the URLs found, and `beginnings` maps the URL of each page read to (title, first words).
     `reasons` counts pages left out by a FetchFailed code, or `duplicate filtered trap empty scripted`.
     """
 
     pages: list[tuple[Visit, LoadedPage]] = field(default_factory=list)
     failures: list[tuple[str, str]] = field(default_factory=list)
-    found: list[Visit] = field(default_factory=list)
+    visits: list[Visit] = field(default_factory=list)
     beginnings: dict[str, tuple[str, str]] = field(default_factory=dict)
     reasons: Counter[str] = field(default_factory=Counter)
     pages_read: int = 0
@@ -125,7 +125,7 @@ class Crawler:
                 task.cancel()
             await asyncio.gather(*self._running, return_exceptions=True)
         self.outcome.pages.sort(key=lambda item: item[0])
-        self.outcome.found.sort()
+        self.outcome.visits.sort()
         self.outcome.reasons["filtered"] += self._frontier.filtered
         self.outcome.reasons["trap"] += self._scope.trapped
         return self.outcome
@@ -152,7 +152,7 @@ class Crawler:
     def _may_start(self) -> bool:
         limit = self._plan.request.limit
         if self._plan.map_only:
-            full = len(self.outcome.found) >= limit
+            full = len(self.outcome.visits) >= limit
         else:
             full = len(self.outcome.pages) + len(self._running) >= limit
         if self._content_chars > MAX_CONTENT_CHARS:
@@ -172,7 +172,7 @@ class Crawler:
             page = await self._loader.load(self._options(visit.url), robots.delay_s)
             await self._check_redirect(visit, page)
         except FetchFailed as failure:
-            self._fail(visit, failure)
+            self._record_failure(visit, failure)
             return
         await self._add(visit, page)
         self._report(page.url)
@@ -183,7 +183,7 @@ class Crawler:
             return
         self._reported = self._done
         if self._plan.map_only:
-            known = len(self.outcome.found)
+            known = len(self.outcome.visits)
         else:
             others = sum(not task.done() for task in self._running) - 1
             known = self._done + len(self._frontier) + others
@@ -211,7 +211,7 @@ class Crawler:
             raise FetchFailed("the page redirects to a site that was not asked for", "redirects")
         await self._rules(page.url)
 
-    def _fail(self, visit: Visit, failure: FetchFailed) -> None:
+    def _record_failure(self, visit: Visit, failure: FetchFailed) -> None:
         self.outcome.reasons[failure.code] += 1
         self.outcome.failed += 1
         if len(self.outcome.failures) < MAX_FAILURES:
@@ -227,17 +227,19 @@ class Crawler:
         title, content = page.data.get("title", ""), page.data.get("content", "")
         worth = self._interest.of_page(title, content) if self._interest else 0.0
         added = await self._frontier.offer(visit, links, worth)
-        wanted = visit.depth > 0 or self._scope.selects(page.url)
+        is_selected = visit.depth > 0 or self._scope.selects(page.url)
         if self._plan.map_only:
-            self.outcome.found += ([replace(visit, url=page.address)] if visit.depth == 0 and wanted else []) + added
+            self.outcome.visits += (
+                [replace(visit, url=page.address)] if visit.depth == 0 and is_selected else []
+            ) + added
             self.outcome.beginnings[page.address] = (title, content[:BEGINNING_CHARS])
-            self._done += wanted
+            self._done += is_selected
             return
         reason = empty_reason(page)
-        if not wanted:
+        if not is_selected:
             self.outcome.reasons["filtered"] += 1
         elif reason is not None:
-            self._fail(visit, FetchFailed(reason, "scripted" if page.data.get("scripted") else "empty"))
+            self._record_failure(visit, FetchFailed(reason, "scripted" if page.data.get("scripted") else "empty"))
         else:
             self.outcome.pages.append((visit, page))
             if self._plan.take is not None:

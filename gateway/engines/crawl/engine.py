@@ -83,8 +83,8 @@ class LocalWebEngine:
         finally:
             for task in tasks:
                 task.cancel()
-            ended = await asyncio.gather(*tasks, return_exceptions=True)
-        _raise_first(ended)
+            outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+        _raise_first(outcomes)
         unread = [at for at in range(len(request.urls)) if at not in results and at not in failures]
         for at in unread:
             error = f"not read within {budget_s:g} s; ask for fewer pages at once"
@@ -144,15 +144,15 @@ class LocalWebEngine:
         Overloaded."""
         started = time.monotonic()
         outcome = await self._explore(request, call)
-        urls = list(dict.fromkeys(visit.url for visit in outcome.found))
+        urls = list(dict.fromkeys(visit.url for visit in outcome.visits))
         if len(urls) < request.limit and outcome.pages_read:
             urls = await self._with_sitemap(urls, request)
-        found = bool(urls)
+        any_url = bool(urls)
         if request.instructions:
             urls = await self._choose(urls, outcome, request.instructions)
         urls = urls[: request.limit]
         data: Json = {"base_url": request.url, "results": urls}
-        note = NO_MATCH if found and not urls else explain(outcome, request, bool(urls))
+        note = NO_MATCH if any_url and not urls else explain(outcome, request, bool(urls))
         if note:
             data["note"] = note
         if outcome.cut_short:
@@ -161,7 +161,7 @@ class LocalWebEngine:
 
     async def _choose(self, urls: list[str], outcome: CrawlOutcome, instructions: str) -> list[str]:
         """The URLs of a map that fit, judged by their links' texts and the beginnings of the pages that were read."""
-        anchors = {visit.url: visit.anchor for visit in outcome.found}
+        anchors = {visit.url: visit.anchor for visit in outcome.visits}
         candidates = []
         for url in urls:
             title, text = outcome.beginnings.get(url, ("", ""))
@@ -271,8 +271,8 @@ def _crawl_result(depth: int, page: LoadedPage, request: CrawlRequest) -> Json:
     return result
 
 
-def _raise_first(ended: list[Any]) -> None:
+def _raise_first(outcomes: list[Any]) -> None:
     """Raises the first error that concerns the whole call, such as a missing engine; ignores cancelled tasks."""
-    for each in ended:
+    for each in outcomes:
         if isinstance(each, BaseException) and not isinstance(each, asyncio.CancelledError):
             raise each

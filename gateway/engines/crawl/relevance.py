@@ -64,10 +64,10 @@ class Interest:
     def __init__(self, instructions: str | None) -> None:
         words = WORD.findall(fold(instructions or ""))
         self.query = " ".join([word for word in words if word not in INSTRUCTION_WORDS] or words)
-        self._wanted = frozenset(terms(self.query))
+        self._terms = frozenset(terms(self.query))
 
     def __bool__(self) -> bool:
-        return bool(self._wanted)
+        return bool(self._terms)
 
     def of_link(self, anchor: str, url: str, context: float) -> float:
         """0 to 1: the share of the wanted words in a link's text and URL, mixed with `context`, its page's score."""
@@ -78,7 +78,7 @@ class Interest:
         return self._share(f"{title} {content[:_CONTEXT_CHARS]}")
 
     def _share(self, text: str) -> float:
-        return len(self._wanted.intersection(terms(text))) / len(self._wanted) if self._wanted else 0.0
+        return len(self._terms.intersection(terms(text))) / len(self._terms) if self._terms else 0.0
 
 
 class Chooser:

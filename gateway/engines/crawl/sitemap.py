@@ -36,8 +36,8 @@ async def listed_urls(loader: PageLoader, root: str, robots: Robots) -> list[str
     queue = deque((address, 0) for address in starts)
     site = site_key(root)
     requested: set[str] = set()
-    found: dict[str, None] = {}
-    while queue and len(requested) < MAX_FILES and len(found) < MAX_URLS:
+    pages: dict[str, None] = {}
+    while queue and len(requested) < MAX_FILES and len(pages) < MAX_URLS:
         address, depth = queue.popleft()
         url = canonical(address)
         if url is None or url in requested or not same_site(url, site):
@@ -49,14 +49,14 @@ async def listed_urls(loader: PageLoader, root: str, robots: Robots) -> list[str
             continue
         if depth < MAX_INDEX_DEPTH:
             queue.extend((address, depth + 1) for address in sitemap["sitemaps"][: 2 * MAX_FILES])
-        await asyncio.to_thread(_add_pages, sitemap["pages"], site, found)
+        await asyncio.to_thread(_add_pages, sitemap["pages"], site, pages)
     folder = root.rpartition("/")[0] + "/"
-    return sorted(found, key=lambda url: not url.startswith(folder))
+    return sorted(pages, key=lambda url: not url.startswith(folder))
 
 
-def _add_pages(addresses: list[str], site: tuple[str, int | None], found: dict[str, None]) -> None:
-    """Adds the canonical form of each address on `site` to `found`."""
+def _add_pages(addresses: list[str], site: tuple[str, int | None], pages: dict[str, None]) -> None:
+    """Adds the canonical form of each address on `site` to `pages`."""
     for address in addresses:
         url = canonical(address)
         if url is not None and same_site(url, site):
-            found.setdefault(url)
+            pages.setdefault(url)

@@ -68,7 +68,7 @@ def split(text: str, max_chars: int = MAX_CHARS) -> list[Chunk]:
 def blocks(text: str) -> list[str]:
     """The text cut at blank lines that are not inside a code fence."""
     reader = FenceReader() if may_hold_fence(text) else None
-    found: list[str] = []
+    complete: list[str] = []
     lines: list[str] = []
     for line in text.split("\n"):
         if reader is not None:
@@ -76,11 +76,11 @@ def blocks(text: str) -> list[str]:
         if line.strip() or (reader is not None and reader.fence is not None):
             lines.append(line)
         elif lines:
-            found.append("\n".join(lines))
+            complete.append("\n".join(lines))
             lines = []
     if lines:
-        found.append("\n".join(lines))
-    return found
+        complete.append("\n".join(lines))
+    return complete
 
 
 def _heading_level(block: str) -> int:
@@ -183,12 +183,12 @@ def best(text: str, query: str, count: int) -> list[str]:
 
 def bm25(texts: list[str], query: str, headings: list[str] | None = None) -> list[float]:
     """One BM25 score per text. A query term in the text's heading adds `_HEADING_WEIGHT` of the term's weight."""
-    wanted = set(terms(query))
+    query_terms = set(terms(query))
     bags = [Counter(terms(text)) for text in texts]
     sizes = [sum(bag.values()) for bag in bags]
     mean = max(sum(sizes) / len(sizes), 1.0) if sizes else 1.0
     weights = {}
-    for term in wanted:
+    for term in query_terms:
         matches = sum(1 for bag in bags if term in bag)
         weights[term] = math.log(1 + (len(bags) - matches + 0.5) / (matches + 0.5))
     scores = []
@@ -199,6 +199,6 @@ def bm25(texts: list[str], query: str, headings: list[str] | None = None) -> lis
             if count:
                 score += weight * count * (_K1 + 1) / (count + _K1 * (1 - _B + _B * sizes[at] / mean))
         if headings is not None and headings[at]:
-            score += _HEADING_WEIGHT * sum(weights[term] for term in set(terms(headings[at])) & wanted)
+            score += _HEADING_WEIGHT * sum(weights[term] for term in set(terms(headings[at])) & query_terms)
         scores.append(score)
     return scores

@@ -38,17 +38,17 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     sys.setrecursionlimit(MAX_STACK_FRAMES)
     source, sink = sys.stdin.buffer, sys.stdout.buffer
-    while (header := _frame(source)) is not None:
-        body = _frame(source)
+    while (header := _read_frame(source)) is not None:
+        body = _read_frame(source)
         if body is None:
             return
-        answer = orjson.dumps(_answer(orjson.loads(header), body))
+        answer = orjson.dumps(_run_job(orjson.loads(header), body))
         sink.write(_LENGTH.pack(len(answer)) + answer)
         sink.flush()
         gc.collect(1)
 
 
-def _frame(source: BinaryIO) -> bytes | None:
+def _read_frame(source: BinaryIO) -> bytes | None:
     head = source.read(_LENGTH.size)
     if len(head) < _LENGTH.size:
         return None
@@ -56,7 +56,7 @@ def _frame(source: BinaryIO) -> bytes | None:
     return source.read(size)
 
 
-def _answer(job: Json, body: bytes) -> Json:
+def _run_job(job: Json, body: bytes) -> Json:
     limit_s = int(job.pop("limit_s", 30))
     signal.alarm(limit_s + _GRACE_S)  # ends the process when the server is gone and a page takes forever
     options = ExtractOptions(**job)

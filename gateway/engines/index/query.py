@@ -170,17 +170,17 @@ def _ranked(
 
 def _match(query: IndexQuery, words: list[str], pairs: list[str]) -> str:
     owners = " OR ".join(_quoted(owner_token(owner)) for owner in query.owners)
-    parts = [f"owner : ({owners})"]
+    clauses = [f"owner : ({owners})"]
     alternatives: list[str] = []
     if words:
         alternatives += map(_quoted, words)  # in all columns: a column filter costs more than the rows it would exclude
     if pairs:
         alternatives.append("cjk : (" + " OR ".join(map(_quoted, pairs)) + ")")
     if query.phrases:
-        parts += [_phrase(phrase) for phrase in query.phrases]
+        clauses += [_phrase(phrase) for phrase in query.phrases]
     elif alternatives:
-        parts.append("(" + " OR ".join(alternatives) + ")")
-    return " AND ".join(parts)
+        clauses.append("(" + " OR ".join(alternatives) + ")")
+    return " AND ".join(clauses)
 
 
 def _phrase(phrase: str) -> str:
@@ -230,11 +230,11 @@ def _conditions(query: IndexQuery) -> tuple[str, list[Any]]:
 
 
 def _suffixes(domains: tuple[str, ...]) -> list[str]:
-    out: list[str] = []
+    patterns: list[str] = []
     for domain in domains:
         escaped = domain.replace("!", "!!").replace("%", "!%").replace("_", "!_")
-        out += [domain, f"%.{escaped}"]
-    return out
+        patterns += [domain, f"%.{escaped}"]
+    return patterns
 
 
 def _expansion(connection: sqlite3.Connection, rowids: list[int], words: list[str], total: int) -> list[str]:

@@ -66,7 +66,7 @@ class LocalSearch:
             hits = await self._index.search(query)
         except (sqlite3.Error, OSError) as error:
             raise UpstreamUnavailable("the local search index cannot be read; see the gateway's status") from error
-        results = await asyncio.to_thread(lambda: [_result(hit, request) for hit in hits])
+        results = await asyncio.to_thread(lambda: [_search_result(hit, request) for hit in hits])
         answer: Json = {"results": results, "images": []}
         return answer if results else {**answer, "note": _NOTHING}
 
@@ -76,7 +76,7 @@ class LocalSearch:
         return error
 
 
-def _result(hit: IndexHit, request: SearchRequest) -> Json:
+def _search_result(hit: IndexHit, request: SearchRequest) -> Json:
     best = chunks.best(
         hit.content[:_EXCERPTED_CHARS], request.query, _CHUNKS.get(request.search_depth, _DEFAULT_CHUNKS)
     )

@@ -53,9 +53,9 @@ class Fence(NamedTuple):
 
 def lines_of(text: str) -> Iterator[Line]:
     """All lines of `text`; `\\n`, `\\r` and `\\r\\n` end a line."""
-    for found in _LINE.finditer(text):
-        last = found.end() == found.end(1)
-        yield Line(found.start(), found.end(1), found[1], last)
+    for match in _LINE.finditer(text):
+        last = match.end() == match.end(1)
+        yield Line(match.start(), match.end(1), match[1], last)
         if last:
             return
 

@@ -46,13 +46,13 @@ def terms(text: str, stop: frozenset[str] = STOP_WORDS) -> list[str]:
     """Stems of the text's words without those in `stop`, CJK runs as bigrams; all words when there are no others."""
     folded = fold(text)
     words = [word.replace("’", "'").removesuffix("'s") for word in WORD.findall(folded)]
-    found: list[str] = []
+    stems: list[str] = []
     for word in [word for word in words if word not in stop] or words:
         if CJK.search(word):
-            found += bigrams(word)
+            stems += bigrams(word)
         else:
-            found.append(stem(word))
-    return found
+            stems.append(stem(word))
+    return stems
 
 
 def bigrams(text: str) -> list[str]:

@@ -52,8 +52,8 @@ def apply(results: list[Json], request: SearchRequest, capabilities: frozenset[s
     if (start or end) and not _dates_done(request, capabilities):
         fitting = [result for result in fitting if _in_time(result, start, end)]
     if request.exact_match and "exact_match" not in capabilities:
-        wanted = phrases(request.query)
-        fitting = [result for result in fitting if _has_all(result, wanted)]
+        required = phrases(request.query)
+        fitting = [result for result in fitting if _contains_all(result, required)]
     return fitting[: request.max_results]
 
 
@@ -123,9 +123,9 @@ def phrases(query: str) -> list[str]:
     return [_fold(phrase) for phrase in _QUOTED.findall(query) or [query]]
 
 
-def _has_all(result: Json, wanted: list[str]) -> bool:
+def _contains_all(result: Json, required: list[str]) -> bool:
     text = _fold(" ".join(str(result.get(name) or "") for name in ("title", "content", "raw_content")))
-    return all(phrase in text for phrase in wanted)
+    return all(phrase in text for phrase in required)
 
 
 def _fold(text: str) -> str:

@@ -34,14 +34,14 @@ def fit(results: list[Json], budget_chars: int, field: str = "raw_content", spen
         elif size > share:
             result[field] = shorten(result[field], share)
             cut += 1
-    parts = [f"{cut} of {len(results)} {_NOUNS[field]} were shortened (marked […])"] if cut else []
+    clauses = [f"{cut} of {len(results)} {_NOUNS[field]} were shortened (marked […])"] if cut else []
     if emptied:
         noun = _NOUNS[field] if emptied > 1 else _NOUNS[field].rstrip("s")
-        parts.append(
+        clauses.append(
             f"{emptied} {'further ' if served else ''}{noun} {'are' if emptied > 1 else 'is'} listed without text"
         )
     return (
-        f"{' and '.join(parts)} to fit {budget_chars} characters; call websearch-extract with the URLs of those that "
+        f"{' and '.join(clauses)} to fit {budget_chars} characters; call websearch-extract with the URLs of those that "
         "matter, fewer at once or with a query, to get the rest."
     )
 
