@@ -33,7 +33,8 @@ connections and parsing processes busy for a caller that may be gone."""
 SITEMAP_BUDGET_S = 15.0
 """Time for all sitemaps of a map, beyond its crawl. Chosen: 20 files at 0.75 s; double makes clients give up."""
 MAX_LISTED = 5_000
-"""Sitemap URLs that instructions choose from. Chosen: BM25 over them takes part of a second in a thread."""
+"""Sitemap URLs that instructions choose from. Chosen: ten times the largest limit of a map; half hides pages of large
+sites, double makes the choice take twice as long."""
 _FILLING_S = 3.0
 """Time to match sitemap URLs with patterns and robots.txt rules, which may be many and slow. Runs in a thread."""
 

@@ -39,9 +39,11 @@ MAX_SAME_SHAPE = 300
 """Dated or queried URLs that differ in their numbers only. Chosen: most of a year's archive by day; double spends twice
 as many fetches on an endless calendar, half loses pages of long lists."""
 MAX_WAITING = 20_000
-"""URLs that wait to be visited. Chosen: several times the largest limit of a request, at a few hundred bytes each."""
+"""URLs that wait to be visited; further links are dropped. Chosen: 40 times the pages of a tool call. Half could lose
+pages of a large `gateway index add`, double takes some MB more."""
 _LINKS_PER_TURN = 50
-"""Links judged before other tasks get the event loop. Chosen: 20 patterns on 50 long links take a few milliseconds."""
+"""Links judged before other tasks get the event loop. Chosen: with MAX_PATTERNS these are 1,000 matches; double delays
+other callers for twice as long, half switches tasks more often for nothing."""
 _DATED = re.compile(r"/(?:19|20)\d\d(?:[/-]\d{1,2}){1,2}(?:/|$)|calendar", re.IGNORECASE)
 _DIGITS = re.compile(r"\d+")
 

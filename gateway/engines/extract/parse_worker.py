@@ -21,11 +21,12 @@ from gateway.engines.extract.sitemap_xml import read_sitemap
 from gateway.errors import EngineMissing, GatewayError
 
 MEMORY_BYTES = 1_500_000_000
-"""Address space of one process. Chosen: the tree of a 10 MB page of short tags takes several hundred MB and trafilatura
-copies it; half fails such pages, double lets as many processes as there are cores fill a small machine."""
+"""Address space of one process. Chosen: a 10 MB body of short tags takes many times its size as a tree, and trafilatura
+copies the tree. Half fails such pages; double lets four processes fill a machine of 8 GB."""
 MAX_STACK_FRAMES = 3_000
-"""Chosen: libraries walk trees recursively and engines.html lets elements nest 512 deep, at a few frames a level.
-Python's own 1,000 fails such pages; without a limit the C stack overflows and the process dies."""
+"""Chosen: trees are walked recursively and engines.html lets elements nest 512 deep, at a few frames a level. Python's
+own 1,000 fails such pages; a much larger limit lets recursion through C code overflow the stack, which ends the
+process."""
 _GRACE_S = 5
 """Seconds past the server's own limit. Chosen: only a job whose server is gone is still running then."""
 _LENGTH = struct.Struct(">I")

@@ -65,8 +65,8 @@ class IndexedPage:
 class PageIndex:
     """One database file, opened at first use.
 
-    `max_pages` and `ttl_days` bound number and age of its pages, `reserve_bytes` of the disk are left free. `problem`
-    is what last went wrong, as the end of a sentence, or None.
+    `max_pages` and `ttl_days` bound number and age of its pages, `reserve_bytes` of the disk are left free (chosen:
+    room for the log of a few transactions). `problem` is what last went wrong, as the end of a sentence, or None.
     """
 
     def __init__(
