@@ -22,8 +22,9 @@ _ITEM = re.compile(r"( {0,3}(?:[-+*]|(\d{1,9})[.)]))( +|$)")
 _RULE = re.compile(r" {0,3}([-*_])(?: *\1){2,} *$")
 _OPENING = re.compile(r"( {0,3})(`{3,}(?=[^`]*$)|~{3,})")
 _HEADING = re.compile(r" {0,3}#{1,6}(?: |$)")
-_BLOCK_STARTS = "`~>-+*0123456789"
-"""First characters of the lines that may begin a fence, a quote or a list item."""
+_CONTAINER_STARTS = ">-+*0123456789"
+_BLOCK_STARTS = "`~" + _CONTAINER_STARTS
+"""First characters of the lines that may begin a quote or a list item, and of those that may also begin a fence."""
 _QUOTED = 0
 _MAX_NESTED = 32
 """Most containers within one another. Chosen: each line costs one match for each; nobody nests half as deep, and a line
@@ -144,7 +145,8 @@ class FenceReader:
 
     def _read_inner(self, rest: str) -> None:
         self._item_is_empty = False
-        while len(self._containers) < _MAX_NESTED:
+        first = rest.lstrip(" ")[:1]
+        while first and first in _CONTAINER_STARTS and len(self._containers) < _MAX_NESTED:
             if (mark := _QUOTE.match(rest)) is not None:
                 self._containers.append(_QUOTED)
                 rest = rest[mark.end() :]
@@ -155,7 +157,8 @@ class FenceReader:
             else:
                 break
             self._in_paragraph = False
-        opening = _OPENING.match(rest)
+            first = rest.lstrip(" ")[:1]
+        opening = _OPENING.match(rest) if first in ("`", "~") else None
         if opening is not None:
             self.fence = Fence(len(opening[1]), opening[2])
             self._in_paragraph = False
