@@ -76,7 +76,7 @@ class WebSearchService:
         PackedJson, whose results are still encoded. Raises InvalidRequest, UpstreamError, EngineMissing.
         """
         started = time.monotonic()
-        request = self._normalise(request)
+        request = self._checked(request)
         provider, failure = self._deps.providers[0], None
         data = self._cache.kept((provider.name, request))
         if data is None:
@@ -126,7 +126,7 @@ class WebSearchService:
             "last_error": self._last_error,
         }
 
-    def _normalise(self, request: SearchRequest) -> SearchRequest:
+    def _checked(self, request: SearchRequest) -> SearchRequest:
         if not request.query.strip():
             raise InvalidRequest("query must not be empty", param="query")
         if request.include_image_descriptions and not request.include_images:
