@@ -1,6 +1,8 @@
-"""Ranking in the local index: BM25 over quoted words, a feedback pass where it pays, fused by reciprocal rank.
+"""Ranks the pages of the local index for a query: BM25, and in a small index a feedback pass, fused by rank.
 
-Runs in a reader thread on one connection. FTS5's query syntax never sees a caller's text: each word is quoted.
+Runs in a reader thread on one connection. FTS5 never parses a caller's text as query syntax: each word is quoted.
+Sources: SQLite's FTS5 documentation; Cormack, Clarke and Buettcher, "Reciprocal Rank Fusion" (2009).
+Quality is measured with `python -m bench.cranfield`, speed in a large index with `python -m bench.index`.
 """
 
 import math
@@ -14,21 +16,42 @@ from typing import Any
 from gateway.engines.text.tokens import CJK, STOP_WORDS, WORD, bigrams, fold
 
 WEIGHTS = "4.0, 2.0, 1.0, 2.0, 1.0, 0.0"
+"""BM25 weights of the columns title, headings, body, url, cjk, owner. Chosen: a title names its subject. At half, long
+bodies win over pages whose title is the query; at double, a title with one query word wins over a page with them
+all."""
 _CANDIDATES = 100
+"""Pages ranked for one search. Chosen: a search returns at most 20; owners' copies of one
+page and pages without the exact phrase are dropped from the candidates, so half could return too few; double reads more
+rows for nothing else."""
 _RRF_K = 20
+"""Chosen below the paper's 60, as only two short rankings are fused: half lets the first rank of either decide
+alone, double hardly tells the ranks apart."""
 _FEEDBACK_PAGES = 3
 _FEEDBACK_TERMS = 12
+"""Pages whose words are added to the query, and how many words. Chosen: more pages or words add subjects that were not
+asked for and make the second query dearer; fewer change no ranking."""
+_FEEDBACK_TEXT_CHARS = 8_000
+_FEEDBACK_CANDIDATES = 30
+"""Beginning of each such page that is read, and the frequent words of which the rarest are picked. Chosen: each
+candidate costs one count in the index."""
 _FEEDBACK_MAX_PAGES = 20_000
+"""Largest index with a feedback pass, and largest whose queries are not limited to `_ROW_BUDGET`. Chosen with
+bench.index: the second query costs as much as the first."""
 _MAX_TERMS = 32
+"""Words, and CJK pairs, of a query that count. Chosen: questions have fewer; each word costs a walk over its pages."""
 _ROW_BUDGET = 12_000
-_LOOKED_CLOSER_AT = 6
+"""Rows ranked in a large index. Chosen with bench.index, which wants 150 ms at the 95th percentile over 100,000 pages:
+double takes about twice as long, half drops more of the common words."""
+_RECOUNTED_WORDS = 6
+"""Common words that are counted again among the owner's pages; each count walks up to `_ROW_BUDGET` rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexQuery:
-    """`owners` are those whose pages may be found. Dates bound the publication date, or the fetch date without one.
+    """One search. It finds pages of `owners` alone, fetched at `not_before` (Unix time) or later.
 
-    `phrases` must all occur as they stand. Pages fetched before `not_before` (Unix time) have had their time.
+    Each of `phrases` must occur word for word. `start` and `end` bound the publication date, or the fetch date of a
+    page without one; both days are included. `feedback` allows the feedback pass.
     """
 
     text: str
@@ -45,7 +68,7 @@ class IndexQuery:
 
 @dataclass(frozen=True, slots=True)
 class IndexHit:
-    """A found page; `score` is 0 to 1, the best has 1."""
+    """A found page. `score` is 0 to 1, 1 for the best page; `published` is an ISO date."""
 
     url: str
     title: str
@@ -56,22 +79,22 @@ class IndexHit:
 
 
 def owner_token(owner: str) -> str:
-    """An owner as one word of the index that no stemmer changes."""
+    """An owner as one word of the index that the stemmer does not change."""
     return f"o{owner.encode().hex()}7"
 
 
 def query_words(text: str) -> tuple[list[str], list[str]]:
-    """(words without stop words, CJK bigrams), each once, in order."""
+    """(words, CJK bigrams) of a query, each once and in order. Stop words count only when there are no others."""
     words: dict[str, None] = {}
     for word in WORD.findall(fold(text)):
         if not CJK.search(word):
             words.setdefault(word.replace("’", "'"))
-    kept = [word for word in words if word not in STOP_WORDS] or list(words)
-    return kept[:_MAX_TERMS], list(dict.fromkeys(bigrams(text)))[:_MAX_TERMS]
+    chosen = [word for word in words if word not in STOP_WORDS] or list(words)
+    return chosen[:_MAX_TERMS], list(dict.fromkeys(bigrams(text)))[:_MAX_TERMS]
 
 
 def run(connection: sqlite3.Connection, query: IndexQuery) -> list[IndexHit]:
-    """The best `count` pages; several owners' copies of one page count once."""
+    """The best `query.count` pages, best first; several owners' copies of one page count once. Raises sqlite3.Error."""
     words, pairs = query_words(query.text)
     if not words and not pairs and not query.phrases:
         return []
@@ -79,13 +102,12 @@ def run(connection: sqlite3.Connection, query: IndexQuery) -> list[IndexHit]:
     small = total <= _FEEDBACK_MAX_PAGES
     recent_from = 0
     if words and not query.phrases and not small:
-        words, recent_from = _affordable(connection, query, words)
+        words, recent_from = _limit_cost(connection, query, words)
     ranking = _ranked(connection, query, (words, pairs), recent_from)
-    # The feedback pass costs a second query: only an index of moderate size can afford it.
     if query.feedback and words and ranking and not query.phrases and small:
         more = _expansion(connection, [rowid for rowid, _ in ranking[:_FEEDBACK_PAGES]], words, total)
         if more:
-            ranking = _fed_back(ranking, _ranked(connection, query, (more, []), 0))
+            ranking = _add_feedback(ranking, _ranked(connection, query, (more, []), 0))
     return _hits(connection, ranking, query)
 
 
@@ -100,36 +122,36 @@ def _pages_with(connection: sqlite3.Connection, match: str) -> int:
     return _bounded_count(connection, "SELECT 1 FROM search WHERE search MATCH ?", (match,), _ROW_BUDGET + 1)
 
 
-def _affordable(connection: sqlite3.Connection, query: IndexQuery, words: list[str]) -> tuple[list[str], int]:
-    """In a large index: the words that tell pages apart, rarest first, as far as ranking them all stays cheap.
+def _limit_cost(connection: sqlite3.Connection, query: IndexQuery, words: list[str]) -> tuple[list[str], int]:
+    """(the rarest words whose pages together stay within `_ROW_BUDGET`, the row to begin at).
 
-    Words that nearly every page has add little to a ranking and cost the most. When all are such, the newest pages
-    that have them must do: the second value is the row to begin at. A word that is common in all may be rare among
-    the pages that may be found, so those are counted where it matters, for a few words.
+    Words that nearly every page has add little to a ranking and cost the most. When every word is so common, the
+    newest pages with one of them are ranked alone: those after the returned row, which is else 0. A word that is
+    common in the index may be rare among the owners' pages, so a few such words are counted again there.
     """
     counts = {word: _pages_with(connection, _quoted(word)) for word in words}
-    for word in [word for word in words if counts[word] > _ROW_BUDGET][:_LOOKED_CLOSER_AT]:
+    for word in [word for word in words if counts[word] > _ROW_BUDGET][:_RECOUNTED_WORDS]:
         counts[word] = _pages_with(connection, _match(query, [word], []))
     rarest = sorted(words, key=lambda word: counts[word])
     if counts[rarest[0]] > _ROW_BUDGET:
-        common = rarest[:_LOOKED_CLOSER_AT]
+        common = rarest[:_RECOUNTED_WORDS]
         sql = "SELECT rowid FROM search WHERE search MATCH ? ORDER BY rowid DESC LIMIT 1 OFFSET ?"
         row = connection.execute(sql, (_match(query, common, []), _ROW_BUDGET)).fetchone()
         return common, int(row[0]) if row else 0
     total = 0
-    kept: list[str] = []
+    chosen: list[str] = []
     for word in rarest:
         total += counts[word]
-        if kept and total > _ROW_BUDGET:
+        if chosen and total > _ROW_BUDGET:
             break
-        kept.append(word)
-    return kept, 0
+        chosen.append(word)
+    return chosen, 0
 
 
 def _ranked(
     connection: sqlite3.Connection, query: IndexQuery, terms: tuple[list[str], list[str]], recent_from: int
 ) -> list[tuple[int, float]]:
-    """(rowid, positive score) of the candidates, best first. `terms` are words and CJK pairs."""
+    """(rowid, positive score) of the candidates, best first. `terms` are (words, CJK bigrams)."""
     words, pairs = terms
     conditions, values = _conditions(query)
     if recent_from:
@@ -148,21 +170,22 @@ def _ranked(
 
 def _match(query: IndexQuery, words: list[str], pairs: list[str]) -> str:
     owners = " OR ".join(_quoted(owner_token(owner)) for owner in query.owners)
-    parts = [f"owner : ({owners})"]
-    either: list[str] = []
+    clauses = [f"owner : ({owners})"]
+    alternatives: list[str] = []
     if words:
-        either += map(_quoted, words)  # of all columns: a column filter costs more than it could keep out
+        alternatives += map(_quoted, words)  # in all columns: a column filter costs more than the rows it would exclude
     if pairs:
-        either.append("cjk : (" + " OR ".join(map(_quoted, pairs)) + ")")
+        alternatives.append("cjk : (" + " OR ".join(map(_quoted, pairs)) + ")")
     if query.phrases:
-        parts += [_phrase(phrase) for phrase in query.phrases]
-    elif either:
-        parts.append("(" + " OR ".join(either) + ")")
-    return " AND ".join(parts)
+        clauses += [_phrase(phrase) for phrase in query.phrases]
+    elif alternatives:
+        clauses.append("(" + " OR ".join(alternatives) + ")")
+    return " AND ".join(clauses)
 
 
 def _phrase(phrase: str) -> str:
-    """Pages that may hold the phrase: the words stemmed, CJK as its pairs; `_hits` looks closer."""
+    """An FTS5 expression for pages that may contain the phrase (stemmed words, CJK bigrams); `_hits` checks the
+    text."""
     pairs = bigrams(fold(phrase))
     if not pairs:
         return f"{{title headings body}} : {_quoted(phrase)}"
@@ -170,12 +193,12 @@ def _phrase(phrase: str) -> str:
     return " AND ".join([f"cjk : ({' AND '.join(map(_quoted, pairs))})", *map(_quoted, rest)])
 
 
-def _plain(text: str) -> str:
+def _fold_words(text: str) -> str:
     return " ".join(WORD.findall(fold(text)))
 
 
-def _holds(plain: str, phrases: list[str]) -> bool:
-    """True when every phrase stands there in whole words; CJK needs no blank around it."""
+def _contains_phrases(plain: str, phrases: list[str]) -> bool:
+    """True when the text contains every phrase in whole words; CJK needs no blank around it."""
     padded = f" {plain} "
     return all(
         ("" if CJK.match(phrase[:1]) else " ") + phrase + ("" if CJK.match(phrase[-1:]) else " ") in padded
@@ -207,39 +230,41 @@ def _conditions(query: IndexQuery) -> tuple[str, list[Any]]:
 
 
 def _suffixes(domains: tuple[str, ...]) -> list[str]:
-    out: list[str] = []
+    patterns: list[str] = []
     for domain in domains:
         escaped = domain.replace("!", "!!").replace("%", "!%").replace("_", "!_")
-        out += [domain, f"%.{escaped}"]
-    return out
+        patterns += [domain, f"%.{escaped}"]
+    return patterns
 
 
 def _expansion(connection: sqlite3.Connection, rowids: list[int], words: list[str], total: int) -> list[str]:
-    """Words that the best pages share and others of the `total` seldom have."""
+    """The words to add to a query: frequent in the pages `rowids`, rare among the `total` pages of the index."""
     counts: Counter[str] = Counter()
     for rowid in rowids:
         row = connection.execute("SELECT title, body FROM search WHERE rowid = ?", (rowid,)).fetchone()
-        bag = Counter(WORD.findall(fold(f"{row[0]} {row[1][:8000]}")))
+        bag = Counter(WORD.findall(fold(f"{row[0]} {row[1][:_FEEDBACK_TEXT_CHARS]}")))
         size = max(sum(bag.values()), 1)
         for word, count in bag.items():
             if len(word) > 2 and word not in STOP_WORDS and not word.isdecimal():
                 counts[word] += count * 1000 // size
-    candidates = [word for word, _ in counts.most_common(30) if word not in words]
+    candidates = [word for word, _ in counts.most_common(_FEEDBACK_CANDIDATES) if word not in words]
     scored = [
         (counts[word] * math.log(1 + total / (_pages_with(connection, _quoted(word)) + 1)), word) for word in candidates
     ]
     return [word for _, word in sorted(scored, reverse=True)[:_FEEDBACK_TERMS]]
 
 
-def _fed_back(first: list[tuple[int, float]], more: list[tuple[int, float]]) -> list[tuple[int, float]]:
-    """The first ranking fused with what it becomes once the added words' scores are counted in (BM25 is a sum)."""
+def _add_feedback(first: list[tuple[int, float]], more: list[tuple[int, float]]) -> list[tuple[int, float]]:
+    """The first ranking, fused with the ranking for all words: its scores plus those of the added words.
+
+    The sum equals one query for all words, as BM25 adds up over words."""
     scores = dict(first)
     for rowid, score in more:
         scores[rowid] = scores.get(rowid, 0.0) + score
-    return _fused(first, sorted(scores.items(), key=lambda item: -item[1])[:_CANDIDATES])
+    return _fuse(first, sorted(scores.items(), key=lambda item: -item[1])[:_CANDIDATES])
 
 
-def _fused(one: list[tuple[int, float]], other: list[tuple[int, float]]) -> list[tuple[int, float]]:
+def _fuse(one: list[tuple[int, float]], other: list[tuple[int, float]]) -> list[tuple[int, float]]:
     scores: dict[int, float] = {}
     for ranking in (one, other):
         for rank, (rowid, _) in enumerate(ranking):
@@ -248,7 +273,7 @@ def _fused(one: list[tuple[int, float]], other: list[tuple[int, float]]) -> list
 
 
 def _hits(connection: sqlite3.Connection, ranking: list[tuple[int, float]], query: IndexQuery) -> list[IndexHit]:
-    phrases = [_plain(phrase) for phrase in query.phrases]
+    phrases = [_fold_words(phrase) for phrase in query.phrases]
     hits: list[IndexHit] = []
     seen: set[str] = set()
     top = ranking[0][1] if ranking else 1.0
@@ -262,8 +287,8 @@ def _hits(connection: sqlite3.Connection, ranking: list[tuple[int, float]], quer
         try:
             text = zlib.decompress(row[2]).decode()
         except (zlib.error, UnicodeDecodeError):
-            continue  # one damaged page hides no other
-        if phrases and not _holds(_plain(f"{row[1]} {text}"), phrases):
+            continue  # a damaged page is left out, the others are found
+        if phrases and not _contains_phrases(_fold_words(f"{row[1]} {text}"), phrases):
             continue
         seen.add(row[0])
         share = score / top if top > 0 else 1.0
