@@ -21,12 +21,11 @@ import aiohttp
 
 from gateway import logs
 from gateway.errors import UpstreamUnavailable
+from gateway.resilience.restart_policy import RestartPolicy
 
 _STOP_S = 5.0
 _LAST_WORDS_S = 0.5
-_FAST_DEATHS = 5
-_STEADY_S = 60.0
-_PAUSES_S = (0.2, 0.5, 1, 2, 5, 10, 30)
+_FIRST_PAUSE_S = 0.2
 _OUR_LINES = 5
 _LINE_BYTES = 400
 
@@ -61,7 +60,7 @@ class ChildServer:
         self._ready = asyncio.Event()
         self._keeper: asyncio.Task[None] | None = None
         self._process: asyncio.subprocess.Process | None = None
-        self._fast_deaths = 0
+        self._policy = RestartPolicy(_FIRST_PAUSE_S)
         self.restarts = 0
 
     @property
@@ -113,14 +112,10 @@ class ChildServer:
                     ended = error.strerror or type(error).__name__
                 self._ready.clear()
                 self.restarts += 1
-                self._fast_deaths = 1 if time.monotonic() - started > _STEADY_S else self._fast_deaths + 1
-                pause_s = self._pause_s()
+                pause_s = self._policy.record_death(time.monotonic() - started)
                 told = {"exit": ended, "said": words.ours(), "restarts": self.restarts, "pause_s": pause_s}
                 logs.event("child_ended", told, level=logging.WARNING, child=self.name)
                 await asyncio.sleep(pause_s)
-
-    def _pause_s(self) -> float:
-        return _PAUSES_S[max(0, min(self._fast_deaths - _FAST_DEATHS + 1, len(_PAUSES_S) - 1))]
 
     async def _run_once(self, session: aiohttp.ClientSession, words: "_Words") -> int | None:
         """From start to death; the exit code. A child that stops answering is killed, which is a death too."""

@@ -14,7 +14,6 @@ import signal
 import socket
 import sys
 import time
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,13 +24,11 @@ from gateway import logs
 from gateway.config.environment import Environment, worker_environment
 from gateway.config.settings import Config
 from gateway.errors import GatewayError
+from gateway.resilience.restart_policy import RestartPolicy
 from gateway.runtime.listen_sockets import ListenSockets
 from gateway.runtime.worker import REPLACED, Assignment
 
-_DEATHS = 5
 _EARLY_DEATHS = 2
-_DEATH_WINDOW_S = 60.0
-_PAUSES_S = (0.0, 0.5, 1, 2, 5, 10, 30)
 _AFTER_DRAIN_S = 12.0
 
 
@@ -146,7 +143,7 @@ class WorkerProcess:
         self._settled = asyncio.Event()
         self._is_ready = False
         self._heard_at = time.monotonic()
-        self._deaths: deque[float] = deque(maxlen=_DEATHS + len(_PAUSES_S))
+        self._restarts = RestartPolicy(give_up_after=_EARLY_DEATHS)
 
     @property
     def pid(self) -> int | None:
@@ -160,18 +157,19 @@ class WorkerProcess:
     async def wait_ready(self) -> None:
         """Until the first worker is ready. Raises WorkersFailed when it keeps dying before that."""
         await self._settled.wait()
-        if not self._is_ready and len(self._deaths) >= _EARLY_DEATHS:
+        if self._restarts.has_given_up:
             raise WorkersFailed("the workers end before they are ready; the log says why")
 
     async def run(self) -> None:
         while not self._stopping.is_set():
+            started = time.monotonic()
             try:
                 ended = str(await self._run_once())
             except OSError as error:
                 ended = error.strerror or type(error).__name__
             self._is_ready = False
             if not self._stopping.is_set():
-                await self._pause(ended)
+                await self._pause(ended, time.monotonic() - started)
 
     def stop(self, replaced: bool) -> None:
         self._stopping.set()
@@ -188,13 +186,10 @@ class WorkerProcess:
             with contextlib.suppress(ProcessLookupError):
                 self._process.send_signal(number)
 
-    async def _pause(self, ended: str) -> None:
-        now = time.monotonic()
-        self._deaths.append(now)
-        lately = sum(1 for at in self._deaths if at > now - _DEATH_WINDOW_S)
-        if len(self._deaths) >= _EARLY_DEATHS:
+    async def _pause(self, ended: str, ran_s: float) -> None:
+        pause_s = self._restarts.record_death(ran_s)
+        if self._restarts.has_given_up:
             self._settled.set()
-        pause_s = _PAUSES_S[max(0, min(lately - _DEATHS + 1, len(_PAUSES_S) - 1))]
         logs.event("worker_ended", level=logging.WARNING, exit=ended, pause_s=pause_s)
         if pause_s > 1:
             self._context.sockets.close(self._index)
@@ -251,6 +246,7 @@ class WorkerProcess:
                 self._heard_at = time.monotonic()
                 if line == b"ready\n":
                     self._is_ready = True
+                    self._restarts.record_ready()
                     self._settled.set()
 
     async def _watch(self, ended: asyncio.Task[int], writer: asyncio.StreamWriter) -> None:

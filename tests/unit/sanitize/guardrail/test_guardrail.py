@@ -10,8 +10,14 @@ import pytest
 from gateway.config import settings as config
 from gateway.domain import Json, TextSlot, TextUnit
 from gateway.errors import GatewayError, SanitizerFailed, UpstreamError, UpstreamRefused, UpstreamTimeout
-from gateway.sanitize.guardrail.breaker import Breaker
-from gateway.sanitize.guardrail.guardrail import CHUNK_CHARS, Guardrail, GuardrailFailed, without_credentials
+from gateway.resilience.circuit_breaker import CircuitBreaker
+from gateway.sanitize.guardrail.guardrail import (
+    CHUNK_CHARS,
+    GUARDRAIL_BREAKER,
+    Guardrail,
+    GuardrailFailed,
+    without_credentials,
+)
 from gateway.sanitize.pipeline import Sanitizer
 
 TEXT = "Our patient Ada Private of 12 Hidden Lane was diagnosed yesterday, as told."
@@ -152,30 +158,30 @@ async def test_the_same_text_is_asked_once_even_at_once_and_never_kept_as_text()
     model = Scripted(found(("PERSON", "Ada Private")))
     guard = guardrail(model)
     model.gate.clear()
-    looks = [asyncio.create_task(guard.look(TEXT)) for _ in range(5)]
+    looks = [asyncio.create_task(guard.find(TEXT)) for _ in range(5)]
     await asyncio.wait_for(model.called.wait(), 5)
     looks[0].cancel()
     model.gate.set()
     answers = await asyncio.wait_for(asyncio.gather(*looks, return_exceptions=True), 5)
     assert isinstance(answers[0], asyncio.CancelledError)
     assert answers[1:] == [[("PERSON", "Ada Private")]] * 4
-    assert await guard.look(TEXT) == [("PERSON", "Ada Private")]
+    assert await guard.find(TEXT) == [("PERSON", "Ada Private")]
     assert len(model.asked) == 1
-    assert "Ada" not in str(guard._kept)
+    assert "Ada" not in str(guard._answers._entries)
 
 
 async def test_a_question_nobody_waits_for_is_given_up() -> None:
     model = Scripted(found())
     guard = guardrail(model)
     model.gate.clear()
-    look = asyncio.create_task(guard.look(TEXT))
+    look = asyncio.create_task(guard.find(TEXT))
     await asyncio.wait_for(model.called.wait(), 5)
     look.cancel()
     with pytest.raises(asyncio.CancelledError):
         await look
     for _ in range(10):
         await asyncio.sleep(0)
-    assert not guard._asking
+    assert not len(guard._calls)
     assert guard.status()["status"] == "ok"
 
 
@@ -184,17 +190,17 @@ async def test_the_deadline_holds_and_is_a_failure() -> None:
     model.gate.clear()
     guard = guardrail(model, timeout_s=0.05)
     with pytest.raises(GuardrailFailed):
-        await asyncio.wait_for(guard.look(TEXT), 2)
+        await asyncio.wait_for(guard.find(TEXT), 2)
     assert guard.status()["status"] == "degraded"
 
 
 async def test_long_text_is_asked_in_overlapping_chunks() -> None:
     text = ("plain words here " * 1000) + "Ada Private " + ("more plain words " * 500)
     model = Scripted(lambda body: found(*[("PERSON", "Ada Private")] * ("Ada Private" in str(body))))
-    assert await guardrail(model).look(text) == [("PERSON", "Ada Private")]
+    assert await guardrail(model).find(text) == [("PERSON", "Ada Private")]
     assert len(model.asked) > len(text) // CHUNK_CHARS
     with pytest.raises(GuardrailFailed):
-        await guardrail(model).look(text * 50)
+        await guardrail(model).find(text * 50)
 
 
 async def test_an_endpoint_that_takes_no_schema_is_asked_more_simply_and_that_is_remembered() -> None:
@@ -205,9 +211,9 @@ async def test_an_endpoint_that_takes_no_schema_is_asked_more_simply_and_that_is
 
     model = Scripted(answer)
     guard = guardrail(model)
-    await guard.look(TEXT)
+    await guard.find(TEXT)
     assert [body.get("response_format", {}).get("type") for body in model.asked] == ["json_schema", "json_object", None]
-    await guard.look(TEXT + " again")
+    await guard.find(TEXT + " again")
     assert len(model.asked) == 4
 
 
@@ -223,7 +229,7 @@ async def test_the_status_says_what_is_wrong(error: GatewayError, status: str) -
     guard = guardrail(Scripted(error))
     assert guard.status() == {"enabled": True, "status": "unknown", "endpoint": "https://llm.example/v1", "model": "m"}
     with pytest.raises(GuardrailFailed):
-        await guard.look(TEXT)
+        await guard.find(TEXT)
     assert guard.status()["status"] == status
 
 
@@ -231,16 +237,16 @@ async def test_after_several_failures_nobody_waits_and_one_success_mends_it() ->
     now = [0.0]
     model = Scripted(UpstreamError("down"))
     guard = guardrail(model)
-    guard.breaker = Breaker(clock=lambda: now[0])
+    guard.breaker = CircuitBreaker(GUARDRAIL_BREAKER, clock=lambda: now[0])
     for number in range(5):
         with pytest.raises(GuardrailFailed):
-            await guard.look(f"{TEXT} {number}")
+            await guard.find(f"{TEXT} {number}")
     assert guard.status()["status"] == "unavailable"
     with pytest.raises(GuardrailFailed):
-        await guard.look("another text")
+        await guard.find("another text")
     assert len(model.asked) == 5
     now[0], model.answer = 16.0, found()
-    assert await guard.look("another text") == []
+    assert await guard.find("another text") == []
     now[0] = 200.0
     assert guard.status()["status"] == "ok"
 
