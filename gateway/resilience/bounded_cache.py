@@ -59,17 +59,20 @@ class BoundedCache(Generic[K, V]):
 
         A value that is heavier than the whole cache is not stored, and pushes nothing else out.
         """
-        self.remove(key)
+        entries = self._entries
+        if key in entries:
+            self.remove(key)
         if weight > self._max_weight:
             return
         now_s = self._clock()
-        self._entries[key] = value, now_s + (self._ttl_s if ttl_s is None else ttl_s), weight
+        entries[key] = value, now_s + (self._ttl_s if ttl_s is None else ttl_s), weight
         self._weight += weight
-        while self._entries:
-            oldest, entry = next(iter(self._entries.items()))
-            if len(self._entries) <= self._max_entries and self._weight <= self._max_weight and entry[1] > now_s:
-                return
-            self.remove(oldest)
+        while entries and (
+            len(entries) > self._max_entries
+            or self._weight > self._max_weight
+            or next(iter(entries.values()))[1] <= now_s
+        ):
+            self.remove(next(iter(entries)))
 
     def remove(self, key: K) -> None:
         """Drop an entry, if there is one."""
