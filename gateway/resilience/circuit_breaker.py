@@ -2,12 +2,12 @@
 
 Theory of operation. Three states, all in one event loop:
 
-| state     | `take` answers                     | leaves it when                                                    |
-|-----------|------------------------------------|-------------------------------------------------------------------|
-| closed    | True                               | a rule of `BreakerPolicy` trips: open for `first_rest_s`          |
-| open      | False                              | the rest is over: half-open                                       |
-| half-open | True once (the probe), then False  | probe succeeded: closed; probe failed: open, the rest is doubled; |
-|           |                                    | probe released, or no outcome for `probe_limit_s`: half-open anew |
+| state     | `take` answers                    | leaves it when                                                    |
+|-----------|-----------------------------------|-------------------------------------------------------------------|
+| closed    | True                              | a rule of `BreakerPolicy` trips: open for `first_rest_s`          |
+| open      | False                             | the rest is over: half-open                                       |
+| half-open | True once (the probe), then False | probe succeeded: closed; probe failed: open, the rest is doubled; |
+|           |                                   | probe released, or no outcome for `probe_limit_s`: half-open anew |
 
 A caller for whom `take` answered True reports exactly one outcome: `succeeded`, `failed`, or `release` when the call
 said nothing about the service's health. Knows no HTTP and no wire format. Time is monotonic seconds.

@@ -4,11 +4,11 @@ The first deaths are answered at once, so that one crash costs next to nothing; 
 with growing pauses, so that it does not use up the machine and the log. Deaths are counted within a window of running
 time. Pauses are not running time: otherwise a long pause would empty the window, and the quick starts would begin anew.
 
-| after a death                                | pause before the next start                      |
-|----------------------------------------------|--------------------------------------------------|
-| up to 4 in the last 60 s of running time     | `first_pause_s`                                  |
-| the 5th, 6th, … in the last 60 s             | 0.5, 1, 2, 5, 10, 30 s, at most `longest_pause_s` |
-| a process that ran 60 s before it died       | as after a first death                           |
+| after a death                            | pause before the next start                       |
+|------------------------------------------|---------------------------------------------------|
+| up to 4 in the last 60 s of running time | `first_pause_s`                                   |
+| the 5th, 6th, … in the last 60 s         | 0.5, 1, 2, 5, 10, 30 s, at most `longest_pause_s` |
+| a process that ran 60 s before it died   | as after a first death                            |
 
 Knows no process: its user starts, watches and reports. Processes that share one policy are counted together.
 """

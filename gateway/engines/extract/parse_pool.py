@@ -26,9 +26,9 @@ _LENGTH = struct.Struct(">I")
 """Before every frame, as `parse_worker` reads them."""
 
 _MAX_ANSWER_BYTES = 64_000_000
-"""Largest answer read from a process. Chosen: twelve times the largest page that the fetcher accepts (5 MiB), since text
-is escaped as JSON. At half, a compressed PDF's text might not fit; at double, a process that a page has taken over
-could fill 128 MB of the server."""
+"""Largest answer read from a process. Chosen: twelve times the largest page that the fetcher accepts (5 MiB), since
+text is escaped as JSON. At half, a compressed PDF's text might not fit; at double, a process that a page has taken
+over could fill 128 MB of the server."""
 
 _JOBS_PER_PROCESS = 2_000
 """After so many jobs a process is replaced, to return fragmented memory. Chosen: the 0.13 s of a start and first page
@@ -38,11 +38,11 @@ may grow twice as far."""
 _JOB_LIMIT_S = 20.0
 _MAX_WAITING = 1000
 _IDLE_S = 300.0
-"""Chosen together. A page takes 0.01 to 1 s: at half the limit, large PDFs fail on a busy machine; at double, one
-hostile page holds a process for 40 s. 1,000 waiting jobs are the pages of several large crawls: at half, some of those
-are refused; at double, the last ones wait longer than their callers do. After five minutes without a job the processes
-end: at half, an occasional search pays for a start; at double, memory (45 MB each after a page
-of one line, measured 2026-11-22) is held for nothing."""
+"""Chosen together. Most pages take well under a second: at half the limit, large PDFs fail on a busy machine; at
+double, one hostile page holds a process for 40 s. 1,000 waiting jobs are the pages of several large crawls: at half,
+some of those are refused; at double, the last ones wait longer than their callers do. After five minutes without a job
+the processes end: at half, an occasional search pays for a start; at double, memory is held for nothing (45 MB for each
+process after a page of one line, measured 2026-11-22)."""
 
 _MAX_PROCESSES = 4
 """Chosen: beyond it, fetching is the bottleneck. At half, a crawl on a large machine is slower; at double, the pool may
