@@ -26,8 +26,8 @@ from gateway.sanitize.guardrail.prompt import FORMATS, POLICY_VERSION, Unreadabl
 CHUNK_CHARS = 6000
 _OVERLAP_CHARS = 200
 _MAX_CHUNKS = 40
-"""Chosen together. A chunk is about 1,500 tokens of English and up to 4,000 of other scripts, which with the prompt
-fits a context of 8,192: at half, a text takes twice as many calls; at double, small models cut or miss the end. The
+"""Chosen together. A chunk is about 1,500 tokens of English, which with prompt and answer fits the 4,096 of the
+embedded model: at half, a text takes twice as many calls; at double, small models cut or miss the end. The
 overlap is the longest value that is reported, so that each value is whole in one chunk. 40 chunks are 240,000
 characters: more cannot be answered within any usual deadline, and at double twice as many calls are made in vain."""
 
