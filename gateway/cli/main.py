@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from gateway import __version__
-from gateway.access.api_keys import KeyFile, KeyRecord, KeyWish
+from gateway.access.api_keys import KeyFile, KeyRecord, KeyRequest
 from gateway.cli import call
 from gateway.cli import local as commands
 from gateway.cli.ocr import OcrOptions
@@ -217,7 +217,7 @@ def _key_file(arguments: argparse.Namespace, environment: Environment) -> KeyFil
 
 
 def _keys_create(arguments: argparse.Namespace, environment: Environment) -> int:
-    wish = KeyWish(
+    wish = KeyRequest(
         arguments.name, tuple(arguments.scope), arguments.expires, arguments.per_minute, arguments.concurrent
     )
     key, record = _key_file(arguments, environment).create(wish)

@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 from yarl import URL
 
-from gateway.access.api_keys import KeyFile, KeyWish
+from gateway.access.api_keys import KeyFile, KeyRequest
 from gateway.config.environment import Environment, read_environment
 from gateway.config.loader import load_config
 from gateway.embedded.child_server import free_port
@@ -130,7 +130,7 @@ class PoolSetup:
         self.folder = folder
         self.file = folder / "gateway.toml"
         self.sockets = Sockets(bind_first("127.0.0.1", 0), bind("127.0.0.1", 0))
-        self.key = KeyFile(folder / "keys.json").create(KeyWish("test", ("chat",)))[0]
+        self.key = KeyFile(folder / "keys.json").create(KeyRequest("test", ("chat",)))[0]
         self.environment = read_environment()
 
     def config(self, toml: str = ""):  # type: ignore[no-untyped-def]

@@ -14,7 +14,7 @@ pytest.importorskip("redis", reason="the [redis] extra is not installed")
 import redis.asyncio
 
 from gateway.access.rate_limits import LocalLimiter
-from gateway.access.redis_limits import RedisTimes, RedisLimiter
+from gateway.access.redis_limits import RedisLimiter, RedisTimes
 from gateway.config.settings import Limits
 from gateway.domain import Caller
 from gateway.embedded.child_server import free_port
