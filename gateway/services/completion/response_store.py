@@ -103,8 +103,8 @@ class ResponseStore:
         stored = self._responses.get(key) if key is not None else None
         for item in stored.response["output"] if stored is not None else ():
             if item["id"] == item_id:
-                found: Json = item
-                return found
+                output_item: Json = item
+                return output_item
         raise NotFound(f"item '{item_id[:_SHOWN_ID_CHARS]}' not found", code="item_not_found")
 
     def _forget_items(self, key: StoreKey, stored: StoredResponse) -> None:
