@@ -25,8 +25,8 @@ _ID_ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
 """Without l, o, 0 and 1, which are mistaken for each other when an id is typed."""
 
 _CHECK_INTERVAL_S = 1.0
-"""Least time between two checks whether the file changed, which is how long a revoked key may still be accepted (the
-documentation promises a second). Chosen: at half, twice the calls of stat(2); at double, twice that time."""
+"""Least time between two checks whether the file changed, which is how long a revoked key may still be accepted; the
+documentation promises five seconds. Chosen: at half, twice the calls of stat(2); at double, revoking takes 2 s."""
 
 _CHECK_INTERVAL_AT_MISS_S = 0.02
 """The same when a key is unknown, so that a key made a moment ago works. Chosen: wrong keys cost at most 50 calls of
