@@ -13,7 +13,8 @@ from dataclasses import replace
 from aiohttp import web
 
 from gateway import __version__
-from gateway.access.api_keys import KeyStore, kept_secret
+from gateway.access.api_keys import KeyStore
+from gateway.access.private_files import load_or_create_secret
 from gateway.access.rate_limits import BadKeyLimiter, LocalLimiter
 from gateway.access.redis_limits import RedisLimiter
 from gateway.config.settings import Config, Model, Upstream
@@ -163,7 +164,7 @@ def _completions(config: Config, embedded: Embedded, images: Fetcher, resources:
             free = tuple(alias for alias in (*aliases, *settings.aliases) if alias not in configured)
             target = _embedded_target(kind, upstream, resources)
             rows.append(ModelEntry(name, kind, (target,), free, settings.fallback, int(time.time())))
-    return CompletionService(rows, images=images, user_key=kept_secret(config.state_dir / "user-hash-key"))
+    return CompletionService(rows, images=images, user_key=load_or_create_secret(config.state_dir / "user-hash-key"))
 
 
 def _image_loader(config: Config, fetcher: Fetcher, resources: AsyncExitStack) -> ImageLoader:

@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from gateway.access.api_keys import KeyFile, KeyRecord, KeyWish
+from gateway.access.api_keys import KeyFile, KeyRecord, KeyRequest
 from gateway.cli.argument_types import Parsers, add_state_options, count, duration_s
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config
@@ -54,7 +54,7 @@ def _key_file(arguments: argparse.Namespace, environment: Environment) -> KeyFil
 
 
 def _keys_create(arguments: argparse.Namespace, environment: Environment) -> int:
-    wish = KeyWish(
+    wish = KeyRequest(
         arguments.name, tuple(arguments.scope), arguments.expires, arguments.per_minute, arguments.concurrent
     )
     key, record = _key_file(arguments, environment).create(wish)

@@ -110,7 +110,7 @@ class Sanitizer:
         if not wanted or not text or (direction == "responses" and not self._strict and not _CUES.search(text)):
             return
         try:
-            found = await guardrail.look(text)
+            found = await guardrail.find(text)
         except GuardrailFailed as error:
             if guardrail.closed_for[direction]:
                 raise SanitizerFailed("the guardrail is unavailable and the policy is to refuse") from error

@@ -4,7 +4,7 @@ import asyncio
 
 import aiohttp
 
-from gateway.access.api_keys import KeyFile, KeyWish
+from gateway.access.api_keys import KeyFile, KeyRequest
 from tests.support.asking import ASK
 from tests.support.running import Running
 from tests.support.upstream import Exchange, Upstream
@@ -24,7 +24,7 @@ async def test_a_running_stream_ends_with_an_error_when_its_key_is_revoked(serve
 
     upstream.will(endless)
     keys = KeyFile(server.config.state_dir / server.config.access.keys_file)
-    key, record = keys.create(KeyWish("robot", ("chat",)))
+    key, record = keys.create(KeyRequest("robot", ("chat",)))
     url, headers = f"{server.url}/v1/chat/completions", {"Authorization": f"Bearer {key}"}
     async with aiohttp.ClientSession(headers=headers) as session:
         async with session.post(url, json={**ASK, "stream": True}) as answer:

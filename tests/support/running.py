@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gateway import logs
-from gateway.access.api_keys import KeyFile, KeyWish
+from gateway.access.api_keys import KeyFile, KeyRequest
 from gateway.app import build_app, build_ops_app
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config
@@ -40,7 +40,7 @@ class Running:
 
     def make_key(self, *scopes: str, per_minute: int | None = None, concurrent: int | None = None) -> str:
         """A new key; the server sees it at its next look, so make it before the first request or wait a second."""
-        wish = KeyWish("test", scopes, None, per_minute, concurrent)
+        wish = KeyRequest("test", scopes, None, per_minute, concurrent)
         return KeyFile(self.config.state_dir / self.config.access.keys_file).create(wish)[0]
 
     def log_text(self) -> str:
@@ -61,7 +61,7 @@ async def running_gateway(
     config = load_config(file, state_dir, Environment(variables))
     log = io.StringIO()
     logs.set_up("info", "json", log)
-    key, _ = KeyFile(state_dir / config.access.keys_file).create(KeyWish("all", SCOPES))
+    key, _ = KeyFile(state_dir / config.access.keys_file).create(KeyRequest("all", SCOPES))
     product, ops = bind("127.0.0.1", 0), bind("127.0.0.1", 0)
     port, ops_port = product.getsockname()[1], ops.getsockname()[1]
     app = build_app(config, embedded or Embedded(), f"127.0.0.1:{ops_port}")

@@ -36,7 +36,8 @@ from dataclasses import dataclass, field
 from gateway.domain import RequestStats
 from gateway.errors import UpstreamError, UpstreamRefused, UpstreamUnavailable
 from gateway.ports import CompletionUpstream
-from gateway.services.completion.circuit_breaker import Breaker, RetryBudget, backoff_s, weighted_order
+from gateway.resilience.circuit_breaker import CircuitBreaker
+from gateway.services.completion.retries import RetryBudget, backoff_s, upstream_breaker, weighted_order
 from gateway.wire.chat.request import UpstreamOptions
 
 _MAX_ATTEMPTS = 3
@@ -62,7 +63,7 @@ class Target:
     weight: int = 1
     native: bool = False
     first_event_wait_s: float = 25
-    breaker: Breaker = field(default_factory=Breaker)
+    breaker: CircuitBreaker = field(default_factory=upstream_breaker)
     budget: RetryBudget = field(default_factory=RetryBudget)
 
 

@@ -77,7 +77,7 @@ class WebSearchService:
         started = time.monotonic()
         request = self._checked(request)
         provider, failure = self._deps.providers[0], None
-        data = self._cache.kept((provider.name, request))
+        data = self._cache.recall((provider.name, request))
         if data is None:
             data, provider, failure = await self._ask_chain(request, call)
         if request.include_raw_content or request.include_favicon:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from gateway.access.api_keys import KeyFile, KeyStore, KeyWish
+from gateway.access.api_keys import KeyFile, KeyRequest, KeyStore
 from gateway.access.rate_limits import BadKeyLimiter, LocalLimiter
 from gateway.config.settings import Limits, Sanitize
 from gateway.domain import Event, EventBatch, EventStream
@@ -53,7 +53,7 @@ class Site:
 @asynccontextmanager
 async def serving(tmp_path: Path, handler: Handler) -> AsyncIterator[Site]:
     keys = KeyFile(tmp_path / "keys.json")
-    key, _ = keys.create(KeyWish("test", ("chat",)))
+    key, _ = keys.create(KeyRequest("test", ("chat",)))
     metrics = Metrics()
     parts = ServerState(
         endpoints=EndpointTable([Endpoint("chat", "POST", "/run", handler, PlainDialect())], ""),
