@@ -9,9 +9,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-import re2
-
-from gateway.sanitize.detectors.re2_search import searcher_within
+from gateway.sanitize.detectors.re2_search import Pattern, searcher_within
 from gateway.sanitize.text.folding import View
 from gateway.sanitize.text.work_budget import WorkBudget
 
@@ -164,7 +162,7 @@ class Words:
 
     __slots__ = ("_around", "_effort", "_ends", "_pattern", "_starts")
 
-    def __init__(self, pattern: re2._Regexp, around: NumberContext, budget: WorkBudget) -> None:
+    def __init__(self, pattern: Pattern, around: NumberContext, budget: WorkBudget) -> None:
         self._pattern, self._around, self._effort = pattern, around, budget
         self._starts: list[int] | None = None
         self._ends: list[int] = []

@@ -12,7 +12,7 @@ from functools import lru_cache
 import re2
 
 from gateway.sanitize.detectors.literal_prefixes import alternatives, heads
-from gateway.sanitize.detectors.re2_search import searcher, spans
+from gateway.sanitize.detectors.re2_search import Pattern, searcher, spans
 from gateway.sanitize.detectors.vendor_tokens import MARKS, VENDORS
 from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.folding import View
@@ -102,7 +102,7 @@ def _compiled(form: str) -> re.Pattern[bytes]:
 
 
 @lru_cache(64)
-def _linear(form: str) -> re2._Regexp:
+def _linear(form: str) -> Pattern:
     return re2.compile(f"(?:^|[^A-Za-z0-9])({form})(?:[^A-Za-z0-9]|$)".encode())
 
 
