@@ -46,7 +46,7 @@ class WebSearchDialect:
         """Of a call before it is made, or of its outcome. What was found in a call is told with its outcome."""
         owner = unit.owner
         if isinstance(owner, ToolCall):
-            owner.found = told
+            owner.findings = told
             return
         known = owner["data"].get("sanitization", {})
         counts = {kind: known.get(kind, 0) + number for kind, number in told.items() if isinstance(number, int)}

@@ -160,8 +160,8 @@ class Dispatcher:
         return self._outcome(outcome, message, exchange, from_web)
 
     def _outcome(self, outcome: Json, message: Message, exchange: RpcBatch, from_web: bool) -> ToolOutcome:
-        if message.call is not None and message.call.found:
-            outcome["data"]["sanitization"] = message.call.found
+        if message.call is not None and message.call.findings:
+            outcome["data"]["sanitization"] = message.call.findings
         return ToolOutcome(outcome, message.call_id, self._methods.forms[exchange.revision], from_web)
 
     def _log(self, error: Exception, caller: RpcCaller) -> None:
@@ -175,8 +175,8 @@ def _started(tool: Tool, call: ToolCall, caller: RpcCaller, reporter: ProgressRe
         raise call.error
     if call.slots and (masked := call.masked()):
         _take_masked(tool, call, masked)
-    elif call.packed:
-        tool.keep(call)
+    elif not call.is_shared:
+        tool.remember(call)
     patient = call.progress_token is not None
     progress = Progress(reporter.changed) if reporter is not None and patient else None
     return tool.run(call.request, WebCall(caller.owner, caller.request_id, patient, progress))

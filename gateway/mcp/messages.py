@@ -40,34 +40,36 @@ class RpcFault(InvalidRequest):
 
 @dataclass(slots=True)
 class ToolCall:
-    """A `tools/call` on its way. `error`, once set, is its outcome.
+    """A `tools/call` from its check to its outcome.
 
-    `request` is what the tool made of the arguments; calls with the same arguments have the same `scan_token` and may
-    share them. `packed` holds the arguments as they came, and is empty when they are known from an earlier call.
-    `slots` and `originals` are the texts now and before sanitizing, if they were scanned; `found` counts findings.
+    `request` is what `Tool.run` takes, made from `arguments`. Calls with equal arguments share one `scan_token`.
+    `cache_key`: the arguments as JSON bytes, as they came. `is_shared`: arguments and request belong to other calls
+    too, so they must not be changed. `error`, once set, is the outcome. `slots` and `originals`: the texts after and
+    before sanitizing, empty where nothing was scanned. `findings`: `{entity: count}` of the arguments.
     """
 
     tool: str
     arguments: Json
     scan_token: ScanToken
     request: Any
-    packed: bytes = b""
+    cache_key: bytes
+    is_shared: bool = False
     progress_token: str | int | None = None
     error: GatewayError | None = None
     slots: Sequence[TextSlot] = ()
     originals: Sequence[str] = ()
-    found: dict[str, int | str] | None = None
+    findings: dict[str, int | str] | None = None
 
     def texts(self) -> list[TextSlot]:
-        """Every string of the arguments, at any depth."""
-        if not self.packed:
-            self.arguments = copy.deepcopy(self.arguments)  # other calls share them
+        """Every string of the arguments, at any depth. The arguments are this call's own from here on."""
+        if self.is_shared:
+            self.arguments = copy.deepcopy(self.arguments)
         self.slots = slots = text_slots(self.arguments)
         self.originals = [slot.text for slot in slots]
         return slots
 
     def masked(self) -> list[str]:
-        """The arguments that the sanitizer changed."""
+        """Paths of the strings that the sanitizer changed (`include_domains[0]`)."""
         pairs = zip(self.slots, self.originals, strict=True)
         return [slot.where for slot, original in pairs if slot.text != original]
 
