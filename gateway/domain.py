@@ -129,9 +129,9 @@ class TextSlot:
 
 
 class ScanToken:
-    """Stands for certain texts in certain places, however often they come again: cached searches, repeated calls.
+    """Identity shared by all copies of the same texts: of one cached search, or of calls with equal arguments.
 
-    `scanned_clean`: the directions in which the sanitizer has found nothing in them.
+    `scanned_clean`: the directions (`requests`, `responses`) in which the detectors found nothing in these texts.
     """
 
     __slots__ = ("scanned_clean",)

@@ -1,8 +1,8 @@
 """Arguments of tool calls: coerced to the schema's types, checked, and refused with every wrong field named.
 
 Language models send `"5"` for a number, or one string for a list: their meaning is clear, so they are converted.
-This is the only place that words argument rules, those of the schema and those that no schema can express; services
-rely on it. Knows the tools only by their schemas.
+All rules of arguments are checked here and nowhere else (but the form of domains, which the search service needs in
+its own form). Knows the tools only by their schemas.
 """
 
 import difflib
