@@ -81,20 +81,20 @@ async def _clean_unit(
     return verdict, verdict.refusal
 
 
-async def _clean_answers(context: RequestContext, events: EventStream, asked: list[Verdict]) -> EventStream:
-    """Mask a stream whose events are whole answers, each as one. `asked`: the verdicts on the request."""
+async def _clean_answers(context: RequestContext, events: EventStream, request_verdicts: list[Verdict]) -> EventStream:
+    """Mask a stream whose events are whole answers, each as one. `request_verdicts`: the verdicts on the request."""
     async with aclosing(events):
         async for batch in events:
             for event in batch:
                 if event.data is not None:
-                    await _clean_answer(context, event.data, asked)
+                    await _clean_answer(context, event.data, request_verdicts)
             yield batch
 
 
-async def _clean_answer(context: RequestContext, data: object, asked: list[Verdict]) -> None:
+async def _clean_answer(context: RequestContext, data: object, request_verdicts: list[Verdict]) -> None:
     """Mask a whole answer in place. Findings in a request that is one question are noted on the answer's first unit."""
     sanitizer, dialect = context.server.sanitizer, context.endpoint.dialect
-    verdicts = [*asked, *context.history_verdicts] if dialect.is_one_question else []
+    verdicts = [*request_verdicts, *context.history_verdicts] if dialect.is_one_question else []
     for unit in dialect.reply_units(data):
         if sanitizer.responses and not sanitizer.is_known_clean(unit, "responses"):
             verdict, refusal = await _clean_unit(sanitizer, unit, "responses", context.stats)
