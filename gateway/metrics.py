@@ -1,4 +1,4 @@
-"""Counters and histograms for Prometheus, on one registry made by the composition root.
+"""Counters and histograms for Prometheus, on a registry of their own.
 
 Labels: the interface's name or "unmatched", the status class (`2xx`), a configured model's name, the kind of token, an
 entity of the sanitizer, an error code (that of the upstream where it refused a request). Never a key, an address, or a

@@ -12,9 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-import re2
-
-from gateway.sanitize.detectors.re2_search import searcher_within
+from gateway.sanitize.detectors.re2_search import Pattern, searcher_within
 from gateway.sanitize.text.folding import View
 from gateway.sanitize.text.work_budget import WorkBudget
 
@@ -179,7 +177,7 @@ class WordIndex:
 
     __slots__ = ("_budget", "_context", "_ends", "_pattern", "_starts")
 
-    def __init__(self, pattern: re2._Regexp, context: NumberContext, budget: WorkBudget) -> None:
+    def __init__(self, pattern: Pattern, context: NumberContext, budget: WorkBudget) -> None:
         self._pattern, self._context, self._budget = pattern, context, budget
         self._starts: list[int] | None = None
         self._ends: list[int] = []

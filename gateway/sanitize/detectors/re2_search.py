@@ -9,6 +9,8 @@ from typing import TypeAlias
 
 import re2
 
+Pattern: TypeAlias = re2._Regexp
+"""A compiled pattern, as `re2.compile` returns it: the package gives its class no public name."""
 Search: TypeAlias = Callable[[bytes, int], tuple[int, int]]
 """(text, start) -> [start, end) of the first match at or after `start`; (-1, -1) for none."""
 SearchWithin: TypeAlias = Callable[[bytes, int, int], tuple[int, int]]
@@ -16,7 +18,7 @@ SearchWithin: TypeAlias = Callable[[bytes, int, int], tuple[int, int]]
 _NO_MATCH = (-1, -1)
 
 
-def searcher(pattern: re2._Regexp) -> Search:
+def searcher(pattern: Pattern) -> Search:
     """The search for a pattern in a text from an offset on."""
     matcher, anchor = _private_matcher(pattern)
     if matcher is None:
@@ -24,7 +26,7 @@ def searcher(pattern: re2._Regexp) -> Search:
     return lambda text, at: matcher(anchor, text, at, len(text))[0]
 
 
-def searcher_within(pattern: re2._Regexp) -> SearchWithin:
+def searcher_within(pattern: Pattern) -> SearchWithin:
     """The search for a pattern in a part of a text."""
     matcher, anchor = _private_matcher(pattern)
     if matcher is None:
@@ -32,7 +34,7 @@ def searcher_within(pattern: re2._Regexp) -> SearchWithin:
     return lambda text, at, end: matcher(anchor, text, at, end)[0]
 
 
-def _private_matcher(pattern: re2._Regexp) -> tuple[Callable[..., Sequence[tuple[int, int]]] | None, object]:
+def _private_matcher(pattern: Pattern) -> tuple[Callable[..., Sequence[tuple[int, int]]] | None, object]:
     """The package's inner matcher and its argument for an unanchored search; None if it has no such thing."""
     anchor = getattr(getattr(re2, "_Anchor", None), "UNANCHORED", None)
     return (None if anchor is None else getattr(getattr(pattern, "_regexp", None), "Match", None)), anchor

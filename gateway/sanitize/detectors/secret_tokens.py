@@ -13,7 +13,7 @@ from functools import lru_cache
 import re2
 
 from gateway.sanitize.detectors.literal_prefixes import alternatives, literal_prefixes
-from gateway.sanitize.detectors.re2_search import searcher, spans
+from gateway.sanitize.detectors.re2_search import Pattern, searcher, spans
 from gateway.sanitize.detectors.vendor_tokens import INNER_MARKS, VENDORS
 from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.folding import View
@@ -122,7 +122,7 @@ def _compile(form: str) -> re.Pattern[bytes]:
 
 
 @lru_cache(64)
-def _linear_pattern(form: str) -> re2._Regexp:
+def _linear_pattern(form: str) -> Pattern:
     return re2.compile(f"(?:^|[^A-Za-z0-9])({form})(?:[^A-Za-z0-9]|$)".encode())
 
 

@@ -9,7 +9,6 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from gateway import schemas
 from gateway.domain import CrawlRequest, ExtractRequest, Json, SearchRequest, WebCall
 from gateway.errors import EngineMissing, GatewayError, InvalidRequest, UpstreamError, UpstreamRefused
 from gateway.ports import SearchProvider, WebEngine
@@ -62,7 +61,6 @@ class WebSearchService:
         self._deps = deps
         self._settings = settings
         self._cache = SearchCache(settings.cache_ttl_s)
-        self._countries = frozenset(schemas.load("country")["enum"])
         self._last_probe: tuple[float, str | None] | None = None
         self._last_stats: tuple[float, Json] | None = None
         self._last_error: str | None = None
@@ -75,7 +73,7 @@ class WebSearchService:
         PackedJson, whose results are still encoded. Raises InvalidRequest, UpstreamError, EngineMissing.
         """
         started = time.monotonic()
-        request = self._checked(request)
+        request = _with_plain_domains(request)
         provider, failure = self._deps.providers[0], None
         data = self._cache.recall((provider.name, request))
         if data is None:
@@ -124,27 +122,6 @@ class WebSearchService:
             "index": await self._index(),
             "last_error": self._last_error,
         }
-
-    def _checked(self, request: SearchRequest) -> SearchRequest:
-        if not request.query.strip():
-            raise InvalidRequest("query must not be empty", param="query")
-        if request.include_image_descriptions and not request.include_images:
-            raise InvalidRequest(
-                "include_image_descriptions needs include_images to be true", param="include_image_descriptions"
-            )
-        if not (request.country or request.include_domains or request.exclude_domains):
-            return request
-        country = " ".join(request.country.lower().split()) if request.country else None
-        if country and country not in self._countries:
-            raise InvalidRequest(
-                "country must be a country's English name in lower case, such as `france` or `united states`",
-                param="country",
-            )
-        return request._replace(
-            country=country,
-            include_domains=_domains(request.include_domains, "include_domains"),
-            exclude_domains=_domains(request.exclude_domains, "exclude_domains"),
-        )
 
     async def _ask_chain(self, request: SearchRequest, call: WebCall) -> tuple[Json, SearchProvider, str | None]:
         """(answer, the provider that gave it, the message of the first provider that failed before it, or None)."""
@@ -248,6 +225,16 @@ def _add_note(data: Json, text: str) -> None:
 
 def _chars(results: list[Json], field: str) -> int:
     return sum(len(result.get(field) or "") for result in results)
+
+
+def _with_plain_domains(request: SearchRequest) -> SearchRequest:
+    """The request with its domains in the form that providers and filters compare. `mcp.arguments` checks the rest."""
+    if not (request.include_domains or request.exclude_domains):
+        return request
+    return request._replace(
+        include_domains=_domains(request.include_domains, "include_domains"),
+        exclude_domains=_domains(request.exclude_domains, "exclude_domains"),
+    )
 
 
 def _domains(names: tuple[str, ...], param: str) -> tuple[str, ...]:
