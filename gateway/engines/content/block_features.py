@@ -47,7 +47,7 @@ FEATURES = (
 )
 
 
-class Measures:
+class BlockFeatures:
     """The measures of all blocks of one page."""
 
     def __init__(self, blocks: list[TextBlock], region: Any, head: Head, url: str) -> None:

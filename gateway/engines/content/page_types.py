@@ -40,11 +40,11 @@ class PageTypes:
 
     def __init__(self, data: Json) -> None:
         if tuple(data["signals"]) != SIGNALS or tuple(data["weights"]) != TYPES:
-            raise ValueError("the page types were trained on other signals; train them anew")
+            raise ValueError("the page types were trained on other signals; train them again")
         self._scaled = list(zip(data["mean"], data["scale"], strict=True))
         self._weights: dict[str, list[float]] = data["weights"]
 
-    def chances(self, signals: list[float], head: Head) -> dict[str, float]:
+    def probabilities(self, signals: list[float], head: Head) -> dict[str, float]:
         """By type, summing to 1."""
         row = [(value - mean) / scale for value, (mean, scale) in zip(signals, self._scaled, strict=True)] + [1.0]
         margins = {kind: sum(map(float.__mul__, row, weights)) for kind, weights in self._weights.items()}
@@ -54,21 +54,21 @@ class PageTypes:
         return _told({kind: power / total for kind, power in powers.items()}, head)
 
 
-def _told(chances: dict[str, float], head: Head) -> dict[str, float]:
+def _told(probabilities: dict[str, float], head: Head) -> dict[str, float]:
     generator = head.meta.get("generator", "")[:200]
     for kind, pattern in _GENERATORS:
         if generator and pattern.search(generator):
-            rest = 1 - chances[kind] or 1.0
+            rest = 1 - probabilities[kind] or 1.0
             return {
-                name: max(chance, _SURE) if name == kind else min(1.0, (1 - _SURE) / rest) * chance
-                for name, chance in chances.items()
+                name: max(probability, _SURE) if name == kind else min(1.0, (1 - _SURE) / rest) * probability
+                for name, probability in probabilities.items()
             }
-    return chances
+    return probabilities
 
 
-def likeliest(chances: dict[str, float]) -> str:
-    """The type with the greatest chance."""
-    return max(chances, key=lambda kind: chances[kind])
+def likeliest(probabilities: dict[str, float]) -> str:
+    """The type with the greatest probability."""
+    return max(probabilities, key=lambda kind: probabilities[kind])
 
 
 @functools.cache
