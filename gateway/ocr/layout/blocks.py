@@ -218,7 +218,7 @@ def _continues(above: list[Line], below: list[Line]) -> bool:
 
 
 def _free_block(members: list[Line], body: Body, is_document: bool) -> PageBlock:
-    """A block of lines outside all regions. In a document a lone line that is a little larger, or bold, is a heading."""
+    """A block of lines outside all regions. In a document a lone line, a little larger or bold, is a heading."""
     ratio = size_ratio(members, body)
     alone = is_document and len(members) == 1 and (ratio >= LONE_RATIO or is_bold(members, body))
     is_title = alone or (ratio >= TITLE_RATIO and len(members) <= MAX_TITLE_LINES)

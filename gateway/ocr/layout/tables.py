@@ -91,7 +91,7 @@ def column_table(words: list[Word], grid: Grid | None) -> Table | None:
 
 
 def _rows(words: list[Word], grid: Grid | None) -> list[list[Word]]:
-    """The words in rows; where horizontal rules part the rows, they decide, so that cells of several lines stay whole."""
+    """The words in rows; where rules part the rows, they decide, so that a cell of several lines stays whole."""
     rects = [word.rect for word in words]
     rows = [[words[index] for index in row] for row in bands_of(rects, rows_of(rects, range(len(words))))]
     if grid is None or grid.row_count < MIN_BANDED_GRID_ROWS:
