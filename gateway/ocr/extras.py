@@ -1,4 +1,4 @@
-"""Imports the libraries of the `ocr` extra at first use: the gateway starts without them, and OCR raises EngineMissing."""
+"""Imports libraries of the `ocr` extra at first use: without them the gateway starts, but OCR raises EngineMissing."""
 
 from typing import Any, NamedTuple
 

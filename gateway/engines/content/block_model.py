@@ -51,7 +51,7 @@ class BlockModel:
 
     def __init__(self, data: Json) -> None:
         if tuple(data["features"]) != FEATURES:
-            raise ValueError("the block model was trained on other features; train it again")
+            raise ValueError("the block model was trained on other features: train it again")
         self._start = float(data["start"])
         edges: dict[int, set[float]] = {}
         for tree in data["trees"]:
