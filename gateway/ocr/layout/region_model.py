@@ -62,15 +62,15 @@ class LayoutModel:
 
 def without_overlaps(regions: list[Region]) -> list[Region]:
     """Of regions mostly inside one another only the best scored: the network reports some regions twice."""
-    kept: list[Region] = []
+    distinct: list[Region] = []
     for region in sorted(regions, key=lambda region: -region.score):
         if region.rect.area > 0 and all(
-            region.rect.overlap(other.rect) <= MAX_SHARED * min(region.rect.area, other.rect.area) for other in kept
+            region.rect.overlap(other.rect) <= MAX_SHARED * min(region.rect.area, other.rect.area) for other in distinct
         ):
-            kept.append(region)
-        if len(kept) == MAX_REGIONS:
+            distinct.append(region)
+        if len(distinct) == MAX_REGIONS:
             break
-    return kept
+    return distinct
 
 
 def _decode(outputs: list[Any]) -> tuple[Any, Any]:

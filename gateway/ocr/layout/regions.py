@@ -73,12 +73,12 @@ def complete(seen: list[Region], ruled: list[Rect], lines: list[Line], pixels: A
     for rect in aligned_tables([line for line in lines if not _inside(line.rect, ruled)]):
         model = [region.rect for region in seen if region.label == "table" and region.rect.overlap(rect) > 0]
         tables.append(Region("table", hull([rect, *model]), 0.9))
-    kept = tables + [region for region in seen if not _inside(region.rect, [table.rect for table in tables])]
+    regions = tables + [region for region in seen if not _inside(region.rect, [table.rect for table in tables])]
     lines = plausible(lines)
-    figures = [region.rect for region in kept if region.label in ("figure", "table")]
+    figures = [region.rect for region in regions if region.label in ("figure", "table")]
     pictures = [rect for rect in picture_areas(pixels, lines) if not _touches(rect, figures)]
-    kept = [region for region in kept if not _inside(region.rect, pictures, IN_PICTURE_SHARE)]
-    return kept + [Region("figure", rect, 0.8) for rect in pictures]
+    regions = [region for region in regions if not _inside(region.rect, pictures, IN_PICTURE_SHARE)]
+    return regions + [Region("figure", rect, 0.8) for rect in pictures]
 
 
 def _inside(rect: Rect, others: list[Rect], share: float = INSIDE_SHARE) -> bool:

@@ -73,14 +73,14 @@ class Grid:
 
     def cells(self) -> list[tuple[int, int, int, int]]:
         """(row, column, row span, column span) of every cell, row by row."""
-        taken: set[tuple[int, int]] = set()
+        covered: set[tuple[int, int]] = set()
         found = []
         for row in range(self.row_count):
             for column in range(self.column_count):
-                if (row, column) in taken:
+                if (row, column) in covered:
                     continue
-                rows, columns = self._extent(row, column, taken)
-                taken.update((row + r, column + c) for r in range(rows) for c in range(columns))
+                rows, columns = self._extent(row, column, covered)
+                covered.update((row + r, column + c) for r in range(rows) for c in range(columns))
                 found.append((row, column, rows, columns))
         return found
 
@@ -93,12 +93,12 @@ class Grid:
             for column in range(columns)
         }
 
-    def _extent(self, row: int, column: int, taken: set[tuple[int, int]]) -> tuple[int, int]:
+    def _extent(self, row: int, column: int, covered: set[tuple[int, int]]) -> tuple[int, int]:
         columns = 1
         while (
             column + columns < self.column_count
             and not self.walls_right[row][column + columns - 1]
-            and (row, column + columns) not in taken
+            and (row, column + columns) not in covered
         ):
             columns += 1
         rows = 1
