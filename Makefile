@@ -6,11 +6,17 @@ EXTRAS ?= local
 STATE  ?= var
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
+SUITE_PROCESSES ?= 2
+PARALLEL := $(BIN)/python -m pytest -q -n $(SUITE_PROCESSES) --dist loadgroup
+# Of this process alone: tracing the servers that tests start costs more than it shows.
+COVERED := --cov=gateway --cov-append --cov-report=
+COVERAGE_FLOOR := 90
+
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench clean lock install
+.PHONY: help run test test-fast test-system check bench clean lock install
 
 help:  ## show this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
 
 install: $(VENV)/.installed-$(EXTRAS)  ## the virtual environment with EXTRAS (local; or empty, or e.g. web,llm)
 
@@ -30,8 +36,17 @@ $(VENV)/.installed-: $(VENV)/.installed-core
 run: install  ## fresh machine to a running server on 127.0.0.1:8080 (EXTRAS= for the core alone)
 	$(BIN)/gateway serve --state-dir $(STATE)
 
-test: $(VENV)/.installed-dev  ## the whole suite, real engines included
-	$(BIN)/python -m pytest $(TESTARGS)
+test: $(VENV)/.installed-dev  ## the suite, real engines included; prints the coverage of gateway/ and holds its floor
+	rm -f .coverage
+	$(PARALLEL) -m "not system and not soak and not alone" $(COVERED) $(TESTARGS)
+	$(BIN)/python -m pytest -q -m "alone and not system and not soak" $(COVERED) $(TESTARGS) || [ $$? -eq 5 ]
+	$(if $(TESTARGS),,$(BIN)/python -m coverage report --skip-covered --sort=cover --fail-under=$(COVERAGE_FLOOR))
+
+test-fast: $(VENV)/.installed-dev  ## the tests that need no engine and no second process: under two minutes
+	$(PARALLEL) -m "not slow and not system and not soak and not alone" $(TESTARGS)
+
+test-system: $(VENV)/.installed-dev  ## tests that need npm, a browser, PostgreSQL or systemd; each is skipped without it
+	$(BIN)/python -m pytest -m "system and not soak" $(TESTARGS)
 
 check: $(VENV)/.installed-dev  ## format, lint, types, contract tests
 	$(BIN)/ruff format --check .
@@ -43,7 +58,7 @@ bench: $(VENV)/.installed-dev  ## side-by-side measurements; prints ratios
 	$(BIN)/python -m bench
 
 clean:  ## remove what make made
-	rm -rf $(VENV) .venv-* .node-clients build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) .venv-* .node-clients build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .coverage
 
 lock: $(BIN)/python  ## maintainers: resolve the lock files anew
 	@PIP="$(PIP)" BIN="$(BIN)" sh .ci/lock

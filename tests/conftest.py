@@ -16,6 +16,20 @@ from tests.support.ocr_running import TIMEOUT as OCR_TIMEOUT
 from tests.support.ocr_running import ocr_server
 from tests.support.upstream import Upstream, scripted_upstream
 
+SHARED_FIXTURES = {"ocr_url", "gateway", "imports", "wheel", "said", "engine"}
+"""Fixtures of module or session scope. Each costs seconds or memory, so only one of the test processes makes it."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Groups for `pytest -n 2 --dist loadgroup`: tests that share such a fixture run in one process; all others are
+    distributed one by one."""
+    for item in items:
+        names = item.fixturenames if isinstance(item, pytest.Function) else []
+        for name in sorted(SHARED_FIXTURES.intersection(names)):
+            place = "" if name == "ocr_url" else f" of {item.path.stem}"
+            item.add_marker(pytest.mark.xdist_group(name + place))
+
 
 @pytest.fixture(autouse=True)
 def own_logging() -> Iterator[None]:

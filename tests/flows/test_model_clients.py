@@ -54,6 +54,7 @@ async def test_a_python_client_calls_its_tool_and_reads_the_answer(
     assert report["calls"] == [{"a": 2, "b": 3}] and report["output"] == "It is 5."
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("route", ["chat", "responses", "open"])
 async def test_the_ai_sdk_calls_its_tool_and_goes_on_with_a_second_turn(

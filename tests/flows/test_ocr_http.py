@@ -212,6 +212,7 @@ async def test_a_key_without_the_scope_is_refused(server: InProcessGateway) -> N
     assert "ocr" in answer["error"]["message"]
 
 
+@pytest.mark.alone
 async def test_the_gateway_answers_others_promptly_while_a_page_is_read(server: InProcessGateway) -> None:
     reading = asyncio.create_task(post(server, body("Free OCR.", data_url(page(*["a line of a longer page"] * 12)))))
     waits = []

@@ -11,6 +11,8 @@ import pytest
 from tests.support.gateway_process import LIMIT_S, GatewayProcess
 from tests.support.gateways import start_process, upstream_toml
 
+pytestmark = pytest.mark.slow
+
 SEARXNG = '\n[search]\nprovider = "searxng"\nbase_url = "http://127.0.0.1:9"\n'
 MODELS = upstream_toml("http://127.0.0.1:9/v1")
 

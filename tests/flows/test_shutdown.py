@@ -13,6 +13,8 @@ from tests.support.gateway_process import GatewayProcess
 from tests.support.gateways import start_process, upstream_toml
 from tests.support.upstream import DONE, Exchange, Upstream, answer
 
+pytestmark = pytest.mark.slow
+
 CHUNK = (
     b'data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"scripted",'
     b'"choices":[{"index":0,"delta":{"content":"%s"},"finish_reason":null}]}\n\n'
@@ -236,7 +238,7 @@ async def test_systemd_hears_of_readiness_life_and_the_end(tmp_path: Path, worke
         sock.setblocking(False)
         systemd = Systemd(sock)
         told = {"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "600000"}
-        async with start_process(tmp_path, f"workers = {workers}\n", **told) as gateway:
+        async with start_process(tmp_path, f"workers = {workers}\n", variables=told) as gateway:
             ready = await systemd.hears("READY=1")
             assert f"STATUS=serving on {gateway.url}" in ready
             for _ in range(3):

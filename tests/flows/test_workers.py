@@ -26,6 +26,8 @@ from tests.support.logged import collect_events
 from tests.support.upstream import Exchange, Upstream, answer, completion
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.slow
+
 
 class Held:
     """Answers everything at once, but only when the test says so."""
@@ -81,6 +83,7 @@ def connections_of(pid: int, url: str) -> int:
     return sum(1 for row in rows if row[2].endswith(f":{port}") and f"socket:[{row[9]}]" in inodes)
 
 
+@pytest.mark.alone
 async def test_a_killed_worker_takes_only_its_own_requests_with_it_and_is_replaced_within_a_second(
     tmp_path: Path, upstream: Upstream
 ) -> None:
@@ -225,7 +228,6 @@ async def test_the_whole_gateway_says_why_it_cannot_start(tmp_path: Path) -> Non
         assert "gateway: " in gateway.printed()
 
 
-@pytest.mark.slow
 async def test_the_workers_share_one_embedded_model_that_their_parent_keeps(tmp_path: Path) -> None:
     if not is_installed():
         pytest.skip("the [llm] extra is not installed")

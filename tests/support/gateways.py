@@ -14,7 +14,7 @@ start it with `bench/served.py`, which pins it to a core.
 """
 
 import io
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,18 +115,17 @@ def start_process(
     folder: Path,
     toml: str = "",
     *,
-    port: int = 0,
     embedded: bool = False,
     options: Sequence[str] = (),
-    **variables: str,
+    variables: Mapping[str, str] | None = None,
 ) -> GatewayProcess:
-    """A gateway for `with` or `async with`, on a free port unless `port` is given.
+    """A gateway for `with` or `async with`, on free ports.
 
     `toml` begins inside the table `server`. `options` are added to its command line, `variables` to its environment.
     """
-    process = GatewayProcess(folder, port or free_port())
+    process = GatewayProcess(folder, free_port())
     process.write_config(toml, embedded=embedded)
-    process.options, process.variables = options, variables
+    process.options, process.variables = options, dict(variables or {})
     return process
 
 
