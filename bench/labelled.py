@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gateway.engines.content.blocks import Block
+from gateway.engines.content.blocks import TextBlock
 from gateway.engines.content.prune import Measured, measured
 from gateway.engines.html.charset import decode
 from gateway.engines.html.dom import parse
@@ -65,7 +65,7 @@ def read(folder: Path, depths: Sequence[str] = (), only: str = "") -> list[Page]
     return [Page(row, folder, depths) for row in rows if only in ("", row["page_type"])]
 
 
-def _labels(blocks: Sequence[Block], text: str) -> list[float]:
+def _labels(blocks: Sequence[TextBlock], text: str) -> list[float]:
     """1 where the block stands in the wanted text: by runs of three words, short blocks as a whole."""
     tokens = re.findall(r"\w+", text.lower())
     triples = set(zip(tokens, tokens[1:], tokens[2:], strict=False))

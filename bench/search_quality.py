@@ -21,15 +21,19 @@ from gateway.engines.index.search_provider import LocalSearch
 from gateway.engines.index.store import IndexedPage, PageIndex
 
 WEAK_SCORE = 0.3
-"""Below it the documentation of the tool calls a result weak (best possible 1)."""
+"""Chosen: a caller that drops results below it, as clients of scored search APIs do, would see none of them."""
 _PAGES_AT_ONCE = 200
 _CALL = WebCall("bench", "bench")
 _ASIDE = re.compile(r"[\s*_`|#>\\]+|\]\([^)]*\)|!?\[")
 """Whitespace and Markdown marks, which do not count when a passage is looked for."""
 _STOP_WORDS = frozenset(
-    """a about an and are as at be by can do does for from has have how i in into is it me my not of on or should so
-    than that the then there this to was what when where which why will with without you""".split()
-)
+    {
+        "a", "about", "an", "and", "are", "as", "at", "be", "by", "can", "do", "does", "for", "from", "has", "have",
+        "how", "i", "in", "into", "is", "it", "me", "my", "not", "of", "on", "or", "should", "so", "than", "that",
+        "the", "then", "there", "this", "to", "was", "what", "when", "where", "which", "why", "will", "with",
+        "without", "you",
+    }
+)  # fmt: skip
 
 Found = list[tuple[str, str]]
 """`(address, excerpt)` of each result, best first."""

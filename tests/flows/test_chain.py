@@ -1,6 +1,7 @@
 """What the chain answers before any service is asked: keys, scopes, paths, bodies, origins, limits."""
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any
 
 import aiohttp
@@ -13,7 +14,7 @@ RPC = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 MCP_PATH = "/tools/websearch/mcp"
 
 
-async def post(server: InProcessGateway, path: str, **options: Any) -> tuple[int, Any, aiohttp.typedefs.LooseHeaders]:
+async def post(server: InProcessGateway, path: str, **options: Any) -> tuple[int, Any, Mapping[str, str]]:
     headers = {
         "Authorization": f"Bearer {server.key}",
         "Content-Type": "application/json",

@@ -21,6 +21,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from openai import AuthenticationError, NotFoundError, OpenAI
+from openai.types.responses import ResponseOutputMessage
 
 from tests.support.gateway_process import GatewayProcess
 from tests.support.gateways import ANSWER_S, NEEDS_MODEL
@@ -70,8 +71,8 @@ def test_the_openai_client_chats(client: OpenAI) -> None:
     assert answer.usage is not None
     assert answer.usage.total_tokens == answer.usage.prompt_tokens + answer.usage.completion_tokens
     assert (answer.system_fingerprint or "").startswith("llamacpp-")
-    fields = answer.choices[0].to_dict()["provider_specific_fields"]
-    assert {"provider", "model", "latency_ms", "attempts"} <= set(fields)  # type: ignore[arg-type]
+    choice: dict[str, Any] = answer.choices[0].to_dict()
+    assert {"provider", "model", "latency_ms", "attempts"} <= set(choice["provider_specific_fields"])
 
 
 def test_the_openai_client_streams_a_chat(client: OpenAI) -> None:
@@ -135,7 +136,8 @@ def test_the_openai_client_streams_a_response(client: OpenAI) -> None:
     last = events[-1]
     assert last.type in ("response.completed", "response.incomplete")
     assert "".join(deltas) == last.response.output_text != ""
-    assert last.response.output[-1].status == last.response.status
+    item = last.response.output[-1]
+    assert isinstance(item, ResponseOutputMessage) and item.status == last.response.status
 
 
 def test_models_are_listed_and_an_unknown_one_is_named(client: OpenAI) -> None:

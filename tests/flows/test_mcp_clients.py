@@ -43,7 +43,7 @@ async def site(tmp_path: Path) -> AsyncIterator[WebToolsSite]:
 async def test_an_official_client_connects_lists_and_calls_all_five_tools_well_and_ill(
     site: WebToolsSite, client: str, mode: str, protocol: str
 ) -> None:
-    calls = [{"name": name, "arguments": given} for name, given in GOOD.items()]
+    calls: list[dict[str, Any]] = [{"name": name, "arguments": given} for name, given in GOOD.items()]
     calls += [{"name": name, "arguments": {"nonsense": 1}} for name in GOOD]
     calls += [
         {"name": "websearch-crawl", "arguments": {"url": URL}, "progress": True},

@@ -9,7 +9,8 @@ import pytest
 from tests.support import upstream as up
 from tests.support.gateways import InProcessGateway
 from tests.support.model_clients import ai_sdk_command, python_of
-from tests.support.official import CLIENTS, run_client
+from tests.support.official import run_client
+from tests.support.paths import CLIENTS
 from tests.support.upstream import Upstream
 
 pytestmark = pytest.mark.slow

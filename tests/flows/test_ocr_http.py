@@ -117,7 +117,9 @@ async def test_the_official_client_streams_several_images_as_one_answer(server: 
     assert text == "one page\n\nanother page"
     reasons = [chunk.choices[0].finish_reason for chunk in chunks if chunk.choices]
     assert reasons.count("stop") == 1
-    last = [chunk.choices[0].to_dict() for chunk in chunks if chunk.choices and chunk.choices[0].finish_reason]
+    last: list[Any] = [
+        chunk.choices[0].to_dict() for chunk in chunks if chunk.choices and chunk.choices[0].finish_reason
+    ]
     assert last[0]["provider_specific_fields"]["usage_estimated"] is True
     assert len({chunk.id for chunk in chunks}) == 1
 

@@ -42,7 +42,7 @@ def parts(answer: bytes) -> tuple[int, bytes, dict[str, dict[str, str]]]:
     return int(head.split()[1]), head, json.loads(body)
 
 
-MALFORMED = {
+MALFORMED: dict[str, str | bytes] = {
     "no HTTP": b"\x16\x03\x01\x02\x00\x01\x00" + CANARY.encode() + b"\xff\r\n\r\n",
     "the preface of HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
     "NUL in a header": f"GET /v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {CANARY}\0\r\n\r\n",
@@ -180,7 +180,7 @@ async def test_pipelined_requests_are_all_answered_in_order(
 
 async def pipelined(port: int, asked: bytes, cut: int, times: int) -> list[int]:
     """The ids of so many answers to what is sent in pieces."""
-    ids = []
+    ids: list[int] = []
     async with asyncio.timeout(20):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         sending = asyncio.create_task(_sent(writer, asked, cut))

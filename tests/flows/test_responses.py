@@ -8,6 +8,7 @@ import aiohttp
 import openai
 import orjson
 import pytest
+from openai.types.responses import ResponseOutputMessage, ResponseReasoningItem
 
 from tests.support import upstream as up
 from tests.support.asking import ask
@@ -109,8 +110,9 @@ async def test_what_a_model_thinks_is_an_item_before_its_answer(client: openai.A
     events, final = await streamed(client, input="x")
     for response in (whole, final):
         assert [item.type for item in response.output] == ["reasoning", "message"]
-        assert response.output[0].summary[0].text == "2 and 2" and response.output_text == "4"
-        assert response.output[0].id.startswith("rs_")
+        reasoning = response.output[0]
+        assert isinstance(reasoning, ResponseReasoningItem) and reasoning.id.startswith("rs_")
+        assert reasoning.summary[0].text == "2 and 2" and response.output_text == "4"
     told = [event.delta for event in events if event.type == "response.reasoning_summary_text.delta"]
     assert told == ["2 ", "and 2"]
     done = [event.item.type for event in events if event.type == "response.output_item.done"]
@@ -135,8 +137,11 @@ async def test_a_cut_answer_is_incomplete_with_its_reason(
     assert events[-1].type == "response.incomplete"
     assert events[-2].item.status == "incomplete"
     for response in (whole, events[-1].response):
-        assert response.status == "incomplete" and response.incomplete_details.reason == reason
-        assert response.output[-1].status == "incomplete" and response.usage.output_tokens == 2
+        assert response.status == "incomplete"
+        assert response.incomplete_details is not None and response.incomplete_details.reason == reason
+        item = response.output[-1]
+        assert isinstance(item, ResponseOutputMessage) and item.status == "incomplete"
+        assert response.usage is not None and response.usage.output_tokens == 2
 
 
 async def test_no_text_at_all_is_one_empty_message(client: openai.AsyncOpenAI, upstream: Upstream) -> None:

@@ -4,6 +4,7 @@ import base64
 import random
 import string
 import time
+from collections.abc import Callable
 from itertools import pairwise
 from urllib.parse import quote
 
@@ -91,7 +92,7 @@ def test_what_only_looks_like_data_stays(text: str) -> None:
     assert mask(text) == text
 
 
-DISGUISES = {
+DISGUISES: dict[str, Callable[[str], str]] = {
     "fullwidth": lambda value: "".join(chr(ord(char) + 0xFEE0) if "!" <= char <= "~" else char for char in value),
     "arabic digits": lambda value: value.translate({0x30 + n: 0x660 + n for n in range(10)}),
     "zero width": "\u200b".join,
