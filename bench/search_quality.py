@@ -24,8 +24,7 @@ WEAK_SCORE = 0.3
 """Chosen: a caller that drops results below it, as clients of scored search APIs do, would see none of them."""
 _PAGES_AT_ONCE = 200
 _CALL = WebCall("bench", "bench")
-_ASIDE = re.compile(r"[\s*_`|#>\\]+|\]\([^)]*\)|!?\[")
-"""Whitespace and Markdown marks, which do not count when a passage is looked for."""
+_LINK_TARGETS = re.compile(r"\]\([^)\s]*\)")
 _STOP_WORDS = frozenset(
     {
         "a", "about", "an", "and", "are", "as", "at", "be", "by", "can", "do", "does", "for", "from", "has", "have",
@@ -50,8 +49,8 @@ class Score:
 
 
 def squeeze(text: str) -> str:
-    """Letters as they read, without Markdown marks and differences of whitespace and case."""
-    return " ".join(_ASIDE.sub(" ", text).lower().split())
+    """Letters and digits alone, in lower case: Markdown marks, link targets, spaces and punctuation do not count."""
+    return "".join(re.findall(r"[^\W_]+", _LINK_TARGETS.sub("", text).lower()))
 
 
 def score(question: dict[str, Any], found: Found) -> Score:

@@ -264,8 +264,7 @@ def test_text_of_many_alphabets_takes_no_more_than_linear_time() -> None:
     source = random.Random(3)
     alphabet = string.ascii_letters + string.digits + "_-+/=.:|!~ "
     for _ in range(20):
-        some = source.sample(alphabet, source.randint(3, 40))
-        text = "".join(source.choices(some, k=100_000))
+        text = "".join(source.choices(some := source.sample(alphabet, source.randint(3, 40)), k=100_000))
         started = time.thread_time()
         SCANNER.look(text)
         assert time.thread_time() - started < 0.5, some
