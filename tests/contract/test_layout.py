@@ -165,7 +165,7 @@ def test_functions_import_only_optional_extras_and_modules_keep_no_global_state(
                     names = [node.module or ""]
                 for name in names:
                     assert name.split(".")[0] in OPTIONAL, (
-                        f"{module_name(path)}:{node.lineno} imports {name} in a function"
+                        f"{module_name(path)}:{function.lineno} imports {name} in a function"
                     )
                 assert not isinstance(node, ast.Global), f"{module_name(path)}:{function.lineno} uses global"
 

@@ -52,7 +52,7 @@ def from_dataclasses(kind: Any, path: str = "") -> dict[str, Any]:
         if nested is not None:
             found |= from_dataclasses(nested, where)
             continue
-        default = each.default if each.default is not dataclasses.MISSING else None
+        default: Any = each.default if each.default is not dataclasses.MISSING else None
         if each.default_factory is not dataclasses.MISSING:
             default = each.default_factory()
         found[where] = list(default) if get_origin(hints[each.name]) is tuple else default

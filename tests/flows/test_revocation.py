@@ -6,7 +6,7 @@ import aiohttp
 
 from gateway.access.api_keys import KeyFile, KeyRequest
 from tests.support.asking import ASK
-from tests.support.running import Running
+from tests.support.gateways import InProcessGateway
 from tests.support.upstream import Exchange, Upstream
 
 CHUNK = (
@@ -15,7 +15,9 @@ CHUNK = (
 )
 
 
-async def test_a_running_stream_ends_with_an_error_when_its_key_is_revoked(server: Running, upstream: Upstream) -> None:
+async def test_a_running_stream_ends_with_an_error_when_its_key_is_revoked(
+    server: InProcessGateway, upstream: Upstream
+) -> None:
     async def endless(exchange: Exchange) -> None:
         await exchange.stream_head()
         for _ in range(400):

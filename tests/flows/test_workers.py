@@ -21,10 +21,13 @@ from gateway.runtime.listen_sockets import ListenSockets, bind_first
 from gateway.runtime.worker_pool import WorkerPool
 from gateway.runtime.worker_process import WatchdogSettings, WorkerContext, WorkersFailed
 from gateway.web.server.runner import bind
+from tests.support.gateway_process import GatewayProcess
+from tests.support.gateways import start_process, upstream_toml
 from tests.support.logged import collect_events
-from tests.support.served import Served, served, upstream_toml
 from tests.support.upstream import Exchange, Upstream, answer, completion
 from tests.support.waiting import until
+
+pytestmark = pytest.mark.slow
 
 
 class Held:
@@ -45,7 +48,7 @@ async def test_both_workers_answer_and_every_worker_shows_the_metrics_of_all(
 ) -> None:
     script = Held()
     upstream.will(script)
-    async with served(tmp_path, "workers = 2\n" + upstream_toml(upstream.url)) as gateway:
+    async with start_process(tmp_path, "workers = 2\n" + upstream_toml(upstream.url)) as gateway:
         assert len(gateway.workers()) == 2
         calls = [asyncio.create_task(gateway.chat()) for _ in range(20)]
         await until(lambda: script.waiting == 20, 20)
@@ -61,7 +64,7 @@ async def test_both_workers_answer_and_every_worker_shows_the_metrics_of_all(
             assert line in (await gateway.get("/metrics", ops=True))[1]
 
 
-async def until_metrics_show(gateway: Served, text: str) -> None:
+async def until_metrics_show(gateway: GatewayProcess, text: str) -> None:
     """Gauges are sampled four times a second."""
     async with asyncio.timeout(5):
         while text not in (await gateway.get("/metrics", ops=True))[1]:
@@ -81,12 +84,13 @@ def connections_of(pid: int, url: str) -> int:
     return sum(1 for row in rows if row[2].endswith(f":{port}") and f"socket:[{row[9]}]" in inodes)
 
 
+@pytest.mark.alone
 async def test_a_killed_worker_takes_only_its_own_requests_with_it_and_is_replaced_within_a_second(
     tmp_path: Path, upstream: Upstream
 ) -> None:
     script = Held()
     upstream.will(script)
-    async with served(tmp_path, "workers = 2\n" + upstream_toml(upstream.url)) as gateway:
+    async with start_process(tmp_path, "workers = 2\n" + upstream_toml(upstream.url)) as gateway:
         calls = [asyncio.create_task(gateway.chat()) for _ in range(20)]
         await until(lambda: script.waiting == 20, 20)
         victim, other = gateway.workers()
@@ -100,7 +104,7 @@ async def test_a_killed_worker_takes_only_its_own_requests_with_it_and_is_replac
         results = await asyncio.gather(*calls, return_exceptions=True)
         assert sum(isinstance(result, aiohttp.ClientError) for result in results) == lost
         assert sum(result[0] == 200 for result in results if isinstance(result, tuple)) == 20 - lost
-        assert (await gateway.logged("worker_ended"))["exit"] == "-9"
+        assert (await gateway.wait_for_event("worker_ended"))["exit"] == "-9"
         upstream.will(answer())
         for _ in range(10):
             assert (await gateway.chat())[0] == 200
@@ -108,16 +112,18 @@ async def test_a_killed_worker_takes_only_its_own_requests_with_it_and_is_replac
 
 
 async def test_a_killed_parent_leaves_no_worker_behind(tmp_path: Path) -> None:
-    async with served(tmp_path, "workers = 2\n") as gateway:
+    async with start_process(tmp_path, "workers = 2\n") as gateway:
         pids = gateway.workers()
         gateway.send(signal.SIGKILL)
-        await gateway.process.wait()
+        await gateway.wait_exit()
         await until(lambda: not any(Path(f"/proc/{pid}/cmdline").exists() for pid in pids), 15)
 
 
 async def test_the_limits_of_a_key_hold_for_all_workers_together(tmp_path: Path, upstream: Upstream) -> None:
     upstream.will(answer())
-    async with served(tmp_path, "workers = 2\n[limits]\nper_minute = 10\n" + upstream_toml(upstream.url)) as gateway:
+    async with start_process(
+        tmp_path, "workers = 2\n[limits]\nper_minute = 10\n" + upstream_toml(upstream.url)
+    ) as gateway:
         results = [(await gateway.chat())[0] for _ in range(30)]
         assert results.count(200) <= 10
         assert set(results) == {200, 429}
@@ -210,36 +216,33 @@ async def test_workers_that_cannot_serve_are_an_error_and_the_running_ones_survi
 async def test_the_whole_gateway_says_why_it_cannot_start(tmp_path: Path) -> None:
     (tmp_path / "cert.pem").write_text("no certificate")
     for workers in (1, 2):
-        gateway = Served(tmp_path, 0)
+        gateway = GatewayProcess(tmp_path, 0)
         gateway.port = 0
         gateway.write_config(
             f'workers = {workers}\ntls = {{ cert = "{tmp_path}/cert.pem", key = "{tmp_path}/cert.pem" }}\n'
         )
-        await gateway.start({})
+        gateway.start()
         try:
-            assert await gateway.ended() == 1
+            assert await gateway.wait_exit() == 1
         finally:
             await gateway.close()
-        assert "gateway: " in gateway.plain
+        assert "gateway: " in gateway.printed()
 
 
-@pytest.mark.slow
 async def test_the_workers_share_one_embedded_model_that_their_parent_keeps(tmp_path: Path) -> None:
     if not is_installed():
         pytest.skip("the [llm] extra is not installed")
-    gateway = Served(tmp_path, free_port())
-    gateway.write_config("workers = 2\n")
-    text = gateway.config.read_text().replace("[local_llm]\nenabled = false", "[local_llm]\nthreads = 1")
-    gateway.config.write_text(text)
-    await gateway.start({})
+    gateway = GatewayProcess(tmp_path, free_port())
+    gateway.write_config("workers = 2\n[local_ocr]\nenabled = false\n[local_llm]\nthreads = 1\n", embedded=True)
+    gateway.start()
     try:
-        await gateway.logged("ready")
-        await gateway.says_it_is_ready()
+        await gateway.wait_for_event("ready")
+        await gateway.wait_until_ready()
         for _ in range(4):
             status, text = await gateway.chat()
             assert status == 200, text
-        assert len(gateway.named("child_ready")) == 1
+        assert len(gateway.events("child_ready")) == 1
         gateway.send(signal.SIGTERM)
-        assert await gateway.ended() == 0
+        assert await gateway.wait_exit() == 0
     finally:
         await gateway.close()

@@ -3,6 +3,7 @@
 import asyncio
 import io
 import logging
+from collections.abc import Iterator
 
 import orjson
 import pytest
@@ -12,7 +13,7 @@ from tests.support.waiting import until
 
 
 @pytest.fixture
-def stream() -> io.StringIO:
+def stream() -> Iterator[io.StringIO]:
     root = logging.getLogger()
     before, level, own = root.handlers[:], root.level, logs.log.handlers[:]
     stream = io.StringIO()

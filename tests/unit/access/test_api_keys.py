@@ -33,7 +33,8 @@ def path(tmp_path: Path) -> Path:
 def test_a_key_is_accepted_and_its_text_stands_nowhere(path: Path) -> None:
     key, record = KeyFile(path).create(REQUEST)
     caller = KeyStore(path).lookup(key)
-    assert (caller.key_id, caller.name, caller.scopes, caller.per_minute) == (record.id, "reader", {"chat"}, 5)
+    expected = (record.id, "reader", frozenset({"chat"}), 5)
+    assert (caller.key_id, caller.name, caller.scopes, caller.per_minute) == expected
     assert key not in path.read_text() and len(key.split("_", 2)[2]) >= 43
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 

@@ -198,6 +198,7 @@ async def test_while_redis_is_away_limits_are_kept_locally_and_sharing_resumes_b
     assert len(logged("shared_limits_back")) == 1
 
 
+@pytest.mark.alone
 async def test_a_redis_that_hangs_costs_one_request_the_command_limit_and_the_next_nothing(
     machines: Machines, server: Server
 ) -> None:

@@ -204,14 +204,14 @@ async def test_odd_results_of_a_search_provider_are_left_out_and_the_others_give
         "/map",
     )
     call = WebCall("key1", "req_1")
-    wanted = {"include_images": True, "include_image_descriptions": True, "include_favicon": True}
+    wanted = SearchRequest("q", include_images=True, include_image_descriptions=True, include_favicon=True)
     async with serving(Site(dict.fromkeys(paths, odd))) as site:
         tavily = Tavily("key", site.url)
         providers = (tavily, Brave("key", site.url), Searxng(site.url))
         for number in range(150):
             topic = "news" if number % 2 else "general"
             for provider in providers:
-                answer = await provider.search(SearchRequest("q", topic=topic, **wanted), call)
+                answer = await provider.search(wanted._replace(topic=topic), call)
                 found += len(orjson.loads(orjson.dumps(answer))["results"])
             await tavily.extract(ExtractRequest(("http://a.test/",), include_images=True), call)
             await tavily.crawl(CrawlRequest("http://a.test/"), call)

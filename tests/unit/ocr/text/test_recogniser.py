@@ -15,7 +15,7 @@ from gateway.ocr.types import Line, Rect
 from tests.support.ocr_pages import Sheet, degrade, font
 
 TEXT = "Paid 1,204.50 to Zo\u00eb M\u00fcller on 3 March"
-BLANK = numpy.full((48, 640, 3), 255, numpy.uint8)
+BLANK: numpy.ndarray = numpy.full((48, 640, 3), 255, numpy.uint8)
 CLASSES = ("", "a", "b", " ")
 
 
@@ -40,7 +40,7 @@ class Reader:
 
 def columns(*likely: dict[str, float]) -> numpy.ndarray:
     """Chances a column: what is named, the rest of 1 for no character."""
-    made = numpy.zeros((len(likely), len(CLASSES)), numpy.float32)
+    made: numpy.ndarray = numpy.zeros((len(likely), len(CLASSES)), numpy.float32)
     for row, chances in zip(made, likely, strict=True):
         for character, chance in chances.items():
             row[CLASSES.index(character)] = chance
@@ -55,7 +55,8 @@ def drawn(text: str, size: int = 30, style: str = "Sans") -> Sheet:
 
 
 def pixels_of(image: object) -> numpy.ndarray:
-    return numpy.ascontiguousarray(numpy.asarray(image)[:, :, ::-1])
+    pixels: numpy.ndarray = numpy.ascontiguousarray(numpy.asarray(image)[:, :, ::-1])
+    return pixels
 
 
 def whole(pixels: numpy.ndarray) -> Line:
@@ -114,7 +115,7 @@ def test_a_line_without_sure_spaces_is_read_again_as_a_whole(text: str) -> None:
 
 def test_a_line_is_cut_where_its_space_is_empty() -> None:
     text = "ab cd ef gh"
-    picture = numpy.full((20, 110, 3), 255, numpy.uint8)
+    picture: numpy.ndarray = numpy.full((20, 110, 3), 255, numpy.uint8)
     picture[5:15, :18] = picture[5:15, 35:] = 0  # the first space is narrower than its character's place says
     picture[5:15, 22:] = 0
     picture[5:15, 52:57] = 255

@@ -4,6 +4,7 @@ import base64
 import random
 import string
 import time
+from collections.abc import Callable
 from itertools import pairwise
 from urllib.parse import quote
 
@@ -91,7 +92,7 @@ def test_what_only_looks_like_data_stays(text: str) -> None:
     assert mask(text) == text
 
 
-DISGUISES = {
+DISGUISES: dict[str, Callable[[str], str]] = {
     "fullwidth": lambda value: "".join(chr(ord(char) + 0xFEE0) if "!" <= char <= "~" else char for char in value),
     "arabic digits": lambda value: value.translate({0x30 + n: 0x660 + n for n in range(10)}),
     "zero width": "\u200b".join,
@@ -263,8 +264,7 @@ def test_text_of_many_alphabets_takes_no_more_than_linear_time() -> None:
     source = random.Random(3)
     alphabet = string.ascii_letters + string.digits + "_-+/=.:|!~ "
     for _ in range(20):
-        some = source.sample(alphabet, source.randint(3, 40))
-        text = "".join(source.choices(some, k=100_000))
+        text = "".join(source.choices(some := source.sample(alphabet, source.randint(3, 40)), k=100_000))
         started = time.thread_time()
         SCANNER.scan_uncached(text)
         assert time.thread_time() - started < 0.5, some

@@ -50,11 +50,11 @@ class Relay:
 
 
 def new_mask(table: Any = STRICT) -> StreamMask:
-    return StreamMask(Scanner(), table, ChatDialect().event_slots, [].append)
+    return StreamMask(Scanner(), table, ChatDialect().event_slots, list[str]().append)
 
 
 def text_of(events: EventBatch, index: int = 0) -> str:
-    chosen = [sse.orjson.loads(sse.encode(event)[5:])["choices"][0] for event in events if event.raw != sse.DONE]
+    chosen = [orjson.loads(sse.encode(event)[5:])["choices"][0] for event in events if event.raw != sse.DONE]
     return "".join(choice["delta"].get("content", "") for choice in chosen if choice["index"] == index)
 
 

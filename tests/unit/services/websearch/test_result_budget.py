@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gateway.domain import Json
 from gateway.services.websearch.result_budget import MIN_SHARE_CHARS, fair_share, fit
 
 
@@ -24,7 +25,7 @@ def test_short_pages_stay_whole_and_long_ones_share_the_rest() -> None:
 
 
 def test_what_fits_is_left_alone() -> None:
-    results = [{"raw_content": "a"}, {"raw_content": None}, {}]
+    results: list[Json] = [{"raw_content": "a"}, {"raw_content": None}, {}]
     assert fit(results, 10) is None and fit(results, 0) is None
     assert results == [{"raw_content": "a"}, {"raw_content": None}, {}]
 

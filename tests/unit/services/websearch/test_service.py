@@ -60,7 +60,7 @@ class NoEngine:
     async def extract(self, request: ExtractRequest, call: WebCall) -> Json:
         return {"results": [], "failed_results": []}
 
-    crawl = map = extract  # type: ignore[assignment]
+    crawl = map = extract
 
 
 def service(*providers: SearchProvider, reader: Any = None, budget: int = 80_000) -> WebSearchService:

@@ -7,6 +7,7 @@ import pytest
 from aiohttp import hdrs, web
 from aiohttp.test_utils import make_mocked_request
 
+from gateway.web.endpoints import Handler
 from gateway.web.replies import JsonReply
 from gateway.web.server.runner import Listener, bind
 
@@ -14,13 +15,13 @@ ORDER: list[str] = []
 
 
 @web.middleware
-async def outer(request: web.Request, handler: web.RequestHandler) -> web.StreamResponse:
+async def outer(request: web.Request, handler: Handler) -> web.StreamResponse:
     ORDER.append("outer")
     return await handler(request)
 
 
 @web.middleware
-async def inner(request: web.Request, handler: web.RequestHandler) -> web.StreamResponse:
+async def inner(request: web.Request, handler: Handler) -> web.StreamResponse:
     ORDER.append("inner")
     return await handler(request)
 
