@@ -15,6 +15,8 @@ _NOT_MEASUREMENTS = {
     "bare_proxy",
     "load",
     "mcp_servers",
+    "documentation",
+    "planted",
 }
 
 

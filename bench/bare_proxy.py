@@ -5,6 +5,7 @@
 
 import hmac
 import sys
+from collections.abc import AsyncIterator
 
 import aiohttp
 import uvloop
@@ -16,7 +17,7 @@ class BareProxy:
         self.url = upstream_url + "/chat/completions"
         self.expected = f"Bearer {key}".encode()
 
-    async def session(self, app: web.Application):
+    async def session(self, app: web.Application) -> AsyncIterator[None]:
         connector = aiohttp.TCPConnector(limit=0)
         self.client = aiohttp.ClientSession(connector=connector, auto_decompress=False)
         yield

@@ -120,9 +120,11 @@ def _tested(pages: Sequence[Page], depth: str, model: BlockModel, types: PageTyp
         markup = decode(page.body, "text/html")
         root = parse(markup)
         head = read_head(root, page.url)
-        found = prune.pruned(root, prune.measured(root, markup, head, depth), head, (model, types))
+        found = prune.prune_page(root, prune.measure_page(root, markup, head, depth), head, (model, types))
         text = Writer(WriterOptions(head.base)).write(found.region)
-        yield scored(page, text, likeliest(types.chances(page.measured["basic"].signals, head)) if page.size else "")
+        yield scored(
+            page, text, likeliest(types.probabilities(page.measured["basic"].signals, head)) if page.size else ""
+        )
 
 
 def worst(rows: Sequence[Row], count: int) -> None:

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gateway.engines.content.blocks import Block
-from gateway.engines.content.prune import Measured, measured
+from gateway.engines.content.blocks import TextBlock
+from gateway.engines.content.prune import PageMeasures, measure_page
 from gateway.engines.html.charset import decode
 from gateway.engines.html.dom import parse
 from gateway.engines.html.metadata import Head, read_head
@@ -46,7 +46,7 @@ class Page:
         self.body = gzip.decompress((folder / f"{self.number}.html.gz").read_bytes())
         self.wanted = words(self.text)
         self.heads: dict[str, Head] = {}
-        self.measured: dict[str, Measured] = {}
+        self.measured: dict[str, PageMeasures] = {}
         for depth in depths:
             self._measure(depth)
         self.labels = _labels(self.measured[depths[0]].blocks, self.text) if depths else []
@@ -56,7 +56,7 @@ class Page:
         markup = decode(self.body, "text/html")
         root = parse(markup)
         self.heads[depth] = read_head(root, self.url)
-        self.measured[depth] = measured(root, markup, self.heads[depth], depth)
+        self.measured[depth] = measure_page(root, markup, self.heads[depth], depth)
 
 
 def read(folder: Path, depths: Sequence[str] = (), only: str = "") -> list[Page]:
@@ -65,7 +65,7 @@ def read(folder: Path, depths: Sequence[str] = (), only: str = "") -> list[Page]
     return [Page(row, folder, depths) for row in rows if only in ("", row["page_type"])]
 
 
-def _labels(blocks: Sequence[Block], text: str) -> list[float]:
+def _labels(blocks: Sequence[TextBlock], text: str) -> list[float]:
     """1 where the block stands in the wanted text: by runs of three words, short blocks as a whole."""
     tokens = re.findall(r"\w+", text.lower())
     triples = set(zip(tokens, tokens[1:], tokens[2:], strict=False))

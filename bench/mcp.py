@@ -65,7 +65,8 @@ async def call(port: int, key: str, params: dict[str, Any]) -> dict[str, Any]:
     outcome: dict[str, Any] = orjson.loads(told["result"]["content"][0]["text"])
     if not outcome["success"]:
         raise SystemExit(f"{params['name']} failed: {outcome['data']['error']['message']}")
-    return outcome["data"]
+    data: dict[str, Any] = outcome["data"]
+    return data
 
 
 def measure(pid: int, port: int, request: bytes, total: int, connections: int) -> tuple[float, Outcome]:

@@ -20,8 +20,9 @@ from pathlib import Path
 import aiohttp
 import orjson
 
+from tests.support.gateway_process import GatewayProcess
+from tests.support.gateways import start_process
 from tests.support.ocr_pages import png, report
-from tests.support.serve_process import ServeProcess, gateway_serving
 
 PAUSE_S = 0.005
 CLIENTS = 2
@@ -65,7 +66,7 @@ async def _keep_reading(url: str, key: str, body: bytes, begun: Event, ended: Ev
 
 
 @contextmanager
-def reading(serving: ServeProcess, image: bytes) -> Iterator[None]:
+def reading(serving: GatewayProcess, image: bytes) -> Iterator[None]:
     """Pages are read while the block runs; it begins when the first has been."""
     spawn = multiprocessing.get_context("spawn")
     begun, ended = spawn.Event(), spawn.Event()
@@ -84,7 +85,7 @@ def reading(serving: ServeProcess, image: bytes) -> Iterator[None]:
             assert process.exitcode == 0, "an OCR request failed"
 
 
-async def waits_ms(serving: ServeProcess, seconds: float) -> dict[str, list[float]]:
+async def waits_ms(serving: GatewayProcess, seconds: float) -> dict[str, list[float]]:
     """How long each kind of cheap request took, sorted."""
     headers = {"Authorization": f"Bearer {serving.key}", "Accept": "application/json"}
     waits: dict[str, list[float]] = {"health": [], "status": []}
@@ -117,7 +118,7 @@ def main(argv: list[str] | None = None) -> None:
     options = parser.parse_args(argv)
     page = png(report(21).image)
     toml = f"[local_llm]\nenabled = false\n[local_ocr]\nthreads = {options.threads}\n"
-    with tempfile.TemporaryDirectory() as folder, gateway_serving(Path(folder), toml) as serving:
+    with tempfile.TemporaryDirectory() as folder, start_process(Path(folder), toml, embedded=True) as serving:
         show("no page is read", asyncio.run(waits_ms(serving, options.seconds)))
         with reading(serving, page):
             show(f"pages of {len(page) / 1e6:.1f} MB are read", asyncio.run(waits_ms(serving, options.seconds)))

@@ -92,7 +92,7 @@ def mutated(unit: Unit, other: Unit, source: random.Random) -> Unit:
 
 def search(seconds: float, seed: int, kept: int = 20) -> list[tuple[float, float, Unit, bool]]:
     """(ms for SIZE characters, ms of the fixed loop, unit, varied) of the slowest found, slowest first."""
-    look, source = Scanner().look, random.Random(seed)
+    look, source = Scanner().scan_uncached, random.Random(seed)
     best: list[tuple[Unit, bool]] = []
     for _ in range(_LINEAGES):
         found = _lineage(look, source, seconds / _LINEAGES, kept)

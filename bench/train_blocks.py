@@ -1,8 +1,8 @@
-"""Trains what judges blocks and pages: boosted trees over the measures, a linear classifier over the signals.
+"""Trains the block models (boosted trees over features) and the page type classifier (softmax over signals).
 
-`python -m bench.train_blocks --data DIR` writes the models trained on all pages beside gateway.engines; how good such
-models are on pages they have not seen is told by `python -m bench.extract --cross-validate`. Needs numpy, which the
-product does not. The pages are WCXB's (Murrough Foley, CC-BY-4.0).
+`python -m bench.train_blocks --data DIR` writes the models trained on all pages beside gateway.engines; `python -m
+bench.extract --cross-validate` tells their quality on pages that they have not seen. Needs numpy, which the product
+does not. The pages are WCXB's (Murrough Foley, CC-BY-4.0).
 """
 
 import argparse
@@ -22,10 +22,11 @@ from gateway.engines.content.page_features import SIGNALS
 from gateway.engines.content.page_types import TYPES
 
 _BINS = 32
+"""Bins of a feature, so 31 edges at most: block_model allows 255. Chosen: quantiles of some ten thousand blocks."""
 
 
 class Booster:
-    """Logistic gradient boosting on binned measures."""
+    """Logistic gradient boosting on binned features."""
 
     def __init__(self, rounds: int, depth: int, rate: float, seed: int = 7) -> None:
         self.rounds, self.depth, self.rate = rounds, depth, rate
@@ -41,8 +42,8 @@ class Booster:
         self.start = float(np.log(mean / (1 - mean)))
         margin = np.full(len(rows), self.start)
         for _ in range(self.rounds):
-            chance = 1 / (1 + np.exp(-margin))
-            gradient, curvature = weights * (labels - chance), weights * chance * (1 - chance)
+            probability = 1 / (1 + np.exp(-margin))
+            gradient, curvature = weights * (labels - probability), weights * probability * (1 - probability)
             take = self.random.random(len(rows)) < 0.6
             columns = self.random.permutation(rows.shape[1])[: rows.shape[1] // 2]
             tree = self._grow(binned, (gradient, curvature), np.flatnonzero(take), columns, self.depth)

@@ -1,1 +1,3 @@
-__version__ = "0.1.0"
+"""An authenticated HTTP gateway for language-model clients and agents: web tools, text, OCR, sanitized."""
+
+__version__ = "0.2.0"

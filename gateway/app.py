@@ -1,22 +1,24 @@
-"""The composition root: from a configuration to an application. The only file that names concrete classes.
+"""The composition root: builds the application from a configuration. The only module that chooses concrete classes.
 
-Nothing but the entry points and tests imports it. What is opened here is closed with the application.
+Only the entry points and tests import it. What must be closed is registered on one `AsyncExitStack`.
 """
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 
 from aiohttp import web
 
 from gateway import __version__
-from gateway.access.api_keys import KeyStore, kept_secret
+from gateway.access.api_keys import KeyStore
+from gateway.access.private_files import load_or_create_secret
 from gateway.access.rate_limits import BadKeyLimiter, LocalLimiter
 from gateway.access.redis_limits import RedisLimiter
 from gateway.config.settings import Config, Model, Upstream
-from gateway.embedded.servers import MAX_CALLS, OCR_MODEL, TEXT_MODEL, Embedded, EmbeddedUpstream
+from gateway.domain import OCR_MODEL, OCR_MODEL_ALIAS, TEXT_MODEL
+from gateway.embedded.servers import MAX_CALLS, Embedded, EmbeddedUpstream
 from gateway.engines.crawl.engine import EngineDeps, LocalWebEngine
 from gateway.engines.crawl.index_import import IndexFiller
 from gateway.engines.crawl.page_loader import PageLoader
@@ -33,7 +35,7 @@ from gateway.mcp.dispatcher import Dispatcher
 from gateway.mcp.running_calls import RunningCalls
 from gateway.metrics import Metrics
 from gateway.ocr.image.normalise import PixelNormaliser
-from gateway.ports import SearchProvider, WebEngine
+from gateway.ports import CompletionUpstream, SearchProvider, WebEngine
 from gateway.providers.brave import Brave
 from gateway.providers.embedded import OnDemandUpstream
 from gateway.providers.fan_out import FanOutUpstream
@@ -63,42 +65,55 @@ from gateway.wire.chat.dialect import ChatDialect
 from gateway.wire.chat.request import UpstreamOptions
 from gateway.wire.responses.dialect import ResponsesDialect
 
-Close = Callable[[], Awaitable[None]]
+OCR_FIRST_BYTE_S, OCR_IDLE_S = 300.0, 120.0
+"""Timeouts of the embedded OCR engine. Chosen: on a busy machine a request waits behind the images of eight others. At
+half, such a request fails; at double, its caller waits longer for an engine that is stuck."""
 
 
 def build_app(config: Config, embedded: Embedded | None = None, docs_address: str = "") -> web.Application:
-    """The product application. `docs_address`: the ops listener's `host:port`, for callers that may read it."""
+    """The application that serves the product routes; its cleanup closes everything that is opened here.
+
+    `embedded`: addresses of the embedded servers, none by default. `docs_address`: `host:port` of the operations
+    listener, which callers may fetch pages from in the embedded profile (`Config.reads_own_docs`).
+    """
     embedded = embedded or Embedded()
     fetcher = _fetcher(config, docs_address)
-    closers: list[Close] = [fetcher.close]
-    completions = _completions(config, embedded, fetcher, closers)
+    resources = AsyncExitStack()
+    resources.push_async_callback(fetcher.close)
+    completions = _completions(config, embedded, fetcher, resources)
     guardrail = _guardrail(config, completions)
     sanitizer = Sanitizer(config.sanitize, guardrail)
-    engine_deps, _ = _engine_deps(config, fetcher, closers, completions)
-    websearch = _websearch(config, engine_deps, sanitizer, guardrail, closers)
+    engine_deps, _ = _engine_deps(config, fetcher, resources, completions)
+    websearch = _websearch(config, engine_deps, sanitizer, guardrail, resources)
     mcp = WebSearchHandler(Dispatcher(websearch, RunningCalls()))
-    chat = ChatHandler(completions, OcrService(completions, _image_loader(config, fetcher, closers)))
+    chat = ChatHandler(completions, OcrService(completions, _image_loader(config, fetcher, resources)))
     responses = ResponsesHandler(completions, ResponseStore())
     table = _table(config, mcp, chat, responses, ModelsHandler(completions))
-    app = application(_server_state(config, table, sanitizer, closers), config.server.max_body_bytes)
-    app.cleanup_ctx.append(_closing(closers))
+    app = application(_server_state(config, table, sanitizer, resources), config.server.max_body_bytes)
+    app.cleanup_ctx.append(_close_at_cleanup(resources))
     return app
 
 
 def build_ops_app(app: web.Application, waiting: Callable[[], list[str]], metrics_folder: str = "") -> web.Application:
-    """Health, readiness, metrics and documentation for an application of `build_app`."""
+    """The operations pages (health, readiness, metrics, documentation) for an application of `build_app`.
+
+    `waiting` names what is not ready yet; none means ready. `metrics_folder` holds the metrics that several workers
+    share; empty with one worker.
+    """
     server = app[SERVER_STATE]
     return OpsPages(server.metrics.registry, server.in_flight, waiting, metrics_folder, server.recorder.flush).app()
 
 
-def _server_state(config: Config, endpoints: EndpointTable, sanitizer: Sanitizer, closers: list[Close]) -> ServerState:
-    """What the middlewares need of the server."""
+def _server_state(
+    config: Config, endpoints: EndpointTable, sanitizer: Sanitizer, resources: AsyncExitStack
+) -> ServerState:
+    """The state that the middlewares share."""
     metrics = Metrics()
     local = LocalLimiter(config.limits, share_of=config.server.workers)
     limiter: LocalLimiter | RedisLimiter = local
     if config.shared.redis_url is not None:
         limiter = shared = RedisLimiter(config.shared.redis_url.reveal(), config.limits, local)
-        closers.append(shared.close)
+        resources.push_async_callback(shared.close)
     return ServerState(
         endpoints=endpoints,
         in_flight=InFlight(config.server.max_in_flight),
@@ -116,102 +131,103 @@ def _server_state(config: Config, endpoints: EndpointTable, sanitizer: Sanitizer
 def _table(
     config: Config, mcp: WebSearchHandler, chat: ChatHandler, responses: ResponsesHandler, models: ModelsHandler
 ) -> EndpointTable:
-    """Every product route. A key needs one of the scopes; none = any valid key."""
-    chats, answers = ChatDialect(), ResponsesDialect()
-    reads, stored = frozenset({"responses"}), "/v1/responses/{response_id}"
+    """Every product route. A caller's key needs one of the scopes; a route without scopes takes any valid key."""
+    chat_form, responses_form = ChatDialect(), ResponsesDialect()
+    scope, stored = frozenset({"responses"}), "/v1/responses/{response_id}"
+    on_chat = frozenset({"chat", "ocr"})
     rows = [
-        Endpoint("chat", "POST", "/v1/chat/completions", chat.handle, chats, frozenset({"chat", "ocr"}), chat.check),
-        Endpoint("responses", "POST", "/v1/responses", responses.create, answers, reads, responses.check),
-        Endpoint("responses", "GET", stored, responses.retrieve, answers, reads),
-        Endpoint("responses", "DELETE", stored, responses.delete, answers, reads),
-        Endpoint("responses", "GET", f"{stored}/input_items", responses.input_items, answers, reads),
-        Endpoint("models", "GET", "/v1/models", models.listing, chats),
-        Endpoint("models", "GET", "/v1/models/{model}", models.one, chats),
+        Endpoint("chat", "POST", "/v1/chat/completions", chat.handle, chat_form, on_chat, chat.check),
+        Endpoint("responses", "POST", "/v1/responses", responses.create, responses_form, scope, responses.check),
+        Endpoint("responses", "GET", stored, responses.retrieve, responses_form, scope),
+        Endpoint("responses", "DELETE", stored, responses.delete, responses_form, scope),
+        Endpoint("responses", "GET", f"{stored}/input_items", responses.input_items, responses_form, scope),
+        Endpoint("models", "GET", "/v1/models", models.listing, chat_form),
+        Endpoint("models", "GET", "/v1/models/{model}", models.one, chat_form),
         Endpoint(
             "websearch", "POST", "/tools/websearch/mcp", mcp.handle, WebSearchDialect(), frozenset({"web-search"}),
-            mcp.check, charged=False,
-        ),
+            mcp.check, charged=False),
     ]  # fmt: skip
     return EndpointTable(rows, config.server.base_path)
 
 
-def _completions(config: Config, embedded: Embedded, images: Fetcher, closers: list[Close]) -> CompletionService:
-    """The model table: the configured rows, and the embedded engines under the names nobody else has."""
-    rows = [_model(model, closers) for model in config.models if model.upstreams]
-    named = {name for row in rows for name in (row.name, *row.aliases)}
+def _completions(config: Config, embedded: Embedded, images: Fetcher, resources: AsyncExitStack) -> CompletionService:
+    """The model table: the configured models, then the embedded engines unless a configured model has their name."""
+    rows = [_model(model, resources) for model in config.models if model.upstreams]
+    configured = {name for row in rows for name in (row.name, *row.aliases)}
     for name, kind, aliases, upstream in (
         (TEXT_MODEL, "text", (), embedded.llm),
-        (OCR_MODEL, "ocr", ("SvcOcr",), embedded.ocr),
+        (OCR_MODEL, "ocr", (OCR_MODEL_ALIAS,), embedded.ocr),
     ):
-        if upstream is not None and name not in named:
-            own = next((model for model in config.models if model.name == name), Model(name))
-            free = tuple(alias for alias in (*aliases, *own.aliases) if alias not in named)
-            target = _embedded_target(kind, upstream, closers)
-            rows.append(ModelEntry(name, kind, (target,), free, own.fallback, int(time.time())))
-    return CompletionService(rows, images=images, user_key=kept_secret(config.state_dir / "user-hash-key"))
+        if upstream is not None and name not in configured:
+            settings = next((model for model in config.models if model.name == name), Model(name))
+            free = tuple(alias for alias in (*aliases, *settings.aliases) if alias not in configured)
+            target = _embedded_target(kind, upstream, resources)
+            rows.append(ModelEntry(name, kind, (target,), free, settings.fallback, int(time.time())))
+    return CompletionService(rows, images=images, user_key=load_or_create_secret(config.state_dir / "user-hash-key"))
 
 
-def _image_loader(config: Config, fetcher: Fetcher, closers: list[Close]) -> ImageLoader:
-    """Images for OCR models: made upright here for a remote upstream; the embedded engine does it itself."""
+def _image_loader(config: Config, fetcher: Fetcher, resources: AsyncExitStack) -> ImageLoader:
+    """The loader of images for OCR models. Remote upstreams get them upright; the embedded engine turns them itself."""
     if not any(model.kind == "ocr" and model.upstreams for model in config.models):
         return ImageLoader(fetcher)
     pixels = PixelNormaliser()
-    closers.append(lambda: asyncio.to_thread(pixels.close))
+    resources.push_async_callback(asyncio.to_thread, pixels.close)
     return ImageLoader(fetcher, pixels)
 
 
-def _model(model: Model, closers: list[Close]) -> ModelEntry:
+def _model(model: Model, resources: AsyncExitStack) -> ModelEntry:
     targets = []
     for settings in model.upstreams:
-        reached = OpenAICompatUpstream(_upstream_name(settings.base_url), settings)
-        closers.append(reached.close)
-        upstream = OcrAdapter(reached, image_placeholder=settings.image_placeholder) if model.kind == "ocr" else reached
+        client = OpenAICompatUpstream(_upstream_name(settings.base_url), settings)
+        resources.push_async_callback(client.close)
+        upstream = OcrAdapter(client, image_placeholder=settings.image_placeholder) if model.kind == "ocr" else client
         options = UpstreamOptions(settings.model, settings.extra_body, settings.json_object)
         native = settings.responses == "native"
         targets.append(Target(upstream, options, settings.weight, native, settings.first_event_wait_s))
     return ModelEntry(model.name, model.kind, tuple(targets), model.aliases, model.fallback, int(time.time()))
 
 
-def _embedded_target(kind: str, embedded: EmbeddedUpstream, closers: list[Close]) -> Target:
-    """An embedded engine as an upstream. Reading an image may wait behind eight others on a busy machine."""
+def _embedded_target(kind: str, embedded: EmbeddedUpstream, resources: AsyncExitStack) -> Target:
+    """An embedded engine as an upstream of the model table."""
     settings = Upstream(embedded.base_url, embedded.model)
     if kind == "ocr":
-        settings = replace(settings, first_byte_timeout_s=300, idle_timeout_s=120)
-    reached = OpenAICompatUpstream(f"embedded-{kind}", settings)
-    upstream = OnDemandUpstream(FanOutUpstream(reached), embedded.wake, embedded.fingerprint, MAX_CALLS)
-    closers.append(reached.close)
+        settings = replace(settings, first_byte_timeout_s=OCR_FIRST_BYTE_S, idle_timeout_s=OCR_IDLE_S)
+    client = OpenAICompatUpstream(f"embedded-{kind}", settings)
+    answering: CompletionUpstream = client if kind == "ocr" else FanOutUpstream(client)
+    upstream = OnDemandUpstream(answering, embedded.wake, embedded.fingerprint, MAX_CALLS)
+    resources.push_async_callback(client.close)
     return Target(
         OcrAdapter(upstream, context_tokens=0) if kind == "ocr" else upstream, UpstreamOptions(embedded.model)
     )
 
 
 def _upstream_name(base_url: str) -> str:
-    """`host:port` of an upstream: what logs and `provider_specific_fields.provider` show."""
+    """`host:port` of an upstream, as shown in logs and in `provider_specific_fields.provider`."""
     return base_url.split("://", 1)[1].split("/", 1)[0]
 
 
 def _guardrail(config: Config, completions: CompletionService) -> Guardrail:
-    """The judge of what the detectors have masked. `auto`: on when its model runs on an upstream of the operator's."""
+    """The model that judges what the detectors have masked. `auto`: on when an upstream is configured for it."""
     settings = config.guardrail
-    own = next((m for m in config.models if settings.model in (m.name, *m.aliases) and m.upstreams), None)
-    endpoint, name = (own.upstreams[0].base_url, own.upstreams[0].model) if own else ("", settings.model)
-    enabled = settings.enabled == "on" or (settings.enabled == "auto" and own is not None)
+    model = next((m for m in config.models if settings.model in (m.name, *m.aliases) and m.upstreams), None)
+    endpoint, name = (model.upstreams[0].base_url, model.upstreams[0].model) if model else ("", settings.model)
+    enabled = settings.enabled == "on" or (settings.enabled == "auto" and model is not None)
     return Guardrail(settings, OwnModel(completions, settings.model), endpoint, name, enabled=enabled)
 
 
 def _fetcher(config: Config, docs_address: str) -> Fetcher:
-    """The one way to what callers name."""
-    own = (docs_address,) if docs_address and config.reads_own_docs else ()
-    policy = AddressPolicy((*config.web.allow_private, *own))
+    """The only client that opens URLs chosen by callers."""
+    own_docs = (docs_address,) if docs_address and config.reads_own_docs else ()
+    policy = AddressPolicy((*config.web.allow_private, *own_docs))
     return Fetcher(policy, config.web.user_agent, FetchLimits(max_bytes=config.web.max_page_bytes))
 
 
 def _websearch(
-    config: Config, engine_deps: EngineDeps, sanitizer: Sanitizer, guardrail: Guardrail, closers: list[Close]
+    config: Config, engine_deps: EngineDeps, sanitizer: Sanitizer, guardrail: Guardrail, resources: AsyncExitStack
 ) -> WebSearchService:
     local, index = LocalWebEngine(engine_deps, config.web), engine_deps.index
     names = dict.fromkeys([config.search.provider, *config.search.fallback])
-    providers = [_provider(config, name, index, closers) for name in names]
+    providers = [_provider(config, name, index, resources) for name in names]
     engine: WebEngine = providers[0] if config.web.engine == "provider" and isinstance(providers[0], Tavily) else local
     deps = WebSearchDeps(
         providers=providers,
@@ -226,13 +242,14 @@ def _websearch(
 
 
 def _engine_deps(
-    config: Config, fetcher: Fetcher, closers: list[Close], completions: CompletionService | None = None
+    config: Config, fetcher: Fetcher, resources: AsyncExitStack, completions: CompletionService | None = None
 ) -> tuple[EngineDeps, ParsePool]:
-    """What the embedded web engine is made of, and the processes that parse for it."""
+    """The dependencies of the embedded web engine, and the pool of processes that parse pages for it."""
     pool = ParsePool()
     path = config.state_dir / "index.sqlite3"
     index = PageIndex(path, max_pages=config.web.index_max_pages, ttl_days=config.web.index_ttl_days)
-    closers += [pool.close, index.close]
+    resources.push_async_callback(pool.close)
+    resources.push_async_callback(index.close)
     loader = PageLoader(fetcher, pool, HostSlots(config.web.per_host_concurrency))
     model = config.web.instructions_model
     chooser = Chooser(OwnModel(completions, model) if completions and model else None)
@@ -241,20 +258,17 @@ def _engine_deps(
 
 @asynccontextmanager
 async def open_index(config: Config) -> AsyncIterator[IndexFiller]:
-    """The local search index alone, for the command line."""
+    """The local search index without a server, for the command line; closed with the context."""
     fetcher = _fetcher(config, f"{config.ops.host}:{config.ops.port}" if config.ops.port else "")
-    closers: list[Close] = [fetcher.close]
-    try:
-        deps, pool = _engine_deps(config, fetcher, closers)
+    async with AsyncExitStack() as resources:
+        resources.push_async_callback(fetcher.close)
+        deps, pool = _engine_deps(config, fetcher, resources)
         yield IndexFiller(deps, pool, config.web)
-    finally:
-        for close in reversed(closers):
-            await close()
 
 
 @asynccontextmanager
 async def open_fetcher(config: Config) -> AsyncIterator[Fetcher]:
-    """The safe fetcher alone, for the command line."""
+    """The fetcher of public pages without a server, for the command line; closed with the context."""
     fetcher = _fetcher(config, "")
     try:
         yield fetcher
@@ -262,29 +276,25 @@ async def open_fetcher(config: Config) -> AsyncIterator[Fetcher]:
         await fetcher.close()
 
 
-def _provider(config: Config, name: str, index: PageIndex, closers: list[Close]) -> SearchProvider:
-    """A provider by name. Address and key of the configuration belong to the first one alone."""
+def _provider(config: Config, name: str, index: PageIndex, resources: AsyncExitStack) -> SearchProvider:
+    """The provider called `name`. `search.base_url` and `search.api_key` are those of `search.provider` only."""
     search = config.search
-    mine = name == search.provider
-    base_url = search.base_url if mine else ""
-    key = search.api_key.reveal() if mine and search.api_key else ""
+    is_first = name == search.provider
+    base_url = search.base_url if is_first else ""
+    key = search.api_key.reveal() if is_first and search.api_key else ""
     if name == "local":
         return LocalSearch(index)
-    provider: Tavily | Searxng | Brave
-    if name == "tavily":
-        provider = Tavily(key, base_url, search.timeout_s)
-    elif name == "brave":
-        provider = Brave(key, base_url, search.timeout_s)
+    if name == "searxng":
+        provider: Tavily | Searxng | Brave = Searxng(base_url, key, search.timeout_s)
     else:
-        provider = Searxng(base_url, key, search.timeout_s)
-    closers.append(provider.close)
+        provider = (Tavily if name == "tavily" else Brave)(key, base_url, search.timeout_s)
+    resources.push_async_callback(provider.close)
     return provider
 
 
-def _closing(closers: list[Close]) -> Callable[[web.Application], AsyncIterator[None]]:
-    async def closing(app: web.Application) -> AsyncIterator[None]:
+def _close_at_cleanup(resources: AsyncExitStack) -> Callable[[web.Application], AsyncIterator[None]]:
+    async def cleanup(app: web.Application) -> AsyncIterator[None]:
         yield
-        for close in reversed(closers):
-            await close()
+        await resources.aclose()
 
-    return closing
+    return cleanup

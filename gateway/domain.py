@@ -1,4 +1,4 @@
-"""The gateway's own vocabulary: plain values handed between layers.
+"""The gateway's vocabulary: plain values that the layers hand to each other.
 
 Knows no HTTP, no configuration and no wire format. Times are seconds, sizes bytes, unless a name says otherwise.
 """
@@ -12,11 +12,15 @@ Json: TypeAlias = dict[str, Any]
 """A decoded JSON object."""
 
 SCOPES: tuple[str, ...] = ("web-search", "chat", "responses", "ocr")
+"""What a key may be allowed to do: the web tools, the chat route, the responses route, models of kind `ocr`."""
+
+TEXT_MODEL, OCR_MODEL, OCR_MODEL_ALIAS = "SvcLLM", "SvcOCR", "SvcOcr"
+"""Public names of the embedded engines; a configured model of the same name replaces one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks: the key's public id and name, what it may do, and its own limits (0 = none, None = the default)."""
+    """The holder of a key: its public id, name and scopes, and its own limits (0 = none, None = the default)."""
 
     key_id: str
     name: str
@@ -83,7 +87,7 @@ class Event:
 
 
 class RelayTemplate(Protocol):
-    """The text of relayed events that differ in nothing else: all are pieces of one `channel`, found at `where`."""
+    """The pattern of relayed events that differ in their text only: pieces of one `channel`, at the path `where`."""
 
     @property
     def channel(self) -> Hashable: ...
@@ -96,19 +100,19 @@ class RelayTemplate(Protocol):
 
 
 EventBatch: TypeAlias = list[Event]
-"""The events of one network read, in order: they are written out together. May be empty."""
+"""The events of one network read, in order, which are written together. May be empty."""
 
 EventStream: TypeAlias = AsyncGenerator[EventBatch, None]
 
 
 @dataclass(slots=True)
 class TextSlot:
-    """One place in decoded data where text stands: read and replace it by `text`.
+    """A string in decoded data that may be inspected and replaced, through `text`.
 
-    `where` is a path for messages to people (`messages[0].content`). `form` tells what the string is: `text`;
-    `json`, a string that is itself a JSON document (tool-call arguments: leaves are inspected, the document stays
-    valid); `url`, kept whole but for credentials inside it. In a stream, slots of one `channel` are pieces of one
-    text, in order; `last` says that the channel ends with this piece. A slot without a channel is a whole text.
+    `where` is its path, for error messages (`messages[0].content`). `form`: `text`; `json`, a string that holds a
+    JSON document (tool-call arguments; its leaves are inspected, it stays valid JSON); `url`, of which only credentials
+    are masked. In a stream, slots of one `channel` are consecutive pieces of one text, and `last` marks the final
+    piece; a slot without a channel is a whole text.
     """
 
     holder: MutableMapping[str, Any] | MutableSequence[Any]
@@ -129,9 +133,9 @@ class TextSlot:
 
 
 class ScanToken:
-    """Stands for certain texts in certain places, however often they come again: cached searches, repeated calls.
+    """Identity shared by all copies of the same texts in the same places (cached searches, repeated calls).
 
-    `scanned_clean`: the directions in which the sanitizer has found nothing in them.
+    `scanned_clean` holds the directions, "requests" or "responses", in which the sanitizer has found nothing in them.
     """
 
     __slots__ = ("scanned_clean",)
@@ -141,10 +145,10 @@ class ScanToken:
 
 
 class TextUnit:
-    """Texts that are judged together: blocked or let through as one. `owner` is the dialect's own handle on it.
+    """Texts that are blocked or passed together. `owner` is the dialect's own reference to what holds them.
 
-    `slots` may be given as a function, called when they are first needed. `scan_token` is one object shared by all
-    units with the same texts in the same places; None for texts that do not come again.
+    `slots`: the texts, or a function that makes them when they are first needed. `scan_token`: see ScanToken; None for
+    texts that are not expected again.
     """
 
     __slots__ = ("_slots", "owner", "scan_token")
@@ -167,9 +171,9 @@ class TextUnit:
 
 
 class SearchRequest(NamedTuple):
-    """Arguments of `websearch-search`, checked and defaulted; see schemas/tools/search.json.
+    """Arguments of `websearch-search`, checked and with defaults; see schemas/tools/search.json.
 
-    A tuple, since every search is looked up by it: it is made, hashed and compared in a third of a dataclass's time.
+    A tuple because it is the key of the search cache: made, hashed and compared in a third of a dataclass's time.
     """
 
     query: str
@@ -189,7 +193,7 @@ class SearchRequest(NamedTuple):
     exact_match: bool = False
 
     def days(self) -> tuple[date | None, date | None]:
-        """First and last day wanted, in UTC; explicit dates override the range."""
+        """First and last day of the results, in UTC, each None when open; explicit dates override `time_range`."""
         if self.start_date or self.end_date:
             return self.start_date, self.end_date
         if self.time_range:
@@ -198,6 +202,7 @@ class SearchRequest(NamedTuple):
 
 
 _DAYS = {"day": 1, "week": 7, "month": 31, "year": 366}
+"""Days of each `time_range`: the longest month and year, so that no result of the range is missed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,11 +235,8 @@ class CrawlRequest:
 
 
 class WebCall(NamedTuple):
-    """What accompanies a web-tool call: whose it is, and how it reports progress.
-
-    `owner` is the key id: pages fetched for it are found again by it alone unless the index is shared.
-    `patient` is true when the caller gave a progress token and so waits longer.
-    """
+    """The context of a web-tool call. `owner` is the key's id, which alone finds the pages fetched for it unless the
+    index is shared. `patient` is true when the caller gave a progress token: it gets the longer time budget."""
 
     owner: str
     request_id: str
@@ -244,7 +246,7 @@ class WebCall(NamedTuple):
 
 @dataclass(slots=True)
 class Progress:
-    """Latest state of a long call: pages done of pages known. `on_change` is called after every step.
+    """State of a long call: `done` pages of `total` known ones (None = unknown). Calls `on_change` after every step.
 
     `done` never decreases and `total`, when known, is never below it.
     """
@@ -255,13 +257,14 @@ class Progress:
     message: str = ""
 
     def step(self, done: int, total: int | None, message: str) -> None:
+        """Set the state, which never goes back."""
         self.done, self.total, self.message = max(done, self.done), total, message
         if self.on_change is not None:
             self.on_change(self)
 
 
 class Metered(Protocol):
-    """A streamed answer on its way; `usage` as chat has it (`prompt_tokens`, `completion_tokens`)."""
+    """A streamed answer. `usage` so far: `{prompt_tokens, completion_tokens}`, as chat counts it."""
 
     @property
     def usage(self) -> Json: ...
@@ -273,11 +276,10 @@ Outcome: TypeAlias = Literal["", "client_gone", "truncated", "tool_error", "canc
 
 @dataclass(slots=True)
 class RequestStats:
-    """What one request cost and where it went; filled on the way, read by the log line and the metrics.
+    """What one request used; filled while it is served, read for the log line and the metrics.
 
-    `started_s` is the request's beginning on the monotonic clock.
-
-    Never holds a prompt, an answer, a key or a host name the caller chose.
+    Times are seconds, `started_s` on the monotonic clock. `findings` counts masked values by entity. Never holds a
+    prompt, an answer, a key or a host name that the caller chose.
     """
 
     model: str = ""
@@ -293,6 +295,6 @@ class RequestStats:
     started_s: float = 0.0
     findings: dict[str, int] = field(default_factory=dict)
     unguarded: int = 0
-    """Texts that went on though the guardrail failed, as the policy has it."""
+    """Texts that passed although the guardrail failed, because the policy allows it."""
     streaming: "Metered | None" = None
-    """The stream that is being answered: what it has used so far is not among the tokens yet."""
+    """The stream that is being answered; its tokens so far are not yet in the counts above."""

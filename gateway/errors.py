@@ -1,12 +1,11 @@
-"""The errors of the domain, from which the edge builds every error body.
+"""The errors that callers may see. The errors middleware builds every error body from one of them.
 
-This module knows no HTTP library and no wire format. Each class carries a status *hint* and the type and code that
-OpenAI clients expect (facts: OpenAI API reference, read 2026-11-21); the interface's dialect decides the body's shape.
-A message is written for the caller: it says what to correct and never holds a key, a prompt or an upstream's body.
-What an upstream said stands apart from it, in `quoted`.
+Each class carries the HTTP status, and the type and code that OpenAI's clients expect (OpenAI API reference, read
+2026-11-21); the interface's dialect decides the shape of the body. A message begins in lower case, has no full stop,
+says what is wrong and what to do, and never holds a key or a prompt. Knows no HTTP library and no wire format.
 
     GatewayError
-    ├── InvalidRequest            400  the caller's fault; `param` names the field
+    ├── InvalidRequest            400  the caller must change it; `param` names the field
     │   ├── ContentBlocked        400  the sanitizer refused it
     │   ├── BodyTimeout           408
     │   ├── PayloadTooLarge       413
@@ -17,11 +16,11 @@ What an upstream said stands apart from it, in `quoted`.
     │   └── ModelNotFound         404
     ├── MethodNotAllowed          405
     ├── NotAcceptable             406
-    ├── RateLimited               429  this key asked too much
-    ├── Overloaded                503  the whole gateway is busy or draining
-    ├── EngineMissing             503  an extra or a setting is missing: the operator's work
+    ├── RateLimited               429  a limit of the key is reached
+    ├── Overloaded                503  the whole gateway is busy or shutting down
+    ├── EngineMissing             503  an extra or a setting is missing; the operator must act
     ├── SanitizerFailed           503  detectors or guardrail failed and the policy is to refuse
-    ├── UpstreamError             502  the upstream's fault
+    ├── UpstreamError             502  an upstream failed
     │   ├── UpstreamUnavailable   503
     │   ├── UpstreamTimeout       504
     │   └── UpstreamRefused       its own 4xx, passed on with a scrubbed message
@@ -34,10 +33,11 @@ from typing import ClassVar
 
 
 class GatewayError(Exception):
-    """Base of all errors a caller may see; never raised itself.
+    """Base of all errors that a caller may see; never raised itself.
 
-    `quoted`: what an upstream said, in its own words, which may repeat the request. For the caller of that very call
-    alone, and as text of others: through the sanitizer. Never for logs, notes and what other callers see.
+    `param` names the field at fault. `retryable`: whether the same request may succeed later; `retry_after_s`: when,
+    in seconds, if known. `quoted` is the failure in an upstream's own words, which may repeat the request: it is shown
+    only to the caller of that request, through the sanitizer, and never in logs, notes or other callers' answers.
     """
 
     status: int = 500
@@ -63,52 +63,68 @@ class GatewayError(Exception):
 
 
 class InvalidRequest(GatewayError):
+    """The caller must change the request."""
+
     status = 400
     type = "invalid_request_error"
     code = "invalid_value"
 
 
 class ContentBlocked(InvalidRequest):
-    """The sanitizer blocked it. `param` is where, the message names the kind, never the value."""
+    """The sanitizer refused a text. `param` is its place; the message names the entity, never the value."""
 
     code = "content_filter"
 
 
 class BodyTimeout(InvalidRequest):
+    """The body did not arrive within `server.body_timeout_s`."""
+
     status = 408
     code = "request_timeout"
     retryable = True
 
 
 class PayloadTooLarge(InvalidRequest):
+    """The request body is over its limit, which the message names."""
+
     status = 413
     code = "payload_too_large"
 
 
 class UnsupportedMediaType(InvalidRequest):
+    """The body is not in a format that the endpoint reads."""
+
     status = 415
     code = "unsupported_media_type"
 
 
 class Unauthenticated(GatewayError):
+    """The request has no valid key."""
+
     status = 401
     type = "invalid_request_error"
     code = "invalid_api_key"
 
 
 class Forbidden(GatewayError):
+    """The key is valid but lacks the scope, or the browser origin is not listed."""
+
     status = 403
     type = "permission_error"
     code = "insufficient_scope"
 
 
 class NotFound(GatewayError):
+    """There is no such path, stored response or item, or key id."""
+
     status = 404
     type = "invalid_request_error"
     code = "not_found"
 
 
 class ModelNotFound(NotFound):
+    """No model has this name; `param` is always `model`."""
+
     code = "model_not_found"
 
     def __init__(self, message: str) -> None:
@@ -116,7 +132,7 @@ class ModelNotFound(NotFound):
 
 
 class MethodNotAllowed(GatewayError):
-    """`allow` lists the methods the path does take."""
+    """The path takes other methods only: those in `allow`."""
 
     status = 405
     type = "invalid_request_error"
@@ -128,12 +144,16 @@ class MethodNotAllowed(GatewayError):
 
 
 class NotAcceptable(GatewayError):
+    """The `Accept` header allows none of the formats that the endpoint can answer in."""
+
     status = 406
     type = "invalid_request_error"
     code = "not_acceptable"
 
 
 class RateLimited(GatewayError):
+    """The key, an address that sends wrong keys, or the queue of the OCR engine is over its limit."""
+
     status = 429
     type = "rate_limit_error"
     code = "rate_limit_exceeded"
@@ -141,23 +161,31 @@ class RateLimited(GatewayError):
 
 
 class Overloaded(GatewayError):
+    """The whole gateway serves as many requests as it may, or is shutting down."""
+
     status = 503
     code = "overloaded"
     retryable = True
 
 
 class EngineMissing(GatewayError):
+    """An extra is not installed or an engine is turned off: the operator must act."""
+
     status = 503
     code = "engine_missing"
 
 
 class SanitizerFailed(GatewayError):
+    """Detectors or guardrail failed, and the policy is to refuse."""
+
     status = 503
     code = "sanitizer_failed"
     retryable = True
 
 
 class UpstreamError(GatewayError):
+    """An upstream or a search provider failed, or answered what cannot be used."""
+
     status = 502
     type = "upstream_error"
     code = "upstream_error"
@@ -165,17 +193,21 @@ class UpstreamError(GatewayError):
 
 
 class UpstreamUnavailable(UpstreamError):
+    """It cannot be reached, or says that it is busy."""
+
     status = 503
     code = "upstream_unavailable"
 
 
 class UpstreamTimeout(UpstreamError):
+    """It was silent for longer than its timeout."""
+
     status = 504
     code = "upstream_timeout"
 
 
 class UpstreamRefused(UpstreamError):
-    """The upstream answered 400, 404, 413, 422 or 429; `status` is that of the caller's answer."""
+    """The upstream calls the request the caller's fault. `status` is the one the caller gets: 400, 413 or 429."""
 
     retryable = False
 
@@ -194,16 +226,22 @@ class UpstreamRefused(UpstreamError):
 
 
 class UnsupportedCoding(GatewayError):
+    """The request has a transfer coding other than `chunked`."""
+
     status = 501
     type = "invalid_request_error"
     code = "unsupported_transfer_encoding"
 
 
 class UnsupportedProtocol(GatewayError):
+    """The request is not HTTP/1.0 or HTTP/1.1."""
+
     status = 505
     type = "invalid_request_error"
     code = "unsupported_protocol"
 
 
 class InternalError(GatewayError):
+    """A fault of the gateway itself; the log line of the request says where."""
+
     code = "internal_error"

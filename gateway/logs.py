@@ -1,17 +1,16 @@
-"""Log lines: JSON, one event a line, to standard output; journald adds time and unit.
+"""Log lines: JSON or text, one event a line, to standard output.
 
-Lines below warning are gathered for a moment and written together: a write of its own costs a request a tenth of its
-time. They are written at once outside an event loop, and what is left at the end of the process.
+Lines below warning are buffered for a moment and written together, because a write for each costs a request a tenth of
+its time. They are written at once where no event loop runs, and `flush` writes the rest before the process ends.
 
-A line holds names, figures and ids of ours, never a key, a header, a query string, a prompt or an answer. What other
-libraries log goes through the same formatter, without tracebacks below debug level: their texts may quote a request.
-Knows nothing of requests: who logs says what.
+A line holds names, figures and ids of the gateway, never a key, a header, a query string, a prompt or an answer. What
+other libraries log goes through the same formatter, without tracebacks, which may quote a request. Knows no request:
+the caller chooses the fields.
 """
 
 import asyncio
 import contextlib
 import logging
-import re
 import sys
 import time
 from collections import deque
@@ -20,12 +19,16 @@ from typing import Any, TextIO
 
 import orjson
 
+from gateway.key_scrubber import scrub_keys
+
 _MAX_FIELD_CHARS = 1024
 _MAX_CHARS = 8192
-_SECRETS = re.compile(r"(?i)(bearer\s+|gw_|sk-|tvly-)[A-Za-z0-9._~+/=-]{6,}")
-_SECRET_STARTS = ("bearer", "gw_", "sk-", "tvly-")
-_GATHER_S = 0.05
-_MOST_GATHERED = 256
+"""Longest field and line. Chosen: journald splits lines above 48 KiB, a field of 1,024 characters holds any error text
+of ours. At half, long configuration errors are cut; at double, a library that logs a body fills the journal faster."""
+_BUFFER_S = 0.05
+_MAX_BUFFERED = 256
+"""How long lines wait, in seconds, and how many may. Chosen: 50 ms is below what a person who follows the log notices,
+and a crash loses no more than that. At half, a busy server writes twice as often; at double, more lines are lost."""
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 _LEVEL_NAMES = {number: name for name, number in _LEVELS.items()}
 
@@ -33,24 +36,32 @@ log = logging.getLogger("gateway")
 
 
 def event(name: str, fields: Mapping[str, Any] | None = None, *, level: int = logging.INFO, **more: Any) -> None:
-    """Write one line `{"ts", "level", "event": name, **fields, **more}` if the level is on. Fields are JSON values."""
+    """Log one line `{"ts", "level", "event": name, **fields, **more}` if `level` is on.
+
+    `ts` is unix seconds with milliseconds. Values are JSON values; others are written as their `str`. Never raises for
+    a full disk or a closed stream.
+    """
     events(name, [{**(fields or {}), **more}], level)
 
 
-def events(name: str, many: Sequence[Mapping[str, Any]], level: int = logging.INFO) -> None:
-    """A line for each of `many`."""
+def events(name: str, rows: Sequence[Mapping[str, Any]], level: int = logging.INFO) -> None:
+    """Equals `event(name, fields)` for each `fields` of `rows`, with one look at level and handlers."""
     if not log.isEnabledFor(level):
         return
     for handler in log.handlers:
         if isinstance(handler, EventHandler):
-            handler.write_events(name, many, level)
-    if log.propagate:  # nobody called set_up: a library's way
-        for fields in many:
+            handler.write_events(name, rows, level)
+    if log.propagate:  # set_up was not called, as in tests and when used as a library
+        for fields in rows:
             log.log(level, name, extra={"fields": fields})
 
 
 def set_up(level: str, form: str, stream: TextIO | None = None) -> None:
-    """Send everything that is logged to one stream. `form` is `json` or `text`. Safe to call again."""
+    """Send everything that is logged to one stream, by default standard output. May be called again.
+
+    `level`: `debug`, `info`, `warning` or `error`, for the gateway's own lines; other libraries log from warning on.
+    `form`: `json` or `text`.
+    """
     logging.raiseExceptions = False  # a full disk must not reach a request
     flush()
     handler = EventHandler(stream or sys.stdout, _json_line if form == "json" else _text_line)
@@ -65,64 +76,69 @@ def set_up(level: str, form: str, stream: TextIO | None = None) -> None:
 
 
 class EventHandler(logging.StreamHandler[TextIO]):
-    """Our own events go straight to a line: one request is one line, and logging's records would cost more than it."""
+    """Writes lines to `stream`, each made from its fields by `line`.
+
+    The gateway's events come through `write_events` and never become a `LogRecord`, which costs more than the line.
+
+    | when                                        | what happens to a line                         |
+    |---------------------------------------------|------------------------------------------------|
+    | an event loop runs, below warning           | buffered; a timer of the loop flushes          |
+    | no event loop runs, or warning and above    | written at once, after the lines buffered before |
+    | `_MAX_BUFFERED` lines are buffered          | all are written at once                        |
+
+    `_loop` is the loop whose timer will flush; one that has stopped is replaced at the next line.
+    """
 
     def __init__(self, stream: TextIO, line: Callable[[Mapping[str, Any]], str]) -> None:
         super().__init__(stream)
         self._line = line
-        self._gathered: deque[str] = deque()
+        self._buffer: deque[str] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def write_events(self, name: str, many: Sequence[Mapping[str, Any]], level: int) -> None:
-        told = _LEVEL_NAMES.get(level) or logging.getLevelName(level).lower()
-        head = {"ts": int(time.time() * 1000) / 1000, "level": told, "event": name}
-        for fields in many:
+    def write_events(self, name: str, rows: Sequence[Mapping[str, Any]], level: int) -> None:
+        """Buffer or write a line `{"ts", "level", "event": name, **fields}` for each `fields` of `rows`."""
+        level_name = _LEVEL_NAMES.get(level) or logging.getLevelName(level).lower()
+        head = {"ts": int(time.time() * 1000) / 1000, "level": level_name, "event": name}
+        for fields in rows:
             line = self._line({**head, **fields})
-            self._gathered.append(line if len(line) <= _MAX_CHARS else line[:_MAX_CHARS] + "…")
-        if level >= logging.WARNING or len(self._gathered) >= _MOST_GATHERED:
+            self._buffer.append(line if len(line) <= _MAX_CHARS else line[:_MAX_CHARS] + "…")
+        if level >= logging.WARNING or len(self._buffer) >= _MAX_BUFFERED:
             self.flush()
             return
         if self._loop is not None and self._loop.is_running():
-            return  # it will write what is gathered
+            return  # its timer is set
         try:
             self._loop = asyncio.get_running_loop()
         except RuntimeError:
             self.flush()
             return
-        self._loop.call_later(_GATHER_S, self._flush_late)
+        self._loop.call_later(_BUFFER_S, self._flush_by_timer)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """What another library logs: its text, without a traceback."""
+        """Log the record of another library: its text and the class of its exception, without the traceback."""
         fields: dict[str, Any] = {"logger": record.name, "message": record.getMessage()}
         if record.exc_info and record.exc_info[0] is not None:
             fields["error"] = record.exc_info[0].__name__
         self.write_events("log", [fields], record.levelno)
 
     def flush(self) -> None:
+        """Write what is buffered, with keys hidden (`scrub_keys`). A stream that fails loses the lines silently."""
         lines = []
-        while self._gathered:
-            lines.append(self._gathered.popleft())
+        while self._buffer:
+            lines.append(self._buffer.popleft())
         with contextlib.suppress(OSError, ValueError):
             if lines:
-                self.stream.write(_harmless("\n".join(lines)) + "\n")
+                self.stream.write(scrub_keys("\n".join(lines)) + "\n")
             self.stream.flush()
 
-    def _flush_late(self) -> None:
+    def _flush_by_timer(self) -> None:
         self._loop = None
         self.flush()
 
 
-def _harmless(lines: str) -> str:
-    """Second net: nothing that looks like a key. The pattern is tried only where one of its beginnings stands."""
-    lowered = lines.lower()
-    if any(start in lowered for start in _SECRET_STARTS):
-        return _SECRETS.sub(r"\1[hidden]", lines)
-    return lines
-
-
 def _json_line(fields: Mapping[str, Any]) -> str:
     line = orjson.dumps(fields, default=str)
-    if len(line) > _MAX_FIELD_CHARS:  # else no field is longer
+    if len(line) > _MAX_FIELD_CHARS:  # only then can a field be too long
         line = orjson.dumps({name: _cut(value) for name, value in fields.items()}, default=str)
     return line.decode()
 
@@ -139,13 +155,13 @@ def _text_line(fields: Mapping[str, Any]) -> str:
 
 
 def flush() -> None:
-    """Write out what was gathered."""
+    """Write what is buffered. Call it before the process ends."""
     for handler in log.handlers:
         handler.flush()
 
 
 def failure(error: BaseException) -> str:
-    """Where an unexpected error came from, without its text: `TypeError at completion.py:120`."""
+    """The class of an unexpected error and the line that raised it, without its text: `TypeError at service.py:120`."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

@@ -1,7 +1,17 @@
-"""What services need from below, as Protocols: each has a second implementation, so each is a seam worth having.
+"""What the services need from the layers below, as Protocols.
 
-`app.py` chooses the implementations. Errors raised through a port are `gateway.errors` only; a cancelled call lets go
-of its connections at once. JSON shapes are those of the tools' `data` (see schemas/tools/*.json and README).
+Each port has several implementations or is a seam that tests use:
+
+| port                 | implementations                                                                        |
+|----------------------|----------------------------------------------------------------------------------------|
+| `SearchProvider`     | `Tavily`, `Brave`, `Searxng` (providers), `LocalSearch` (engines.index)                |
+| `WebEngine`          | `LocalWebEngine` (engines.crawl), `Tavily`                                             |
+| `CompletionUpstream` | `OpenAICompatUpstream`; decorators `FanOutUpstream`, `OnDemandUpstream`, `OcrAdapter`  |
+| `ChatModel`          | `OwnModel` (services.completion) alone: it keeps guardrail and crawler apart from it   |
+| `ImageSource`        | the page fetcher (engines.fetch) alone: it keeps the completion and OCR services apart |
+
+`app.py` chooses the implementations. Only subclasses of `gateway.errors.GatewayError` are raised through a port. A
+cancelled call closes or releases its connections at once.
 """
 
 from collections.abc import AsyncGenerator
@@ -14,18 +24,30 @@ class SearchProvider(Protocol):
     """A source of search results: Tavily, SearXNG, Brave, or the local index."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The value of `search.provider` in the configuration; also `provider` in an answer's data."""
+        ...
 
     @property
     def capabilities(self) -> frozenset[str]:
-        """Names of the SearchRequest fields this provider honours itself; the service makes up for the others."""
+        """Names of the SearchRequest fields that this provider honours itself.
+
+        The service filters the results for the other fields, or lists them as ignored.
+        """
+        ...
+
+    @property
+    def results_are_per_key(self) -> bool:
+        """True when the results depend on `call.owner`; the service then shares no cached answer between keys."""
         ...
 
     async def search(self, request: SearchRequest, call: WebCall) -> Json:
-        """`{"results": [{title, url, content, score, …}], "images": [...]}`, best first. Raises UpstreamError.
+        """`{results, images, ignored?, note?}`. Raises UpstreamError.
 
-        `"ignored": [names]` tells parameters it could not honour this time though it has the capability,
-        `"note"` is a sentence for the caller.
+        `results`: `[{title, url, content, score, published_date?, raw_content?, favicon?, images?}]`, best first, with
+        `score` from 0 to 1. `images`: URL strings, or `{url, description}` when descriptions were requested. `ignored`:
+        names of parameters not honoured this time although they are among the capabilities. `note`: a sentence for the
+        caller.
         """
         ...
 
@@ -35,46 +57,75 @@ class SearchProvider(Protocol):
 
 
 class WebEngine(Protocol):
-    """Extracts, crawls and maps: the embedded engine, or the search provider's own endpoints."""
+    """Extracts, crawls and maps: the embedded engine, or the search provider's own endpoints.
 
-    async def extract(self, request: ExtractRequest, call: WebCall) -> Json: ...
+    In all three answers `response_time` is in seconds, `truncated` is True or absent (a budget cut something), and
+    `note` is one or more sentences for the caller. All raise GatewayError when nothing can be answered at all.
+    """
 
-    async def crawl(self, request: CrawlRequest, call: WebCall) -> Json: ...
+    async def extract(self, request: ExtractRequest, call: WebCall) -> Json:
+        """`{results, failed_results, response_time, truncated?, note?}`; each URL succeeds or fails by itself.
 
-    async def map(self, request: CrawlRequest, call: WebCall) -> Json: ...
+        `results`: `[{url, title, raw_content, images?, favicon?}]`, `url` as the caller wrote it and `raw_content` in
+        `request.format`. `failed_results`: `[{url, error}]`, `error` a sentence.
+        """
+        ...
+
+    async def crawl(self, request: CrawlRequest, call: WebCall) -> Json:
+        """`{base_url, results, failed_results, response_time, truncated?, note?}`.
+
+        `results`: `[{url, title, raw_content, depth?, favicon?}]`; the root has depth 0, and providers that do not
+        report depths leave it out. `failed_results` as for `extract`.
+        """
+        ...
+
+    async def map(self, request: CrawlRequest, call: WebCall) -> Json:
+        """`{base_url, results, response_time, truncated?, note?}`; `results` is a list of URL strings."""
+        ...
 
 
 class CompletionUpstream(Protocol):
-    """One OpenAI-compatible upstream of one model. Bodies are chat-completions bodies, already in its own terms.
+    """One OpenAI-compatible upstream of one model.
 
-    Answers come as they were sent: `wire` brings them into normal form.
+    `body` is a chat-completions body (or a responses body for `route="responses"`) in the upstream's own terms.
+    Answers are returned as the upstream sent them; `wire` brings them into normal form. `stats.upstream_s` grows by
+    the seconds spent waiting for the upstream.
     """
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """What logs and `provider_specific_fields.provider` show; never holds a key."""
+        ...
 
     async def complete(self, body: Json, stats: RequestStats, *, route: str = "chat/completions") -> Json:
-        """The decoded answer. Raises UpstreamError."""
+        """The decoded JSON object of a whole answer. Raises UpstreamError or one of its subclasses."""
         ...
 
     def stream(
         self, body: Json, stats: RequestStats, *, route: str = "chat/completions"
     ) -> AsyncGenerator[list[bytes], None]:
-        """The data of the events of one network read at a time. Ends with the stream, however it ended."""
+        """The `data` of the events of one network read at a time, `[DONE]` included.
+
+        Returns when the connection ends, complete or not: the caller checks that the answer is complete. Raises
+        UpstreamError, also after the first events.
+        """
         ...
 
 
 class ChatModel(Protocol):
-    """The service's own language model, for the guardrail and for reading crawl instructions."""
+    """The gateway's own language model, for the guardrail and for reading crawl instructions."""
 
     async def ask(self, body: Json, timeout_s: float) -> Json:
-        """A `chat.completion` answer to a chat body without `model`. Raises GatewayError; never sanitized again."""
+        """A `chat.completion` object for a chat body without `model`. Raises GatewayError.
+
+        The answer is not sanitized. UpstreamTimeout after `timeout_s` seconds.
+        """
         ...
 
 
 class ImageSource(Protocol):
-    """Fetches an image the caller named, safely: never a private address unless the configuration allows it."""
+    """Fetches an image that the caller named; never from a private address unless the configuration allows it."""
 
     async def fetch_image(self, url: str, max_bytes: int) -> bytes:
-        """Raises InvalidRequest when the URL is refused, unreachable, or too large."""
+        """The file's bytes. Raises InvalidRequest when the URL is refused, unreachable, or too large."""
         ...

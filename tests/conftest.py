@@ -11,10 +11,24 @@ import pytest
 from gateway import logs
 from gateway.embedded.servers import Embedded
 from tests.support.asking import toml
+from tests.support.gateways import InProcessGateway, StartGateway, start_in_process
 from tests.support.ocr_running import TIMEOUT as OCR_TIMEOUT
 from tests.support.ocr_running import ocr_server
-from tests.support.running import Running, StartGateway, running_gateway
 from tests.support.upstream import Upstream, scripted_upstream
+
+SHARED_FIXTURES = {"ocr_url", "gateway", "imports", "wheel", "said", "engine"}
+"""Fixtures of module or session scope. Each costs seconds or memory, so only one of the test processes makes it."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Groups for `pytest -n 2 --dist loadgroup`: tests that share such a fixture run in one process; all others are
+    distributed one by one."""
+    for item in items:
+        names = item.fixturenames if isinstance(item, pytest.Function) else []
+        for name in sorted(SHARED_FIXTURES.intersection(names)):
+            place = "" if name == "ocr_url" else f" of {item.path.stem}"
+            item.add_marker(pytest.mark.xdist_group(name + place))
 
 
 @pytest.fixture(autouse=True)
@@ -34,12 +48,12 @@ async def start_gateway(tmp_path: Path) -> AsyncIterator[StartGateway]:
     async with AsyncExitStack() as stack:
         count = 0
 
-        async def start(toml: str = "", embedded: Embedded | None = None, **variables: str) -> Running:
+        async def start(toml: str = "", embedded: Embedded | None = None, **variables: str) -> InProcessGateway:
             nonlocal count
             count += 1
             state_dir = tmp_path / f"state{count}"
             state_dir.mkdir()
-            return await stack.enter_async_context(running_gateway(state_dir, toml, embedded, **variables))
+            return await stack.enter_async_context(start_in_process(state_dir, toml, embedded, **variables))
 
         yield start
 
@@ -51,7 +65,7 @@ async def upstream() -> AsyncIterator[Upstream]:
 
 
 @pytest.fixture
-async def server(start_gateway: StartGateway, upstream: Upstream) -> Running:
+async def server(start_gateway: StartGateway, upstream: Upstream) -> InProcessGateway:
     return await start_gateway(toml(upstream))
 
 

@@ -1,11 +1,12 @@
-"""How often and how much at once: per key, per address for wrong keys. In memory, for one process.
+"""Rate limits of one process, in memory: calls a minute and concurrent requests by key, wrong keys by address.
 
-Time is monotonic and handed in. Memory is bounded: a key that has been quiet for a minute is forgotten. A refusal says
-when to come back. `Limiter` is the seam for limits that several machines share (`access.shared`).
+Time is monotonic seconds, read from a clock that is passed in. Memory is bounded: a key that has made no call for a
+minute is forgotten. Every refusal says after how many seconds to try again. Knows no HTTP. Limits that several machines
+share are in `redis_limits`; both implement `Limiter`.
 """
 
 import time
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
@@ -13,25 +14,38 @@ from typing import Protocol
 from gateway.config.settings import Limits
 from gateway.domain import Caller
 from gateway.errors import RateLimited
+from gateway.resilience.bounded_cache import BoundedCache
 
-_WINDOW_S = 60.0
+WINDOW_S = 60.0
+"""Limits are configured per minute."""
+
+_MAX_KEYS = 100_000
+"""Keys that called within the last minute, about 1 KB each. Chosen: more keys than any key file holds. At half it would
+still not be reached; double would only allow 200 MB instead of 100."""
+
+_MAX_ADDRESSES = 10_000
+"""Addresses that sent a wrong key within the last minute, about 1 KB each. Chosen: an attacker who has more addresses
+is forgotten early and may guess faster. At half, 5,000 addresses are enough for that; at double, wrong keys may hold
+20 MB instead of 10."""
 
 
 class Limiter(Protocol):
+    """Limits of API keys. A limit of 0 means no limit; a key without limits of its own has the configured defaults."""
+
     def slot(self, caller: Caller) -> AbstractAsyncContextManager[None]:
-        """One of the key's concurrent requests, until the block ends. Raises RateLimited."""
+        """One of the key's concurrent requests, until the block ends. Entering raises RateLimited."""
         ...
 
     async def charge(self, caller: Caller) -> None:
-        """One call of the key's minute. Raises RateLimited."""
+        """Count one call of the key's minute. Raises RateLimited; then nothing is counted."""
         ...
 
 
 class LocalLimiter:
-    """A sliding window of one minute, and a count of what runs, by key.
+    """A `Limiter` for this process: a sliding window of one minute and a count of running requests, by key.
 
-    `share_of` is the number of processes that serve; each keeps an even part of a limit (rounded up). A key whose
-    connections fall unevenly is refused early rather than let through.
+    `share_of` is the number of processes that serve; each enforces an even share of every limit, rounded up. Thus the
+    limit holds for all together, and a key whose connections fall unevenly is refused early.
     """
 
     def __init__(self, defaults: Limits, clock: Callable[[], float] = time.monotonic, share_of: int = 1) -> None:
@@ -39,40 +53,45 @@ class LocalLimiter:
         self._share_of = share_of
         self._clock = clock
         self.running: dict[str, int] = {}
-        self._calls = _Windows(_WINDOW_S, most_keys=100_000)
+        """Running requests by key id; keys without any are absent."""
+        self._calls = _SlidingWindows(_MAX_KEYS, clock)
 
     def slot(self, caller: Caller) -> "_Slot":
+        """As in `Limiter`."""
         return _Slot(self, caller)
 
     def enter(self, caller: Caller) -> None:
-        """One more runs; `leave` must follow. Raises RateLimited."""
-        most = self._defaults.concurrent if caller.concurrent is None else caller.concurrent
+        """Count a running request; `leave` must follow. Raises RateLimited; then nothing is counted."""
+        limit = self._defaults.concurrent if caller.concurrent is None else caller.concurrent
         running = self.running.get(caller.key_id, 0)
-        if most and running >= self._part(most):
-            raise RateLimited(f"this key may have {most} requests at once", retry_after_s=1)
+        if limit and running >= self._share(limit):
+            raise RateLimited(f"this key may have {limit} requests at once", retry_after_s=1)
         self.running[caller.key_id] = running + 1
 
     def leave(self, caller: Caller) -> None:
-        left = self.running[caller.key_id] - 1
-        if left:
-            self.running[caller.key_id] = left
+        """The request that `enter` counted has ended."""
+        remaining = self.running[caller.key_id] - 1
+        if remaining:
+            self.running[caller.key_id] = remaining
         else:
             del self.running[caller.key_id]
 
     async def charge(self, caller: Caller) -> None:
-        most = self._defaults.per_minute if caller.per_minute is None else caller.per_minute
-        if not most:
+        """As in `Limiter`."""
+        limit = self._defaults.per_minute if caller.per_minute is None else caller.per_minute
+        if not limit:
             return
-        wait_s = self._calls.take(caller.key_id, self._part(most), self._clock())
+        wait_s = self._calls.take(caller.key_id, self._share(limit), self._clock())
         if wait_s:
-            raise RateLimited(f"this key may make {most} calls a minute", retry_after_s=wait_s)
+            raise RateLimited(f"this key may make {limit} calls a minute", retry_after_s=wait_s)
 
-    def _part(self, most: int) -> int:
-        return -(-most // self._share_of)
+    def _share(self, limit: int) -> int:
+        return -(-limit // self._share_of)
 
 
 class _Slot:
-    """What `LocalLimiter.slot` gives: every request goes through it, and a generator would cost three times as much."""
+    """The context manager of `LocalLimiter.slot`. A class, because every request passes it: a generator would cost
+    three times as much."""
 
     __slots__ = ("_caller", "_limiter")
 
@@ -88,58 +107,46 @@ class _Slot:
 
 
 class BadKeyLimiter:
-    """Wrong keys by address. It slows down guessing and the log of it; valid keys never meet it: 256 random bits cannot
-    be guessed, and many callers may share an address with one whose key is wrong."""
+    """Limits wrong keys by client address, so that guessing and its log stay slow. Valid keys are never refused here:
+    many callers may share an address with one whose key is wrong, and 256 random bits cannot be guessed anyway.
 
-    def __init__(self, most_per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self._most = most_per_minute
+    `limit` is wrong keys a minute and address; 0 means no limit.
+    """
+
+    def __init__(self, limit: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._limit = limit
         self._clock = clock
-        self._windows = _Windows(_WINDOW_S, most_keys=10_000)
+        self._windows = _SlidingWindows(_MAX_ADDRESSES, clock)
 
     def __len__(self) -> int:
         """Addresses remembered."""
         return len(self._windows)
 
     def record(self, address: str) -> None:
-        """One wrong key. Raises RateLimited when there were too many within a minute."""
-        wait_s = self._windows.take(address, self._most, self._clock()) if self._most else 0.0
+        """Count one wrong key. Raises RateLimited when there were too many within a minute."""
+        wait_s = self._windows.take(address, self._limit, self._clock()) if self._limit else 0.0
         if wait_s:
             raise RateLimited("too many wrong keys from this address", retry_after_s=wait_s)
 
 
-class _Windows:
-    """Times of the latest calls by key, at most as many as the key may make; the longest quiet go first."""
+class _SlidingWindows:
+    """Times of the calls within the last WINDOW_S, by key; at most as many for a key as its limit."""
 
-    def __init__(self, window_s: float, most_keys: int) -> None:
-        self._window_s = window_s
-        self._most_keys = most_keys
-        self._times: OrderedDict[str, deque[float]] = OrderedDict()
+    def __init__(self, max_keys: int, clock: Callable[[], float]) -> None:
+        self._times: BoundedCache[str, deque[float]] = BoundedCache(max_keys, ttl_s=WINDOW_S, clock=clock)
 
     def __len__(self) -> int:
         return len(self._times)
 
-    def wait(self, key: str, most: int, now: float) -> float:
-        """Seconds until the key may make a call; 0 = now."""
+    def take(self, key: str, limit: int, now_s: float) -> float:
+        """Record a call and return 0, or return the seconds until a call may be made."""
         times = self._times.get(key)
         if times is None:
-            return 0.0
-        while times and times[0] <= now - self._window_s:
+            times = deque()
+        while times and times[0] <= now_s - WINDOW_S:
             times.popleft()
-        return times[0] + self._window_s - now if len(times) >= most else 0.0
-
-    def take(self, key: str, most: int, now: float) -> float:
-        """Make a call if the key may; else the seconds to wait."""
-        wait_s = self.wait(key, most, now)
-        if not wait_s:
-            self._times.setdefault(key, deque()).append(now)
-            self._times.move_to_end(key)
-            self._forget(now)
-        return wait_s
-
-    def _forget(self, now: float) -> None:
-        while self._times:
-            key = next(iter(self._times))
-            times = self._times[key]
-            if len(self._times) <= self._most_keys and times and times[-1] > now - self._window_s:
-                return
-            del self._times[key]
+        if len(times) >= limit:
+            return times[0] + WINDOW_S - now_s
+        times.append(now_s)
+        self._times.put(key, times)
+        return 0.0

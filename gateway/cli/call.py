@@ -1,7 +1,7 @@
-"""`gateway call`: one web tool of a running gateway from the shell, told as a person reads it.
+"""`gateway call`: calls one web tool of a running gateway and prints its result for a terminal.
 
-An MCP client of one request (JSON-RPC 2.0 over HTTP, revision 2025-06-18, read 2026-11-21). Knows nothing of how the
-server works; asks for progress and shows it when somebody watches.
+An MCP client of one request (JSON-RPC 2.0 over HTTP, revision 2025-06-18, read 2026-11-21). Asks for progress, and
+shows it, when standard error is a terminal. Knows nothing of how the server works.
 """
 
 import asyncio
@@ -15,20 +15,25 @@ import orjson
 from gateway.domain import Json
 
 _TIMEOUT_S = 180
+"""For a whole call. Chosen: a crawl with a progress token has 120 s in the server, its last pages and the transfer need
+some more. At half, long crawls are given up while the server still works; at double, a dead server is noticed late."""
 _MAX_LINE_BYTES = 1 << 26
+"""Longest line of an event stream, which holds a whole result. Chosen: 64 MiB, many times `web.result_budget_chars`; a
+longer line fails the call."""
 
 
 class CallFailed(Exception):
-    """The server could not be reached or refused; the text says what to do."""
+    """The server could not be reached, refused the call, or did not answer as a gateway does."""
 
 
 def arguments_from(pairs: list[str]) -> Json:
-    """`key=value` pairs as tool arguments: JSON where a value is JSON, else a string; the server coerces the rest."""
+    """`key=value` pairs as tool arguments. A value that is JSON is decoded, any other is a string. Raises
+    CallFailed."""
     arguments: Json = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals or not name:
-            raise CallFailed(f"'{pair}' is not key=value")
+            raise CallFailed(f"'{pair}' is not an argument; write key=value")
         try:
             arguments[name] = orjson.loads(text)
         except orjson.JSONDecodeError:
@@ -37,9 +42,13 @@ def arguments_from(pairs: list[str]) -> Json:
 
 
 async def call_tool(url: str, key: str, tool: str, arguments: Json, watch: TextIO | None) -> Json:
-    """The tool's result object. Raises CallFailed."""
-    word = "search_status" if tool == "status" else tool.replace("-", "_")
-    name = tool if tool.startswith("websearch-") else f"websearch-{word}"
+    """The result of the tool: `{content: [{type, text}], isError, structuredContent?}`. Raises CallFailed.
+
+    `tool`: the name with or without `websearch-`; `status` is short for `search_status`. `watch`: where progress is
+    shown; None asks for none.
+    """
+    short_name = "search_status" if tool == "status" else tool.replace("-", "_")
+    name = tool if tool.startswith("websearch-") else f"websearch-{short_name}"
     params: Json = {"name": name, "arguments": arguments}
     if watch is not None:
         params["_meta"] = {"progressToken": 1}
@@ -55,14 +64,16 @@ async def call_tool(url: str, key: str, tool: str, arguments: Json, watch: TextI
             aiohttp.ClientSession(timeout=timeout, read_bufsize=_MAX_LINE_BYTES) as session,
             session.post(f"{url.rstrip('/')}/tools/websearch/mcp", json=body, headers=headers) as reply,
         ):
-            return await _result(reply, watch)
+            return await _read_result(reply, watch)
     except (aiohttp.ClientError, TimeoutError) as error:
-        raise CallFailed(f"no answer from {url} ({type(error).__name__}); is `gateway serve` running?") from None
+        raise CallFailed(
+            f"no answer from {url} ({type(error).__name__}); start `gateway serve`, or give its address with --url"
+        ) from None
 
 
-async def _result(reply: aiohttp.ClientResponse, watch: TextIO | None) -> Json:
+async def _read_result(reply: aiohttp.ClientResponse, watch: TextIO | None) -> Json:
     if reply.content_type != "text/event-stream":
-        return _unwrapped(await reply.read())
+        return _parse_result(await reply.read())
     async for line in reply.content:
         if not line.startswith(b"data:"):
             continue
@@ -72,15 +83,15 @@ async def _result(reply: aiohttp.ClientResponse, watch: TextIO | None) -> Json:
         elif "id" in message:
             if watch is not None:
                 watch.write("\r\x1b[K")
-            return _unwrapped(line[5:])
-    raise CallFailed("the answer ended before its result")
+            return _parse_result(line[5:])
+    raise CallFailed("the answer ended before its result; try again")
 
 
-def _unwrapped(raw: bytes) -> Json:
+def _parse_result(raw: bytes) -> Json:
     try:
         message = orjson.loads(raw)
     except orjson.JSONDecodeError:
-        raise CallFailed("the answer is not JSON; is the URL a gateway's?") from None
+        raise CallFailed("the answer is not JSON; give the address of a gateway with --url") from None
     if "error" in message:
         raise CallFailed(str(message["error"].get("message", "refused")))
     result: Json = message["result"]
@@ -89,18 +100,18 @@ def _unwrapped(raw: bytes) -> Json:
 
 def _show_progress(params: Json, watch: TextIO) -> None:
     total = params.get("total")
-    of = f" of {total:g}" if total else ""
-    watch.write(f"\r\x1b[K{params['progress']:g}{of} {str(params.get('message', ''))[:100]}")
+    of_total = f" of {total:g}" if total else ""
+    watch.write(f"\r\x1b[K{params['progress']:g}{of_total} {str(params.get('message', ''))[:100]}")
     watch.flush()
 
 
 def readable(tool: str, data: Json) -> str:
-    """The tool's `data` as text for a terminal."""
-    show = _SHOWN.get(tool.removeprefix("websearch-"), _as_json)
-    return show(data)
+    """The tool's `data` (schemas/tools/TOOL.json, outputSchema) as text for a terminal."""
+    format_data = _FORMATS.get(tool.removeprefix("websearch-"), _format_json)
+    return format_data(data)
 
 
-def _search(data: Json) -> str:
+def _format_search(data: Json) -> str:
     entries = []
     for number, hit in enumerate(data["results"], 1):
         excerpt = " ".join(hit["content"].split())[:300]
@@ -108,25 +119,30 @@ def _search(data: Json) -> str:
     return "\n\n".join(entries) or f"nothing found. {data.get('note', '')}".strip()
 
 
-def _pages(data: Json) -> str:
+def _format_pages(data: Json) -> str:
     pages = [f"── {page.get('title', '')} <{page['url']}>\n\n{page['raw_content']}" for page in data["results"]]
     failed = [f"failed: {page['url']}: {page['error']}" for page in data.get("failed_results", [])]
     return "\n\n".join([*pages, *failed, *([data["note"]] if data.get("note") else [])])
 
 
-def _map(data: Json) -> str:
+def _format_map(data: Json) -> str:
     return "\n".join([*data["results"], *([data["note"]] if data.get("note") else [])])
 
 
-def _as_json(data: Json) -> str:
+def _format_json(data: Json) -> str:
     return orjson.dumps(data, option=orjson.OPT_INDENT_2).decode()
 
 
-_SHOWN: dict[str, Callable[[Json], str]] = {"search": _search, "extract": _pages, "crawl": _pages, "map": _map}
+_FORMATS: dict[str, Callable[[Json], str]] = {
+    "search": _format_search,
+    "extract": _format_pages,
+    "crawl": _format_pages,
+    "map": _format_map,
+}
 
 
 def run(url: str, key: str, tool: str, pairs: list[str], *, raw: bool) -> int:
-    """The whole command: 0 on success, 1 on a failed call or a tool error."""
+    """Call the tool and print its result; `raw` prints the JSON. The exit code: 0, or 1 for any failure."""
     watch = sys.stderr if sys.stderr.isatty() else None
     try:
         result: Any = asyncio.run(call_tool(url, key, tool, arguments_from(pairs), watch))
@@ -137,5 +153,5 @@ def run(url: str, key: str, tool: str, pairs: list[str], *, raw: bool) -> int:
     if result.get("isError"):
         sys.stderr.write(f"gateway call: {document['data']['error']['message']}\n")
         return 1
-    sys.stdout.write((_as_json(document) if raw else readable(tool, document["data"])) + "\n")
+    sys.stdout.write((_format_json(document) if raw else readable(tool, document["data"])) + "\n")
     return 0

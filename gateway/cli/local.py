@@ -1,4 +1,7 @@
-"""Commands that work on files and pages from the shell: search index, sanitizer, OCR. Told as people read it."""
+"""Commands that work without a running server: search index, sanitizer, OCR. Prints for people.
+
+Knows no command line: `main` hands in the configuration and the arguments. Every command returns its exit code.
+"""
 
 import asyncio
 import sys
@@ -14,10 +17,11 @@ from gateway.errors import InvalidRequest
 from gateway.sanitize.report import explain
 
 _BAR_WIDTH = 24
+"""Characters of a progress bar."""
 
 
 def index_add(config: Config, source: str, limit: int) -> int:
-    """`gateway index add`: 0 when at least one page came in, else 1."""
+    """`gateway index add`: read a site or a folder into the index. 0 when at least one page was added, else 1."""
 
     async def run() -> Json:
         async with open_index(config) as filler:
@@ -33,6 +37,8 @@ def index_add(config: Config, source: str, limit: int) -> int:
 
 
 def index_remove(config: Config, url: str) -> int:
+    """`gateway index remove`: drop a page, or all below a URL or folder. 0 when there was at least one, else 1."""
+
     async def run() -> int:
         async with open_index(config) as filler:
             return await filler.remove(url)
@@ -43,6 +49,8 @@ def index_remove(config: Config, url: str) -> int:
 
 
 def index_stats(config: Config) -> int:
+    """`gateway index stats`: print size and age of the index, a line for each value. Always 0."""
+
     async def run() -> Json:
         async with open_index(config) as filler:
             return await filler.stats()
@@ -55,30 +63,36 @@ def index_stats(config: Config) -> int:
 
 
 def sanitize(config: Config, source: str, profile: str | None) -> int:
-    """`gateway sanitize [FILE|-]`. Raises InvalidRequest when there is no such file."""
+    """`gateway sanitize [FILE|-]`: print what the sanitizer finds in a text. `profile` overrides the configured one.
+
+    Raises InvalidRequest when the file cannot be read. Otherwise 0.
+    """
     if source == "-":
         text = sys.stdin.read()
     else:
         try:
             text = Path(source).read_text(encoding="utf-8", errors="replace")
         except OSError as error:
-            raise InvalidRequest(f"{source} cannot be read: {error.strerror}") from None
+            raise InvalidRequest(f"cannot read {source}: {error.strerror}") from None
     sys.stdout.write(explain(text, config.sanitize, profile) + "\n")
     return 0
 
 
 def ocr(config: Config, options: ocr_command.OcrOptions) -> int:
-    """`gateway ocr FILE|URL`. Raises InvalidRequest, EngineMissing."""
+    """`gateway ocr FILE|URL`: print the text of a document. 0, or 1 when a page failed.
 
-    async def read() -> bytes:
+    Raises InvalidRequest for a source or options that cannot be used, EngineMissing without the OCR extra.
+    """
+
+    async def fetch() -> bytes:
         async with open_fetcher(config) as fetcher:
             return await ocr_command.read_source(options.source, fetcher.fetch_image)
 
-    return ocr_command.run(asyncio.run(read()), options)
+    return ocr_command.run(asyncio.run(fetch()), options)
 
 
 def _progress(out: TextIO) -> Progress:
-    """A bar on a terminal, one line a step elsewhere would be noise: then nothing."""
+    """Progress drawn as a bar on a terminal; ignored elsewhere, where a line for each step would be noise."""
     return Progress(lambda state: _draw(state, out)) if out.isatty() else Progress()
 
 

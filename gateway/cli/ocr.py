@@ -1,6 +1,7 @@
-"""What `gateway ocr FILE|URL` does, without the command line: read a document page by page, print, draw.
+"""`gateway ocr FILE|URL`: reads a document page by page, prints the text, draws the boxes.
 
-The engine runs in this very process. Fetching is handed in, so that the same rules bind URLs here and in the server.
+The engine runs in this process. URLs are fetched by a function that is handed in, the server's own fetcher, so that the
+same rules apply. Knows no command line.
 """
 
 import asyncio
@@ -19,12 +20,20 @@ from gateway.ocr.server.engine import OcrEngine
 from gateway.wire import ocr as wire
 
 MAX_DOCUMENT_BYTES = 200 * 1024 * 1024
+"""Largest file or download. Chosen: a scanned book of some hundred pages; the bytes are held in memory. At half, such
+books must be split; at double, a machine with 1 GB of memory may run out of it."""
 BAR_WIDTH = 24
+"""Characters of the progress bar."""
 
 
 @dataclass(frozen=True, slots=True)
 class OcrOptions:
-    """`source` is a file's path or an http(s) URL. `find` means Locate, `prompt` Custom, unless `mode` says more."""
+    """What to read and how.
+
+    `source`: a path or an http(s) URL. `mode`: a name of `wire.ocr.MODES`; by default `locate` with `find`, `custom`
+    with `prompt`, else `markdown`. `grounding`: ask for boxes in mode custom. `overlay`: the picture to draw boxes on.
+    `threads`: 0 = all cores.
+    """
 
     source: str
     mode: str = ""
@@ -36,10 +45,11 @@ class OcrOptions:
 
 
 Fetch = Callable[[str, int], Awaitable[bytes]]
+"""(URL, most bytes) -> the document. Raises InvalidRequest."""
 
 
 async def read_source(source: str, fetch: Fetch) -> bytes:
-    """The document's bytes. Raises InvalidRequest when there is no such file or the URL is refused."""
+    """The document's bytes. Raises InvalidRequest when the file is missing or too large, or the URL is refused."""
     if source.lower().startswith(("http://", "https://")):
         return await fetch(source, MAX_DOCUMENT_BYTES)
     return await asyncio.to_thread(_read_file, source)
@@ -48,28 +58,32 @@ async def read_source(source: str, fetch: Fetch) -> bytes:
 def _read_file(source: str) -> bytes:
     path = Path(source)
     if not path.is_file():
-        raise InvalidRequest(f"There is no file {source}.")
+        raise InvalidRequest(f"there is no file {source}")
     if path.stat().st_size > MAX_DOCUMENT_BYTES:
-        raise InvalidRequest(f"{source} is larger than {MAX_DOCUMENT_BYTES >> 20} MiB.")
+        raise InvalidRequest(f"{source} is too large; the limit is {MAX_DOCUMENT_BYTES >> 20} MiB")
     return path.read_bytes()
 
 
 def prompt_of(options: OcrOptions) -> str:
-    """The prompt the options ask for. Raises InvalidRequest for options that do not fit together."""
+    """The prompt for these options. Raises InvalidRequest for options that contradict each other."""
     name = options.mode or ("locate" if options.find else "custom" if options.prompt else "markdown")
     mode = wire.mode_named(name)
     if mode is None:
         names = ", ".join(mode.name for mode in wire.MODES)
-        raise InvalidRequest(f"There is no mode {name!r}: choose one of {names}.")
+        raise InvalidRequest(f"there is no mode {name!r}; choose one of {names}")
     if mode is wire.LOCATE and not options.find:
-        raise InvalidRequest("Mode locate needs --find TEXT.")
+        raise InvalidRequest("mode locate needs --find TEXT")
     if mode is wire.CUSTOM and not options.prompt and not options.grounding:
-        raise InvalidRequest("Mode custom needs --prompt TEXT.")
+        raise InvalidRequest("mode custom needs --prompt TEXT or --grounding")
     return wire.build_prompt(mode, text=options.find or options.prompt, grounding=options.grounding)
 
 
 def run(data: bytes, options: OcrOptions, out: TextIO = sys.stdout, notes: TextIO = sys.stderr) -> int:
-    """Read every page, print its text as it comes, draw overlays. The exit status: 0, or 1 when a page failed."""
+    """Read every page of a document (an image, TIFF or PDF), print its text as it comes, draw overlays.
+
+    The exit code: 0, or 1 when a page failed; the other pages are read all the same. Raises InvalidRequest for options
+    or data that cannot be used, EngineMissing without the OCR extra.
+    """
     prompt = prompt_of(options)
     document = open_document(data)
     engine = OcrEngine(options.threads or os.cpu_count() or 1)
@@ -103,7 +117,7 @@ def _read_page(engine: OcrEngine, page: bytes, prompt: str, out: TextIO) -> str:
 
 
 def _write_overlay(path: Path, number: int, count: int, picture: bytes, notes: TextIO) -> None:
-    """`out.png`, and for page 2 of several `out-2.png`."""
+    """Write `out.png`, or `out-2.png` for page 2 of several."""
     target = path if count == 1 else path.with_name(f"{path.stem}-{number}{path.suffix or '.png'}")
     target.write_bytes(picture)
     notes.write(f"{'' if count == 1 else chr(10)}boxes drawn on {target}\n")

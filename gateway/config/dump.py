@@ -1,4 +1,7 @@
-"""The effective configuration as TOML text, for `gateway print-config`."""
+"""Writes the effective configuration as TOML text, for `gateway print-config`. Knows no file and no environment.
+
+Source of the syntax: TOML 1.0.0.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
@@ -8,28 +11,32 @@ from gateway.config.settings import Config, Secret
 
 
 def config_text(config: Config) -> str:
-    """The whole effective configuration as TOML. Secrets show as `{ credential = "NAME" }`, as they were written."""
-    plain = _plain(config)
-    del plain["state_dir"]
-    return f"# state directory: {config.state_dir}\n" + "\n".join(_tables(plain, ""))
+    """The whole effective configuration as TOML that `load_config` reads back to an equal one.
+
+    A secret is written as `{ credential = "NAME" }`; its value is not in the text.
+    """
+    tables = _to_tables(config)
+    del tables["state_dir"]
+    return f"# state directory: {config.state_dir}\n" + "\n".join(_lines(tables, ""))
 
 
-def _plain(value: Any) -> Any:
+def _to_tables(value: Any) -> Any:
+    """Dataclasses as dicts without the None fields, tuples as lists, mappings as inline tables."""
     if isinstance(value, Secret):
         return _Inline({"credential": value.credential})
     if is_dataclass(value):
-        pairs = ((each.name, _plain(getattr(value, each.name))) for each in fields(value))
+        pairs = ((each.name, _to_tables(getattr(value, each.name))) for each in fields(value))
         return {name: item for name, item in pairs if item is not None}
     if isinstance(value, Mapping):
         return _Inline(value)
-    return [_plain(item) for item in value] if isinstance(value, tuple) else value
+    return [_to_tables(item) for item in value] if isinstance(value, tuple) else value
 
 
 class _Inline(dict[str, Any]):
-    """A table written in braces."""
+    """A table that is written in braces on one line."""
 
 
-def _tables(table: Mapping[str, Any], path: str) -> Iterator[str]:
+def _lines(table: Mapping[str, Any], path: str) -> Iterator[str]:
     later: list[tuple[str, Any]] = []
     for name, value in table.items():
         nested = isinstance(value, dict) and not isinstance(value, _Inline)
@@ -40,7 +47,7 @@ def _tables(table: Mapping[str, Any], path: str) -> Iterator[str]:
     for name, value in later:
         for item in value if isinstance(value, list) else [value]:
             yield f"\n[[{name}]]" if isinstance(value, list) else f"\n[{name}]"
-            yield from _tables(item, name)
+            yield from _lines(item, name)
 
 
 def _toml(value: Any) -> str:

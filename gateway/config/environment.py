@@ -1,6 +1,7 @@
-"""The process environment: the one module that reads it.
+"""The environment variables of the process. The only module that reads them.
 
-The variables of systemd's protocols are sd_notify(3) and sd_listen_fds(3), read 2026-11-21.
+Knows the variables of systemd's protocols, but speaks none of them. Sources: sd_notify(3) and sd_listen_fds(3), read
+2026-11-21.
 """
 
 import os
@@ -11,7 +12,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The environment variables that the process was started with; the properties read those of systemd."""
+    """The variables that the process was started with; the properties interpret those of systemd."""
 
     variables: Mapping[str, str] = field(default_factory=dict, repr=False)
 
@@ -22,37 +23,50 @@ class Environment:
 
     @property
     def notify_socket(self) -> str:
+        """Path of the socket for sd_notify messages; a leading `@` means an abstract one. Empty without systemd."""
         return self.variables.get("NOTIFY_SOCKET", "")
 
     @property
     def watchdog_s(self) -> float:
-        """Seconds within which systemd wants a sign of life; 0 = none wanted."""
+        """Seconds within which systemd expects a watchdog message; 0 = no watchdog."""
         micros = self.variables.get("WATCHDOG_USEC", "")
         return int(micros) / 1e6 if micros.isdigit() else 0.0
 
     @property
     def listen_fds(self) -> tuple[int, ...]:
-        """Inherited listening sockets, when they are meant for this process."""
+        """File descriptors of the listening sockets that systemd handed to this process, from 3 on."""
         if self.variables.get("LISTEN_PID") != str(os.getpid()):
             return ()
         count = self.variables.get("LISTEN_FDS", "")
         return tuple(range(3, 3 + int(count))) if count.isdigit() else ()
 
     def credential(self, name: str) -> str | None:
-        """`$CREDENTIALS_DIRECTORY/NAME`, else `$GATEWAY_CREDENTIAL_NAME`; None when neither is there."""
+        """The secret in the file `$CREDENTIALS_DIRECTORY/NAME`, else in `$GATEWAY_CREDENTIAL_NAME`; None without both.
+
+        Blanks around the file's text are removed. Raises OSError when the file cannot be read.
+        """
         folder = self.variables.get("CREDENTIALS_DIRECTORY", "")
         if folder and (path := Path(folder) / name).is_file():
             return path.read_text().strip()
-        return self.variables.get("GATEWAY_CREDENTIAL_" + name.upper().replace("-", "_"))
+        return self.variables.get(credential_variable(name))
+
+
+def credential_variable(name: str) -> str:
+    """The variable that holds the credential `name` where systemd provides none."""
+    return "GATEWAY_CREDENTIAL_" + name.upper().replace("-", "_")
 
 
 def read_environment() -> Environment:
+    """A copy of the variables as they are now."""
     return Environment(dict(os.environ))
 
 
 def worker_environment(environment: Environment, metrics_folder: Path) -> dict[str, str]:
-    """What a worker process is started with: where prometheus-client, which reads it at its import, keeps the metrics
-    that all workers share; nothing of systemd's, which talks to the parent alone."""
-    systemds = {"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"}
-    inherited = {name: value for name, value in environment.variables.items() if name not in systemds}
+    """The variables that a worker process is started with.
+
+    `metrics_folder` is where prometheus-client, which reads its variable when it is imported, shares metrics between
+    the workers. systemd's variables are left out: only the parent process answers to systemd.
+    """
+    of_systemd = {"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"}
+    inherited = {name: value for name, value in environment.variables.items() if name not in of_systemd}
     return {**inherited, "PROMETHEUS_MULTIPROC_DIR": str(metrics_folder)}

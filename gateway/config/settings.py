@@ -1,6 +1,8 @@
-"""The configuration as frozen dataclasses. `loader` fills them from a TOML file.
+"""The configuration as frozen dataclasses, which `loader` fills from a TOML file. Knows no file and no environment.
 
-The dataclasses, the schema and the table in the README say the same thing; a test holds them together.
+What each key means is in docs/configuration.md, what it may be in schemas/config.json; a test holds that all three have
+the same keys and defaults. The docstrings here say why the defaults have their values. Every default is chosen unless a
+source is named. Names end in their unit: `_s` seconds, `_bytes`, `_chars`, `_days`.
 """
 
 from collections.abc import Mapping
@@ -8,15 +10,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from gateway.domain import TEXT_MODEL
+
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """A value that is never shown: `repr` and `str` are masked, `reveal` is asked for where it is sent."""
+    """A secret and the name of its credential. `repr` and `str` show the name only."""
 
     credential: str
     value: str = field(repr=False, compare=False)
 
     def reveal(self) -> str:
+        """The secret itself. Call it where the secret is sent, and keep no copy."""
         return self.value
 
     def __str__(self) -> str:
@@ -25,12 +30,23 @@ class Secret:
 
 @dataclass(frozen=True, slots=True)
 class Tls:
+    """PEM files with the certificate chain and its private key."""
+
     cert: str
     key: str
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
+    """The product listener.
+
+    `max_body_bytes`: eight images of 3 MB in base64 fit; at double, as many requests need twice the memory.
+    `header_timeout_s`, `body_timeout_s`: slow mobile clients finish, a slowloris does not hold a connection for long.
+    `keep_alive_s`: longer than the 60 s of common proxies, so that the proxy closes first and no request meets a
+    closing connection. `drain_s`: most answers end; the systemd unit waits 15 s longer. `max_in_flight`: bounds memory;
+    at half, a machine of many streams refuses early.
+    """
+
     host: str = "127.0.0.1"
     port: int = 8080
     base_path: str = ""
@@ -47,29 +63,47 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class Ops:
+    """The listener for health, metrics and documentation. It asks for no key, hence loopback. 9464: the port that
+    OpenTelemetry's specification gives Prometheus exporters."""
+
     host: str = "127.0.0.1"
     port: int = 9464
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
+    """Keys. `bad_keys_per_minute`: a client with an old key that retries every second still gets 401, not 429."""
+
     keys_file: str = "keys.json"
     bad_keys_per_minute: int = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
+    """Limits of keys that have none of their own; 0 = no limit, since an operator who sets none expects none."""
+
     per_minute: int = 0
     concurrent: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
+    """State that several machines share; without Redis each counts alone."""
+
     redis_url: Secret | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
+    """One upstream of a model.
+
+    `connect_timeout_s`: an upstream that is away is passed over quickly; at half, distant ones fail under packet loss.
+    `first_event_wait_s`: below the 30 s and 60 s after which proxies give up on a silent answer.
+    `first_byte_timeout_s`, `idle_timeout_s`: long prompts are read in that time by a busy server; at half they fail, at
+    double a dead upstream holds its callers longer. `total_timeout_s`: 15 minutes, the longest answers of reasoning
+    models.
+    """
+
     base_url: str
     model: str
     api_key: Secret | None = None
@@ -87,6 +121,8 @@ class Upstream:
 
 @dataclass(frozen=True, slots=True)
 class Model:
+    """One row of the model table. `kind`: `text` or `ocr`. Without upstreams: settings of an embedded engine."""
+
     name: str
     kind: str = "text"
     aliases: tuple[str, ...] = ()
@@ -96,6 +132,9 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Search:
+    """The search provider. `timeout_s`: twice and more what providers take; the fallbacks need time of their own.
+    `cache_ttl_s`: agents repeat a search within minutes; at double, news is that much older."""
+
     provider: str = "local"
     base_url: str = ""
     api_key: Secret | None = None
@@ -106,6 +145,14 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class Web:
+    """The embedded web engine and its index.
+
+    `max_page_bytes`: articles with much script fit; at double, a hostile page costs twice the memory and parse time.
+    `per_host_concurrency`: what browsers open to one host. `crawl_budget_s`: MCP clients commonly give up after 60 s.
+    `result_budget_chars`: about 20,000 tokens, a share of a model's context. `index_max_pages`, `index_ttl_days`: bound
+    the disk and the age of what is found; a search over 100,000 pages takes 109 ms at p95 (`python -m bench.index`).
+    """
+
     engine: str = "local"
     allow_private: tuple[str, ...] = ()
     respect_robots: bool = True
@@ -125,12 +172,12 @@ ENTITIES = (
     *("SECRET", "CREDIT_CARD", "IBAN", "US_SSN", "NATIONAL_ID", "CRYPTO_WALLET", "EMAIL", "PHONE", "IP"),
     *("PERSON", "ADDRESS", "DATE_OF_BIRTH", "HEALTH", "PRIVATE"),
 )
-"""What the sanitizer finds by itself: names that `sanitize.actions` takes beside those of own patterns."""
+"""The entities that the detectors and the guardrail find. `sanitize.actions` takes these and those of own patterns."""
 
 
 @dataclass(frozen=True, slots=True)
 class SanitizeActions:
-    """Per direction, entity -> action, over the profile's."""
+    """For each direction, entity -> action (`block`, `redact`, `flag`, `off`); overrides the profile's."""
 
     requests: Mapping[str, str] = field(default_factory=dict)
     responses: Mapping[str, str] = field(default_factory=dict)
@@ -138,7 +185,7 @@ class SanitizeActions:
 
 @dataclass(frozen=True, slots=True)
 class SanitizePattern:
-    """An operator's own entity: a linear-time (RE2) pattern."""
+    """An entity of the operator's own: its name in the mask, and an RE2 pattern."""
 
     entity: str
     pattern: str
@@ -146,6 +193,9 @@ class SanitizePattern:
 
 @dataclass(frozen=True, slots=True)
 class Sanitize:
+    """What is inspected, and what is done with findings. `routes`: only the web tools by default, since masking a chat
+    changes what a model reads and writes, which an operator must want."""
+
     requests: bool = True
     responses: bool = True
     profile: str = "balanced"
@@ -157,8 +207,11 @@ class Sanitize:
 
 @dataclass(frozen=True, slots=True)
 class GuardrailSettings:
+    """The model that judges texts. `timeout_s`: one short judgement of a served model; every web-tool call may wait
+    that long. `on_failure`: requests fail closed, because what has left the gateway cannot be taken back."""
+
     enabled: str = "auto"
-    model: str = "SvcLLM"
+    model: str = TEXT_MODEL
     timeout_s: float = 3
     on_failure: str = "closed"
     on_failure_responses: str = "open"
@@ -166,6 +219,9 @@ class GuardrailSettings:
 
 @dataclass(frozen=True, slots=True)
 class LocalLlm:
+    """The embedded language model. `port` 0 = any free one; `model` "" = the packaged one; `threads` 0 = half the
+    cores."""
+
     enabled: bool = True
     port: int = 0
     model: str = ""
@@ -174,6 +230,9 @@ class LocalLlm:
 
 @dataclass(frozen=True, slots=True)
 class LocalOcr:
+    """The embedded OCR engine. `port` 0 = any free one; `threads` 0 = all cores. `nice`: it gives way to the processes
+    that serve, and still gets a share of a busy machine."""
+
     enabled: bool = True
     port: int = 0
     threads: int = 0
@@ -182,13 +241,16 @@ class LocalOcr:
 
 @dataclass(frozen=True, slots=True)
 class Log:
+    """`level`: `debug`, `info`, `warning` or `error`. `format`: `json` or `text`."""
+
     level: str = "info"
     format: str = "json"
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """The whole configuration. `state_dir` comes from the command line; relative paths in the file stand under it."""
+    """The whole configuration. `state_dir` comes from the command line or the environment; relative paths begin
+    there."""
 
     server: Server = field(default_factory=Server)
     ops: Ops = field(default_factory=Ops)
@@ -207,5 +269,6 @@ class Config:
 
     @property
     def reads_own_docs(self) -> bool:
-        """Whether callers may read the gateway's own documentation, on a private address: in the embedded profile."""
+        """Whether callers may fetch the gateway's documentation from the operations listener: only in the embedded
+        profile."""
         return self.search.provider == "local" and not self.models

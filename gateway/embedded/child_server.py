@@ -1,9 +1,19 @@
-"""An embedded server as a child process: started, waited for, watched, mended, and never left behind.
+"""An embedded server as a child process: started, probed, restarted, and stopped with everything it started.
 
-It is healthy when its /health answers 200. When it dies, or stops answering, it is started again: at once the first
-times, then with growing pauses. It runs in a process group of its own, so that stopping it stops what it started.
-Of what it writes to standard error only our own lines ("gateway: …") reach the log, when it ends: engines quote
-prompts. Knows nothing of models: the command and the port are handed in.
+Theory of operation. One task, `_supervise`, owns the process; everything runs in one event loop.
+
+| state    | invariant                             | leaves it when                                           |
+|----------|---------------------------------------|----------------------------------------------------------|
+| new      | no task, no process                   | `start` or `ensure_ready`: starting                      |
+| starting | probed every `start_interval_s`       | /health answers 200: ready; the process ends, or is not  |
+|          |                                       | ready after `start_s` (then it is killed): pausing       |
+| ready    | `is_ready`; probed every `interval_s` | the process ends, or `max_failures` probes in a row fail |
+|          |                                       | (then it is killed): pausing                             |
+| pausing  | no process                            | the pause of `RestartPolicy` is over: starting           |
+| closed   | after `close`: no task, no process    | never                                                    |
+
+The child leads a process group, so that stopping it stops what it started. Of its standard error only lines that begin
+with "gateway:" reach the log, when it ends: engines print prompts. Knows nothing of models: command and port are given.
 """
 
 import asyncio
@@ -21,19 +31,33 @@ import aiohttp
 
 from gateway import logs
 from gateway.errors import UpstreamUnavailable
+from gateway.resilience.restart_policy import RestartPolicy
 
 _STOP_S = 5.0
-_LAST_WORDS_S = 0.5
-_FAST_DEATHS = 5
-_STEADY_S = 60.0
-_PAUSES_S = (0.2, 0.5, 1, 2, 5, 10, 30)
-_OUR_LINES = 5
-_LINE_BYTES = 400
+"""How long a child may take to end after SIGTERM, and again after SIGKILL. Chosen: llama.cpp stops within 3 s
+(`llm_server`). At half, it is killed in mid-answer; at double, a child that hangs delays the gateway's end by 10 s."""
+
+_LAST_LINES_S = 0.5
+"""How long the rest of standard error is read after the child has ended. Chosen: it is in the pipe already; only a
+process that the child left behind may hold the pipe open. At half or double nothing is lost but that time."""
+
+_FIRST_PAUSE_S = 0.2
+"""Pause after each of the first deaths. Chosen: its port must be free again. At half, a bind may still fail; at double,
+a killed child is back 0.2 s later."""
+
+_MAX_LINES = 5
+_MAX_LINE_BYTES = 400
+"""Chosen: bound what a child can put into one log record to 2 KB; our own messages are one line of up to 200
+characters. At half, a long path may be cut; at double, the record is hard to read."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChildCommand:
-    """`arguments` of the program that serves on 127.0.0.1:`port`; `start_s` is how long it may take to be ready."""
+    """`arguments` is the command line of a program that serves on 127.0.0.1:`port`.
+
+    `start_s` is how long it may take to be ready. Chosen: a model of some GB loads from a slow disk in less than 120 s.
+    At half, that is killed before it is ready, for ever; at double, callers learn of a hanging start later.
+    """
 
     name: str
     arguments: tuple[str, ...]
@@ -42,50 +66,60 @@ class ChildCommand:
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
-    """How a child is looked after: probed every `probe_s` until it is ready, then every `watch_s`; killed after
-    `silent_probes` probes in a row without a 200 within `timeout_s` each."""
+class ProbeSettings:
+    """How often /health is asked, in seconds: `start_interval_s` until it answers, then `interval_s`. A probe fails
+    without a 200 within `timeout_s`; after `max_failures` in a row the child is killed.
 
-    probe_s: float = 0.1
-    watch_s: float = 2.0
+    Chosen together: a hanging child is killed after 12 to 42 s. At half the failures, a machine that swaps for ten
+    seconds loses a sound child and its model must load again; at double, callers wait over a minute for a dead one.
+    A probe costs about a millisecond of the child: at a tenth of `start_interval_s`, it would load more slowly.
+    """
+
+    start_interval_s: float = 0.1
+    interval_s: float = 2.0
     timeout_s: float = 5.0
-    silent_probes: int = 6
+    max_failures: int = 6
 
 
 class ChildServer:
-    """One embedded server. `start` begins its supervision; `ensure_ready` starts it at first need and waits."""
+    """One embedded server; the module docstring has its states. `restarts` counts its deaths."""
 
-    def __init__(self, command: ChildCommand, watch: Watch | None = None) -> None:
+    def __init__(self, command: ChildCommand, probes: ProbeSettings | None = None) -> None:
         self._command = command
-        self._watching = watch or Watch()
+        self._probes = probes or ProbeSettings()
         self._ready = asyncio.Event()
-        self._keeper: asyncio.Task[None] | None = None
+        self._supervision: asyncio.Task[None] | None = None
         self._process: asyncio.subprocess.Process | None = None
-        self._fast_deaths = 0
+        self._restart_policy = RestartPolicy(_FIRST_PAUSE_S)
         self.restarts = 0
 
     @property
     def name(self) -> str:
+        """As in its `ChildCommand`."""
         return self._command.name
 
     @property
     def pid(self) -> int | None:
+        """The process id; None while no process runs."""
         return self._process.pid if self._process and self._process.returncode is None else None
 
     @property
     def is_started(self) -> bool:
-        return self._keeper is not None
+        """Whether it is supervised, be it ready or not."""
+        return self._supervision is not None
 
     @property
     def is_ready(self) -> bool:
+        """Whether its /health answered 200 since its process was started."""
         return self._ready.is_set()
 
     def start(self) -> None:
-        if self._keeper is None:
-            self._keeper = asyncio.create_task(self._keep())
+        """Begin to supervise it, if that has not begun; returns at once."""
+        if self._supervision is None:
+            self._supervision = asyncio.create_task(self._supervise())
 
     async def ensure_ready(self) -> None:
-        """Start it if need be and wait until it answers. Raises UpstreamUnavailable when it does not in time."""
+        """Start it if need be and wait until it is ready. Raises UpstreamUnavailable after `start_s`."""
         if self._ready.is_set():
             return
         self.start()
@@ -93,37 +127,35 @@ class ChildServer:
             async with asyncio.timeout(self._command.start_s):
                 await self._ready.wait()
         except TimeoutError:
-            raise UpstreamUnavailable(f"the embedded {self.name} server is not ready yet", retry_after_s=5) from None
+            raise UpstreamUnavailable(
+                f"the embedded {self.name} server is not ready yet; try again shortly", retry_after_s=5
+            ) from None
 
     async def close(self) -> None:
-        """Stop it and everything it started; waits until it is gone."""
-        if self._keeper is not None:
-            self._keeper.cancel()
-            await asyncio.wait({self._keeper}, timeout=3 * _STOP_S)
+        """Stop it and everything it started, and wait until they have ended."""
+        if self._supervision is not None:
+            self._supervision.cancel()
+            await asyncio.wait({self._supervision}, timeout=3 * _STOP_S)
         self._ready.clear()
 
-    async def _keep(self) -> None:
+    async def _supervise(self) -> None:
         async with aiohttp.ClientSession(trust_env=False) as session:
             while True:
                 started = time.monotonic()
-                words = _Words()
+                lines = _StderrLines()
                 try:
-                    ended = str(await self._run_once(session, words))
-                except OSError as error:  # no such program, no memory, no process to be had
-                    ended = error.strerror or type(error).__name__
+                    reason = str(await self._run_once(session, lines))
+                except OSError as error:  # no such program, no memory, too many processes
+                    reason = error.strerror or type(error).__name__
                 self._ready.clear()
                 self.restarts += 1
-                self._fast_deaths = 1 if time.monotonic() - started > _STEADY_S else self._fast_deaths + 1
-                pause_s = self._pause_s()
-                told = {"exit": ended, "said": words.ours(), "restarts": self.restarts, "pause_s": pause_s}
-                logs.event("child_ended", told, level=logging.WARNING, child=self.name)
+                pause_s = self._restart_policy.record_death(time.monotonic() - started)
+                record = {"exit": reason, "said": lines.joined(), "restarts": self.restarts, "pause_s": pause_s}
+                logs.event("child_ended", record, level=logging.WARNING, child=self.name)
                 await asyncio.sleep(pause_s)
 
-    def _pause_s(self) -> float:
-        return _PAUSES_S[max(0, min(self._fast_deaths - _FAST_DEATHS + 1, len(_PAUSES_S) - 1))]
-
-    async def _run_once(self, session: aiohttp.ClientSession, words: "_Words") -> int | None:
-        """From start to death; the exit code. A child that stops answering is killed, which is a death too."""
+    async def _run_once(self, session: aiohttp.ClientSession, lines: "_StderrLines") -> int | None:
+        """Run one process from start to end. Returns its exit code. Raises OSError when it cannot be started."""
         process = await asyncio.create_subprocess_exec(
             *self._command.arguments,
             stdin=asyncio.subprocess.DEVNULL,
@@ -133,75 +165,76 @@ class ChildServer:
         )
         self._process = process
         assert process.stderr is not None
-        listening = asyncio.create_task(words.hear(process.stderr))
+        listening = asyncio.create_task(lines.read(process.stderr))
         ended = asyncio.create_task(process.wait())
-        watched = asyncio.create_task(self._watch(session))
+        probing = asyncio.create_task(self._probe_until_silent(session))
         try:
-            await asyncio.wait({ended, watched}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({ended, probing}, return_when=asyncio.FIRST_COMPLETED)
             if not ended.done():
-                _signal_group(process.pid, signal.SIGKILL)  # it is stuck: asking it politely would take seconds
+                _signal_group(process.pid, signal.SIGKILL)  # it hangs: after SIGTERM it would take seconds
         finally:
-            watched.cancel()
+            probing.cancel()
             await _stop(process)
-            await asyncio.wait({listening}, timeout=_LAST_WORDS_S)
+            await asyncio.wait({listening}, timeout=_LAST_LINES_S)
             listening.cancel()
             ended.cancel()
-            await asyncio.gather(ended, watched, listening, return_exceptions=True)
+            await asyncio.gather(ended, probing, listening, return_exceptions=True)
         return process.returncode
 
-    async def _watch(self, session: aiohttp.ClientSession) -> None:
-        """Returns when the child has been silent for too long."""
+    async def _probe_until_silent(self, session: aiohttp.ClientSession) -> None:
+        """Return when the child has failed too many probes, or is not ready in time."""
         started = time.monotonic()
-        silent = 0
+        failures = 0
         while True:
-            if await self._answers(session):
+            if await self._is_healthy(session):
                 if not self._ready.is_set():
                     logs.event("child_ready", child=self.name, seconds=round(time.monotonic() - started, 2))
                 self._ready.set()
-                silent = 0
+                failures = 0
             elif self._ready.is_set():
-                silent += 1
-                if silent >= self._watching.silent_probes:
+                failures += 1
+                if failures >= self._probes.max_failures:
                     logs.event("child_silent", level=logging.WARNING, child=self.name)
                     return
             elif time.monotonic() - started > self._command.start_s:
                 return
-            await asyncio.sleep(self._watching.watch_s if self._ready.is_set() else self._watching.probe_s)
+            await asyncio.sleep(self._probes.interval_s if self._ready.is_set() else self._probes.start_interval_s)
 
-    async def _answers(self, session: aiohttp.ClientSession) -> bool:
+    async def _is_healthy(self, session: aiohttp.ClientSession) -> bool:
         url = f"http://127.0.0.1:{self._command.port}/health"
         try:
-            async with session.get(url, timeout=aiohttp.ClientTimeout(total=self._watching.timeout_s)) as answer:
+            async with session.get(url, timeout=aiohttp.ClientTimeout(total=self._probes.timeout_s)) as answer:
                 return answer.status == 200
         except (aiohttp.ClientError, TimeoutError, OSError):
             return False
 
 
-class _Words:
-    """The last lines of ours that a child wrote to standard error. All it writes is read, so that it never blocks."""
+class _StderrLines:
+    """The last lines beginning with "gateway:" that a child wrote to standard error. Everything it writes is read, so
+    that it never blocks on a full pipe."""
 
     def __init__(self) -> None:
-        self._lines: deque[bytes] = deque(maxlen=_OUR_LINES)
+        self._lines: deque[bytes] = deque(maxlen=_MAX_LINES)
         self._line = b""
 
-    async def hear(self, stream: asyncio.StreamReader) -> None:
+    async def read(self, stream: asyncio.StreamReader) -> None:
         while chunk := await stream.read(4096):
             *whole, self._line = (self._line + chunk).split(b"\n")
             for line in whole:
-                self._keep(line)
-            self._line = self._line[:_LINE_BYTES]
-        self._keep(self._line)
+                self._add(line)
+            self._line = self._line[:_MAX_LINE_BYTES]
+        self._add(self._line)
 
-    def _keep(self, line: bytes) -> None:
+    def _add(self, line: bytes) -> None:
         if line.startswith(b"gateway:"):
-            self._lines.append(line[:_LINE_BYTES])
+            self._lines.append(line[:_MAX_LINE_BYTES])
 
-    def ours(self) -> str:
+    def joined(self) -> str:
         return " | ".join(line.decode(errors="replace") for line in self._lines)
 
 
 async def _stop(process: asyncio.subprocess.Process) -> None:
-    """End the child and the whole group it leads, also when the child itself is gone already."""
+    """End the child and its process group, also when the child itself has ended already."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         if process.returncode is not None:
             break
@@ -220,7 +253,7 @@ def _signal_group(leader: int, number: signal.Signals) -> None:
 
 
 def free_port() -> int:
-    """A loopback port that is free now."""
+    """A loopback port that is free now; another process may take it before it is used."""
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         port: int = sock.getsockname()[1]
@@ -228,5 +261,5 @@ def free_port() -> int:
 
 
 def gateway_command(python: str, name: str, port: int, options: Sequence[str]) -> ChildCommand:
-    """`gateway NAME-server --port PORT …` run by the interpreter that runs us."""
+    """The command `PYTHON -m gateway NAME-server --port PORT OPTIONS…`."""
     return ChildCommand(name, (python, "-m", "gateway", f"{name}-server", "--port", str(port), *options), port)

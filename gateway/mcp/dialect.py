@@ -1,6 +1,6 @@
-"""The web-tools interface as the middlewares see it: where text stands in a body and in an answer, and its errors.
+"""The web tools' `Dialect` (see `wire.dialect`): where bodies and answers hold text, and what errors look like.
 
-One `Dialect` (see `wire.dialect`) over the shapes of `messages`.
+Works on the shapes of `messages`. Knows no method, no tool and no revision.
 """
 
 from collections.abc import Iterable
@@ -12,18 +12,18 @@ from gateway.mcp.messages import RequestId, RpcBatch, ToolCall, ToolOutcome, err
 from gateway.wire.preencoded import PackedJson
 from gateway.wire.text_slots import text_slots
 
-# Strings of an answer that are ours, not the web's: ids and names that a detector might take for something else.
-_OWN_WORDS = frozenset({"provider", "request_id", "published_date", "ignored_parameters", "note", "sanitization"})
+_OWN_FIELDS = frozenset({"provider", "request_id", "published_date", "ignored_parameters", "note", "sanitization"})
+"""Fields of an answer that the gateway writes itself: ids and names that a detector might take for something else."""
 
 
 class WebSearchDialect:
-    """The Dialect of the web-tools path. A request body is an Exchange; an answer is a message or a list of them."""
+    """The Dialect of the web-tools path. A request body is an RpcBatch; an answer is one message or a list of them."""
 
     name: ClassVar[str] = "websearch"
     is_one_question: ClassVar[bool] = False
 
     def request_units(self, body: Any) -> Iterable[TextUnit]:
-        """One unit a tool call that is still to be made."""
+        """One unit for each tool call that can run and has arguments; its owner is the ToolCall."""
         return [
             TextUnit(call.texts, call, call.scan_token)
             for message in body.answered
@@ -31,54 +31,57 @@ class WebSearchDialect:
         ]
 
     def refuse_request(self, body: Any, unit: TextUnit, error: GatewayError) -> None:
-        """The call is answered as a failure; other members of a batch go on."""
+        """Make the call a failure; other members of a batch go on."""
         unit.owner.error = error
 
     def reply_units(self, data: Any) -> list[TextUnit]:
-        """One unit a tool call whose answer, or whose failure, holds text of others: every string of it."""
+        """One unit for each outcome that holds text from the web: all its strings. Its owner is the ToolOutcome."""
         outcomes = data if isinstance(data, list) else (data,)
         return [_answer_unit(item) for item in outcomes if isinstance(item, ToolOutcome) and item.from_web]
 
     def refuse_reply(self, data: Any, unit: TextUnit, error: GatewayError) -> None:
+        """Replace the outcome by a failure."""
         unit.owner.update(failed(error))
 
-    def note_findings(self, unit: TextUnit, told: dict[str, int | str]) -> None:
-        """Of a call before it is made, or of its outcome. What was found in a call is told with its outcome."""
+    def note_findings(self, unit: TextUnit, findings: dict[str, int | str]) -> None:
+        """Record findings on a call, whose outcome will carry them, or add them to an outcome's `data.sanitization`."""
         owner = unit.owner
         if isinstance(owner, ToolCall):
-            owner.found = told
+            owner.findings = findings
             return
-        known = owner["data"].get("sanitization", {})
-        counts = {kind: known.get(kind, 0) + number for kind, number in told.items() if isinstance(number, int)}
-        owner["data"]["sanitization"] = {**known, **told, **counts}
+        earlier = owner["data"].get("sanitization", {})
+        counts = {kind: earlier.get(kind, 0) + number for kind, number in findings.items() if isinstance(number, int)}
+        owner["data"]["sanitization"] = {**earlier, **findings, **counts}
 
     def event_slots(self, data: Json) -> Iterable[TextSlot]:
-        """Every event is a whole message: its texts have no channel."""
+        """The texts of one event. Every event is a whole message, so they have no channel."""
         for unit in self.reply_units(data):
             yield from unit.slots
 
     def refused_events(self, error: GatewayError, last: Json | None) -> list[Event]:
+        """The same as `error_events`."""
         return self.error_events(error)
 
     def error_body(self, error: GatewayError, body: Any) -> Json:
-        """A JSON-RPC error; it carries the request's id when the body was read and held one request."""
+        """A JSON-RPC error response; with the request's id when the body was read and holds one request."""
         return error_response(error, _only_id(body) if isinstance(body, RpcBatch) else None)
 
     def error_events(self, error: GatewayError) -> list[Event]:
+        """One `message` event with a JSON-RPC error response without an id."""
         return [Event.from_data(error_response(error), name="message")]
 
 
-def failure_events(exchange: RpcBatch, error: GatewayError) -> list[Event]:
-    """What ends a stream that answers this body: the error names the request, so that its client need not wait."""
-    return [Event.from_data(error_response(error, _only_id(exchange)), name="message")]
+def failure_events(batch: RpcBatch, error: GatewayError) -> list[Event]:
+    """The event that ends a failed stream. Its error carries the request's id, so that the client stops waiting."""
+    return [Event.from_data(error_response(error, _only_id(batch)), name="message")]
 
 
-def _only_id(exchange: RpcBatch) -> RequestId:
-    return exchange.messages[0].call_id if exchange.messages and not exchange.is_batch else None
+def _only_id(batch: RpcBatch) -> RequestId:
+    return batch.messages[0].call_id if batch.messages and not batch.is_batch else None
 
 
 def _answer_unit(outcome: ToolOutcome) -> TextUnit:
     data = outcome["data"]
     if isinstance(data, PackedJson):
-        return TextUnit(lambda: text_slots(data.unpack(), _OWN_WORDS), outcome, data.scan_token)
-    return TextUnit(lambda: text_slots(data, _OWN_WORDS), outcome)
+        return TextUnit(lambda: text_slots(data.unpack(), _OWN_FIELDS), outcome, data.scan_token)
+    return TextUnit(lambda: text_slots(data, _OWN_FIELDS), outcome)

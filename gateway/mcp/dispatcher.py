@@ -1,7 +1,8 @@
-"""From a body's bytes to the answers of its messages: read, prepared, run, whole or as events.
+"""Turns a body's bytes into the answers to its messages, whole or as events.
 
-Runs the members of a batch side by side, reports progress, ends what is cancelled. Knows HTTP only by the few headers
-MCP gives a meaning (`RpcHeaders`) and by the status hints of faults; makes no text of outcomes: `wire` renders them.
+Runs the members of a batch at the same time, reports progress, ends cancelled calls. Knows HTTP only by the few
+headers that MCP defines (`RpcHeaders`) and by the status of faults. Outcomes stay data here: `messages.render` makes
+the text after they were sanitized.
 """
 
 import asyncio
@@ -33,14 +34,18 @@ from gateway.mcp.tools import Tool, WebTools, tool_table
 from gateway.mcp.versions import RpcHeaders
 
 REQUEST_CANCELLED = -32800
-_SIDE_BY_SIDE = 8
+"""Error code of a call that its client cancelled: the Language Server Protocol's; MCP defines none."""
+
+_MAX_CONCURRENT_MEMBERS = 8
+"""Members of one batch that run at the same time. Chosen: half would make a batch of searches twice as slow; double
+would let one request take more of the providers' and the pages' connections from other callers."""
 
 
 @dataclass(slots=True)
 class RpcCaller:
-    """Who asks. `owner` is the key id; `client()` tells apart the clients of one key as far as can be seen.
+    """Who sent a body. `owner` is the key's id; `client()` tells the clients of one key apart, as far as HTTP shows.
 
-    `charge` takes one call from the key's minute and raises RateLimited.
+    `charge` takes one call from the key's calls a minute and raises RateLimited.
     """
 
     owner: str
@@ -51,7 +56,7 @@ class RpcCaller:
 
 
 class Dispatcher:
-    """One for the whole server."""
+    """Answers bodies; one for the whole server. Call `check`, then `notify`, then `answer` or `events`."""
 
     def __init__(self, service: WebTools, running: RunningCalls) -> None:
         self._tools = tool_table(service)
@@ -60,11 +65,11 @@ class Dispatcher:
         self._running = running
 
     def check(self, raw: bytes, headers: RpcHeaders) -> RpcBatch:
-        """A body's messages, each with its result, its call or its fault. Raises RpcFault: all of it is refused."""
+        """A body's messages, each with its result, its call or its fault. Raises RpcFault when all of it is refused."""
         messages, is_batch = self._envelope.messages(envelope.decode(raw))
         revision = versions.choose(headers, messages, is_batch)
         if not messages and not is_batch and revision in versions.MODERN:
-            raise RpcFault(INVALID_REQUEST, f"Revision {revision} takes no responses from clients")
+            raise RpcFault(INVALID_REQUEST, f"revision {revision} takes no responses from clients; send a request")
         answered, shows_progress = [], False
         for message in messages:
             self._methods.prepare(message, revision, is_batch=is_batch)
@@ -78,67 +83,71 @@ class Dispatcher:
         wants_events = not headers.takes_json or (headers.takes_events and shows_progress)
         return RpcBatch(messages, answered, revision, is_batch, wants_events)
 
-    def notify(self, exchange: RpcBatch, caller: RpcCaller) -> None:
-        """Act on the body's notifications; nothing is answered to them."""
-        if len(exchange.answered) == len(exchange.messages):
+    def notify(self, batch: RpcBatch, caller: RpcCaller) -> None:
+        """Act on the body's notifications: cancel the call that `notifications/cancelled` names. They get no answer."""
+        if len(batch.answered) == len(batch.messages):
             return
-        for message in exchange.messages:
+        for message in batch.messages:
             if message.method == "notifications/cancelled" and not message.is_request:
-                meant = message.params.get("requestId")
-                if type(meant) is str or type(meant) is int:
-                    self._running.cancel(caller.client(), meant)
+                call_id = message.params.get("requestId")
+                if type(call_id) is str or type(call_id) is int:
+                    self._running.cancel(caller.client(), call_id)
 
-    def answer(self, exchange: RpcBatch, caller: RpcCaller) -> Awaitable[Json | list[Json]]:
-        """The answer to a body with requests: a message, or a list of them for a batch, in order; not yet rendered.
+    def answer(self, batch: RpcBatch, caller: RpcCaller) -> Awaitable[Json | list[Json]]:
+        """The answer to a body with requests, to be rendered: one message, or a list in order for a batch.
 
-        Raises RateLimited when a single call is over the limit.
+        A message is a ToolOutcome, `{jsonrpc, id, result}` or `{jsonrpc, id, error: {code, message, data?}}`. Raises
+        RateLimited when a single call is over the key's limit.
         """
-        if exchange.is_batch:
-            return self._answer_batch(exchange, caller)
-        message = exchange.answered[0]
+        if batch.is_batch:
+            return self._answer_batch(batch, caller)
+        message = batch.answered[0]
         if message.call is not None:
-            return self._call(message, message.call, exchange, caller, None)
-        return self._answer(message, exchange, caller, None)
+            return self._call(message, message.call, batch, caller, None)
+        return self._answer(message, batch, caller, None)
 
-    async def _answer_batch(self, exchange: RpcBatch, caller: RpcCaller) -> list[Json]:
-        turn = asyncio.Semaphore(_SIDE_BY_SIDE)
+    async def _answer_batch(self, batch: RpcBatch, caller: RpcCaller) -> list[Json]:
+        turn = asyncio.Semaphore(_MAX_CONCURRENT_MEMBERS)
 
         async def member(message: Message) -> Json:
             async with turn:
-                return await self._answer(message, exchange, caller, None)
+                return await self._answer(message, batch, caller, None)
 
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(member(message)) for message in exchange.answered]
+            tasks = [group.create_task(member(message)) for message in batch.answered]
         return [task.result() for task in tasks]
 
-    def events(self, exchange: RpcBatch, caller: RpcCaller) -> EventStream:
-        """The same as a stream: progress notifications, and each answer when it is there."""
-        with_text = exchange.revision >= versions.PROGRESS_MESSAGES_SINCE
+    def events(self, batch: RpcBatch, caller: RpcCaller) -> EventStream:
+        """The same answers as events named `message`, each when it is ready, and progress notifications before them.
+
+        Raises RateLimited like `answer`.
+        """
+        with_text = batch.revision >= versions.PROGRESS_MESSAGES_SINCE
         return McpEventStream(
-            exchange.answered, lambda message, reporter: self._answer(message, exchange, caller, reporter), with_text
+            batch.answered, lambda message, reporter: self._answer(message, batch, caller, reporter), with_text
         ).events()
 
     async def _answer(
-        self, message: Message, exchange: RpcBatch, caller: RpcCaller, reporter: ProgressReporter | None
+        self, message: Message, batch: RpcBatch, caller: RpcCaller, reporter: ProgressReporter | None
     ) -> Json:
         if message.fault is not None:
             return error_response(message.fault)
         if message.call is None:
             return response(message.call_id, message.result or {})
-        return await self._call(message, message.call, exchange, caller, reporter)
+        return await self._call(message, message.call, batch, caller, reporter)
 
     async def _call(
-        self, message: Message, call: ToolCall, exchange: RpcBatch, caller: RpcCaller, reporter: ProgressReporter | None
+        self, message: Message, call: ToolCall, batch: RpcBatch, caller: RpcCaller, reporter: ProgressReporter | None
     ) -> Json:
         tool = self._tools[call.tool]
-        caller.stats.tool = "batch" if exchange.is_batch else call.tool
+        caller.stats.tool = "batch" if batch.is_batch else call.tool
         running = self._running.enter(caller.client, message.call_id)
         try:
             await caller.charge()
-            outcome, from_web = succeeded(await _started(tool, call, caller, reporter)), tool.from_web
+            outcome, from_web = succeeded(await _start(tool, call, caller, reporter)), tool.from_web
         except RateLimited as error:
-            if not exchange.is_batch:
-                raise  # the whole request is over the limit: a status the client's HTTP layer understands
+            if not batch.is_batch:
+                raise  # the whole request is over the limit: 429, which HTTP clients understand
             outcome, from_web = failed(error), False
         except GatewayError as error:
             caller.stats.outcome = "tool_error"
@@ -148,47 +157,47 @@ class Dispatcher:
                 raise
             if running.expired:
                 caller.stats.outcome = "tool_error"
-                told = f"{tool.name} did not end within {self._running.longest_call_s:g} s"
-                return self._outcome(failed(UpstreamTimeout(told)), message, exchange, from_web=False)
+                timeout = UpstreamTimeout(f"{tool.name} did not end within {self._running.longest_call_s:g} s")
+                return self._outcome(failed(timeout), message, batch, from_web=False)
             caller.stats.outcome = "cancelled"
-            return _fault(REQUEST_CANCELLED, "Cancelled by the client", message)
+            return _fault(REQUEST_CANCELLED, "cancelled by the client", message)
         except Exception as error:
             self._log(error, caller)
-            return _fault(INTERNAL_ERROR, "The gateway failed on this call; its log has the details", message)
+            return _fault(INTERNAL_ERROR, "the gateway failed on this call; its log has the details", message)
         finally:
             self._running.leave(running)
-        return self._outcome(outcome, message, exchange, from_web)
+        return self._outcome(outcome, message, batch, from_web)
 
-    def _outcome(self, outcome: Json, message: Message, exchange: RpcBatch, from_web: bool) -> ToolOutcome:
-        if message.call is not None and message.call.found:
-            outcome["data"]["sanitization"] = message.call.found
-        return ToolOutcome(outcome, message.call_id, self._methods.forms[exchange.revision], from_web)
+    def _outcome(self, outcome: Json, message: Message, batch: RpcBatch, from_web: bool) -> ToolOutcome:
+        if message.call is not None and message.call.findings:
+            outcome["data"]["sanitization"] = message.call.findings
+        return ToolOutcome(outcome, message.call_id, self._methods.forms[batch.revision], from_web)
 
     def _log(self, error: Exception, caller: RpcCaller) -> None:
         caller.stats.outcome = "failed"
         logs.event("unexpected", level=logging.ERROR, request_id=caller.request_id, error=logs.failure(error))
 
 
-def _started(tool: Tool, call: ToolCall, caller: RpcCaller, reporter: ProgressReporter | None) -> Awaitable[Json]:
-    """Raises what was found wrong with the call before it began."""
+def _start(tool: Tool, call: ToolCall, caller: RpcCaller, reporter: ProgressReporter | None) -> Awaitable[Json]:
+    """Call the tool's service. Raises the call's error, and InvalidRequest for arguments that masking made wrong."""
     if call.error is not None:
         raise call.error
     if call.slots and (masked := call.masked()):
-        _take_masked(tool, call, masked)
-    elif call.packed:
-        tool.keep(call)
+        _recheck(tool, call, masked)
+    elif not call.is_shared:
+        tool.remember(call)
     patient = call.progress_token is not None
     progress = Progress(reporter.changed) if reporter is not None and patient else None
     return tool.run(call.request, WebCall(caller.owner, caller.request_id, patient, progress))
 
 
-def _take_masked(tool: Tool, call: ToolCall, masked: list[str]) -> None:
-    """Masked arguments are checked again: a date or a country may no longer be one."""
+def _recheck(tool: Tool, call: ToolCall, masked: list[str]) -> None:
+    """Check masked arguments again: a date or a country may no longer be one. Raises InvalidRequest."""
     error = tool.arguments.check(call.arguments)
     if error is not None:
-        shown = ", ".join(masked[:8])
+        places = ", ".join(masked[:8])
         raise InvalidRequest(
-            f"{error.message}. Sensitive values were masked in: {shown}", param=error.param, code="content_filter"
+            f"{error.message}; sensitive values were masked in: {places}", param=error.param, code="content_filter"
         )
     call.request = tool.as_request(call.arguments)
 

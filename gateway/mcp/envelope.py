@@ -1,6 +1,6 @@
-"""The JSON-RPC 2.0 envelope: bytes to messages, or a fault that says what is wrong with them.
+"""The JSON-RPC 2.0 envelope: turns bytes into messages, or into a fault that says what is wrong with them.
 
-Decides what is a message and what kind; knows no method. Every fault carries the id when one could be read.
+Decides whether a value is a message and of which kind; knows no method. A fault carries the id when one could be read.
 Source: jsonrpc.org/specification and the MCP revisions' "Overview: Messages", read 2026-11-21. Of duplicate keys the
 last counts. Numbers outside 64 bits reach us as floats, so such ids are refused, not changed.
 """
@@ -13,16 +13,18 @@ from gateway import schemas
 from gateway.mcp.messages import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, Message, RequestId, RpcFault
 
 MAX_MEMBERS = 50
+"""Messages of one batch. Chosen: SDKs send fewer than ten. Half would still do; double would let one request of a key
+hold twice the calls, which only the minute's limit bounds."""
 
 
 class Envelope:
-    """Reads bodies; holds the compiled schema of a message."""
+    """Reads decoded bodies; holds the compiled schema of a message (schemas/jsonrpc.json)."""
 
     def __init__(self) -> None:
         self._checker = schemas.Checker(schemas.load("jsonrpc"))
 
     def messages(self, value: Any) -> tuple[list[Message], bool]:
-        """The messages of a decoded body and whether it is a batch; posted responses are left out.
+        """The messages of a decoded body, and whether it is a batch. Posted responses are left out.
 
         Raises RpcFault when a single message is malformed or a batch is empty or too long; a malformed member of a
         batch becomes a message with a fault.
@@ -31,9 +33,9 @@ class Envelope:
             message = self._message(value)
             return ([] if message is None else [message]), False
         if not value:
-            raise RpcFault(INVALID_REQUEST, "An empty batch asks for nothing")
+            raise RpcFault(INVALID_REQUEST, "a batch must not be empty; send at least one message")
         if len(value) > MAX_MEMBERS:
-            raise RpcFault(INVALID_REQUEST, f"A batch holds at most {MAX_MEMBERS} messages; this one has {len(value)}")
+            raise RpcFault(INVALID_REQUEST, f"this batch has {len(value)} messages; the limit is {MAX_MEMBERS}")
         members = (self._member(item) for item in value)
         return [member for member in members if member is not None], True
 
@@ -45,19 +47,19 @@ class Envelope:
 
     def _message(self, value: Any) -> Message | None:
         if type(value) is not dict:
-            raise RpcFault(INVALID_REQUEST, "A JSON-RPC message is an object")
-        given = value.get("id")
-        call_id: RequestId = given if type(given) is int or type(given) is str else None
+            raise RpcFault(INVALID_REQUEST, "a JSON-RPC message must be an object")
+        sent_id = value.get("id")
+        call_id: RequestId = sent_id if type(sent_id) is int or type(sent_id) is str else None
         if problems := self._checker.check(value):
             raise RpcFault(INVALID_REQUEST, "; ".join(map(str, problems)), call_id=call_id)
-        if type(given) is float:
+        if type(sent_id) is float:
             raise RpcFault(INVALID_REQUEST, "id: must be a string or an integer of at most 64 bits")
         method, params = value.get("method"), value.get("params")
         if method is None:
             if "id" in value and ("result" in value) != ("error" in value):
                 return None
             raise RpcFault(INVALID_REQUEST, "method: is required", call_id=call_id)
-        if "id" not in value:  # a notification: nothing is ever answered to it, wrong as it may be
+        if "id" not in value:  # a notification: it gets no answer, not even when it is wrong
             return Message(method, params=params if type(params) is dict else {}, is_request=False)
         if type(params) is list:
             fault = RpcFault(INVALID_PARAMS, "params: must be an object", status=200, call_id=call_id)
@@ -71,7 +73,7 @@ def decode(raw: bytes) -> Any:
         value = orjson.loads(raw)
     except orjson.JSONDecodeError as error:
         place = f" (line {error.lineno}, column {error.colno})" if raw else ""
-        raise RpcFault(PARSE_ERROR, f"The body is not valid JSON in UTF-8: {error.msg}{place}") from None
+        raise RpcFault(PARSE_ERROR, f"the body is not valid JSON in UTF-8: {error.msg}{place}") from None
     if schemas.is_too_deep(raw, value):
-        raise RpcFault(PARSE_ERROR, f"The body is nested more than {schemas.MAX_DEPTH} levels deep")
+        raise RpcFault(PARSE_ERROR, f"the body is nested more than {schemas.MAX_DEPTH} levels deep")
     return value

@@ -1,7 +1,7 @@
 """JSON-RPC 2.0 messages of MCP: the shapes that the dispatcher and the middlewares share.
 
 A checked request body (`RpcBatch`), the outcome of a tool call before it is rendered, and protocol errors. Knows no
-method, no tool and no revision: `methods`, `tools` and `versions` decide, this module puts into form.
+method, no tool and no revision: `methods`, `tools` and `versions` do.
 Source: modelcontextprotocol.io, revisions 2024-11-05 to 2026-07-28, and jsonrpc.org/specification, read 2026-11-21.
 """
 
@@ -17,16 +17,21 @@ from gateway.errors import GatewayError, InvalidRequest
 from gateway.wire.text_slots import text_slots
 
 RequestId: TypeAlias = str | int | None
+"""A request's id; None for a notification, and where no id could be read."""
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
+"""JSON-RPC 2.0, section 5.1."""
 
 
 class RpcFault(InvalidRequest):
-    """A JSON-RPC error: the message is malformed or the protocol was not kept. `status` is the HTTP status."""
+    """A JSON-RPC error: the message is malformed or breaks the protocol.
+
+    `rpc_code` and `data` go into the error object; `status` is the HTTP status where the fault answers a whole body.
+    """
 
     def __init__(
         self, rpc_code: int, message: str, *, status: int = 400, call_id: RequestId = None, data: Json | None = None
@@ -40,34 +45,36 @@ class RpcFault(InvalidRequest):
 
 @dataclass(slots=True)
 class ToolCall:
-    """A `tools/call` on its way. `error`, once set, is its outcome.
+    """A `tools/call` from its check to its outcome.
 
-    `request` is what the tool made of the arguments; calls with the same arguments have the same `scan_token` and may
-    share them. `packed` holds the arguments as they came, and is empty when they are known from an earlier call.
-    `slots` and `originals` are the texts now and before sanitizing, if they were scanned; `found` counts findings.
+    `request` is what `Tool.run` takes, made from `arguments`. Calls with equal arguments share one `scan_token`.
+    `cache_key`: the arguments as JSON bytes, as they came. `is_shared`: arguments and request belong to other calls
+    too, so they must not be changed. `error`, once set, is the outcome. `slots` and `originals`: the texts after and
+    before sanitizing, empty where nothing was scanned. `findings`: `{entity: count}` of the arguments.
     """
 
     tool: str
     arguments: Json
     scan_token: ScanToken
     request: Any
-    packed: bytes = b""
+    cache_key: bytes
+    is_shared: bool = False
     progress_token: str | int | None = None
     error: GatewayError | None = None
     slots: Sequence[TextSlot] = ()
     originals: Sequence[str] = ()
-    found: dict[str, int | str] | None = None
+    findings: dict[str, int | str] | None = None
 
     def texts(self) -> list[TextSlot]:
-        """Every string of the arguments, at any depth."""
-        if not self.packed:
-            self.arguments = copy.deepcopy(self.arguments)  # other calls share them
+        """Every string of the arguments, at any depth. The arguments are this call's own from here on."""
+        if self.is_shared:
+            self.arguments = copy.deepcopy(self.arguments)
         self.slots = slots = text_slots(self.arguments)
         self.originals = [slot.text for slot in slots]
         return slots
 
     def masked(self) -> list[str]:
-        """The arguments that the sanitizer changed."""
+        """Paths of the strings that the sanitizer changed (`include_domains[0]`)."""
         pairs = zip(self.slots, self.originals, strict=True)
         return [slot.where for slot, original in pairs if slot.text != original]
 
@@ -76,7 +83,7 @@ class ToolCall:
 class Message:
     """One JSON-RPC message of the body. A notification has `is_request` False.
 
-    A request is answered by its `fault`, else by what its `call` comes to, else by its `result`.
+    A request is answered by its `fault` if set, else by the outcome of its `call`, else by its `result`.
     """
 
     method: str
@@ -90,10 +97,10 @@ class Message:
 
 @dataclass(slots=True)
 class RpcBatch:
-    """A checked body: its messages, and the revision it is answered by.
+    """A checked body: its messages, and the revision of its answer. A single message is a batch with `is_batch` False.
 
-    `answered` are the messages that get an answer: requests, and malformed members of a batch. `wants_events`: a stream
-    is for those who take nothing else, or have work to do whose progress they want to see.
+    `answered`: the messages that get an answer, which are requests and malformed members of a batch. `wants_events`:
+    the client takes event streams only, or takes both and gave a call a progress token.
     """
 
     messages: list[Message]
@@ -104,16 +111,16 @@ class RpcBatch:
 
 
 class ResultForm(NamedTuple):
-    """`structured` adds `structuredContent` to a result; `extra` are its other members."""
+    """How a revision writes a tool's result: with `structuredContent` or not, and its `extra` members."""
 
     structured: bool
     extra: Json
 
 
 class ToolOutcome(dict[str, Any]):
-    """`{"success": bool, "data": {…}}`: what a tool call came to, still open to change until `render`.
+    """`{"success": bool, "data": {…}}`: the outcome of a tool call; middlewares may change it until `render`.
 
-    `call_id` is the id it answers; `from_web` is False when every word of it is the gateway's own.
+    `call_id` is the request's id. `from_web`: it holds text from the web, so it is sanitized.
     """
 
     __slots__ = ("call_id", "form", "from_web")
@@ -126,13 +133,17 @@ class ToolOutcome(dict[str, Any]):
 
 
 def succeeded(data: Json) -> Json:
+    """`{"success": true, "data": data}`."""
     return {"success": True, "data": data}
 
 
 def failed(error: GatewayError) -> Json:
-    """The outcome of a tool call that failed: what went wrong and what to correct, and what an upstream said of it."""
-    said = error.message if error.quoted is None else f"{error.message} It says: {error.quoted}"
-    body: Json = {"type": error.type, "message": said, "retryable": error.retryable}
+    """`{"success": false, "data": {"error": {type, message, retryable, param?, retry_after_s?}}}`.
+
+    The message says what to correct, and quotes an upstream where it gave a reason.
+    """
+    text = error.message if error.quoted is None else f"{error.message} It says: {error.quoted}"
+    body: Json = {"type": error.type, "message": text, "retryable": error.retryable}
     if error.param is not None:
         body["param"] = error.param
     if error.retry_after_s is not None:
@@ -141,11 +152,16 @@ def failed(error: GatewayError) -> Json:
 
 
 def response(call_id: RequestId, result: Json) -> Json:
+    """`{jsonrpc, id, result}`."""
     return {"jsonrpc": "2.0", "id": call_id, "result": result}
 
 
 def error_response(error: GatewayError, call_id: RequestId = None) -> Json:
-    """`{"jsonrpc", "id", "error": {code, message, data?}}`. Errors of other layers become -32600 or -32603."""
+    """`{jsonrpc, id, error: {code, message, data?}}`.
+
+    Errors of other layers become -32600 (status below 500) or -32603, with `data` `{type, code, retryable, param?,
+    retry_after_s?}`.
+    """
     if isinstance(error, RpcFault):
         body: Json = {"code": error.rpc_code, "message": error.message}
         if error.data is not None:
@@ -161,39 +177,44 @@ def error_response(error: GatewayError, call_id: RequestId = None) -> Json:
 
 
 def render(data: Json) -> Json:
-    """The JSON-RPC message of one answer; a ToolOutcome gets its text made here, once, from what it has become."""
+    """The JSON-RPC message of one answer. The result of a ToolOutcome is `{content: [{type, text}], isError,
+    structuredContent?, …}`; other messages stay as they are.
+
+    Its JSON is made once and used as text and as `structuredContent`. Call it after the outcome was sanitized.
+    """
     if not isinstance(data, ToolOutcome):
         return data
     try:
-        packed = orjson.dumps(data)
-    except TypeError:  # half a surrogate pair from a web page, or a number JSON has no room for
-        mended = _mended(data)
+        encoded = orjson.dumps(data)
+    except TypeError:  # half a surrogate pair from a web page, or a number outside 64 bits
+        repaired = _repaired(data)
         data.clear()
-        data.update(mended)
-        packed = orjson.dumps(data)
+        data.update(repaired)
+        encoded = orjson.dumps(data)
     structured, extra = data.form
     result: Json = {
-        "content": [{"type": "text", "text": packed.decode()}],
+        "content": [{"type": "text", "text": encoded.decode()}],
         "isError": not data["success"],
         **extra,
     }
     if structured:
-        result["structuredContent"] = orjson.Fragment(packed)  # the same object, made once
+        result["structuredContent"] = orjson.Fragment(encoded)
     return response(data.call_id, result)
 
 
 def render_all(data: list[Json]) -> list[Json]:
-    """The answer to a batch."""
+    """The answer to a batch: `render` of each member."""
     return [render(item) for item in data]
 
 
-def _mended(value: Any) -> Any:
+def _repaired(value: Any) -> Any:
+    """A copy that orjson can dump: lone surrogates become `?`, numbers outside 64 bits floats, other types strings."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, dict):
-        return {str(_mended(name)): _mended(item) for name, item in value.items()}
+        return {str(_repaired(name)): _repaired(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_mended(item) for item in value]
+        return [_repaired(item) for item in value]
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
         return float(value) if abs(value) < 2**1023 else str(value)
-    return value if value is None or isinstance(value, int | float) else _mended(str(value))
+    return value if value is None or isinstance(value, int | float) else _repaired(str(value))

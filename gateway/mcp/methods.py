@@ -1,7 +1,7 @@
-"""The methods of MCP for a server that has tools alone: one table per era, messages in, results or faults out.
+"""The methods of MCP for a server that has only tools: one table for the handshake revisions, one for the modern ones.
 
-`prepare` answers at once what needs no work (`initialize`, `ping`, `tools/list`, `server/discover`) and turns
-`tools/call` into a ToolCall; who runs it is the dispatcher's matter. Stateless: no session is ever issued.
+`prepare` answers `initialize`, `ping`, `tools/list` and `server/discover` itself and turns `tools/call` into a
+ToolCall, which the dispatcher runs. Knows no HTTP but the status of a fault. Stateless: no session is ever issued.
 Source: modelcontextprotocol.io, revisions 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25, 2026-07-28, read 2026-11-21.
 """
 
@@ -23,6 +23,8 @@ INSTRUCTIONS = (
 )
 _CAPABILITIES: Json = {"tools": {}}
 _CACHE = {"ttlMs": 300_000, "cacheScope": "public"}
+"""How long clients of 2026-07-28 may cache lists. Chosen: lists change with a new version of the gateway only. Half
+would double the requests of clients that ask again; double would show an upgrade's tools ten minutes late."""
 _MODERN_RESULT: Json = {
     "resultType": "complete",
     "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "gateway", "version": gateway.__version__}},
@@ -30,10 +32,14 @@ _MODERN_RESULT: Json = {
 _MODERN_ONLY = frozenset(versions.MODERN)
 
 Method = Callable[[Message, str], None]
+"""Gives a message its result or call, by the rules of a revision. Raises RpcFault."""
 
 
 class McpMethods:
-    """Fills in messages by the tables of methods; holds the tools and the lists made from them once."""
+    """Prepares messages by the tables of methods; holds the tools, and the lists made from them once.
+
+    `forms`: the ResultForm of each revision's tool results.
+    """
 
     def __init__(self, tools: Mapping[str, Tool]) -> None:
         self._tools = tools
@@ -41,7 +47,7 @@ class McpMethods:
         plain = [{key: value for key, value in each.items() if key not in ("title", "outputSchema")} for each in full]
         self._lists: Mapping[bool, Json] = {True: {"tools": full}, False: {"tools": plain}}
         shared: dict[str, Method] = {"tools/list": self._list, "tools/call": self._call}
-        self.forms: Mapping[str, ResultForm] = {  # of the results of each revision
+        self.forms: Mapping[str, ResultForm] = {
             **{revision: ResultForm(is_structured(revision), {}) for revision in versions.HANDSHAKE},
             **{revision: ResultForm(is_structured(revision), _MODERN_RESULT) for revision in versions.MODERN},
         }
@@ -58,9 +64,9 @@ class McpMethods:
             if not message.is_request:
                 return
             if method is None:
-                raise RpcFault(METHOD_NOT_FOUND, "No such method", status=dispatched_status(revision, 404))
+                raise RpcFault(METHOD_NOT_FOUND, "no such method", status=dispatched_status(revision, 404))
             if is_batch and message.method == "initialize":
-                raise RpcFault(INVALID_REQUEST, "initialize must not stand in a batch")
+                raise RpcFault(INVALID_REQUEST, "initialize must not be a member of a batch; send it alone")
             method(message, revision)
         except RpcFault as fault:
             fault.call_id = message.call_id
@@ -93,31 +99,34 @@ class McpMethods:
 
     def _list(self, message: Message, revision: str) -> None:
         if message.params.get("cursor") is not None:
-            raise _invalid_params("params.cursor: is unknown; all tools stand on one page", revision)
+            raise _invalid_params("params.cursor: is unknown; all tools are on one page", revision)
         listed = self._lists[is_structured(revision)]
         message.result = {**listed, **_CACHE} if revision in _MODERN_ONLY else listed
 
     def _call(self, message: Message, revision: str) -> None:
-        name, given = message.params.get("name"), message.params.get("arguments")
+        name, arguments = message.params.get("name"), message.params.get("arguments")
         if not isinstance(name, str):
             raise _invalid_params("params.name: must be a string", revision)
         tool = self._tools.get(name)
         if tool is None:
             raise _invalid_params(f"params.name: no such tool; there are {', '.join(self._tools)}", revision)
-        if given is not None and not isinstance(given, dict):
+        if arguments is not None and not isinstance(arguments, dict):
             raise _invalid_params("params.arguments: must be an object", revision)
         token = _progress_token(message.params, revision)
-        message.call = call = tool.prepare(given or {})
+        message.call = call = tool.prepare(arguments or {})
         call.progress_token = token
 
 
 def is_structured(revision: str) -> bool:
-    """Whether the revision knows structuredContent and outputSchema: one never without the other."""
+    """Whether the revision has `structuredContent` and `outputSchema`."""
     return revision >= versions.STRUCTURED_SINCE
 
 
 def dispatched_status(revision: str, modern: int) -> int:
-    """HTTP status of a fault in a well-formed message: clients of the handshake take 404 for a lost session."""
+    """HTTP status of a fault in a well-formed message: `modern`, or 200 in revisions with a handshake.
+
+    Their clients read 404 as a lost session.
+    """
     return modern if revision in _MODERN_ONLY else 200
 
 

@@ -1,7 +1,8 @@
-"""Answers as they come: each request of a body in a task of its own, its progress and its end as events.
+"""Answers a body as an event stream: each request runs in a task of its own; its progress and its answer are events.
 
-Progress is reported as the latest state, when there is someone to write it: a slow reader gets fewer steps, never a
-queue of them. Closing the stream cancels what still runs and waits until it is gone. Knows no tool.
+Only the latest progress is stored, so a slow client gets fewer steps, never a queue of them. Closing the stream cancels
+the requests that still run and waits until they have ended. Knows no tool.
+Source: modelcontextprotocol.io, "Progress", all revisions, read 2026-11-21.
 """
 
 import asyncio
@@ -12,48 +13,59 @@ from gateway.mcp.messages import Message, render
 
 
 class ProgressReporter:
-    """The progress of one call as its client has seen it: figures only ever rise."""
+    """The progress of one call. The numbers its client sees only rise, as MCP demands.
+
+    `token` is the client's progress token; `wake` is set at every step; `with_text` adds a `message` to each report.
+    """
 
     def __init__(self, token: str | int, wake: asyncio.Event, with_text: bool) -> None:
         self._token = token
         self._wake = wake
         self._with_text = with_text
         self._latest: tuple[int, int | None] | None = None
-        self._seen = -1
+        self._last_sent = -1
 
     def changed(self, progress: Progress) -> None:
+        """Store the latest state; for `Progress.on_change`."""
         self._latest = (progress.done, progress.total)
         self._wake.set()
 
     def event(self) -> Event | None:
-        """A `notifications/progress` when there is news. Its words are ours: page titles would be text of others."""
-        if self._latest is None or self._latest[0] <= self._seen:
+        """A `notifications/progress` with `{progressToken, progress, total?, message?}`; None without a new step.
+
+        The message holds numbers only: a page's title would be text from the web, which nobody has sanitized.
+        """
+        if self._latest is None or self._latest[0] <= self._last_sent:
             return None
-        self._seen, total = self._latest
-        params: Json = {"progressToken": self._token, "progress": self._seen}
+        done, total = self._latest
+        self._last_sent = done
+        params: Json = {"progressToken": self._token, "progress": done}
         if total is not None:
-            params["total"] = max(total, self._seen)
+            params["total"] = max(total, done)
         if self._with_text:
-            params["message"] = f"{self._seen} pages" if total is None else f"{self._seen} of {params['total']} pages"
+            params["message"] = f"{done} pages" if total is None else f"{done} of {params['total']} pages"
         return Event.from_data({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}, name="message")
 
 
 Answer = Callable[[Message, ProgressReporter | None], Awaitable[Json]]
+"""Answers one message of a body, and reports progress where there is a reporter."""
 
 
 class McpEventStream:
+    """The event stream for one body. `with_text` as in ProgressReporter."""
+
     def __init__(self, messages: list[Message], answer: Answer, with_text: bool) -> None:
         self._messages = messages
         self._answer = answer
         self._with_text = with_text
 
     async def events(self) -> EventStream:
-        """Batches of events, ended with the last answer. Raises what an answer raises."""
+        """Batches of `message` events; ends after the last answer. Raises an answer's errors."""
         wake = asyncio.Event()
         reporters: list[ProgressReporter] = []
         running: list[asyncio.Task[Json]] = []
         for message in self._messages:
-            reporter = self._meter(message, wake)
+            reporter = self._reporter(message, wake)
             reporters += [reporter] if reporter is not None else []
             task = asyncio.ensure_future(self._answer(message, reporter))
             task.add_done_callback(lambda _: wake.set())
@@ -73,7 +85,7 @@ class McpEventStream:
                 task.cancel()
             await asyncio.gather(*running, return_exceptions=True)
 
-    def _meter(self, message: Message, wake: asyncio.Event) -> ProgressReporter | None:
+    def _reporter(self, message: Message, wake: asyncio.Event) -> ProgressReporter | None:
         if message.call is None or message.call.progress_token is None:
             return None
         return ProgressReporter(message.call.progress_token, wake, self._with_text)

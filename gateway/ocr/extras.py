@@ -1,18 +1,24 @@
-"""The libraries of the `ocr` extra, imported at first use: without them the gateway starts, and says so when asked."""
+"""Imports libraries of the `ocr` extra at first use: without them the gateway starts, but OCR raises EngineMissing."""
 
 from typing import Any, NamedTuple
 
 from gateway.errors import EngineMissing
 
-MISSING = "The embedded OCR engine needs the `ocr` extra: pip install 'gateway[ocr]'."
+MISSING = (
+    "the embedded OCR engine is not installed; the operator must install the extra 'ocr' (pip install 'gateway[ocr]')"
+)
 
 
 class Vision(NamedTuple):
+    """The modules `cv2` and `numpy`."""
+
     cv2: Any
     numpy: Any
 
 
 class Pillow(NamedTuple):
+    """The modules Image, ImageOps, ImageDraw and ImageFont of Pillow."""
+
     image: Any
     ops: Any
     draw: Any
@@ -39,7 +45,7 @@ def pillow() -> Pillow:
 
 
 def onnxruntime() -> Any:
-    """Raises EngineMissing."""
+    """The module onnxruntime. Raises EngineMissing."""
     try:
         import onnxruntime as runtime  # noqa: PLC0415 - optional extra
     except ImportError as error:

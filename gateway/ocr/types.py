@@ -1,11 +1,14 @@
-"""What the stages of the embedded OCR engine hand to each other. Pixel coordinates of the working page, floats."""
+"""The values that the stages of the embedded OCR engine pass on. Coordinates are pixels of the working page, floats.
+
+Knows neither pixels nor the wire.
+"""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 
 class Rect(NamedTuple):
-    """An upright rectangle: left, top, right, bottom; right and bottom lie outside."""
+    """An upright rectangle: left, top, right, bottom; right and bottom are exclusive."""
 
     x1: float
     y1: float
@@ -33,16 +36,17 @@ class Rect(NamedTuple):
         return (self.y1 + self.y2) / 2
 
     def overlap(self, other: "Rect") -> float:
-        """The area both share."""
+        """The area of the intersection."""
         width = min(self.x2, other.x2) - max(self.x1, other.x1)
         height = min(self.y2, other.y2) - max(self.y1, other.y1)
         return max(0.0, width) * max(0.0, height)
 
     def share_in(self, other: "Rect") -> float:
-        """How much of this lies in the other, 0..1."""
+        """The share of this rectangle's area inside the other, 0..1."""
         return self.overlap(other) / self.area if self.area > 0 else 0.0
 
     def union(self, other: "Rect") -> "Rect":
+        """The smallest rectangle around both."""
         return Rect(min(self.x1, other.x1), min(self.y1, other.y1), max(self.x2, other.x2), max(self.y2, other.y2))
 
 
@@ -58,15 +62,18 @@ def hull(rects: "list[Rect]") -> Rect:
 
 @dataclass(frozen=True, slots=True)
 class Word:
+    """A word and its box."""
+
     text: str
     rect: Rect
 
 
 @dataclass(slots=True)
 class Line:
-    """One run of text on one line. `text` and `words` are empty until it has been recognised.
+    """One run of text on one line. `text`, `score` (0..1) and `words` are empty until it has been read.
 
-    `size` is the height of its small letters in pixels, `weight` how black they are (0..1); 0 until measured.
+    `quad`: its corners clockwise from the top left. `size` is the height of its small letters in pixels, `weight` how
+    black they are (0..1); 0 until measured.
     """
 
     rect: Rect
@@ -80,7 +87,8 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """What the layout model sees: `text title figure figure_caption table table_caption header footer reference …`."""
+    """An area of the page and its kind: a label of the CDLA set (`text title figure figure_caption table table_caption
+    header footer reference equation`); `score` 0..1."""
 
     label: str
     rect: Rect
@@ -100,6 +108,8 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Table:
+    """A table: its size in rows and columns, and its cells row by row."""
+
     row_count: int
     column_count: int
     cells: tuple[Cell, ...]
@@ -107,7 +117,8 @@ class Table:
 
 @dataclass(slots=True)
 class PageBlock:
-    """A block of the page in reading order: `label` is text, title, table or image; `level` 1.. for titles."""
+    """A block of the page in reading order: `label` is text, title, table or image; `level` 1 to 6 for titles;
+    `table` for tables once read."""
 
     label: str
     rect: Rect

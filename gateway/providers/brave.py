@@ -1,7 +1,7 @@
 """Brave Search. Wire format: its API documentation (web, news and image search), read 2026-11-21.
 
-No scores are given, so rank makes them. Domains go into the query as operators; the service filters again. Implements
-ports.SearchProvider.
+Implements ports.SearchProvider. Brave sends no scores: a result's score is 1 divided by its rank. Domains go into the
+query as operators, and the service filters again. Knows no HTTP beyond `SearchHttp`.
 """
 
 import re
@@ -23,6 +23,13 @@ CAPABILITIES = frozenset(
 )  # fmt: skip
 MAX_QUERY_CHARS = 400
 MAX_QUERY_WORDS = 50
+"""Brave's own limits of a query (its documentation); it refuses longer ones."""
+_WIDE_COUNT = "20"
+"""Results requested when the service will filter them: the most that Brave sends."""
+_MAX_SNIPPETS = 4
+"""Snippets joined into `content`. Chosen: at double a search costs twice the tokens, at half it says less."""
+_PROBE_TIMEOUT_S = 5
+"""Seconds. Chosen: status is shown to people, who wait; a slower provider is as good as down."""
 _RANGES = {"day": "pd", "week": "pw", "month": "pm", "year": "py"}
 _COUNTRIES = {
     "argentina": "AR", "australia": "AU", "austria": "AT", "belgium": "BE", "brazil": "BR", "canada": "CA",
@@ -43,16 +50,18 @@ _HINTS = {
 
 
 class Brave:
-    """`key` is the subscription token."""
+    """`key` is the subscription token; an empty `base_url` means the public service."""
 
     name = "brave"
     capabilities = CAPABILITIES
+    results_are_per_key = False
 
     def __init__(self, key: str, base_url: str = "", timeout_s: float = 15.0) -> None:
         headers = {"Accept": "application/json"} | ({"X-Subscription-Token": key} if key else {})
         self._http = SearchHttp(ProviderSite(self.name, base_url or BASE_URL, headers, timeout_s, _HINTS))
 
     async def close(self) -> None:
+        """Closes the connections."""
         await self._http.close()
 
     async def search(self, request: SearchRequest, call: WebCall) -> Json:
@@ -62,10 +71,10 @@ class Brave:
         answer = await self._http.ask(ProviderRequest(path, params=_params(request)))
         raw = [item for item in tables_in(answer if news else table_in(answer, "web"), "results") if item.get("url")]
         results = [_result(rank, item, request) for rank, item in enumerate(raw, 1)]
-        made: Json = {"results": results, "images": []}
+        data: Json = {"results": results, "images": []}
         if request.country and country_code(request.country) is None:
-            made["ignored"] = ["country"]
-        return await with_images(made, self._images(request)) if request.include_images else made
+            data["ignored"] = ["country"]
+        return await with_images(data, self._images(request)) if request.include_images else data
 
     async def _images(self, request: SearchRequest) -> list[Any]:
         params = {"q": _query(request), "count": str(request.max_results), "safesearch": "strict"}
@@ -74,26 +83,28 @@ class Brave:
         for item in tables_in(answer, "results"):
             url = table_in(item, "properties").get("url")
             if url:
-                described = {"url": str(url), "description": _plain(item.get("title"))}
+                described = {"url": str(url), "description": _without_tags(item.get("title"))}
                 images.append(described if request.include_image_descriptions else str(url))
         return images
 
     async def probe(self) -> str | None:
-        """Asks for one result, which costs one request."""
+        """See ports.SearchProvider. Searches for one result, which costs one request of the plan."""
         try:
-            await self._http.ask(ProviderRequest("/res/v1/web/search", params={"q": "test", "count": "1"}, timeout_s=5))
+            await self._http.ask(
+                ProviderRequest("/res/v1/web/search", params={"q": "test", "count": "1"}, timeout_s=_PROBE_TIMEOUT_S)
+            )
         except GatewayError as error:
             return error.message
         return None
 
 
 def country_code(name: str) -> str | None:
-    """Brave's two letters for a country it can favour."""
+    """Brave's code of two letters for a country's English name in lower case; None for countries it does not have."""
     return _COUNTRIES.get(name)
 
 
 def _query(request: SearchRequest) -> str:
-    """Within Brave's bounds; domains are appended as far as there is room."""
+    """The query within Brave's limits; domain operators are appended as long as they fit."""
     query = request.query
     if request.exact_match and '"' not in query:
         query = f'"{query}"'
@@ -108,7 +119,7 @@ def _query(request: SearchRequest) -> str:
 
 
 def _params(request: SearchRequest) -> dict[str, str]:
-    params = {"q": _query(request), "count": "20" if will_filter(request) else str(request.max_results)}
+    params = {"q": _query(request), "count": _WIDE_COUNT if will_filter(request) else str(request.max_results)}
     if request.topic != "news":
         params["result_filter"] = "web"
     code = country_code(request.country) if request.country else None
@@ -124,11 +135,11 @@ def _params(request: SearchRequest) -> dict[str, str]:
 
 
 def _result(rank: int, item: Json, request: SearchRequest) -> Json:
-    snippets = [item.get("description"), *list_in(item, "extra_snippets")][:4]
+    snippets = [item.get("description"), *list_in(item, "extra_snippets")][:_MAX_SNIPPETS]
     result: Json = {
-        "title": _plain(item.get("title")) or str(item["url"]),
+        "title": _without_tags(item.get("title")) or str(item["url"]),
         "url": str(item["url"]),
-        "content": " [...] ".join(text for text in map(_plain, snippets) if text),
+        "content": " [...] ".join(text for text in map(_without_tags, snippets) if text),
         "score": round(1 / rank, 4),
     }
     if item.get("page_age"):
@@ -138,5 +149,5 @@ def _result(rank: int, item: Json, request: SearchRequest) -> Json:
     return result
 
 
-def _plain(text: Any) -> str:
+def _without_tags(text: Any) -> str:
     return unescape(_TAGS.sub("", text)).strip() if isinstance(text, str) else ""

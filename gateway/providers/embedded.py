@@ -1,4 +1,7 @@
-"""An embedded server as an upstream like any other, but one that may have to be started first."""
+"""OnDemandUpstream: starts an embedded server before the first call, and bounds the calls that wait for it.
+
+Knows neither how a server is started nor HTTP.
+"""
 
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
@@ -11,14 +14,18 @@ from gateway.errors import UpstreamRefused
 from gateway.ports import CompletionUpstream
 
 _BUSY_RETRY_AFTER_S = 5.0
+"""Suggested to callers when all places are taken. Chosen: about one short answer of the embedded model; at half clients
+are refused more often, at double places stay free longer."""
 _FINGERPRINT = re.compile(rb'"system_fingerprint":"[^"\\]*"')
+"""The field as llama.cpp writes it into a chunk. It is the same in all chunks of a stream."""
 
 
 class OnDemandUpstream:
-    """Implements ports.CompletionUpstream. `wake` waits until the server answers; it raises GatewayError.
+    """A decorator of one ports.CompletionUpstream, for an embedded server that is started on demand.
 
-    At most `max_calls` are answered or waiting at once; one more raises UpstreamRefused with status 429: the engine
-    itself would let it wait without end.
+    `wake` starts the server unless it runs and returns when it answers; it raises GatewayError. `fingerprint`, unless
+    empty, replaces the `system_fingerprint` of answers. At most `max_calls` calls run or wait at once; one more raises
+    UpstreamRefused with status 429, since the engine itself would let it wait without end.
     """
 
     def __init__(
@@ -29,14 +36,16 @@ class OnDemandUpstream:
         self._upstream = upstream
         self._wake = wake
         self._fingerprint = fingerprint
-        self._ours = b'"system_fingerprint":' + orjson.dumps(fingerprint)
+        self._our_field = b'"system_fingerprint":' + orjson.dumps(fingerprint)
 
     @property
     def name(self) -> str:
+        """The name of the upstream inside."""
         return self._upstream.name
 
     async def complete(self, body: Json, stats: RequestStats, *, route: str = "chat/completions") -> Json:
-        with self._place():
+        """See ports.CompletionUpstream. Raises UpstreamRefused, status 429, and what `wake` raises."""
+        with self._call_slot():
             await self._wake()
             answer = await self._upstream.complete(body, stats, route=route)
         if self._fingerprint:
@@ -46,17 +55,21 @@ class OnDemandUpstream:
     async def stream(
         self, body: Json, stats: RequestStats, *, route: str = "chat/completions"
     ) -> AsyncGenerator[list[bytes], None]:
-        theirs = b""
-        with self._place():
+        """See ports.CompletionUpstream. Raises UpstreamRefused, status 429, and what `wake` raises.
+
+        Chunks are changed by their bytes. Naive form: decode each, replace the field where it is, encode it again.
+        """
+        their_field = b""
+        with self._call_slot():
             await self._wake()
             async with aclosing(self._upstream.stream(body, stats, route=route)) as events:
                 async for batch in events:
-                    if self._fingerprint and not theirs and (found := _FINGERPRINT.search(b"".join(batch))):
-                        theirs = found[0]
-                    yield [data.replace(theirs, self._ours) for data in batch] if theirs else batch
+                    if self._fingerprint and not their_field and (match := _FINGERPRINT.search(b"".join(batch))):
+                        their_field = match[0]
+                    yield [data.replace(their_field, self._our_field) for data in batch] if their_field else batch
 
     @contextmanager
-    def _place(self) -> Iterator[None]:
+    def _call_slot(self) -> Iterator[None]:
         if self._calls >= self._max_calls:
             raise UpstreamRefused(
                 f"the embedded model has {self._calls} callers already; try again later",

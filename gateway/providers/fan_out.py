@@ -1,7 +1,7 @@
-"""Several answers to one request (`n`) from an upstream that is asked for each alone, side by side.
+"""FanOutUpstream: turns a request for several answers (`n`) into requests for one answer each, side by side.
 
-llama.cpp gives at most as many answers as it has slots and counts the tokens of one of them (tried 2026-11-21); asked
-for each alone it gives any number, and the counts add up. Knows no HTTP.
+llama.cpp gives at most as many answers as it has slots and counts the tokens of one of them (tried 2026-11-21); with
+one request for each answer it gives any number, and the counts add up. Knows no HTTP.
 """
 
 import asyncio
@@ -17,112 +17,128 @@ from gateway.errors import UpstreamError
 from gateway.ports import CompletionUpstream
 
 _WAITING_BATCHES = 16
+"""Batches of all streams together that wait for a slow reader. Chosen: any bound makes the upstreams wait for the
+client; at double twice the memory, at half the streams wait for each other more often."""
+_CLOSE_S = 5
+"""Seconds that cancelled requests have to close their connections. Chosen: they need milliseconds; a bound only keeps a
+broken one from holding the answer's end."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
-    """What one of the streams said, what it failed with, or, with neither, that it ended."""
+class _Message:
+    """From the stream of answer `index`: a batch, an error, or, with neither, its end."""
 
     index: int
     batch: list[bytes] | None = None
-    fault: Exception | None = None
+    error: Exception | None = None
 
 
 class FanOutUpstream:
-    """Implements ports.CompletionUpstream over another. The prompt is counted once, the answers' tokens together."""
+    """A decorator of one ports.CompletionUpstream. A request with `n` above 1 becomes `n` requests without it.
+
+    Usage has the prompt's tokens once and the sum of the answers' tokens. A whole-number `seed` grows by one from
+    answer to answer, or all answers would be the same.
+    """
 
     def __init__(self, upstream: CompletionUpstream) -> None:
         self._upstream = upstream
 
     @property
     def name(self) -> str:
+        """The name of the upstream inside."""
         return self._upstream.name
 
     async def complete(self, body: Json, stats: RequestStats, *, route: str = "chat/completions") -> Json:
-        """Raises UpstreamError: the first one; the other requests are let go."""
-        bodies = _alone(body)
+        """One `chat.completion` with all choices. Raises the first UpstreamError; the other requests are cancelled."""
+        bodies = _single_bodies(body)
         if len(bodies) == 1:
             return await self._upstream.complete(body, stats, route=route)
-        accounts = [RequestStats() for _ in bodies]
+        each_stats = [RequestStats() for _ in bodies]
         try:
             async with asyncio.TaskGroup() as group:
-                pairs = zip(bodies, accounts, strict=True)
+                pairs = zip(bodies, each_stats, strict=True)
                 tasks = [group.create_task(self._upstream.complete(*pair, route=route)) for pair in pairs]
         except ExceptionGroup as failed:
             raise failed.exceptions[0] from None
         finally:
-            stats.upstream_s += max(each.upstream_s for each in accounts)
-        return _joined([task.result() for task in tasks])
+            stats.upstream_s += max(each.upstream_s for each in each_stats)
+        return _join([task.result() for task in tasks])
 
     async def stream(
         self, body: Json, stats: RequestStats, *, route: str = "chat/completions"
     ) -> AsyncGenerator[list[bytes], None]:
-        """The chunks as they come, each with its answer's index; the usage of all, and `[DONE]`, at the end."""
-        bodies = _alone(body)
+        """The chunks as they come, each with its answer's index; at the end one chunk with usage, and `[DONE]`.
+
+        Raises the first UpstreamError; the other requests are cancelled.
+        """
+        bodies = _single_bodies(body)
         if len(bodies) == 1:
             async with aclosing(self._upstream.stream(body, stats, route=route)) as batches:
                 async for batch in batches:
                     yield batch
             return
-        accounts = [RequestStats() for _ in bodies]
-        said: asyncio.Queue[_Said] = asyncio.Queue(_WAITING_BATCHES)
+        each_stats = [RequestStats() for _ in bodies]
+        messages: asyncio.Queue[_Message] = asyncio.Queue(_WAITING_BATCHES)
         readers = [
-            asyncio.ensure_future(self._read(index, each, accounts[index], route, said))
+            asyncio.ensure_future(self._forward(index, each, each_stats[index], route, messages))
             for index, each in enumerate(bodies)
         ]
         usages: list[Json] = []
         try:
             running = len(readers)
             while running:
-                heard = await said.get()
-                if heard.fault is not None:
-                    raise heard.fault
-                if heard.batch is None:
+                message = await messages.get()
+                if message.error is not None:
+                    raise message.error
+                if message.batch is None:
                     running -= 1
                 else:
-                    yield [_numbered(data, heard.index, usages) for data in heard.batch if data.strip() != b"[DONE]"]
+                    chunks = (data for data in message.batch if data.strip() != b"[DONE]")
+                    yield [_with_index(data, message.index, usages) for data in chunks]
             if len(usages) == len(bodies):
                 yield [orjson.dumps({"object": "chat.completion.chunk", "choices": [], "usage": _sum(usages)})]
             yield [b"[DONE]"]
         finally:
             for reader in readers:
                 reader.cancel()
-            await asyncio.wait(readers, timeout=5)
-            stats.upstream_s += max(each.upstream_s for each in accounts)
+            await asyncio.wait(readers, timeout=_CLOSE_S)
+            stats.upstream_s += max(each.upstream_s for each in each_stats)
 
-    async def _read(self, index: int, body: Json, stats: RequestStats, route: str, said: asyncio.Queue[_Said]) -> None:
+    async def _forward(
+        self, index: int, body: Json, stats: RequestStats, route: str, messages: asyncio.Queue[_Message]
+    ) -> None:
         try:
             async with aclosing(self._upstream.stream(body, stats, route=route)) as batches:
                 async for batch in batches:
-                    await said.put(_Said(index, batch))
-        except Exception as fault:
-            await said.put(_Said(index, fault=fault))
+                    await messages.put(_Message(index, batch))
+        except Exception as error:
+            await messages.put(_Message(index, error=error))
         else:
-            await said.put(_Said(index))
+            await messages.put(_Message(index))
 
 
-def _alone(body: Json) -> list[Json]:
-    """A body for each answer; a seed is counted up, or all would be the same."""
+def _single_bodies(body: Json) -> list[Json]:
+    """One body for each answer, each with its own seed where the request has one."""
     single = {name: value for name, value in body.items() if name != "n"}
     seed = body.get("seed")
     seeds = [{"seed": seed + index} if isinstance(seed, int) else {} for index in range(body.get("n") or 1)]
     return [{**single, **each} for each in seeds]
 
 
-def _joined(answers: list[Json]) -> Json:
+def _join(answers: list[Json]) -> Json:
     choices: list[Json] = []
     for answer in answers:
-        given = answer.get("choices")
-        if not isinstance(given, list) or not given or not isinstance(given[0], dict):
+        own = answer.get("choices")
+        if not isinstance(own, list) or not own or not isinstance(own[0], dict):
             raise UpstreamError("the upstream's answer has no choices")
-        choices.append({**given[0], "index": len(choices)})
+        choices.append({**own[0], "index": len(choices)})
     usages = [answer["usage"] for answer in answers if isinstance(answer.get("usage"), dict)]
     usage = {"usage": _sum(usages)} if len(usages) == len(answers) else {"usage": None}
     return {**answers[0], "choices": choices, **usage}
 
 
-def _numbered(data: bytes, index: int, usages: list[Json]) -> bytes:
-    """The chunk with the index of its answer, its usage kept back. What is no chunk goes on as it is."""
+def _with_index(data: bytes, index: int, usages: list[Json]) -> bytes:
+    """The chunk with its answer's index; its usage is moved to `usages`. Anything but a chunk is returned unchanged."""
     try:
         chunk: Any = orjson.loads(data)
     except orjson.JSONDecodeError:
@@ -139,7 +155,7 @@ def _numbered(data: bytes, index: int, usages: list[Json]) -> bytes:
 
 
 def _sum(usages: list[Json]) -> Json:
-    """Token counts of all; missing or strange ones are mended by whoever reads them."""
+    """The first usage with the sum of all completion tokens; `wire.chat.answer` repairs what is missing or invalid."""
     completion = [usage.get("completion_tokens") for usage in usages]
     total = sum(count for count in completion if isinstance(count, int))
     return {**usages[0], "completion_tokens": total}

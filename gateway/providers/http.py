@@ -1,35 +1,45 @@
-"""Calls to upstreams over pooled connections: limits in time and size, faults as errors of the domain.
+"""HTTP client for upstreams: pooled connections, limits on time and size, failures as errors of the domain.
 
-One pool an upstream, so that one upstream's trouble does not starve another. No redirects, no proxies from the
-environment; compression is not asked for, and bounded where it comes. aiohttp 3.14.5 waits for ever on some broken
-answers (a bad chunk in a later segment, read 2026-11-21): every wait here has its own limit. Knows no wire format.
+One pool for each upstream, so that a slow upstream does not take the connections of another. No redirects, no proxies
+from the environment; compression is not requested, and bounded where an upstream sends it. aiohttp 3.14.5 waits for
+ever on some broken answers (a bad chunk in a later segment, read 2026-11-21), so every wait here has its own limit.
+Knows no wire format.
 """
 
 import asyncio
 import contextlib
-import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from dataclasses import dataclass
 
 import aiohttp
 
+from gateway.engines.fetch.decompress import DamagedBody, Decompressor, OutputTooLarge
 from gateway.errors import UpstreamError, UpstreamTimeout
 from gateway.wire.large_json import Pieces
 from gateway.wire.retry_after import retry_after_s
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
+"""Of a whole answer, decompressed, and of one piece of a stream. Chosen: far above any text that a model writes, and
+enough for answers with log probabilities; at double, a broken upstream can take twice the memory for each call."""
 UNREACHABLE = "upstream_unreachable"
 DISCONNECTED = "upstream_disconnected"
-"""Error codes of faults after which the same request may be sent again: no byte of an answer had come."""
+"""Error codes of failures before any byte of an answer, after which the same request may be sent again."""
 
 _POOL_IDLE_S = 15.0
+"""Seconds that an idle connection is kept. Chosen: at double, requests more often meet a connection that the server is
+closing; at half, more connections are made anew."""
 _LINGER_S = 0.5
-_ANY_HEADER = 32 + zlib.MAX_WBITS  # gzip or zlib
+"""Seconds to wait for the end of a body after its last event. Chosen: the end usually follows at once; at double, a
+server that never ends its body holds the connection twice as long; at half, slow ones lose a reusable connection."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Seconds. `first_byte_s`: from sending until the answer's headers. `idle_s`: between two reads of a body."""
+    """Limits in seconds.
+
+    `connect_s`: to open a connection. `first_byte_s`: from sending until the answer's headers. `idle_s`: between two
+    reads of a body. `total_s`: from sending until the end of the body. The defaults are those of the configuration.
+    """
 
     connect_s: float = 3
     first_byte_s: float = 60
@@ -38,7 +48,7 @@ class Timeouts:
 
 
 class Answer:
-    """An upstream's answer whose headers are there. Read it once, whole or in pieces."""
+    """An upstream's answer whose headers have arrived. Call `read` or `chunks` once, then `close`."""
 
     def __init__(
         self,
@@ -54,11 +64,13 @@ class Answer:
         self.status = response.status
         self.headers: Mapping[str, str] = response.headers
         self.content_type = response.content_type
-        packed = response.headers.get("Content-Encoding", "").lower() in ("gzip", "deflate")
-        self._inflater = zlib.decompressobj(_ANY_HEADER) if packed else None
+        self._decompressor = _decompressor_for(response.headers.get("Content-Encoding", ""))
 
     async def read(self, max_bytes: int = MAX_ANSWER_BYTES) -> bytes:
-        """The whole body. Raises UpstreamError when it is cut, too large, or too slow."""
+        """The whole body, decompressed. Raises UpstreamError when it is cut or has more than `max_bytes`.
+
+        UpstreamTimeout when it is not whole within `idle_s` seconds, or at the total limit.
+        """
         now_s = asyncio.get_running_loop().time()
         limit_s = max(0.0, min(self._timeouts.idle_s, self._deadline_s - now_s))
         try:
@@ -75,57 +87,61 @@ class Answer:
         if size <= max_bytes:
             size = 0
             while part := await content.readany():
-                part = self._unpacked(part, max_bytes)
+                part = self._decompressed(part, max_bytes)
                 size += len(part)
                 if size > max_bytes:
                     break
                 parts.append(part)
         if size > max_bytes:
             raise UpstreamError("the upstream's answer is too large")
+        if self._decompressor is not None and not self._decompressor.is_complete:
+            raise UpstreamError("the upstream's answer broke off")
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
-        """The body as it arrives, never empty pieces. Raises UpstreamError, UpstreamTimeout."""
+        """The body, decompressed, as it arrives; pieces are never empty. Raises UpstreamError, UpstreamTimeout.
+
+        A compressed body that ends too early is not an error here: event streams mark their own end.
+        """
         content = self._response.content
-        watch = _Watch(self._response, self._timeouts.idle_s, self._deadline_s)
-        clock, is_packed = asyncio.get_running_loop().time, self._inflater is not None
+        timer = _ReadTimer(self._response, self._timeouts.idle_s, self._deadline_s)
+        clock, is_packed = asyncio.get_running_loop().time, self._decompressor is not None
         try:
             while True:
-                watch.since_s = clock()
+                timer.since_s = clock()
                 part = await content.readany()
-                watch.since_s = None
+                timer.since_s = None
                 if not part:
                     return
                 if is_packed:
-                    part = self._unpacked(part, MAX_ANSWER_BYTES)
+                    part = self._decompressed(part, MAX_ANSWER_BYTES)
                 if part:
                     yield part
         except (aiohttp.ClientError, ConnectionError, ValueError) as error:
             raise UpstreamError("the upstream's answer broke off") from error
         except TimeoutError:
-            raise UpstreamTimeout(f"the upstream sent nothing for {watch.limit_s:g} s") from None
+            raise UpstreamTimeout(f"the upstream sent nothing for {timer.limit_s:g} s") from None
         finally:
-            watch.close()
+            timer.close()
 
-    def _unpacked(self, part: bytes, max_bytes: int) -> bytes:
-        """What an upstream compressed though it was asked not to; never more than `max_bytes` at once."""
-        if self._inflater is None:
-            return part
+    def _decompressed(self, piece: bytes, max_bytes: int) -> bytes:
+        """The output of a piece that the upstream compressed though it was asked not to; at most `max_bytes`."""
+        if self._decompressor is None:
+            return piece
         try:
-            part = self._inflater.decompress(part, max_bytes + 1)
-        except zlib.error:
+            return self._decompressor.feed(piece, max_bytes)
+        except DamagedBody:
             raise UpstreamError("the upstream's answer is not what its Content-Encoding says") from None
-        if len(part) > max_bytes:
-            raise UpstreamError("the upstream's answer is too large")
-        return part
+        except OutputTooLarge:
+            raise UpstreamError("the upstream's answer is too large") from None
 
-    def close(self, *, said_all: bool = False) -> None:
-        """A body read to its end gives the connection back to the pool; any other closes it.
+    def close(self, *, is_complete: bool = False) -> None:
+        """Returns the connection to the pool if the body was read to its end; closes it otherwise.
 
-        `said_all`: only the end of the body is still to come. It is waited for in the background for a moment, so that
-        a stream need not cost the next one a new connection.
+        `is_complete`: only the end of the body is missing. It is read in the background within _LINGER_S, so that the
+        next request can reuse the connection.
         """
-        if said_all and not self._response.content.at_eof():
+        if is_complete and not self._response.content.at_eof():
             task = asyncio.create_task(self._linger())
             self._lingering.add(task)
             task.add_done_callback(self._lingering.discard)
@@ -138,17 +154,29 @@ class Answer:
         content = self._response.content
         with contextlib.suppress(aiohttp.ClientError, ConnectionError, ValueError, TimeoutError):
             async with asyncio.timeout(_LINGER_S):
-                await content.readany()  # at most the last bytes: whoever goes on talking is hung up on
+                await content.readany()  # if this is not the end of the body, the connection is closed
         self.close()
 
     @property
     def retry_after_s(self) -> float | None:
-        """See wire.retry_after."""
+        """Seconds from the Retry-After header; None without one. See wire.retry_after."""
         return retry_after_s(self._response.headers.get("Retry-After", ""))
 
 
-class _Watch:
-    """Ends a read that takes too long, by one timer a body, not one a read. A reader's own pauses do not count."""
+def _decompressor_for(coding: str) -> Decompressor | None:
+    """None for a body that is read as it is: without a coding, or with one that is not known here."""
+    name = coding.strip().lower()
+    if name in ("gzip", "x-gzip"):
+        return Decompressor("gzip")
+    return Decompressor("deflate") if name == "deflate" else None
+
+
+class _ReadTimer:
+    """Ends a read that takes too long, with one timer for the whole body.
+
+    Naive form: `asyncio.timeout` around each read. The reader sets `since_s` before a read and None after it; its own
+    pauses between reads do not count.
+    """
 
     def __init__(self, response: aiohttp.ClientResponse, idle_s: float, deadline_s: float) -> None:
         self._response = response
@@ -156,7 +184,7 @@ class _Watch:
         self._deadline_s = deadline_s
         self._loop = asyncio.get_running_loop()
         self.since_s: float | None = None
-        """When the read under way began; None between two reads."""
+        """Loop time at which the present read began; None between two reads."""
         self.limit_s = idle_s
         self._handle = self._loop.call_at(min(self._loop.time() + idle_s, deadline_s), self._check)
 
@@ -176,15 +204,15 @@ class _Watch:
         self._response.close()
 
 
-async def _in_turn(pieces: Pieces) -> AsyncIterator[bytes]:
-    """Pieces to be written, with a turn for everyone else on the loop after each."""
+async def _yielding(pieces: Pieces) -> AsyncIterator[bytes]:
+    """The pieces, with a turn for other tasks on the event loop after each."""
     for piece in pieces:
         yield piece
         await asyncio.sleep(0)
 
 
 class HttpClient:
-    """A pool of connections to one upstream. Make it inside a running loop or before; close it once."""
+    """A pool of connections to one upstream. It may be made before the loop runs; close it once."""
 
     def __init__(self, timeouts: Timeouts) -> None:
         self.timeouts = timeouts
@@ -192,6 +220,7 @@ class HttpClient:
         self._lingering: set[asyncio.Task[None]] = set()
 
     async def close(self) -> None:
+        """Closes all connections, and stops reads in the background."""
         for task in self._lingering:
             task.cancel()
         if self._lingering:
@@ -202,9 +231,10 @@ class HttpClient:
     async def post(
         self, url: str, body: bytes | Pieces, headers: Mapping[str, str], *, first_byte_s: float | None = None
     ) -> Answer:
-        """The answer to a POST once its headers are there, whatever its status. The caller closes it, in any case.
+        """The answer to a POST, of any status but a redirect, once its headers have arrived. The caller closes it.
 
-        Raises UpstreamError (unreachable, disconnected, not HTTP, redirect) and UpstreamTimeout.
+        `first_byte_s` replaces the limit of the client. Raises UpstreamError (codes UNREACHABLE and DISCONNECTED; not
+        HTTP; a redirect) and UpstreamTimeout.
         """
         started_s = asyncio.get_running_loop().time()
         response = await self._send(url, body, headers, first_byte_s or self.timeouts.first_byte_s)
@@ -216,7 +246,7 @@ class HttpClient:
     async def _send(
         self, url: str, body: bytes | Pieces, headers: Mapping[str, str], first_byte_s: float
     ) -> aiohttp.ClientResponse:
-        data: bytes | AsyncIterator[bytes] = body if isinstance(body, bytes) else _in_turn(body)
+        data: bytes | AsyncIterator[bytes] = body if isinstance(body, bytes) else _yielding(body)
         if isinstance(body, Pieces):
             headers = {**headers, "Content-Length": str(body.size)}
         try:

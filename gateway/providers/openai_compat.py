@@ -1,7 +1,8 @@
 """An upstream that speaks OpenAI's HTTP API: vLLM, llama.cpp, Ollama, a hosted service, our own embedded servers.
 
-Implements `ports.CompletionUpstream`. Turns every fault of transport into an error of the domain and quotes no
-upstream body but the message of a refusal, scrubbed. Source: OpenAI API reference, read 2026-11-21.
+Implements ports.CompletionUpstream. Every failure becomes an error of the domain; of an upstream's body only the
+message of a refusal is quoted, without keys and addresses. Does not know what bodies mean. Source: OpenAI API
+reference, read 2026-11-21.
 """
 
 import time
@@ -19,12 +20,15 @@ from gateway.wire.large_json import encode
 from gateway.wire.openai_error import upstream_error
 
 _MAX_ERROR_BYTES = 64 * 1024
+"""An error body is read no further. Chosen: its message is cut to 500 characters; a larger body only costs time."""
 _WHOLE_ANSWER_FACTOR = 5
-"""Headers of a whole answer come when it has been generated: this many times the limit for a stream's."""
+"""The headers of a whole answer come when it has been generated, so its limit is this many times that of a stream's.
+Chosen: 60 s for a stream's first event become 300 s; at half long answers fail, at double a hung upstream is noticed
+after ten minutes."""
 
 
 class OpenAICompatUpstream:
-    """`name` is what logs and `provider_specific_fields.provider` show. Close it once."""
+    """A client of one upstream; close it once. `name` is shown in logs and `provider_specific_fields.provider`."""
 
     def __init__(self, name: str, config: Upstream) -> None:
         self._name = name
@@ -43,13 +47,18 @@ class OpenAICompatUpstream:
 
     @property
     def name(self) -> str:
+        """See ports.CompletionUpstream."""
         return self._name
 
     async def close(self) -> None:
+        """Closes its connections."""
         await self._client.close()
 
     async def complete(self, body: Json, stats: RequestStats, *, route: str = "chat/completions") -> Json:
-        """The decoded answer. Raises UpstreamError: unreachable, refused, not JSON, not an object, too large."""
+        """The decoded JSON object. Raises UpstreamError: unreachable, refused, too slow, too large, not an object.
+
+        An `error` object in an answer with status 200 is raised as well.
+        """
         timeouts = self._client.timeouts
         wait_s = min(timeouts.first_byte_s * _WHOLE_ANSWER_FACTOR, timeouts.total_s)
         started_s = time.perf_counter()
@@ -72,13 +81,16 @@ class OpenAICompatUpstream:
     async def stream(
         self, body: Json, stats: RequestStats, *, route: str = "chat/completions"
     ) -> AsyncGenerator[list[bytes], None]:
-        """The data of the events of one read at a time. Raises UpstreamError, also in the middle."""
+        """The data of the events of one read at a time; a whole JSON answer comes as one event.
+
+        Raises UpstreamError, also after the first events.
+        """
         started_s = time.perf_counter()
         clock = time.perf_counter
         parser = sse.Parser()
         headers = {**self._headers, "Accept": "text/event-stream"}
         answer: Answer | None = None
-        said_all = False
+        is_complete = False
         try:
             answer = await self._client.post(f"{self._url}/{route}", encode(body), headers)
             if answer.status != 200:
@@ -93,19 +105,19 @@ class OpenAICompatUpstream:
                     batch = parser.feed(chunk)
                     if batch:
                         stats.upstream_s += clock() - started_s
-                        said_all = batch[-1] == b"[DONE]"
+                        is_complete = batch[-1] == b"[DONE]"
                         yield batch
                         started_s = clock()
             if batch := parser.close():
                 yield batch
         finally:
             if answer is not None:
-                answer.close(said_all=said_all)
+                answer.close(is_complete=is_complete)
             stats.upstream_s += clock() - started_s
 
 
 async def _refusal(answer: Answer) -> UpstreamError:
-    """The error of an answer that is not 200. Its body is read only as far as a message can stand."""
+    """The error of an answer with another status than 200."""
     if answer.status < 400:
         return UpstreamError(f"the upstream answered with status {answer.status}")
     try:

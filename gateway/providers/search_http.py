@@ -1,7 +1,7 @@
-"""One HTTP exchange with a search provider: timeout, one patient retry, and errors that say what the operator must do.
+"""HTTP client for search providers: time limit, one repeat, and errors that say what the operator must do.
 
-Knows no provider's fields. An error's message is our own words; what the provider said, which may repeat the query,
-stands apart in `quoted`, without anything that was sent as a secret.
+Knows no provider's fields. An error's message has our own words alone; the provider's message, which may repeat the
+query, goes into `quoted`, without the secrets that were sent in headers.
 """
 
 import asyncio
@@ -16,16 +16,31 @@ import orjson
 
 from gateway.domain import Json, SearchRequest
 from gateway.errors import GatewayError, UpstreamError, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
+from gateway.key_scrubber import scrub_keys
 from gateway.wire.retry_after import retry_after_s
 
 MAX_ANSWER_BYTES = 16_777_216
+"""Of an answer, decompressed. Chosen: twenty results with raw content are a few MB; at half long pages could exceed it,
+at double a broken provider can take twice the memory."""
 MAX_RETRY_AFTER_S = 5.0
-_HALF_A_PAIR = re.compile("[\ud800-\udfff]")
+"""The longest pause before the repeat; a provider that asks for more gets none. Chosen: agents wait some 30 s for a
+search; at double two attempts could take longer, at half ordinary rate limits would not be waited for."""
+_RETRY_PAUSE_S = 0.5
+"""The pause where the provider names none. Chosen: enough for a restart behind a load balancer; at double every failed
+search takes half a second longer."""
+_MAX_ERROR_BYTES = 65_536
+"""An error body is decoded no further; its message is cut to _MAX_DETAIL_CHARS."""
+_MAX_DETAIL_CHARS = 300
+"""Chosen: two or three sentences of a provider; at double more of a repeated query is shown."""
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderSite:
-    """Who is asked, how it is authenticated, and what to say about statuses only it uses."""
+    """One provider: its address, its authentication headers, and error texts for the statuses that only it uses.
+
+    `status_hints` maps a status to the end of a sentence, `what is wrong; what the operator must do`.
+    """
 
     name: str
     base_url: str
@@ -36,7 +51,10 @@ class ProviderSite:
 
 @dataclass(frozen=True, slots=True)
 class ProviderRequest:
-    """One request: `path` under the base URL, query parameters or a JSON body."""
+    """One request: `path` under the base URL, with query parameters (GET) or a JSON body (POST).
+
+    `timeout_s` replaces the site's limit.
+    """
 
     path: str
     params: Mapping[str, str] | None = None
@@ -45,32 +63,37 @@ class ProviderRequest:
 
 
 class SearchHttp:
-    """A provider's connections; opened at first use."""
+    """The connections to one provider; opened at the first request."""
 
     def __init__(self, site: ProviderSite) -> None:
         self.site = site
         self._session: aiohttp.ClientSession | None = None
 
     async def close(self) -> None:
+        """Closes the connections; a later request opens new ones."""
         if self._session is not None:
             await self._session.close()
             self._session = None
 
-    async def ask(self, exchange: ProviderRequest) -> Json:
-        """The decoded JSON object. 429 and 5xx are tried once more. Raises UpstreamError and its kin."""
+    async def ask(self, request: ProviderRequest) -> Json:
+        """The decoded JSON object of an answer with status 200. 429, 5xx and lost connections are repeated once.
+
+        Raises UpstreamTimeout, UpstreamUnavailable (unreachable, 429, 5xx), UpstreamRefused (400, 413, 422) or
+        UpstreamError (other statuses, not a JSON object, too large).
+        """
         try:
-            return await self._once(exchange)
+            return await self._send(request)
         except UpstreamError as error:
-            wait_s = error.retry_after_s if error.retry_after_s is not None else 0.5
+            wait_s = error.retry_after_s if error.retry_after_s is not None else _RETRY_PAUSE_S
             if not error.retryable or isinstance(error, UpstreamTimeout) or wait_s > MAX_RETRY_AFTER_S:
                 raise
             await asyncio.sleep(wait_s)
-        return await self._once(exchange)
+        return await self._send(request)
 
-    async def _once(self, exchange: ProviderRequest) -> Json:
+    async def _send(self, request: ProviderRequest) -> Json:
         name = self.site.name
         try:
-            async with self._request(exchange) as response:
+            async with self._open(request) as response:
                 raw = await _bounded(response)
                 status, headers = response.status, response.headers
         except TimeoutError as error:
@@ -81,28 +104,28 @@ class SearchHttp:
             ) from error
         if status != 200:
             failure = self._failure(status, _retry_after_s(headers))
-            failure.quoted = _detail(raw, self.site.headers) or None
+            failure.quoted = _provider_message(raw, self.site.headers) or None
             raise failure
-        return self._decoded(raw)
+        return self._decode(raw)
 
-    def _request(self, exchange: ProviderRequest) -> Any:
+    def _open(self, request: ProviderRequest) -> Any:
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 trust_env=False, cookie_jar=aiohttp.DummyCookieJar(), headers=dict(self.site.headers)
             )
         return self._session.request(
-            "GET" if exchange.body is None else "POST",
-            f"{self.site.base_url.rstrip('/')}{exchange.path}",
-            params=exchange.params,
-            data=None if exchange.body is None else orjson.dumps(exchange.body),
-            headers=None if exchange.body is None else {"Content-Type": "application/json"},
-            timeout=aiohttp.ClientTimeout(total=exchange.timeout_s or self.site.timeout_s, sock_connect=5),
+            "GET" if request.body is None else "POST",
+            f"{self.site.base_url.rstrip('/')}{request.path}",
+            params=request.params,
+            data=None if request.body is None else orjson.dumps(request.body),
+            headers=None if request.body is None else {"Content-Type": "application/json"},
+            timeout=aiohttp.ClientTimeout(total=request.timeout_s or self.site.timeout_s, sock_connect=5),
             allow_redirects=False,
         )
 
-    def _decoded(self, raw: bytes) -> Json:
+    def _decode(self, raw: bytes) -> Json:
         try:
-            decoded = _read(raw)
+            decoded = _decode_json(raw)
         except (ValueError, RecursionError):
             decoded = None
         if not isinstance(decoded, dict):
@@ -113,6 +136,7 @@ class SearchHttp:
         return decoded
 
     def _failure(self, status: int, retry_after_s: float | None) -> UpstreamError:
+        """The error of a status. Its message ends in a full stop, since a sentence with `quoted` may follow it."""
         name = self.site.name
         hint = self.site.status_hints.get(status)
         if hint is not None:
@@ -124,27 +148,29 @@ class SearchHttp:
             message = f"the search provider {name} is busy or in trouble ({status}); try again later."
             return UpstreamUnavailable(message, retry_after_s=retry_after_s)
         if status in (400, 413, 422):
-            message = f"the search provider {name} did not accept the request ({status})."
+            message = (
+                f"the search provider {name} did not accept the request ({status}); change the query or its parameters."
+            )
             return UpstreamRefused(message, status=400, code="search_provider_refused")
         return _final(f"the search provider {name} answered {status}; the operator should check search.base_url.")
 
 
 def will_filter(request: SearchRequest) -> bool:
-    """True when the service will drop some results of a provider without these filters: more should be asked for."""
+    """True when the service will drop some of the results of a provider without filters: request more of them."""
     return bool(request.include_domains or request.exclude_domains or request.exact_match or request.start_date)
 
 
-async def with_images(made: Json, images: Awaitable[list[Any]]) -> Json:
-    """The answer with its images, which cost a second request: when that fails, the results still count."""
+async def with_images(answer: Json, images: Awaitable[list[Any]]) -> Json:
+    """The answer with `images` set, or with a `note` when their own request fails: the results are still good."""
     try:
-        made["images"] = await images
+        answer["images"] = await images
     except GatewayError as error:
-        made["note"] = f"There are no images: {error.message}"
-    return made
+        answer["note"] = f"There are no images: {error.message}"
+    return answer
 
 
 def _final(message: str, code: str | None = None) -> UpstreamError:
-    """An error that asking again will not mend."""
+    """An error that a repeat cannot correct."""
     error = UpstreamError(message, code=code)
     error.retryable = False
     return error
@@ -155,38 +181,36 @@ async def _bounded(response: aiohttp.ClientResponse) -> bytes:
     async for piece in response.content.iter_any():
         body += piece
         if len(body) > MAX_ANSWER_BYTES:
-            raise UpstreamError("the search provider's answer is too large")
+            raise UpstreamError("the search provider's answer is too large; ask for fewer results")
     return bytes(body)
 
 
-def _read(raw: bytes) -> Any:
+def _decode_json(raw: bytes) -> Any:
     """The value of a JSON text. Raises ValueError, RecursionError.
 
-    Python's json reads what orjson refuses: half a surrogate pair, escaped, as pages cut in the middle of a character
-    have it. That half becomes U+FFFD; whatever else orjson refuses, it refuses again.
+    Pages cut in the middle of a character have an escaped lone surrogate, which orjson refuses and Python's json
+    accepts. It becomes U+FFFD here; anything else that orjson refuses is refused.
     """
     try:
         return orjson.loads(raw)
     except orjson.JSONDecodeError:
         text = json.dumps(json.loads(raw.decode()), ensure_ascii=False, allow_nan=False)
-        return orjson.loads(_HALF_A_PAIR.sub("\ufffd", text))
+        return orjson.loads(_LONE_SURROGATE.sub("\ufffd", text))
 
 
-def _detail(raw: bytes, headers: Mapping[str, str]) -> str:
-    """What the provider says in a short error body of a known shape; never anything that was sent as a secret."""
+def _provider_message(raw: bytes, headers: Mapping[str, str]) -> str:
+    """The message in an error body, on one line, without the secrets of the headers; empty when there is none."""
     try:
-        decoded = orjson.loads(raw[:65_536])
+        decoded = orjson.loads(raw[:_MAX_ERROR_BYTES])
     except orjson.JSONDecodeError:
         return ""
-    text = _said(decoded)
-    for value in headers.values():
-        for secret in value.split():
-            text = text.replace(secret, "…") if len(secret) > 7 else text
-    return re.sub(r"\s+", " ", text).strip()[:300]
+    sent = [word for value in headers.values() for word in value.split()]
+    text = scrub_keys(_message_text(decoded), sent)
+    return re.sub(r"\s+", " ", text).strip()[:_MAX_DETAIL_CHARS]
 
 
-def _said(decoded: Any) -> str:
-    """The text under detail, error or message, however deep."""
+def _message_text(decoded: Any) -> str:
+    """The text under `detail`, `error`, `message` or `msg`, also of nested objects, four levels at most."""
     for _ in range(4):
         if isinstance(decoded, str):
             return decoded
@@ -197,7 +221,7 @@ def _said(decoded: Any) -> str:
 
 
 def _retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """From Retry-After (seconds or a date), else from the first window of X-RateLimit-Reset, as Brave has it."""
+    """Seconds from Retry-After, else from the first window of X-RateLimit-Reset, which Brave sends."""
     if "Retry-After" in headers:
         return retry_after_s(headers["Retry-After"])
     reset = headers.get("X-RateLimit-Reset", "").partition(",")[0].strip()

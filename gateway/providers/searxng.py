@@ -1,7 +1,7 @@
 """SearXNG: an operator's own metasearch instance. Wire format: its search API documentation, read 2026-11-21.
 
-It limits neither number of results nor domains nor dates; `site:` operators narrow what its engines are asked and the
-service filters again. Implements ports.SearchProvider.
+Implements ports.SearchProvider. SearXNG cannot limit the number of results, domains or dates: `site:` operators go into
+the query, and the service filters again. Knows no HTTP beyond `SearchHttp`.
 """
 
 import asyncio
@@ -15,6 +15,12 @@ from gateway.wire.untrusted_json import tables_in
 CAPABILITIES = frozenset({"max_results", "topic", "time_range", "include_images", "include_image_descriptions"})
 _RANGES = {"day": "day", "week": "week", "month": "month", "year": "year"}
 _MAX_PAGES = 3
+"""Result pages requested for one search. Chosen: each takes as long as a search; at double a filtered search is slow,
+at half it often has too few results."""
+_WIDENING = 3
+"""How many times the wanted results are collected when the service will filter them. Chosen: as _MAX_PAGES."""
+_MAX_SITE_OPERATORS = 8
+"""Domains put into the query. Chosen: search engines refuse or ignore long queries; the service filters anyway."""
 _HINTS = {
     403: "the operator must add json to search.formats in its settings.yml and let this gateway past its limiter",
     429: "its limiter blocks this gateway; the operator must let it past",
@@ -22,22 +28,24 @@ _HINTS = {
 
 
 class Searxng:
-    """`base_url` is the instance, such as http://127.0.0.1:8888."""
+    """`base_url` is the instance, such as http://127.0.0.1:8888; `key` is sent as a bearer token unless empty."""
 
     name = "searxng"
     capabilities = CAPABILITIES
+    results_are_per_key = False
 
     def __init__(self, base_url: str, key: str = "", timeout_s: float = 15.0) -> None:
         headers = {"Accept": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
         self._http = SearchHttp(ProviderSite(self.name, base_url, headers, timeout_s, _HINTS))
 
     async def close(self) -> None:
+        """Closes the connections."""
         await self._http.close()
 
     async def search(self, request: SearchRequest, call: WebCall) -> Json:
-        """See ports.SearchProvider. Pages are asked until enough results are there, three at most."""
+        """See ports.SearchProvider. Requests result pages until there are enough results, at most _MAX_PAGES."""
         results: dict[str, Json] = {}
-        wanted = request.max_results * (3 if will_filter(request) else 1)
+        wanted = request.max_results * (_WIDENING if will_filter(request) else 1)
         for page in range(1, _MAX_PAGES + 1):
             answer = await self._http.ask(ProviderRequest("/search", params=_params(request, page)))
             raw = [item for item in tables_in(answer, "results") if item.get("url")]
@@ -45,23 +53,23 @@ class Searxng:
                 results.setdefault(str(item["url"]), item)
             if len(results) >= wanted or not raw:
                 break
-        made: Json = {"results": _scaled(list(results.values())), "images": []}
-        return await with_images(made, self._images(request)) if request.include_images else made
+        data: Json = {"results": _scaled(list(results.values())), "images": []}
+        return await with_images(data, self._images(request)) if request.include_images else data
 
     async def _images(self, request: SearchRequest) -> list[Any]:
         answer = await self._http.ask(
             ProviderRequest("/search", params={**_params(request, 1), "categories": "images"})
         )
-        found = [item for item in tables_in(answer, "results") if item.get("img_src")]
+        images = [item for item in tables_in(answer, "results") if item.get("img_src")]
         if request.include_image_descriptions:
             return [
                 {"url": str(item["img_src"]), "description": str(item.get("title") or "")}
-                for item in found[: request.max_results]
+                for item in images[: request.max_results]
             ]
-        return [str(item["img_src"]) for item in found[: request.max_results]]
+        return [str(item["img_src"]) for item in images[: request.max_results]]
 
     async def probe(self) -> str | None:
-        """Asks for one result page."""
+        """See ports.SearchProvider. Requests one result page."""
         try:
             async with asyncio.timeout(10):
                 await self._http.ask(ProviderRequest("/search", params={"q": "test", "format": "json"}, timeout_s=8))
@@ -76,9 +84,9 @@ def _params(request: SearchRequest, page: int) -> dict[str, str]:
     query = request.query
     if request.exact_match and '"' not in query:
         query = f'"{query}"'
-    if 0 < len(request.include_domains) <= 8:
+    if 0 < len(request.include_domains) <= _MAX_SITE_OPERATORS:
         query += " (" + " OR ".join(f"site:{name}" for name in request.include_domains) + ")"
-    query += "".join(f" -site:{name}" for name in request.exclude_domains[:8])
+    query += "".join(f" -site:{name}" for name in request.exclude_domains[:_MAX_SITE_OPERATORS])
     params = {
         "q": query,
         "format": "json",
@@ -92,7 +100,7 @@ def _params(request: SearchRequest, page: int) -> dict[str, str]:
 
 
 def _scaled(raw: list[Json]) -> list[Json]:
-    """Scores are made 0 to 1 by the best one; without scores the rank decides."""
+    """Results with scores from 0 to 1, relative to the best; without scores, 1 divided by the rank."""
     scores = [item["score"] if isinstance(item.get("score"), int | float) else 0.0 for item in raw]
     top = max(scores, default=0.0)
     results = []

@@ -1,6 +1,7 @@
 """Tavily: search, and its own extract, crawl and map. Wire format: Tavily's OpenAPI of 2026-08-18, read 2026-11-21.
 
-Implements ports.SearchProvider and ports.WebEngine; the tools' data has Tavily's field names, so little is changed.
+Implements ports.SearchProvider and ports.WebEngine. The data of the web tools has Tavily's field names, so that little
+is translated. Knows no HTTP beyond `SearchHttp`.
 """
 
 import time
@@ -19,6 +20,11 @@ CAPABILITIES = frozenset(
         "include_favicon", "exact_match",
     }
 )  # fmt: skip
+_EXTRACT_TIMEOUT_S = 60
+_CRAWL_TIMEOUT_S = 150
+_PROBE_TIMEOUT_S = 5
+"""Limits in seconds. Chosen: Tavily reads the pages during the request, and a crawl reads many. At half, large crawls
+fail although they would succeed; at double, a hung provider is noticed later than callers wait. A probe reads none."""
 _HINTS = {
     401: "it does not know the gateway's key; the operator must set search.api_key",
     432: "the key or its plan has no credit left; the operator must raise the limit or change the plan",
@@ -27,31 +33,33 @@ _HINTS = {
 
 
 class Tavily:
-    """`key` is the API key; an empty base URL means the public service."""
+    """`key` is the API key; an empty `base_url` means the public service; `timeout_s` is for searches."""
 
     name = "tavily"
     capabilities = CAPABILITIES
+    results_are_per_key = False
 
     def __init__(self, key: str, base_url: str = "", timeout_s: float = 15.0) -> None:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._http = SearchHttp(ProviderSite(self.name, base_url or BASE_URL, headers, timeout_s, _HINTS))
 
     async def close(self) -> None:
+        """Closes the connections."""
         await self._http.close()
 
     async def search(self, request: SearchRequest, call: WebCall) -> Json:
         """See ports.SearchProvider."""
         answer = await self._http.ask(ProviderRequest("/search", body=search_body(request)))
         results = [_result(raw, request) for raw in tables_in(answer, "results")]
-        made: Json = {"results": results, "images": _images(answer.get("images"), request)}
+        data: Json = {"results": results, "images": _images(answer.get("images"), request)}
         if request.country and request.topic != "general":
-            made["ignored"] = ["country"]  # taken for general searches alone
-        return made
+            data["ignored"] = ["country"]  # Tavily accepts it for general searches alone
+        return data
 
     async def probe(self) -> str | None:
-        """Asks for the key's usage, which costs no credit."""
+        """See ports.SearchProvider. Requests the key's usage, which costs no credit."""
         try:
-            await self._http.ask(ProviderRequest("/usage", timeout_s=5))
+            await self._http.ask(ProviderRequest("/usage", timeout_s=_PROBE_TIMEOUT_S))
         except GatewayError as error:
             return error.message
         return None
@@ -68,7 +76,7 @@ class Tavily:
         }
         if request.query:
             body["query"] = request.query
-        answer = await self._http.ask(ProviderRequest("/extract", body=body, timeout_s=60))
+        answer = await self._http.ask(ProviderRequest("/extract", body=body, timeout_s=_EXTRACT_TIMEOUT_S))
         results = [_page(raw, request.include_favicon) for raw in tables_in(answer, "results")]
         if request.include_images:
             for page, raw in zip(results, tables_in(answer, "results"), strict=True):
@@ -80,11 +88,11 @@ class Tavily:
         return {"results": results, "failed_results": failed, "response_time": round(time.monotonic() - started, 3)}
 
     async def crawl(self, request: CrawlRequest, call: WebCall) -> Json:
-        """See ports.WebEngine; depths are not told by this provider."""
+        """See ports.WebEngine; Tavily reports neither depths nor failed pages."""
         started = time.monotonic()
         body = {**_crawl_body(request), "extract_depth": request.extract_depth, "format": request.format}
         body["include_favicon"] = request.include_favicon
-        answer = await self._http.ask(ProviderRequest("/crawl", body=body, timeout_s=150))
+        answer = await self._http.ask(ProviderRequest("/crawl", body=body, timeout_s=_CRAWL_TIMEOUT_S))
         return {
             "base_url": request.url,
             "results": [_page(raw, request.include_favicon) for raw in tables_in(answer, "results")],
@@ -95,13 +103,13 @@ class Tavily:
     async def map(self, request: CrawlRequest, call: WebCall) -> Json:
         """See ports.WebEngine."""
         started = time.monotonic()
-        answer = await self._http.ask(ProviderRequest("/map", body=_crawl_body(request), timeout_s=150))
+        answer = await self._http.ask(ProviderRequest("/map", body=_crawl_body(request), timeout_s=_CRAWL_TIMEOUT_S))
         urls = texts_in(answer, "results")
         return {"base_url": request.url, "results": urls, "response_time": round(time.monotonic() - started, 3)}
 
 
 def search_body(request: SearchRequest) -> Json:
-    """The body of POST /search; only what the caller asked for."""
+    """The body of POST /search. Optional fields are left out unless the caller set them."""
     body: Json = {
         "query": request.query,
         "search_depth": request.search_depth,
@@ -152,7 +160,7 @@ def _result(raw: Json, request: SearchRequest) -> Json:
 
 
 def _images(raw: Any, request: SearchRequest) -> list[Any]:
-    """URL strings, or `{url, description}` when descriptions are asked."""
+    """URL strings, or `{url, description}` when descriptions were requested."""
     if not request.include_images or not isinstance(raw, list):
         return []
     images = [image if isinstance(image, dict) else {"url": image} for image in raw]

@@ -1,7 +1,18 @@
 """Serving in this process: one configuration after another on the same sockets.
 
-A new configuration starts beside the old one, which finishes what it runs and is then closed. Knows no signals, no
-systemd and no processes: the supervisor does.
+Theory of operation of an `AppInstance`, which serves one configuration:
+
+| state    | invariant                                        | leaves it when                                      |
+|----------|--------------------------------------------------|-----------------------------------------------------|
+| new      | nothing listens                                  | `start`: serving; `start` raised: closed            |
+| serving  | listens on duplicates of the product and ops     | `finish`: draining                                  |
+|          | sockets, so closing them leaves the sockets open |                                                     |
+| draining | product: no new connections, running requests go | all requests ended, or `server.drain_s` is over and |
+|          | on; ops: answers still, unless replaced          | those that still run are cancelled: closed          |
+| closed   | nothing listens, all clients are closed          | never                                               |
+
+`start` and `finish` are called once each. Two instances overlap while a new configuration takes over: both listen, and
+the old one drains. Knows no signals, no systemd and no processes: see `supervisor`.
 """
 
 import asyncio
@@ -27,9 +38,11 @@ class Sockets:
 
     @property
     def docs_address(self) -> str:
+        """HOST:PORT of the ops listener, which serves the documentation; empty when it is off."""
         return "{}:{}".format(*self.ops.getsockname()[:2]) if self.ops is not None else ""
 
     def close(self) -> None:
+        """Close both."""
         self.product.close()
         if self.ops is not None:
             self.ops.close()
@@ -37,8 +50,8 @@ class Sockets:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What every configuration is served with: the embedded servers, and the names of those not ready yet;
-    `metrics_folder` is set where several workers serve."""
+    """What all configurations of this process share: the embedded servers, a function that gives the names of those not
+    ready yet, and the folder of shared metrics (empty unless several workers serve)."""
 
     embedded: Embedded
     waiting: Callable[[], list[str]]
@@ -46,8 +59,12 @@ class Shared:
 
 
 def settle_memory() -> None:
-    """Keep the collector off what lives as long as the process, and off the young: a request's objects die by their
-    counts. A tenth of the CPU of a small chat, measured."""
+    """Make garbage collections rare: exempt the objects that exist now, which live as long as the process, and raise
+    the thresholds, since the objects of a request are freed by reference counts.
+
+    Measured: the default thresholds cost a tenth of the CPU of a small chat. At half of 50,000, collections come twice
+    as often; at double, cycles that do arise (exceptions with tracebacks) hold memory longer.
+    """
     gc.unfreeze()
     gc.collect()
     gc.freeze()
@@ -55,7 +72,7 @@ def settle_memory() -> None:
 
 
 class AppInstance:
-    """One configuration in force, and what listens for it."""
+    """One configuration being served; the module docstring has its states."""
 
     def __init__(self, config: Config, shared: Shared, docs_address: str) -> None:
         self._config = config
@@ -64,7 +81,7 @@ class AppInstance:
         self._listeners: list[Listener] = []
 
     async def start(self, sockets: Sockets) -> None:
-        """Listen. Raises OSError, ssl.SSLError included; then nothing listens."""
+        """Listen. Raises OSError (an unusable certificate is ssl.SSLError, one of them); then nothing listens."""
         server = self._config.server
         try:
             for app, sock, tls in ((self._app, sockets.product, server.tls), (self._ops_app, sockets.ops, None)):
@@ -78,14 +95,17 @@ class AppInstance:
         settle_memory()
 
     async def finish(self, replaced: bool) -> None:
-        """Drain, then close everything. When the process ends, the ops listener tells that it drains; when another
-        configuration has taken over, that one's answers, so this one's ops listener goes first."""
+        """Drain, then close everything; returns when all is closed.
+
+        `replaced`: another instance serves already and answers on the ops socket, so this one's ops listener closes
+        first. Otherwise it stays open to the end, to report that the process drains.
+        """
         if replaced:
             for listener in self._listeners[1:]:
                 await listener.close()
-        stopped = await self._listeners[0].drain(self._config.server.drain_s)
-        if stopped:
-            logs.event("requests_ended", level=logging.WARNING, count=stopped)
+        cancelled = await self._listeners[0].drain(self._config.server.drain_s)
+        if cancelled:
+            logs.event("requests_ended", level=logging.WARNING, count=cancelled)
         await self._close()
 
     async def _close(self) -> None:
@@ -94,29 +114,32 @@ class AppInstance:
 
 
 class SingleProcess:
-    """This process serves: the one worker. `start` and `replace` raise OSError or GatewayError."""
+    """The service of a gateway with one worker: this process. A `supervisor.Service`."""
 
     def __init__(self, config: Config, sockets: Sockets, shared: Shared) -> None:
         self._sockets = sockets
         self._shared = shared
-        self._generation = AppInstance(config, shared, sockets.docs_address)
+        self._instance = AppInstance(config, shared, sockets.docs_address)
         self._finishing: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
-        await self._generation.start(self._sockets)
+        """Listen. Raises OSError or GatewayError."""
+        await self._instance.start(self._sockets)
 
     async def replace(self, config: Config) -> None:
-        """Put another configuration in force; if it cannot be, the old one stays."""
+        """Serve another configuration, then drain the old one without waiting for it. Raises OSError or GatewayError;
+        then the old one stays."""
         fresh = AppInstance(config, self._shared, self._sockets.docs_address)
         await fresh.start(self._sockets)
-        self._finishing.add(task := asyncio.create_task(self._generation.finish(replaced=True)))
+        self._finishing.add(task := asyncio.create_task(self._instance.finish(replaced=True)))
         task.add_done_callback(self._finishing.discard)
-        self._generation = fresh
+        self._instance = fresh
 
     def is_fresh(self) -> bool:
+        """Always: the caller's event loop is the one that serves."""
         return True
 
     async def finish(self) -> None:
-        """Accept nothing more, let what runs end, close."""
-        self._sockets.product.close()  # else connections would wait in its queue for an answer that never comes
-        await asyncio.gather(self._generation.finish(replaced=False), *self._finishing)
+        """Accept no more connections, let running requests end, close."""
+        self._sockets.product.close()  # else connections would wait in its queue for ever
+        await asyncio.gather(self._instance.finish(replaced=False), *self._finishing)

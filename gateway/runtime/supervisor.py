@@ -1,9 +1,19 @@
 """`gateway serve`: sockets, embedded servers, systemd, signals, and an orderly end.
 
-One worker needs no process of its own: this process serves, and keeps the embedded servers as children. With more, it
-keeps the workers too and serves nothing itself. SIGHUP reads the configuration again and, if it is valid, puts it in
-force on the same sockets while what runs is finished; an invalid file changes nothing. SIGTERM and SIGINT drain.
-Knows no interface and no service.
+With one worker this process serves; with more, workers serve and it only supervises them. In both cases the embedded
+servers are its children. Theory of operation:
+
+| state    | what happens                                              | leaves it when                             |
+|----------|-----------------------------------------------------------|--------------------------------------------|
+| starting | sockets are bound, embedded servers and service start     | the service listens: serving; SIGTERM or   |
+|          |                                                           | SIGINT: draining; it cannot start: exit 1  |
+| serving  | `READY` goes to systemd when the embedded servers answer; | SIGTERM or SIGINT: draining                |
+|          | SIGHUP reads the configuration and `replace`s it; a       |                                            |
+|          | configuration that is invalid or fails changes nothing    |                                            |
+| draining | `Service.finish`: no new connections, running requests    | the service has finished: embedded servers |
+|          | end or are cancelled after `server.drain_s`               | are stopped, sockets closed, exit 0        |
+
+Knows no interface and no provider.
 """
 
 import asyncio
@@ -23,39 +33,49 @@ from gateway.access.api_keys import KeyFile, ensure_dev_key
 from gateway.config.environment import Environment
 from gateway.config.loader import ConfigError
 from gateway.config.settings import Config
+from gateway.domain import TEXT_MODEL
 from gateway.embedded.servers import EmbeddedServers, dev_key_path
 from gateway.errors import EngineMissing, GatewayError, UpstreamUnavailable
 from gateway.runtime.generation import Shared, SingleProcess, Sockets
 from gateway.runtime.listen_sockets import ListenSockets, bind_first
 from gateway.runtime.systemd import Notifier
-from gateway.runtime.worker_pool import WorkerContext, WorkerPool
+from gateway.runtime.worker_pool import WorkerPool
+from gateway.runtime.worker_process import WorkerContext
 from gateway.web.server.runner import bind
 
 EX_FAILED = 1
+"""Exit code when the gateway cannot serve."""
+
 _BEAT_S = 0.5
+"""Longest time between two watchdog messages; a third of systemd's WatchdogSec if that is shorter. Chosen: at half, an
+idle process wakes up twice as often; double would do for every WatchdogSec from 3 s."""
+
 _NEEDS_RESTART = ("server.host", "server.port", "server.tls", "ops", "local_llm", "local_ocr", "log")
+"""Settings that a reload cannot apply, since sockets, embedded servers and the log outlive configurations."""
 
 
 class Service(Protocol):
-    """What answers requests: this process, or a fleet of workers. `start` and `replace` raise OSError, GatewayError."""
+    """What answers requests: this process (`SingleProcess`) or several workers (`WorkerPool`)."""
 
-    async def start(self) -> None: ...
+    async def start(self) -> None:
+        """Listen. Raises OSError, GatewayError."""
+        ...
 
     async def replace(self, config: Config) -> None:
-        """Put another configuration in force; if it cannot be, the old one stays."""
+        """Serve another configuration. Raises OSError, GatewayError; then the old one stays."""
         ...
 
     def is_fresh(self) -> bool:
-        """Whether everything that serves has given signs of life lately."""
+        """Whether no event loop that serves has been silent for too long."""
         ...
 
     async def finish(self) -> None:
-        """Accept nothing more, let what runs end, close."""
+        """Accept no more connections, let running requests end, close."""
         ...
 
 
 class Supervisor:
-    """The life of `gateway serve`. `reload` reads the configuration anew; it raises ConfigError."""
+    """One run of `gateway serve`. `reload` reads the configuration anew; it raises ConfigError."""
 
     def __init__(self, config: Config, environment: Environment, reload: Callable[[], Config]) -> None:
         self._config = config
@@ -63,11 +83,11 @@ class Supervisor:
         self._reload = reload
         self._notifier = Notifier(environment.notify_socket)
         self._beat_s = min(_BEAT_S, environment.watchdog_s / 3 or _BEAT_S)
-        self._stop = asyncio.Event()
-        self._reread = asyncio.Event()
+        self._stop_requested = asyncio.Event()
+        self._reload_requested = asyncio.Event()
 
     async def run(self) -> int:
-        """Serve until told to stop. Returns the exit code."""
+        """Serve until SIGTERM or SIGINT. Returns the exit code. Raises EngineMissing."""
         started = time.monotonic()
         self._listen_to_signals()
         try:
@@ -101,11 +121,11 @@ class Supervisor:
     def _listen_to_signals(self) -> None:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._stop.set)
-        loop.add_signal_handler(signal.SIGHUP, self._reread.set)
+            loop.add_signal_handler(number, self._stop_requested.set)
+        loop.add_signal_handler(signal.SIGHUP, self._reload_requested.set)
 
     def _sockets(self) -> Sockets:
-        """The product socket (systemd's, when it hands one over) and the ops socket. Raises OSError."""
+        """The product socket (systemd's, if it passed one) and the ops socket. Raises OSError."""
         server, ops = self._config.server, self._config.ops
         if inherited := self._environment.listen_fds:
             product = socket.socket(fileno=inherited[0])
@@ -121,14 +141,14 @@ class Supervisor:
     def _service(self, sockets: Sockets, servers: EmbeddedServers) -> Service:
         if self._config.server.workers == 1:
             return SingleProcess(self._config, sockets, Shared(servers.upstreams, servers.waiting))
-        folder, places = self._config.state_dir / "metrics", ListenSockets(sockets.product)
-        context = WorkerContext(places, sockets.ops, self._environment, folder, servers.ports, servers.waiting)
+        folder, listening = self._config.state_dir / "metrics", ListenSockets(sockets.product)
+        context = WorkerContext(listening, sockets.ops, self._environment, folder, servers.ports, servers.waiting)
         return WorkerPool(self._config, context)
 
     async def _start(self, service: Service) -> bool:
-        """Returns whether it serves; False when it was told to stop before."""
+        """Start the service. Returns False when a signal to stop came first; then it is only partly started."""
         starting = asyncio.create_task(service.start())
-        stopping = asyncio.create_task(_wait(self._stop))
+        stopping = asyncio.create_task(_wait(self._stop_requested))
         await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
         if starting.done():
@@ -139,14 +159,14 @@ class Supervisor:
         return False
 
     async def _until_stopped(self, service: Service) -> None:
-        """Put every valid new configuration in force until the end."""
-        while not self._stop.is_set():
-            waits = [asyncio.create_task(_wait(event)) for event in (self._stop, self._reread)]
+        """Apply a new configuration at every SIGHUP; return when a signal to stop comes."""
+        while not self._stop_requested.is_set():
+            waits = [asyncio.create_task(_wait(event)) for event in (self._stop_requested, self._reload_requested)]
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
             for task in waits:
                 task.cancel()
-            if self._reread.is_set() and not self._stop.is_set():
-                self._reread.clear()
+            if self._reload_requested.is_set() and not self._stop_requested.is_set():
+                self._reload_requested.clear()
                 await self._replace(service)
 
     async def _replace(self, service: Service) -> None:
@@ -156,13 +176,13 @@ class Supervisor:
         except (ConfigError, GatewayError, OSError) as error:
             logs.event("reload_refused", level=logging.ERROR, error=str(error))
             return
-        needs = [path for path in _NEEDS_RESTART if _at(config, path) != _at(self._config, path)]
+        needs_restart = [path for path in _NEEDS_RESTART if _setting(config, path) != _setting(self._config, path)]
         if (config.server.workers == 1) != (self._config.server.workers == 1):
-            needs.append("server.workers")
-        logs.event("reloaded", {"needs_restart": needs} if needs else None)
+            needs_restart.append("server.workers")
+        logs.event("reloaded", {"needs_restart": needs_restart} if needs_restart else None)
 
     async def _beat(self, service: Service) -> None:
-        """Signs of life for systemd, sent from the loop: a loop that is stuck is restarted."""
+        """Feed systemd's watchdog from the event loop, so that a blocked loop, here or in a worker, gets a restart."""
         while True:
             if service.is_fresh():
                 self._notifier.alive()
@@ -176,7 +196,7 @@ class Supervisor:
             sys.stderr.write(f"loading the embedded {name} model …\n")
         try:
             await servers.wait_ready()
-        except UpstreamUnavailable as error:  # the rest of the gateway serves; the engine is tried again
+        except UpstreamUnavailable as error:  # the rest of the gateway serves, and the engine is restarted
             logs.event("ready_without_engine", level=logging.ERROR, error=error.message)
         seconds = time.monotonic() - started
         logs.event("ready", url=url, seconds=round(seconds, 2))
@@ -190,7 +210,7 @@ async def _wait(event: asyncio.Event) -> None:
     await event.wait()
 
 
-def _at(config: Config, path: str) -> object:
+def _setting(config: Config, path: str) -> object:
     value: object = config
     for name in path.split("."):
         value = getattr(value, name)
@@ -207,14 +227,16 @@ def _addresses(config: Config) -> str:
 
 
 def _welcome(url: str, docs_address: str, key_file: object, seconds: float) -> str:
-    """What to try. `docs_address` is empty where callers may not read the documentation."""
+    """The text printed when the gateway is ready: its address and three commands to try. `docs_address` is empty where
+    callers may not read the documentation."""
     crawled, wanted = "https://example.com/", "example domain"
     if docs_address:
         crawled, wanted = f"http://{docs_address}/docs/", "how long until a revoked key is refused"
     headers = f'-H "Authorization: Bearer $(cat {key_file})" -H "Content-Type: application/json"'
     call = f"curl -s {url}/tools/websearch/mcp {headers}"
     rpc = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"websearch-%s","arguments":%s}}'
-    chat = '{"model":"SvcLLM","messages":[{"role":"user","content":"What is an HTTP gateway?"}],"max_tokens":60}'
+    question = '"messages":[{"role":"user","content":"What is an HTTP gateway?"}],"max_tokens":60'
+    chat = f'{{"model":"{TEXT_MODEL}",{question}}}'
     lines = [
         f"\nThe gateway answers on {url} after {seconds:.1f} s. Its key is in {key_file}. Try:\n",
         f'curl -s {url}/v1/chat/completions -H "Authorization: Bearer $(cat {key_file})" '
@@ -228,7 +250,10 @@ def _welcome(url: str, docs_address: str, key_file: object, seconds: float) -> s
 
 
 def serve(config: Config, environment: Environment, reload: Callable[[], Config]) -> int:
-    """Run the gateway until it is told to stop. Returns the exit code."""
+    """Set up log and first key, then run the gateway until SIGTERM or SIGINT. Returns the exit code.
+
+    Raises EngineMissing, and OSError when the state directory cannot be written.
+    """
     logs.set_up(config.log.level, config.log.format)
     config.state_dir.mkdir(parents=True, exist_ok=True)
     keys = KeyFile(config.state_dir / config.access.keys_file)

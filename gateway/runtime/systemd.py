@@ -1,13 +1,15 @@
-"""Talking to systemd: readiness, status and signs of life, as datagrams (sd_notify(3), read 2026-11-21).
+"""Notifications to systemd: readiness, status and watchdog, as datagrams (sd_notify(3), read 2026-11-21).
 
-Every function does nothing where there is no socket to talk to.
+Every method does nothing where there is no notification socket, and never raises.
 """
 
 import contextlib
 import socket
 
-_PATIENCE_S = 0.5
-"""How long what is said once may wait for room in systemd's queue; a sign of life is dropped instead."""
+_SEND_TIMEOUT_S = 0.5
+"""How long a notification that is sent once may wait for room in systemd's queue; repeated ones are dropped instead.
+Chosen: the event loop waits with it. At half, a busy systemd may miss `READY` and kill the start; at double, the loop
+is blocked for a second."""
 
 
 class Notifier:
@@ -17,25 +19,29 @@ class Notifier:
         self._address = "\0" + address[1:] if address.startswith("@") else address
 
     def ready(self, status: str) -> None:
-        self._send(f"READY=1\nSTATUS={_one_line(status)}", _PATIENCE_S)
+        """The service serves; `status` is one line for `systemctl status`."""
+        self._send(f"READY=1\nSTATUS={_one_line(status)}", _SEND_TIMEOUT_S)
 
     def status(self, status: str) -> None:
+        """A new line for `systemctl status`."""
         self._send(f"STATUS={_one_line(status)}")
 
     def stopping(self) -> None:
-        self._send("STOPPING=1\nSTATUS=draining", _PATIENCE_S)
+        """The service drains and will end."""
+        self._send("STOPPING=1\nSTATUS=draining", _SEND_TIMEOUT_S)
 
     def alive(self) -> None:
+        """Restart systemd's watchdog (WatchdogSec)."""
         self._send("WATCHDOG=1")
 
-    def _send(self, text: str, patience_s: float = 0.0) -> None:
+    def _send(self, text: str, timeout_s: float = 0.0) -> None:
         if not self._address:
             return
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
-            sock.settimeout(patience_s)
+            sock.settimeout(timeout_s)
             sock.sendto(text.encode(), self._address)
 
 
 def _one_line(text: str) -> str:
-    """A line break would begin another assignment."""
+    """Without line breaks: each would begin another assignment of the protocol."""
     return " ".join(text.split())

@@ -1,9 +1,10 @@
-"""One of several worker processes: serves on sockets it was handed, until it is told to stop or its parent is gone.
+"""One of several worker processes: serves on inherited sockets until SIGTERM, SIGINT, or the end of its parent.
 
-`worker_pool` starts it, writes its `Assignment` to standard input and keeps the other end of a channel. The worker
-sends the lines `ready` and `beat` from its event loop. It receives a line with the names of the embedded servers that
-are not ready yet, whenever they change, and `REPLACED` when other workers have taken over. Knows no configuration
-file and no systemd.
+`worker_process` starts it, writes its `Assignment` to standard input and holds the other end of a channel, a socket
+pair. Format of the channel, ours, one line each: the worker sends `ready` when it listens, and `beat` every second from
+its event loop; it receives the names of the embedded servers that are not ready, separated by spaces, whenever they
+change, and `-replaced` when other workers have taken over. The end of the channel means that the parent has ended.
+Knows no configuration file and no systemd.
 """
 
 import asyncio
@@ -21,14 +22,18 @@ from gateway.config.settings import Config
 from gateway.embedded.servers import EmbeddedServers
 from gateway.runtime.generation import AppInstance, Shared, Sockets
 
-BEAT_S = 1.0
-REPLACED = b"-replaced\n"
+_BEAT_S = 1.0
+"""Chosen: a twentieth of the silence after which a worker is killed (`WatchdogSettings`). At half, an idle machine
+wakes up twice as often; at double, ten missed beats decide instead of twenty."""
+
+READY, BEAT, REPLACED = b"ready\n", b"beat\n", b"-replaced\n"
+"""Lines of the channel. No embedded server has a name that begins with `-`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """What a worker serves: file descriptors of the sockets (`ops` is None when that listener is off), and the ports
-    of the embedded servers, which the parent keeps."""
+    """What a worker serves: file descriptors of its sockets and its channel (`ops` is None when that listener is off),
+    and the ports of the embedded servers by name, which the parent runs."""
 
     config: Config
     product: int
@@ -39,8 +44,8 @@ class Assignment:
 
 
 def work() -> int:
-    """Serve as standard input says. Returns the exit code."""
-    # From our own parent over a pipe of its making, never from outside.
+    """Serve the pickled `Assignment` on standard input. Returns the exit code."""
+    # Pickle is safe here: our own parent wrote it, through a pipe that it made.
     assignment: Assignment = pickle.loads(sys.stdin.buffer.read())  # noqa: S301
     logs.set_up(assignment.config.log.level, assignment.config.log.format)
     with contextlib.suppress(KeyboardInterrupt):
@@ -53,18 +58,18 @@ async def _work(assignment: Assignment) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    loop.add_signal_handler(signal.SIGHUP, lambda: None)  # the parent's matter
+    loop.add_signal_handler(signal.SIGHUP, lambda: None)  # reloading is the parent's task
     channel = _Channel(*await asyncio.open_connection(sock=socket.socket(fileno=assignment.channel)))
     ops = socket.socket(fileno=assignment.ops) if assignment.ops is not None else None
     sockets = Sockets(socket.socket(fileno=assignment.product), ops)
     servers = EmbeddedServers(assignment.config, ports=assignment.ports)
     shared = Shared(servers.upstreams, lambda: channel.waiting, assignment.metrics_folder)
-    generation = AppInstance(assignment.config, shared, sockets.docs_address)
-    await generation.start(sockets)
+    instance = AppInstance(assignment.config, shared, sockets.docs_address)
+    await instance.start(sockets)
     tasks = [asyncio.create_task(channel.listen(stop)), asyncio.create_task(channel.beat())]
     await stop.wait()
     sockets.product.close()
-    await generation.finish(channel.is_replaced)
+    await instance.finish(channel.is_replaced)
     sockets.close()
     for task in tasks:
         task.cancel()
@@ -72,19 +77,21 @@ async def _work(assignment: Assignment) -> None:
 
 
 class _Channel:
+    """The worker's end of the channel."""
+
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
-        self.waiting = ["supervisor"]  # until it has said what is missing
+        self.waiting = ["supervisor"]  # not ready until its first line
         self.is_replaced = False
 
     async def beat(self) -> None:
-        self._writer.write(b"ready\n")
+        self._writer.write(READY)
         while not self._writer.is_closing():
-            self._writer.write(b"beat\n")
-            await asyncio.sleep(BEAT_S)
+            self._writer.write(BEAT)
+            await asyncio.sleep(_BEAT_S)
 
     async def listen(self, stop: asyncio.Event) -> None:
-        """Until there are replacements, or the parent is gone: both are orders to stop."""
+        """Read lines until another worker has replaced this one or the parent has ended; then set `stop`."""
         with contextlib.suppress(ConnectionError):
             while line := await self._reader.readline():
                 if line == REPLACED:

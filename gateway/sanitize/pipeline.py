@@ -1,8 +1,8 @@
-"""The sanitizer: finds what is sensitive in texts and does with it what the policy says, whole or streamed.
+"""The sanitizer: finds sensitive values in texts and masks, reports or blocks them as the policy says.
 
-Detectors run first; the guardrail model, where there is one, is shown what they have masked and may only add to it.
-Knows no interface and no HTTP: texts come as units of slots that are judged together. A detector that fails always
-refuses; what a failing guardrail does is the policy's matter. Values found are never logged or put into messages.
+Detectors run first; the guardrail model, where there is one, reads the masked text and may only add findings. A
+detector that fails always refuses the text; the policy decides for a failing guardrail. Values are never logged or put
+into messages. Knows no interface and no HTTP: texts come as units of slots that are judged together.
 """
 
 import asyncio
@@ -21,6 +21,9 @@ from gateway.sanitize.scan.scanner import Scanner
 from gateway.sanitize.text.findings import mask_of
 
 _IN_THREAD_CHARS = 40_000
+"""Longer units are scanned in a thread. Chosen: a scan holds the event loop in proportion to the length. Half would
+send more texts through a thread, which costs each a switch; double would double the longest block."""
+
 _CUES = re.compile(
     r"(?i)\b(?:born|birth|salary|diagnos|patient|medical|disease|pregnan|address|street|lives? (?:at|in)|password"
     r"|confidential|private|debt|married|divorc|religion|union|criminal"
@@ -30,7 +33,7 @@ _CUES = re.compile(
 
 @dataclass(slots=True)
 class Verdict:
-    """What was found in one unit, by entity, and the refusal if it must not go on.
+    """The result of scanning one unit. `counts`: findings by entity. `refusal`: the error if the unit is blocked.
 
     `degraded`: the guardrail failed, and the policy lets the text go on without it.
     """
@@ -41,10 +44,11 @@ class Verdict:
     degraded: bool = False
 
     def __bool__(self) -> bool:
-        """Whether there is anything to tell."""
+        """Whether there is anything to report."""
         return bool(self.counts) or self.degraded
 
     def note(self, entity: str, action: Action, where: str) -> None:
+        """Count a finding at a slot's path; the first one to block sets `refusal`."""
         self.counts[entity] = self.counts.get(entity, 0) + 1
         if action == "block" and self.refusal is None:
             advice = "remove it" if self.direction == "requests" else "it is withheld"
@@ -52,7 +56,7 @@ class Verdict:
 
 
 class Sanitizer:
-    """`requests` and `responses` say which directions are looked at, `routes` on which interfaces."""
+    """One for the whole server. `requests`, `responses`: the directions it scans; `routes`: the endpoints it scans."""
 
     def __init__(self, config: Sanitize, guardrail: Guardrail | None = None) -> None:
         self.requests = config.requests
@@ -67,24 +71,27 @@ class Sanitizer:
         }
 
     def is_known_clean(self, unit: TextUnit, direction: Direction) -> bool:
-        """Whether `clean` is known to find nothing: the detectors have seen these texts, and nobody else is asked."""
+        """Whether `clean` can be skipped: the detectors found nothing in these texts, and no guardrail is on."""
         scan_token = unit.scan_token
         if scan_token is None or direction not in scan_token.scanned_clean:
             return False
         return self.guardrail is None or not self.guardrail.enabled
 
     async def clean(self, unit: TextUnit, direction: Direction) -> Verdict:
-        """Mask a unit's slots in place. Raises SanitizerFailed when that could not be done as the policy wants it."""
+        """Mask a unit's slots in place. A blocked unit has the verdict's `refusal`; this method does not raise it.
+
+        Raises SanitizerFailed when a detector failed, or the guardrail failed and the policy is to refuse.
+        """
         verdict, scan_token = Verdict(direction), unit.scan_token
         if scan_token is None or direction not in scan_token.scanned_clean:
-            await self._look(unit, direction, verdict)
+            await self._scan(unit, direction, verdict)
             if scan_token is not None and not verdict.counts:
                 scan_token.scanned_clean.add(direction)
         if verdict.refusal is None and self.guardrail is not None and self.guardrail.enabled:
             await self._judge(self.guardrail, unit, direction, verdict)
         return verdict
 
-    async def _look(self, unit: TextUnit, direction: Direction, verdict: Verdict) -> None:
+    async def _scan(self, unit: TextUnit, direction: Direction, verdict: Verdict) -> None:
         try:
             if sum(len(slot.text) for slot in unit.slots) > _IN_THREAD_CHARS:
                 await asyncio.to_thread(self._detect, unit, direction, verdict)
@@ -93,9 +100,12 @@ class Sanitizer:
         except Exception as error:
             raise SanitizerFailed("the sanitizer failed on this text") from error
 
-    def stream(self, slots_of: Callable[[Json], Iterable[TextSlot]], found: Callable[[str], None]) -> StreamMask:
-        """For one streamed answer. The guardrail does not look at it: it would have to hold back every paragraph."""
-        return StreamMask(self._scanner, self._actions["responses"], slots_of, found)
+    def stream(self, slots_of: Callable[[Json], Iterable[TextSlot]], note: Callable[[str], None]) -> StreamMask:
+        """A mask for one streamed answer. `slots_of(data)` are an event's texts, `note(entity)` is called per finding.
+
+        The guardrail does not read streams: each paragraph would have to wait for it.
+        """
+        return StreamMask(self._scanner, self._actions["responses"], slots_of, note)
 
     def _detect(self, unit: TextUnit, direction: Direction, verdict: Verdict) -> None:
         masker = SlotMasker(self._scanner, self._actions[direction], verdict.note)
@@ -106,24 +116,24 @@ class Sanitizer:
         table = self._actions[direction]
         slots = [slot for slot in unit.slots if slot.form == "text" and len(slot.text) > 7]
         text = "\n\n".join(slot.text for slot in slots)
-        wanted = {entity for entity in GUARDRAIL_ENTITIES if table.get(entity, "off") != "off"}
-        if not wanted or not text or (direction == "responses" and not self._strict and not _CUES.search(text)):
+        has_actions = any(table.get(entity, "off") != "off" for entity in GUARDRAIL_ENTITIES)
+        if not has_actions or not text or (direction == "responses" and not self._strict and not _CUES.search(text)):
             return
         try:
-            found = await guardrail.look(text)
+            findings = await guardrail.find(text)
         except GuardrailFailed as error:
             if guardrail.closed_for[direction]:
                 raise SanitizerFailed("the guardrail is unavailable and the policy is to refuse") from error
             verdict.degraded = True
             return
         for slot in slots:
-            self._apply(slot, found, table, verdict)
+            self._apply(slot, findings, table, verdict)
 
     def _apply(
-        self, slot: TextSlot, found: list[tuple[str, str]], table: Mapping[str, Action], verdict: Verdict
+        self, slot: TextSlot, findings: list[tuple[str, str]], table: Mapping[str, Action], verdict: Verdict
     ) -> None:
-        """Mask every occurrence. The model's word alone refuses nothing but what the operator named for it."""
-        for entity, value in found:
+        """Mask every occurrence. The model's findings block only its own entities; of others they are masked."""
+        for entity, value in findings:
             action = table.get(entity, "off")
             if action == "block" and entity not in GUARDRAIL_ENTITIES:
                 action = "redact"

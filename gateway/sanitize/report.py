@@ -1,6 +1,6 @@
-"""What the sanitizer would do with a text, told to a person who tunes it: kinds, places, actions, the masked text.
+"""A report for the person who tunes the sanitizer: findings in a text, the actions on them, and the masked text.
 
-The detectors alone; the values themselves are shown only by their first characters.
+Uses the detectors only, not the guardrail. Shows at most the first four characters of a value.
 """
 
 from dataclasses import replace
@@ -12,35 +12,38 @@ from gateway.sanitize.text.findings import Finding, masked
 
 
 def explain(text: str, config: Sanitize, profile: str | None = None) -> str:
-    """Lines to print: one a finding, then the text as it would leave and as it would come back."""
+    """The report as lines of text: one for each finding, then the text masked as in a request and as in a response.
+
+    `profile` replaces that of `config`.
+    """
     config = config if profile is None else replace(config, profile=profile)
-    found = Scanner(config.patterns, config.allow_list).scan(text)
-    if not found:
+    findings = Scanner(config.patterns, config.allow_list).scan(text)
+    if not findings:
         return f"Nothing found (profile {config.profile})."
-    asked, answered = actions(config, "requests"), actions(config, "responses")
+    request_actions, response_actions = actions(config, "requests"), actions(config, "responses")
     lines = [
-        f"{len(found)} found (profile {config.profile}):",
+        f"{len(findings)} found (profile {config.profile}):",
         f"{'place':>10}  {'kind':<16}{'request':<9}{'response':<9}",
     ]
-    for finding in found:
-        line, column = _place(text, finding.start)
+    for finding in findings:
+        line, column = _line_and_column(text, finding.start)
         lines.append(
-            f"{f'{line}:{column}':>10}  {finding.entity:<16}{asked.get(finding.entity, 'off'):<9}"
-            f"{answered.get(finding.entity, 'off'):<9}{_shown(text, finding)}"
+            f"{f'{line}:{column}':>10}  {finding.entity:<16}{request_actions.get(finding.entity, 'off'):<9}"
+            f"{response_actions.get(finding.entity, 'off'):<9}{_excerpt(text, finding)}"
         )
-    leaving = masked(text, [each for each in found if asked.get(each.entity) == "redact"])
-    coming = masked(text, [each for each in found if answered.get(each.entity) == "redact"])
-    lines += ["", "In a request:", leaving]
-    lines += ["", "In a response: the same" if coming == leaving else f"In a response:\n{coming}"]
+    request_text = masked(text, [each for each in findings if request_actions.get(each.entity) == "redact"])
+    response_text = masked(text, [each for each in findings if response_actions.get(each.entity) == "redact"])
+    lines += ["", "In a request:", request_text]
+    lines += ["", "In a response: the same" if response_text == request_text else f"In a response:\n{response_text}"]
     return "\n".join(lines)
 
 
-def _place(text: str, start: int) -> tuple[int, int]:
+def _line_and_column(text: str, start: int) -> tuple[int, int]:
     return text.count("\n", 0, start) + 1, start - (text.rfind("\n", 0, start) + 1) + 1
 
 
-def _shown(text: str, finding: Finding) -> str:
-    """Enough to find it, not enough to use it."""
+def _excerpt(text: str, finding: Finding) -> str:
+    """The first third of the value, at most four characters: enough to find it, not enough to use it."""
     value = text[finding.start : finding.end]
-    kept = min(4, len(value) // 3)
-    return f"{value[:kept]}… ({len(value)} characters)"
+    shown_chars = min(4, len(value) // 3)
+    return f"{value[:shown_chars]}… ({len(value)} characters)"

@@ -1,8 +1,8 @@
-"""JSON Schema files: found, loaded, and checked against.
+"""Loads JSON Schema files and checks documents against them.
 
-`jsonschema-rs` decides (20 µs on a 100 KB body); only a refusal is looked at again, at the places that are wrong, by
-`jsonschema`, from which the messages are worded (`violations`, `messages`). Messages name the field and what is allowed
-and never quote the value: it may be a secret. Knows nothing of what the documents mean.
+`jsonschema-rs` decides whether a document is valid (20 µs on a 100 KB body). Only for a refusal, `violations` finds the
+wrong places and `messages` words them: the field and what is allowed, never the value, which may be a secret. Knows
+nothing of the documents' meaning.
 """
 
 import functools
@@ -19,38 +19,49 @@ from gateway.schemas.messages import Problem
 from gateway.schemas.violations import ViolationFinder
 
 MAX_DEPTH = 100
-"""Levels of nesting in a request body."""
+"""Levels of nesting in a request body. Chosen: generated schemas of tools nest a few dozen levels. Half could
+refuse some; double would bring the recursion over bodies nearer to Python's limit of 1,000 frames."""
 
 _COUNTED_BYTES = 16_384
 _MANY_CHILDREN = 5_000
+"""Below the first size, and for a layer with more containers than the second, brackets are counted before the value is
+walked. Chosen: counting reads every byte, walking visits every container, so it is cheaper on short bodies and on broad
+ones. Other values change the time alone, not the result."""
 
 
 @functools.cache
 def load(name: str) -> Json:
-    """The schema file `schemas/NAME.json` (`chat`, `tools/search`). Raises FileNotFoundError. Treat it as read-only."""
+    """The decoded file `schemas/NAME.json` (`chat`, `tools/search`). All callers share it: do not change it.
+
+    Raises FileNotFoundError.
+    """
     schema: Json = orjson.loads(resources.files("gateway_schemas").joinpath(*f"{name}.json".split("/")).read_bytes())
     return schema
 
 
 class Checker:
-    """A schema compiled once."""
+    """A compiled schema."""
 
     def __init__(self, schema: Json) -> None:
-        self._fast = jsonschema_rs.validator_for(schema)
-        self._places = ViolationFinder(schema)
+        """`schema` may use what `ViolationFinder` knows. Raises ValueError when it is not a schema."""
+        self._validator = jsonschema_rs.validator_for(schema)
+        self._finder = ViolationFinder(schema)
 
     def check(self, value: Any, *, limit: int = 64) -> list[Problem]:
-        """What is wrong, at most `limit` problems, in document order; empty when the value is valid."""
-        if self._fast.is_valid(value):
+        """At most `limit` problems in document order, each once; empty when the value is valid."""
+        if self._validator.is_valid(value):
             return []
-        different = {str(problem): problem for problem in islice(self._places.wrong(value), limit)}
-        return list(different.values())
+        problems = {str(problem): problem for problem in islice(self._finder.problems(value), limit)}
+        return list(problems.values())
 
 
 def is_too_deep(raw: bytes, value: Any) -> bool:
-    """Whether a decoded body is nested deeper than MAX_DEPTH. `raw` is the body it came from."""
+    """Whether a decoded body is nested deeper than MAX_DEPTH. `raw` is the body it came from.
+
+    The naive form is the walk alone, layer by layer; a body with at most MAX_DEPTH brackets cannot be too deep.
+    """
     if len(raw) <= _COUNTED_BYTES and _has_few_brackets(raw):
-        return False  # counting those of a long body would cost more than walking it, mostly
+        return False
     layer, counted = _containers([value]), False
     for _ in range(MAX_DEPTH):
         if not counted and sum(map(len, layer)) > _MANY_CHILDREN:

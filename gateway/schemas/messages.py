@@ -1,4 +1,7 @@
-"""What is wrong with a document, in words: the place and what is allowed there, never the value; it may be a secret."""
+"""Words the problems of a document: the place and what is allowed there, never the value, which may be a secret.
+
+Knows the keywords of JSON Schema (json-schema.org, draft 2020-12), not how violations are found.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,12 +9,14 @@ from typing import Any
 
 from gateway.domain import Json
 
-_SHOWN_NAMES = 40
+_MAX_NAMES = 40
+"""Names that one message lists. Chosen: all 25 fields of a chat body are named; half would cut them, double would make
+messages too long to read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong: `path` is `messages[0].role` (empty = the whole document), `message` says what is allowed."""
+    """One problem. `path` is like `messages[0].role`, empty for the whole document; `message` says what is allowed."""
 
     path: str
     message: str
@@ -28,20 +33,20 @@ def dotted(path: Iterable[str | int]) -> str:
     return text
 
 
-def worded(keyword: str, allowed: Any) -> str:
-    """What a keyword of a schema asks for."""
-    if keyword in _PLAIN:
-        return _PLAIN[keyword].format(allowed)
+def requirement(keyword: str, allowed: Any) -> str:
+    """The text for a violated keyword: `("maximum", 5)` -> `must be at most 5`."""
+    if keyword in _TEMPLATES:
+        return _TEMPLATES[keyword].format(allowed)
     if keyword == "type":
         return f"must be {_types(allowed)}"
     if keyword == "enum":
-        return "must be one of: " + names(allowed)
+        return "must be one of: " + name_list(allowed)
     if keyword == "format":
         return f"must be a valid {allowed}"
     return f"is not valid ({keyword})"
 
 
-_PLAIN: Mapping[str, str] = {
+_TEMPLATES: Mapping[str, str] = {
     "minimum": "must be at least {}",
     "maximum": "must be at most {}",
     "exclusiveMinimum": "must be more than {}",
@@ -70,22 +75,22 @@ _TYPE_WORDS: Mapping[str, str] = {
 
 
 def _types(allowed: str | Sequence[str]) -> str:
-    given = [allowed] if isinstance(allowed, str) else list(allowed)
-    return " or ".join(_TYPE_WORDS.get(name, name) for name in given) or "of another type"
+    kinds = [allowed] if isinstance(allowed, str) else list(allowed)
+    return " or ".join(_TYPE_WORDS.get(kind, kind) for kind in kinds) or "of another type"
 
 
 def alternatives(branches: Sequence[Json]) -> str:
-    """What the branches of an `anyOf` allow: `auto or none or an object`."""
+    """The values that the branches of an `anyOf` allow: `auto or none or an object`."""
     words: dict[str, None] = {}
     for branch in branches:
         kind = branch.get("type", [])
-        named = [str(name) for name in branch.get("enum", ()) if name is not None]
-        words.update(dict.fromkeys([*named, *map(_types, [kind] if isinstance(kind, str) else kind)]))
+        values = [str(value) for value in branch.get("enum", ()) if value is not None]
+        words.update(dict.fromkeys([*values, *map(_types, [kind] if isinstance(kind, str) else kind)]))
     return " or ".join(words) or "of another type"
 
 
-def names(given: Iterable[Any]) -> str:
-    """A list of names, cut where it becomes too long to read."""
-    listed = [str(name) for name in given]
-    shown = ", ".join(listed[:_SHOWN_NAMES])
-    return shown if len(listed) <= _SHOWN_NAMES else f"{shown}, …"
+def name_list(values: Iterable[Any]) -> str:
+    """The first names, separated by commas: `a, b, …`."""
+    names = [str(value) for value in values]
+    text = ", ".join(names[:_MAX_NAMES])
+    return text if len(names) <= _MAX_NAMES else f"{text}, …"

@@ -1,9 +1,9 @@
-"""Where a document breaks its schema: found by walking through what is wrong alone, so that a document of megabytes
-that is wrong everywhere costs no more than a small one.
+"""Finds where a document violates its schema, following only the invalid parts: a document of megabytes that is wrong
+everywhere costs no more than a small one.
 
-`jsonschema-rs` decides for every part whether it fits; it cannot be asked for its errors one by one, and a list of
-hundreds of thousands of them took it seconds (measured 2026-11-21). `jsonschema`, whose errors quote the value, says
-what is of which type.
+The naive form is `jsonschema_rs`'s own list of errors: it comes whole, and hundreds of thousands of errors took seconds
+(measured 2026-11-21). So each part is checked by a validator of its own. `jsonschema` decides only which JSON type a
+value has; its errors are not used, since they quote the value. Knows no field by name.
 """
 
 from collections.abc import Iterator
@@ -14,30 +14,39 @@ import jsonschema
 import jsonschema_rs
 
 from gateway.domain import Json
-from gateway.schemas.messages import Problem, alternatives, dotted, names, worded
+from gateway.schemas.messages import Problem, alternatives, dotted, name_list, requirement
 
 Path = tuple[str | int, ...]
 
 _ANNOTATIONS = frozenset(("$schema", "$defs", "title", "description", "default"))
 _WALKED = _ANNOTATIONS | {"$ref", "items", "anyOf", "if", "then"}
 _WALKED |= {"properties", "required", "propertyNames", "additionalProperties"}
-_MOST_ITEMS = 3
-"""So many wrong items of one list are told; the others are wrong like them, as a rule."""
-_MOST_UNKNOWN = 20
+_MAX_ITEMS = 3
+"""Wrong items of one list that are reported. Chosen: the others are mostly wrong in the same way; more repeat it."""
+
+_MAX_UNKNOWN = 20
+"""Unknown fields of one object that are reported by name. Chosen: a body of another API has about that many; the rest
+is counted."""
+
 _MANY_FIELDS = 1000
+"""Objects with more fields are checked only in the fields that the schema names, so that their cost is bounded. Chosen:
+real bodies have fewer than a hundred fields."""
+
 _ONE_BY_ONE = 64
+"""A piece of a list that is searched item by item. Chosen: one check of 64 items costs about as much as the search for
+the wrong one among them; it changes the time alone."""
 
 
 class ViolationFinder:
-    """One schema's. Knows `$ref` to `$defs`, `anyOf`, `if` with `then`, and the plain keywords."""
+    """Finds the problems by one schema. It may use `$ref` to `$defs`, `anyOf`, `if` with `then`, and plain keywords."""
 
     def __init__(self, schema: Json) -> None:
         self._root = schema
         self._defs: Json = schema.get("$defs", {})
         self._compiled: dict[tuple[int, str], jsonschema_rs.Validator] = {}
 
-    def wrong(self, value: Any) -> Iterator[Problem]:
-        """What is wrong with a value that does not fit, in its order; not every item of a list, and never nothing."""
+    def problems(self, value: Any) -> Iterator[Problem]:
+        """The problems of an invalid value in its order, at least one; at most three for the items of one list."""
         return self._at(self._root, value, ())
 
     def _at(self, schema: Json, value: Any, where: Path) -> Iterator[Problem]:
@@ -45,16 +54,16 @@ class ViolationFinder:
         for problem in self._all(schema, value, where):
             none = False
             yield problem
-        if none:  # the two libraries differ on this value (an unusual number, say): the fast one has decided
+        if none:  # the two libraries differ on this value (an unusual number, for example): jsonschema-rs decides
             yield Problem(dotted(where), "is not valid")
 
     def _all(self, schema: Json, value: Any, where: Path) -> Iterator[Problem]:
         if "$ref" in schema:
             yield from self._all(self._target(schema), value, where)
         own = [keyword for keyword in schema if keyword not in _WALKED and not self._fits(schema, value, keyword)]
-        yield from (Problem(dotted(where), worded(keyword, schema[keyword])) for keyword in own)
+        yield from (Problem(dotted(where), requirement(keyword, schema[keyword])) for keyword in own)
         if own:
-            return  # of another type, or too long: what is in it does not matter
+            return  # of another type, or too long: its contents do not matter
         if type(value) is dict:
             yield from self._members(schema, value, where)
         elif type(value) is list and "items" in schema:
@@ -84,15 +93,18 @@ class ViolationFinder:
 
     def _wrong_items(self, part: Json, items: list[Any]) -> Iterator[int]:
         start = 0
-        for _ in range(_MOST_ITEMS):
-            found = self._first_wrong(part, items, start)
-            if found is None:
+        for _ in range(_MAX_ITEMS):
+            index = self._first_wrong(part, items, start)
+            if index is None:
                 return
-            yield found
-            start = found + 1
+            yield index
+            start = index + 1
 
     def _first_wrong(self, part: Json, items: list[Any], start: int) -> int | None:
-        """Halves a long list: to ask for each of its items would take longer."""
+        """The index of the first wrong item from `start` on; None if there is none.
+
+        The naive form checks every item by itself. This one checks growing pieces whole, then the wrong piece's items.
+        """
         end, step = start, _ONE_BY_ONE
         while end < len(items):
             piece = items[end : end + step]
@@ -105,7 +117,7 @@ class ViolationFinder:
         return None
 
     def _branches(self, branches: list[Json], value: Any, where: Path) -> Iterator[Problem]:
-        """Of the branches that allow a value of this type, when there is one, what is wrong by it."""
+        """The problems by the one branch that allows the value's type; else the list of all alternatives."""
         typed = [branch for branch in branches if "type" in branch and _is_of(branch["type"], value)]
         if len(typed) == 1:
             yield from self._at(typed[0], value, where)
@@ -113,12 +125,12 @@ class ViolationFinder:
             yield Problem(dotted(where), f"must be {alternatives(branches)}")
 
     def _fits(self, part: Json, value: Any, keyword: str = "") -> bool:
-        """Whether a value fits a part of the schema, or one keyword of it alone."""
+        """Whether a value is valid by a part of the schema, or by one keyword of it alone."""
         place = (id(part[keyword]) if keyword else id(part), keyword)
         compiled = self._compiled.get(place)
         if compiled is None:
-            asked = {keyword: part[keyword]} if keyword else part
-            compiled = self._compiled[place] = jsonschema_rs.validator_for({**asked, "$defs": self._defs})
+            checked = {keyword: part[keyword]} if keyword else part
+            compiled = self._compiled[place] = jsonschema_rs.validator_for({**checked, "$defs": self._defs})
         return compiled.is_valid(value)
 
     def _target(self, schema: Json) -> Json:
@@ -133,11 +145,11 @@ def _is_of(kind: str | list[str], value: Any) -> bool:
 
 
 def _unknown(known: Json, value: Json, where: Path) -> Iterator[Problem]:
-    """What is allowed is told once."""
-    unknown = islice((name for name in value if name not in known), _MOST_UNKNOWN)
+    """One problem for each unknown field; only the first lists the allowed ones."""
+    unknown = islice((name for name in value if name not in known), _MAX_UNKNOWN)
     for number, name in enumerate(unknown):
-        told = "is unknown too" if number else f"is unknown; allowed: {names(known) or 'nothing'}"
-        yield Problem(dotted((*where, name[:64])), told)
-    more = len(value) - len(known.keys() & value.keys()) - _MOST_UNKNOWN
+        message = "is unknown too" if number else f"is unknown; allowed: {name_list(known) or 'nothing'}"
+        yield Problem(dotted((*where, name[:64])), message)
+    more = len(value) - len(known.keys() & value.keys()) - _MAX_UNKNOWN
     if more > 0:
         yield Problem(dotted(where), f"{more} more fields are unknown")

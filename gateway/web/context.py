@@ -1,4 +1,4 @@
-"""What a request gathers on its way through the chain: one object, hung on the request under one typed name."""
+"""The state of one request in the chain: one object, stored on the request under one typed key. Knows no interface."""
 
 import asyncio
 from collections.abc import Awaitable, Sequence
@@ -15,10 +15,10 @@ from gateway.web.state import ServerState
 
 @dataclass(slots=True)
 class RequestContext:
-    """Put there by the outermost middleware; `caller` is set by auth, `body` by body.
+    """Made by the outermost middleware (`observe`); `auth` sets `caller`, `body` sets `body`.
 
-    `task` serves the request to the end of its answer. `body` is what `Endpoint.check` returned, None where nothing
-    was read. `recalled`: what was found in what a handler added to the body from what was kept.
+    `task` serves the request to the end of its answer. `body`: the result of `Endpoint.check`, None where no body was
+    read. `history_verdicts`: the verdicts on stored turns that a handler added to the body.
     """
 
     server: ServerState
@@ -28,10 +28,10 @@ class RequestContext:
     task: asyncio.Task[object]
     caller: Caller = field(init=False)
     body: Any = None
-    recalled: Sequence[Verdict] = ()
+    history_verdicts: Sequence[Verdict] = ()
 
     def charge(self) -> Awaitable[None]:
-        """Take one call from the key's minute. Raises RateLimited."""
+        """Take one call from the key's calls a minute. Raises RateLimited when awaited."""
         return self.server.limiter.charge(self.caller)
 
 

@@ -1,7 +1,7 @@
-"""The table of product endpoints: one row says everything the middlewares need to know about a route.
+"""The table of product endpoints: one row holds everything the middlewares need to know about a route.
 
 A route without a row does not exist, and a row without scopes still needs a valid key: default deny. The table knows
-no service; handlers find theirs on the application.
+no service: a row's handler is a method of an object that `app.py` has made with the services it calls.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
@@ -14,16 +14,18 @@ from multidict import MultiMapping
 from gateway.wire.dialect import Dialect
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+"""Serves a request whose RequestContext is complete. May raise GatewayError."""
+
 Check = Callable[[bytes, MultiMapping[str]], Any]
-"""Bytes and headers in, the decoded and checked body out. Raises GatewayError subclasses."""
+"""Turns a body's bytes and the request's headers into the decoded, checked body. Raises GatewayError."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """`name` is the interface's one word. `scopes`: any one of them lets a key in; none = any valid key.
+    """One row. `name` is the interface's one word (`chat`), `path` follows the base path (`/v1/models/{model}`).
 
-    `check` is None where no body is read. `charged` says that the limits middleware charges the request to the key's
-    minute; where it does not, the handler charges for what it finds in the body.
+    `scopes`: a key needs any one of them; none = any valid key. `check` is None where no body is read. `charged`: the
+    limits middleware takes one call from the key's minute; where False, the handler charges for each call in the body.
     """
 
     name: str
@@ -37,7 +39,10 @@ class Endpoint:
 
 
 class EndpointTable:
+    """The rows, found by handler or path."""
+
     def __init__(self, endpoints: Iterable[Endpoint], base_path: str) -> None:
+        """`base_path` is empty or begins with a slash and has none at its end. One row must be named `chat`."""
         rows = tuple(endpoints)
         self._base_path = base_path
         self._by_handler = {row.handler: row for row in rows}
@@ -45,18 +50,19 @@ class EndpointTable:
         self._fallback = next(row for row in rows if row.name == "chat")
 
     def register(self, app: web.Application) -> None:
+        """Add a route for every row; call it once, before the application starts."""
         for row in self._by_handler.values():
             path = self._base_path + row.path
             app.router.add_route(row.method, path, row.handler, expect_handler=_answer_expect_later)
 
     def of(self, request: web.Request) -> Endpoint | None:
-        """The row of a request, if it has one."""
+        """The row of the matched route; None for a path or method that no row has."""
         return self._by_handler.get(request.match_info.handler)
 
     def nearest(self, request: web.Request) -> Endpoint:
-        """The row in whose dialect a request that has none is told so."""
+        """The endpoint whose dialect words the 404 or 405 of an unmatched request: the path's own, else chat's."""
         return self._by_path.get(request.path, self._fallback)
 
 
 async def _answer_expect_later(request: web.Request) -> None:
-    """A client that waits for `100 Continue` gets it from the body middleware: after its key, not before."""
+    """Do nothing: a client that waits for `100 Continue` gets it from the body middleware, once its key is checked."""

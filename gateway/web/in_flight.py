@@ -1,7 +1,19 @@
-"""What is being served right now: the cap on it, and its end when the server must stop.
+"""The requests being served right now: their number, the cap on it, and their end when the server must stop.
 
 At the end of a drain every request still running is cancelled with a mark, so that its caller gets an error in the
-interface's own form instead of a cut connection. Knows nothing of signals: the supervisor says when.
+interface's own form instead of a cut connection. Knows no signal: `web.server.runner` decides when to stop.
+
+Theory of operation, for each task that serves a request:
+
+| state    | entered by                         | left by                                                   |
+|----------|------------------------------------|-----------------------------------------------------------|
+| running  | `enter`, in the task itself        | `leave` (gone), `stop_all` (stopped)                      |
+| stopped  | `stop_all`: cancelled and marked   | `take_back` in the task (answering), `leave` (gone)       |
+| answering| `take_back`: cancellation undone   | `leave` (gone)                                            |
+
+Invariants: the task that called `enter` calls `leave` exactly once, and `take_back` only in `except CancelledError`.
+`take_back` returns None for a cancellation by anybody else (a client that left): that one must be raised again.
+Everything runs on one event loop; nothing here may be called from another thread.
 """
 
 import asyncio
@@ -12,8 +24,11 @@ from gateway.errors import Overloaded
 
 
 class InFlight:
-    def __init__(self, most: int) -> None:
-        self._most = most
+    """One for an application. `draining` is set by the runner when it stops accepting connections."""
+
+    def __init__(self, cap: int) -> None:
+        """`cap`: requests served at once (`server.max_in_flight`)."""
+        self._cap = cap
         self._tasks: dict[asyncio.Task[object], bool] = {}
         self._emptied = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -23,7 +38,7 @@ class InFlight:
         return len(self._tasks)
 
     def enter(self) -> asyncio.Task[object]:
-        """Count the current task in, to the end of its answer: `leave` must follow."""
+        """Count the current task as serving a request. Returns the task; call `leave` with it after the answer."""
         if self._loop is None:
             self._loop = asyncio.get_running_loop()  # once: it costs a system call each time
         task = asyncio.current_task(self._loop)
@@ -32,12 +47,13 @@ class InFlight:
         return task
 
     def leave(self, task: asyncio.Task[object]) -> None:
+        """The task's request was answered, or its client has left."""
         del self._tasks[task]
         if not self._tasks:
             self._emptied.set()
 
     async def wait_empty(self, limit_s: float) -> None:
-        """Wait until nothing runs, at most `limit_s`."""
+        """Wait until no request runs, at most `limit_s` seconds. One caller at a time."""
         if not self._tasks:
             return
         self._emptied.clear()
@@ -48,19 +64,19 @@ class InFlight:
             return
 
     def check_room(self) -> None:
-        """Raises Overloaded when more are in flight than the cap."""
-        if len(self._tasks) > self._most:
-            raise Overloaded(f"the gateway serves {self._most} requests at once; try again", retry_after_s=1)
+        """Raises Overloaded when more requests are in flight, the caller's own included, than the cap allows."""
+        if len(self._tasks) > self._cap:
+            raise Overloaded(f"the gateway serves {self._cap} requests at once; try again", retry_after_s=1)
 
     def stop_all(self) -> int:
-        """Cancel what still runs, marked. Returns how many."""
+        """Cancel and mark every running task. Returns how many there were."""
         for task in self._tasks:
             self._tasks[task] = True
             task.cancel()
         return len(self._tasks)
 
     def take_back(self) -> Overloaded | None:
-        """In an `except CancelledError`: the error to answer with if it was `stop_all` that cancelled, else None."""
+        """In `except CancelledError`: the error to answer with if `stop_all` cancelled this task, else None."""
         task = asyncio.current_task()
         if task is None or not self._tasks.get(task):
             return None

@@ -1,4 +1,4 @@
-"""What the middlewares need of the server, gathered in one object on the application."""
+"""The server's long-lived objects that the middlewares use, in one object on the application. Knows no request."""
 
 import random
 import secrets
@@ -22,7 +22,11 @@ def _random_bits() -> Callable[[int], int]:
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """`id_bits` makes request ids: they need to be different, not secret, and the kernel's cost a system call each."""
+    """Made once by `app.py`. `allowed_origins`: pages that may call and read. `body_timeout_s`: time for one body.
+
+    `id_bits(n)` makes the n random bits of a request id: a seeded generator, since ids must be unique but not secret,
+    and the kernel's randomness costs a system call each.
+    """
 
     endpoints: EndpointTable
     in_flight: InFlight

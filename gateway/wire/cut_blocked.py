@@ -1,11 +1,13 @@
-"""What is left of an answer that must not be shown: its texts up to the finding."""
+"""Cuts a blocked answer: of its texts only those up to the finding remain. Knows no dialect."""
 
 from gateway.domain import TextUnit
 
 
 def withhold(unit: TextUnit, where: str | None) -> None:
-    """Blank a blocked unit's texts behind the one with the finding, which the sanitizer has cut there; a document goes
-    whole. `where` is what the refusal names: a slot, or a place inside its document; of an unknown one all is blanked.
+    """Empties the texts of a blocked unit that come after the one with the finding, in place.
+
+    The sanitizer has cut that one at the finding; a JSON document or URL is emptied whole. `where` is the `param` of
+    the refusal: the path of a slot, or a path inside the slot's document; for any other, all texts are emptied.
     """
     is_behind = not any(_holds(slot.where, where) for slot in unit.slots)
     for slot in unit.slots:

@@ -1,7 +1,8 @@
-"""What an interface tells the middlewares about its own wire format, so that they need not know it.
+"""The Dialect port: what the middlewares must know about the wire format of an interface.
 
-The sanitize middleware asks where the text is; the errors and deliver middlewares ask what an error looks like, whole
-or inside a stream. One dialect an interface: `wire.chat.dialect`, `wire.responses.dialect`, `mcp.dialect`.
+The sanitize middleware asks where the text is; the errors and deliver middlewares ask for the form of an error, whole
+or inside a stream. Implementations, one for each interface: `wire.chat.dialect`, `wire.responses.dialect`,
+`mcp.dialect`.
 """
 
 from collections.abc import Iterable
@@ -12,6 +13,11 @@ from gateway.errors import GatewayError
 
 
 class Dialect(Protocol):
+    """Where the text of an interface's bodies and events is, and the form of its refusals and errors.
+
+    `Any` bodies are decoded JSON that the interface's schema has accepted. Unless a method says so, none raises.
+    """
+
     @property
     def name(self) -> str:
         """The interface's one word: `chat`, `responses`, `websearch`."""
@@ -19,48 +25,48 @@ class Dialect(Protocol):
 
     @property
     def is_one_question(self) -> bool:
-        """Whether all units of a request belong to one answer; else they are calls of their own."""
+        """True when all units of a request lead to one answer; False when each is a call with its own answer."""
         ...
 
     def request_units(self, body: Any) -> Iterable[TextUnit]:
-        """Every place in a checked request body where text stands that would leave the gateway."""
+        """The text of a checked request body that would leave the gateway, as units that are judged as one."""
         ...
 
     def refuse_request(self, body: Any, unit: TextUnit, error: GatewayError) -> None:
-        """A unit of the request must not go on: raise the error, or (one member of a batch) record it on the unit."""
+        """The unit is blocked: raise `error`, or record it on the unit where units are calls of their own."""
         ...
 
     def reply_units(self, data: Any) -> list[TextUnit]:
-        """Every place in a whole answer's data where text stands."""
+        """The text of a whole answer, as units that are judged as one."""
         ...
 
     def refuse_reply(self, data: Any, unit: TextUnit, error: GatewayError) -> None:
-        """A unit of a whole answer must not be shown: replace it, in place, in the interface's own form."""
+        """The unit of a whole answer is blocked: replace it in `data`, in place, by the interface's own refusal."""
         ...
 
-    def note_findings(self, unit: TextUnit, told: dict[str, int | str]) -> None:
-        """Record in a whole answer what was found, by entity (`{"EMAIL": 2}`), never a value.
+    def note_findings(self, unit: TextUnit, counts: dict[str, int | str], /) -> None:
+        """Record the number of findings by entity (`{"EMAIL": 2}`) in the unit's answer; never a value found.
 
-        Where the units of a request are calls of their own, also on such a unit: its answer will tell it.
-        `{"guardrail": "unavailable"}` among it says that the guardrail failed and the policy let the text go on.
+        `unit` is one of a whole answer, or of a request whose units are calls of their own. `counts` may also hold
+        `{"guardrail": "unavailable"}`: the guardrail failed and the policy let the text pass.
         """
         ...
 
     def event_slots(self, data: Json) -> Iterable[TextSlot]:
-        """The pieces of text in one stream event, each with the channel it continues."""
+        """The pieces of text in the data of one stream event, each with the channel that it continues."""
         ...
 
     def refused_events(self, error: GatewayError, last: Json | None) -> list[Event]:
-        """What ends a stream whose text must not go on (`finish_reason: content_filter`, then `[DONE]`).
+        """The events that end a stream whose text is blocked (`finish_reason: content_filter`, then `[DONE]`).
 
-        `last` is the data of the event that holds it: the ending carries the same ids.
+        `last` is the data of the event with the blocked text: the ending carries the same ids.
         """
         ...
 
     def error_body(self, error: GatewayError, body: Any) -> Json:
-        """The body of a whole error answer. `body` is the request's body, or None when it was not read."""
+        """The body of an error answer. `body` is the request's body, or None when it was not read."""
         ...
 
     def error_events(self, error: GatewayError) -> list[Event]:
-        """What ends a stream that failed after it had begun: an error event, never a clean end."""
+        """The events that end a stream which failed after its first event: an error event, never a clean end."""
         ...

@@ -1,8 +1,7 @@
-"""What an image file's first bytes tell: format, upright size, orientation, transparency. No decoder is needed.
+"""Reads an image file's header: format, upright size, orientation, transparency. Decodes no pixels.
 
 PNG (ISO 15948), JPEG (ITU T.81), GIF89a, WEBP (RFC 9649), BMP, TIFF 6.0 and the EXIF orientation inside four of them;
-specifications read 2026-11-21. Everything is judged by bytes, never by a name or a label. Damaged headers raise
-InvalidRequest, as does anything else, by its name where it can be told.
+specifications read 2026-11-21. Judges by bytes alone, never by a file name or a media type that somebody declared.
 """
 
 import struct
@@ -12,13 +11,18 @@ from dataclasses import dataclass
 from gateway.errors import InvalidRequest
 
 ALLOWED = "PNG, JPEG, WEBP, GIF, BMP or TIFF"
+"""The formats that are accepted, as error messages name them."""
 ORIENTATION_TAG, WIDTH_TAG, HEIGHT_TAG = 0x0112, 0x0100, 0x0101
+"""TIFF 6.0 tag numbers."""
 TURNED = frozenset({5, 6, 7, 8})
+"""EXIF orientations that swap width and height."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImageInfo:
-    """`width` and `height` are those of the upright image, in pixels; `orientation` is EXIF's, 1..8."""
+    """`mime` is the media type; `width` and `height` are of the upright image, in pixels; `orientation` is EXIF's,
+    1..8. `has_alpha` may be true for an image that is opaque, never the other way round.
+    """
 
     mime: str
     width: int
@@ -28,15 +32,15 @@ class ImageInfo:
 
 
 def media_type(data: bytes) -> str | None:
-    """The format by the first bytes, whatever a server or a caller calls it; None when it is not known."""
+    """The media type by the first bytes (`image/png`, …); None for an unknown format."""
     return next((mime for test, mime, _ in _READERS if test(data)), None)
 
 
 def read_header(data: bytes) -> ImageInfo:
-    """The image's header. Raises InvalidRequest, code `invalid_image_format`."""
+    """The header of a file's bytes. Raises InvalidRequest, code `invalid_image_format`: damaged, or another format."""
     reader = next((reader for test, _, reader in _READERS if test(data)), None)
     if reader is None:
-        raise InvalidRequest(f"{_what_came(data)} Send a {ALLOWED} image.", code="invalid_image_format")
+        raise InvalidRequest(f"{_describe(data)}; send a {ALLOWED} image", code="invalid_image_format")
     try:
         info = reader(data)
     except (struct.error, IndexError, ValueError) as error:
@@ -50,30 +54,31 @@ def check_size(info: ImageInfo, max_pixels: int) -> None:
     """Raises InvalidRequest, code `image_too_large`, for more pixels than allowed."""
     if info.width * info.height > max_pixels:
         raise InvalidRequest(
-            f"The image has {info.width} x {info.height} pixels; {max_pixels // 1_000_000} million are allowed.",
+            f"the image has {info.width} x {info.height} pixels; {max_pixels // 1_000_000} million are allowed",
             code="image_too_large",
         )
 
 
 def _damaged() -> InvalidRequest:
-    return InvalidRequest("The image is damaged or incomplete.", code="invalid_image_format")
+    return InvalidRequest("the image is damaged or incomplete; send a whole file", code="invalid_image_format")
 
 
-def _what_came(data: bytes) -> str:
+def _describe(data: bytes) -> str:
+    """Why the data is not an accepted image, by its first bytes."""
     head = data[:512].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if not data:
-        return "The image is empty."
+        return "the image is empty"
     if head.startswith(b"%pdf"):
-        return "This is a PDF, not an image: render its pages first."
+        return "this is a PDF, not an image: render its pages first"
     if head.startswith((b"<svg", b"<?xml")) or b"<svg" in head:
-        return "This is an SVG drawing, which is not read."
+        return "this is an SVG drawing, which is not supported"
     if head.startswith((b"<!doctype html", b"<html")):
-        return "This is an HTML page, not an image."
+        return "this is an HTML page, not an image"
     if data[4:8] == b"ftyp":
-        return "This is a HEIF, AVIF or video file, which is not read."
+        return "this is a HEIF, AVIF or video file, which is not supported"
     if data.startswith((b"PK\x03\x04", b"\x1f\x8b")):
-        return "This is an archive, not an image."
-    return "This is no image of a known format."
+        return "this is an archive, not an image"
+    return "this is no image of a known format"
 
 
 def _png(data: bytes) -> ImageInfo:

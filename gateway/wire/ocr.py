@@ -1,6 +1,6 @@
 """The OCR dialect inside chat messages: mode prompts, blocks with boxes, special tokens.
 
-Pure text work: knows no HTTP, no engine and no image. Source: DeepSeek-OCR's README ("Prompts examples") and its
+Knows no HTTP, no engine and no image. Source: DeepSeek-OCR's README ("Prompts examples") and its
 run_dpsk_ocr_image.py, read 2026-11-21: labels in `<|ref|>`, boxes in `<|det|>`, integers 0..999 from the top left.
 """
 
@@ -11,12 +11,13 @@ from dataclasses import dataclass
 IMAGE_TOKEN = "<image>"  # noqa: S105 - a prompt token
 GROUNDING_TOKEN = "<|grounding|>"  # noqa: S105
 COORDINATE_MAX = 999
+"""Boxes are in thousandths of the image's width and height, 0 to 999, from the top left."""
 LOCATE_PLACEHOLDER = "<TEXT_TO_FIND>"
 
 
 @dataclass(frozen=True, slots=True)
 class PromptMode:
-    """One mode; `prompt` is what a caller sends."""
+    """One mode. `prompt` is what a caller sends, empty for `custom`."""
 
     name: str
     prompt: str
@@ -44,7 +45,7 @@ Box = tuple[int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class GroundedBlock:
-    """One block of an answer: its label, its boxes (0..999, top-left origin) and its content, which may be empty."""
+    """One block of an answer: label, boxes `(x1, y1, x2, y2)` up to COORDINATE_MAX, and content, which may be empty."""
 
     label: str
     boxes: tuple[Box, ...]
@@ -52,11 +53,12 @@ class GroundedBlock:
 
 
 def mode_named(name: str) -> PromptMode | None:
+    """The mode of a name; None for an unknown one."""
     return next((mode for mode in MODES if mode.name == name), None)
 
 
 def detect_mode(prompt: str) -> PromptMode:
-    """The mode a prompt asks for: `<|ref|>` is Locate, `<|grounding|>` Markdown, then the instruction's words."""
+    """The mode of a prompt: `<|ref|>` means Locate, `<|grounding|>` Markdown; else its words decide."""
     if _REF.search(prompt):
         return LOCATE
     if GROUNDING_TOKEN in prompt:
@@ -69,7 +71,7 @@ def detect_mode(prompt: str) -> PromptMode:
 
 
 def build_prompt(mode: PromptMode, *, text: str = "", grounding: bool = False) -> str:
-    """The prompt a caller sends. `text` is what to find (Locate) or the instruction (Custom)."""
+    """The prompt to send. `text` is what to find (Locate) or the instruction (Custom); `grounding` is for Custom."""
     if mode is LOCATE:
         return mode.prompt.replace(LOCATE_PLACEHOLDER, text)
     if mode is CUSTOM:
@@ -78,9 +80,9 @@ def build_prompt(mode: PromptMode, *, text: str = "", grounding: bool = False) -
 
 
 def sought_text(prompt: str) -> str:
-    """What a Locate prompt asks for; empty when it asks for nothing."""
-    found = _REF.search(prompt)
-    return found.group(1).strip() if found else ""
+    """The text that a Locate prompt asks for; empty when there is none."""
+    match = _REF.search(prompt)
+    return match.group(1).strip() if match else ""
 
 
 def strip_image_token(prompt: str) -> str:
@@ -94,28 +96,35 @@ def keep_image_token(prompt: str) -> str:
 
 
 def strip_special_tokens(text: str) -> str:
-    """The answer as documented: `label[[x1, y1, x2, y2]]` instead of the model's own tokens."""
+    """The text without the tokens `<|ref|>`, `<|det|>` and `<|grounding|>`: `label[[x1, y1, x2, y2]]` remains."""
     return _SPECIAL.sub("", text)
 
 
 class SpecialTokenFilter:
-    """`strip_special_tokens` for a stream: holds back a tail that may begin a token (16 characters at most)."""
+    """`strip_special_tokens` for a stream: holds back a tail that may be the beginning of a token.
+
+    The results of `feed` for each piece and of `finish` together equal `strip_special_tokens` of the whole text, unless
+    removing one token makes another.
+    """
 
     def __init__(self) -> None:
-        self._held = ""
+        self._tail = ""
 
     def feed(self, piece: str) -> str:
-        text = strip_special_tokens(self._held + piece)
-        cut = _held_from(text)
-        self._held = text[cut:]
+        """The text that cannot belong to a token any more."""
+        text = strip_special_tokens(self._tail + piece)
+        cut = _tail_start(text)
+        self._tail = text[cut:]
         return text[:cut]
 
     def finish(self) -> str:
-        held, self._held = self._held, ""
-        return held
+        """The tail held back: the stream ended inside what was no token."""
+        tail, self._tail = self._tail, ""
+        return tail
 
 
-def _held_from(text: str) -> int:
+def _tail_start(text: str) -> int:
+    """Where the beginning of a token starts at the text's end; the text's length when there is none."""
     start = text.rfind("<", max(0, len(text) - max(map(len, _SPECIAL_TOKENS))))
     if start >= 0 and any(token.startswith(text[start:]) for token in _SPECIAL_TOKENS):
         return start
@@ -123,6 +132,7 @@ def _held_from(text: str) -> int:
 
 
 def format_boxes(boxes: Iterable[Sequence[int]]) -> str:
+    """`[[x1, y1, x2, y2], …]`."""
     return "[" + ", ".join("[" + ", ".join(str(number) for number in box) + "]" for box in boxes) + "]"
 
 
@@ -133,7 +143,7 @@ def format_block(block: GroundedBlock) -> str:
 
 
 def parse_blocks(text: str) -> list[GroundedBlock]:
-    """The blocks of an answer, with or without the model's tokens. Text before the first header is left out."""
+    """The blocks of an answer, with or without the model's tokens. Text before the first block is left out."""
     headers = list(_HEADER.finditer(text))
     blocks = []
     for index, header in enumerate(headers):

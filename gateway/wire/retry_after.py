@@ -1,11 +1,11 @@
-"""The Retry-After header: RFC 9110 §10.2.3, read 2026-11-21. Whole seconds, or a date."""
+"""Reads the Retry-After header: whole seconds, or a date. Source: RFC 9110 §10.2.3, read 2026-11-21."""
 
 import email.utils
 import time
 
 
 def retry_after_s(value: str) -> float | None:
-    """Seconds from now, 0 for a date that is past; None when there is no such header or it makes no sense."""
+    """Seconds from now, 0 for a date in the past; None for an empty or invalid value, and for eight digits or more."""
     value = value.strip()
     if value.isascii() and value.isdigit():
         return float(value) if len(value) < 8 else None

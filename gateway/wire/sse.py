@@ -1,7 +1,7 @@
-"""Server-sent events as bytes: frames out, blocks in.
+"""Server-sent events as bytes: makes outgoing frames and cuts incoming streams into events.
 
-Source: WHATWG HTML, "Server-sent events", read 2026-11-21. Knows nothing of what the data means. Incoming streams are
-cut on blank lines as bytes, so a character split over two network reads stays whole; line ends may be LF, CR or CRLF.
+Source: WHATWG HTML, "Server-sent events", read 2026-11-21. Does not know what the data means. Incoming streams are cut
+on blank lines as bytes, so that a character split over two network reads stays whole; lines end in LF, CR or CRLF.
 """
 
 import orjson
@@ -13,14 +13,17 @@ DONE = b"data: [DONE]\n\n"
 
 
 def frame(data: Json, name: str | None = None) -> bytes:
-    """`[event: NAME]` and one `data:` line. Raises TypeError when the data is not JSON (a lone surrogate, say)."""
+    """An `event:` line, if there is a name, one `data:` line and the blank line.
+
+    Raises TypeError when the data cannot be written as JSON (a lone surrogate, for example).
+    """
     if name is None:
         return b"data: " + orjson.dumps(data) + b"\n\n"
     return b"event: " + name.encode() + b"\ndata: " + orjson.dumps(data) + b"\n\n"
 
 
 def encode(event: Event) -> bytes:
-    """The frame of an event, made at most once."""
+    """The frame of an event; made at the first call and kept in `event.raw`. Raises TypeError as `frame`."""
     if event.raw is None:
         data = event.data or {}
         event.raw = frame(event.finish(data) if event.finish else data, event.name)
@@ -28,16 +31,16 @@ def encode(event: Event) -> bytes:
 
 
 def encode_all(batch: EventBatch) -> bytes:
-    """The frames of some events, one after the other."""
+    """The frames of a batch, joined. Raises TypeError as `frame`."""
     if len(batch) == 1:
         return batch[0].raw or encode(batch[0])
     return b"".join([event.raw or encode(event) for event in batch])
 
 
 def decode(event: Event) -> Json | None:
-    """The decoded data of an event, None for comments and `[DONE]`. A relayed frame is decoded here, at first need.
+    """The data of an event, decoded at the first call; None for comments and `[DONE]`.
 
-    After this the data is the truth: the frame is made anew from it.
+    Decoding drops `event.raw`: from then on the frame is made from the data, which may be changed.
     """
     if event.data is None and not event.opaque and event.raw is not None:
         event.data = orjson.loads(event.raw[5:])
@@ -46,63 +49,66 @@ def decode(event: Event) -> Json | None:
 
 
 MAX_EVENT_BYTES = 4 * 1024 * 1024
+"""Chosen: some upstreams send a whole answer as one event. At half, answers of two million characters would fail; at
+double, each stream of a broken upstream can hold twice the memory."""
 _BOM = b"\xef\xbb\xbf"
 _CR, _LF = 0x0D, 0x0A
-"""As numbers: looked for in bytes in a tenth of the time."""
+"""As numbers: finding a number in bytes takes a tenth of the time of finding a byte string."""
 
 
 class Parser:
-    """Cuts an incoming stream into the data of its events, whatever the network's cuts.
+    """Cuts one incoming stream into the data of its events, wherever the network cut it.
 
-    Several `data:` lines are joined by a line feed. Comments, names, ids and empty data are dropped.
-
-    `feed` takes what one read brought; `close` gives an event that lacked its final blank line. Both raise
-    UpstreamError when one event grows beyond `max_event_bytes`.
+    Call `feed` with the bytes of each read and `close` once at the end. Several `data:` lines of an event are joined by
+    a line feed; comments, names, ids and events without data are dropped. The result equals that of feeding the whole
+    stream at once. Both methods raise UpstreamError when one event has more than `max_event_bytes`.
     """
 
     def __init__(self, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
         self._max_event_bytes = max_event_bytes
-        self._held: list[bytes] = []
-        self._held_bytes = 0
+        self._rest: list[bytes] = []
+        self._rest_bytes = 0
         self._skip_lf = False
         self._started = False
 
     def feed(self, chunk: bytes) -> list[bytes]:
+        """The data of the events that these bytes complete. Raises UpstreamError: an event is too large."""
         if self._skip_lf or _CR in chunk:
             chunk = self._line_feeds(chunk)
         size = len(chunk)
-        is_line = chunk.find(_LF) == size - 2 and not self._held and 8 < size <= self._max_event_bytes
-        if is_line and chunk[-1] == _LF and chunk.startswith(b"data: "):  # one event: what most reads bring
+        is_line = chunk.find(_LF) == size - 2 and not self._rest and 8 < size <= self._max_event_bytes
+        if is_line and chunk[-1] == _LF and chunk.startswith(b"data: "):  # one event: most reads hold just that
             self._started = True
             return [chunk[6:-2]]
-        if self._held:
-            straddles = chunk[:1] == b"\n" and self._held[-1].endswith(b"\n")
+        if self._rest:
+            straddles = chunk[:1] == b"\n" and self._rest[-1].endswith(b"\n")
             if not straddles and b"\n\n" not in chunk:
-                self._hold(chunk)
+                self._keep(chunk)
                 return []
-            chunk = b"".join([*self._held, chunk])
-            self._held.clear()
-            self._held_bytes = 0
+            chunk = b"".join([*self._rest, chunk])
+            self._rest.clear()
+            self._rest_bytes = 0
         *blocks, rest = chunk.split(b"\n\n")
         if rest:
-            self._hold(rest)
+            self._keep(rest)
         return [data for block in blocks if (data := self._data_of(block))]
 
     def close(self) -> list[bytes]:
-        block = b"".join(self._held)
-        self._held.clear()
+        """The data of a last event that lacked its final blank line. Raises UpstreamError: it is too large."""
+        block = b"".join(self._rest)
+        self._rest.clear()
         data = self._data_of(block)
         return [data] if data else []
 
-    def _hold(self, part: bytes) -> None:
+    def _keep(self, part: bytes) -> None:
         if part:
-            self._held.append(part)
-            self._held_bytes += len(part)
-        if self._held_bytes > self._max_event_bytes:
+            self._rest.append(part)
+            self._rest_bytes += len(part)
+        if self._rest_bytes > self._max_event_bytes:
             raise UpstreamError("the upstream sent an event that is too large")
 
     def _line_feeds(self, chunk: bytes) -> bytes:
-        """CRLF and CR as LF; a CR at the end waits for the LF that may open the next read."""
+        """CRLF and CR as LF; after a CR at the end, an LF at the beginning of the next read is dropped."""
         if self._skip_lf and chunk:
             self._skip_lf = False
             chunk = chunk.removeprefix(b"\n")

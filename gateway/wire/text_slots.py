@@ -1,4 +1,4 @@
-"""Where the texts of a decoded JSON value stand, at any depth."""
+"""Finds the texts of a decoded JSON value of unknown shape, at any depth."""
 
 import re
 from typing import Any
@@ -9,28 +9,31 @@ _URL = re.compile(r"(?i)https?://\S+")
 
 
 def text_slots(value: Any, skip: frozenset[str] = frozenset()) -> list[TextSlot]:
-    """The places of all strings in `value`, at any depth."""
-    found: list[TextSlot] = []
-    _collect(value, "", skip, found)
-    return found
+    """The slots of all strings that are not empty, in order, but for those below the keys in `skip`.
+
+    `value` is an object or a list. A string that is one http(s) URL has the form `url`.
+    """
+    slots: list[TextSlot] = []
+    _collect(value, "", skip, slots)
+    return slots
 
 
-def _collect(value: Any, where: str, skip: frozenset[str], found: list[TextSlot]) -> None:
-    """Recursion is bounded by the JSON depth limit."""
-    named = isinstance(value, dict)
-    for key, item in value.items() if named else enumerate(value):
-        if named and key in skip:
+def _collect(value: Any, where: str, skip: frozenset[str], slots: list[TextSlot]) -> None:
+    """Recursion is bounded by the depth limit of the JSON decoder."""
+    is_object = isinstance(value, dict)
+    for key, item in value.items() if is_object else enumerate(value):
+        if is_object and key in skip:
             continue
         kind = type(item)
         if kind is str:
             if item:
-                found.append(TextSlot(value, key, _path(where, key, named), "url" if _is_url(item) else "text"))
+                slots.append(TextSlot(value, key, _path(where, key, is_object), "url" if _is_url(item) else "text"))
         elif kind is dict or kind is list:
-            _collect(item, _path(where, key, named), skip, found)
+            _collect(item, _path(where, key, is_object), skip, slots)
 
 
-def _path(where: str, key: Any, named: bool) -> str:
-    if not named:
+def _path(where: str, key: Any, is_object: bool) -> str:
+    if not is_object:
         return f"{where}[{key}]"
     return f"{where}.{key}" if where else str(key)
 

@@ -1,4 +1,7 @@
-"""What stands under a name in somebody else's JSON, in the shape that is expected there; empty for any other shape."""
+"""Reads fields of decoded JSON from others in the expected type; a missing field or another type gives an empty value.
+
+`holder` may be any decoded JSON value. Nothing here raises.
+"""
 
 from typing import Any
 
@@ -6,26 +9,28 @@ from gateway.domain import Json
 
 
 def count_in(holder: Any, name: str) -> int:
-    """A whole number, or 0."""
+    """A whole number; 0 for anything else."""
     value = holder.get(name) if isinstance(holder, dict) else None
     return value if isinstance(value, int) else 0
 
 
 def table_in(holder: Any, name: str) -> Json:
+    """An object; a new empty one for anything else."""
     value = holder.get(name) if isinstance(holder, dict) else None
     return value if isinstance(value, dict) else {}
 
 
 def list_in(holder: Any, name: str) -> list[Any]:
+    """A list; a new empty one for anything else."""
     value = holder.get(name) if isinstance(holder, dict) else None
     return value if isinstance(value, list) else []
 
 
 def tables_in(holder: Any, name: str) -> list[Json]:
-    """The objects of a list; what else stands in it is left out."""
+    """The objects of a list; its other members are left out."""
     return [item for item in list_in(holder, name) if isinstance(item, dict)]
 
 
 def texts_in(holder: Any, name: str) -> list[str]:
-    """The strings of a list; what else stands in it is left out."""
+    """The strings of a list; its other members are left out."""
     return [item for item in list_in(holder, name) if isinstance(item, str)]

@@ -17,7 +17,8 @@ TESTS = [path for path in sorted((ROOT / "tests").rglob("*.py")) if "node_module
 ALL_PYTHON = [*SOURCES, *TESTS, *sorted((ROOT / "bench").rglob("*.py"))]
 
 LEVELS = [
-    {"__init__", "domain", "errors", "logs", "metrics", "engines.text", "sanitize.text"},
+    {"key_scrubber"},
+    {"__init__", "domain", "errors", "logs", "metrics", "engines.text", "sanitize.text", "resilience"},
     {"ports", "schemas", "wire", "engines.fetch", "ocr", "sanitize.detectors"},
     {
         "config", "mcp", "wire.chat", "services.websearch", "engines.html", "engines.markdown",
@@ -105,10 +106,11 @@ def test_a_module_imports_only_from_the_levels_below_or_its_own_package(path: Pa
             assert unit_of(module) in ENTRY_POINTS, f"{module} must not import the composition root"
 
 
-def test_wire_imports_only_the_domain_and_the_errors() -> None:
+def test_wire_imports_only_the_domain_the_errors_and_the_scrubber_of_keys() -> None:
     for path in SOURCES:
         if module_name(path).startswith("wire."):
-            outside = {each.split(".")[0] for each in gateway_imports(path)} - {"wire", "domain", "errors"}
+            allowed = {"wire", "domain", "errors", "key_scrubber"}
+            outside = {each.split(".")[0] for each in gateway_imports(path)} - allowed
             assert not outside, f"{module_name(path)} imports {outside}"
 
 
@@ -163,7 +165,7 @@ def test_functions_import_only_optional_extras_and_modules_keep_no_global_state(
                     names = [node.module or ""]
                 for name in names:
                     assert name.split(".")[0] in OPTIONAL, (
-                        f"{module_name(path)}:{node.lineno} imports {name} in a function"
+                        f"{module_name(path)}:{function.lineno} imports {name} in a function"
                     )
                 assert not isinstance(node, ast.Global), f"{module_name(path)}:{function.lineno} uses global"
 

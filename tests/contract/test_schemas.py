@@ -10,6 +10,8 @@ import orjson
 import pytest
 
 from gateway.config import settings as config
+from gateway.config.environment import Environment, credential_variable
+from gateway.config.loader import load_config
 from tests.support.paths import ROOT
 
 FILES = sorted((ROOT / "schemas").rglob("*.json"))
@@ -50,7 +52,7 @@ def from_dataclasses(kind: Any, path: str = "") -> dict[str, Any]:
         if nested is not None:
             found |= from_dataclasses(nested, where)
             continue
-        default = each.default if each.default is not dataclasses.MISSING else None
+        default: Any = each.default if each.default is not dataclasses.MISSING else None
         if each.default_factory is not dataclasses.MISSING:
             default = each.default_factory()
         found[where] = list(default) if get_origin(hints[each.name]) is tuple else default
@@ -58,8 +60,8 @@ def from_dataclasses(kind: Any, path: str = "") -> dict[str, Any]:
 
 
 def from_documentation() -> dict[str, str]:
-    """Key path -> default as written, from the README's table."""
-    text = (ROOT / "README.md").read_text()
+    """Key path -> default as written, from the tables of docs/configuration.md."""
+    text = (ROOT / "docs" / "configuration.md").read_text()
     return dict(re.findall(r"^\| `([a-z_.]+)` \| ([^|]*?) \|", text, flags=re.MULTILINE))
 
 
@@ -75,3 +77,31 @@ def test_the_documentation_lists_every_key_with_its_default_and_no_other() -> No
     for path, default in schema.items():
         shown = "–" if default is None else f"`{orjson.dumps(default).decode()}`"
         assert documented[path] == shown, path
+
+
+EXAMPLES = re.findall(
+    r"^## (\w+)\n.*?```toml\n(.*?)```", (ROOT / "docs" / "configuration.md").read_text(), flags=re.MULTILINE | re.DOTALL
+)
+
+
+def test_every_section_of_the_configuration_has_an_example() -> None:
+    assert [name for name, _ in EXAMPLES] == [
+        each.name for each in dataclasses.fields(config.Config) if each.name != "state_dir"
+    ]
+
+
+@pytest.mark.parametrize(("section", "toml"), EXAMPLES, ids=[name for name, _ in EXAMPLES])
+def test_an_example_of_the_documentation_is_a_configuration_that_changes_its_section(
+    tmp_path: Path, section: str, toml: str
+) -> None:
+    for name in ("chain.pem", "key.pem"):
+        (tmp_path / name).write_text("x")
+    file = tmp_path / "gateway.toml"
+    file.write_text(toml)
+    variables = {credential_variable(name): "secret" for name in re.findall(r'credential = "(\w+)"', toml)}
+    loaded = load_config(file, tmp_path, Environment(variables))
+    default = config.Config(state_dir=tmp_path)
+    changed = {
+        each.name for each in dataclasses.fields(loaded) if getattr(loaded, each.name) != getattr(default, each.name)
+    }
+    assert changed <= {section}

@@ -5,16 +5,17 @@ from collections.abc import Iterator
 import pytest
 from openai import OpenAI
 
-from tests.support.serve_process import ANSWER_S, ServeProcess, gateway_serving
+from tests.support.gateway_process import GatewayProcess
+from tests.support.gateways import ANSWER_S, start_process
 
 
 @pytest.fixture(scope="module")
-def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeProcess]:
-    with gateway_serving(tmp_path_factory.mktemp("serving")) as serving:
-        yield serving
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
+    with start_process(tmp_path_factory.mktemp("serving"), embedded=True) as process:
+        yield process
 
 
 @pytest.fixture
-def client(gateway: ServeProcess) -> Iterator[OpenAI]:
+def client(gateway: GatewayProcess) -> Iterator[OpenAI]:
     with OpenAI(base_url=f"{gateway.url}/v1", api_key=gateway.key, max_retries=0, timeout=ANSWER_S) as made:
         yield made

@@ -1,19 +1,20 @@
 """What the chain answers before any service is asked: keys, scopes, paths, bodies, origins, limits."""
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any
 
 import aiohttp
 import pytest
 
-from tests.support.running import Running, StartGateway
+from tests.support.gateways import InProcessGateway, StartGateway
 
 CHAT = {"model": "SvcLLM", "messages": [{"role": "user", "content": "hello"}]}
 RPC = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 MCP_PATH = "/tools/websearch/mcp"
 
 
-async def post(server: Running, path: str, **options: Any) -> tuple[int, Any, aiohttp.typedefs.LooseHeaders]:
+async def post(server: InProcessGateway, path: str, **options: Any) -> tuple[int, Any, Mapping[str, str]]:
     headers = {
         "Authorization": f"Bearer {server.key}",
         "Content-Type": "application/json",
@@ -38,12 +39,14 @@ model = "m"
 
 
 @pytest.fixture
-async def server(start_gateway: StartGateway) -> Running:
+async def server(start_gateway: StartGateway) -> InProcessGateway:
     return await start_gateway(MODEL)
 
 
 @pytest.mark.parametrize("authorization", [None, "Bearer wrong", "Basic abc", "Bearer", "Bearer \xff\xfe", "x" * 5000])
-async def test_without_a_valid_key_every_route_is_401_and_says_how(server: Running, authorization: str | None) -> None:
+async def test_without_a_valid_key_every_route_is_401_and_says_how(
+    server: InProcessGateway, authorization: str | None
+) -> None:
     for path, body in (
         ("/v1/chat/completions", CHAT),
         ("/v1/responses", {"model": "SvcLLM", "input": "x"}),
@@ -67,7 +70,7 @@ async def test_a_key_without_the_scope_is_403_naming_it(start_gateway: StartGate
     assert status == 403 and answer["jsonrpc"] == "2.0" and "web-search" in answer["error"]["message"]
 
 
-async def test_unknown_paths_are_404_without_a_key_and_wrong_methods_405_with_allow(server: Running) -> None:
+async def test_unknown_paths_are_404_without_a_key_and_wrong_methods_405_with_allow(server: InProcessGateway) -> None:
     async with aiohttp.ClientSession() as session:
         async with session.get(server.url + "/nowhere") as answer:
             assert answer.status == 404 and (await answer.json())["error"]["code"] == "not_found"
@@ -91,7 +94,7 @@ async def test_unknown_paths_are_404_without_a_key_and_wrong_methods_405_with_al
     ],
 )
 async def test_a_bad_body_is_refused_in_the_openai_form(
-    server: Running, data: bytes, headers: dict[str, str], status: int, code: str
+    server: InProcessGateway, data: bytes, headers: dict[str, str], status: int, code: str
 ) -> None:
     got, answer, _ = await post(server, "/v1/chat/completions", data=data, headers=headers)
     assert (got, answer["error"]["code"]) == (status, code)
@@ -114,7 +117,7 @@ async def test_a_bad_body_is_refused_in_the_openai_form(
         ({"model": 5}, "model"),
     ],
 )
-async def test_a_schema_violation_names_the_field(server: Running, change: dict[str, Any], param: str) -> None:
+async def test_a_schema_violation_names_the_field(server: InProcessGateway, change: dict[str, Any], param: str) -> None:
     status, answer, _ = await post(server, "/v1/chat/completions", json={**CHAT, **change})
     assert status == 400 and answer["error"]["param"] == param, answer
     assert answer["error"]["type"] == "invalid_request_error"
@@ -140,7 +143,7 @@ async def test_a_body_that_never_arrives_is_408(start_gateway: StartGateway) -> 
     await writer.wait_closed()
 
 
-async def test_an_unknown_model_is_404_and_another_case_is_told_the_right_one(server: Running) -> None:
+async def test_an_unknown_model_is_404_and_another_case_is_told_the_right_one(server: InProcessGateway) -> None:
     status, answer, _ = await post(server, "/v1/chat/completions", json={**CHAT, "model": "none"})
     assert (status, answer["error"]["code"], answer["error"]["param"]) == (404, "model_not_found", "model")
     status, answer, _ = await post(server, "/v1/chat/completions", json={**CHAT, "model": "svcllm"})

@@ -10,14 +10,14 @@ import pytest
 
 from tests.support import upstream as up
 from tests.support.asking import ASK, ask, ask_stream, said, toml
-from tests.support.running import Running, StartGateway
+from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.upstream import Upstream
 
 # --- answers ----------------------------------------------------------------------------------------------------------
 
 
 async def test_a_whole_answer_has_the_public_model_usage_and_where_it_came_from(
-    server: Running, upstream: Upstream
+    server: InProcessGateway, upstream: Upstream
 ) -> None:
     upstream.will(up.answer())
     status, data, headers = await ask(server, model="assistant", user="someone@example.org", api_base="http://evil/")
@@ -37,7 +37,7 @@ async def test_a_whole_answer_has_the_public_model_usage_and_where_it_came_from(
     assert "someone" not in server.log_text() and sent["user"] in server.log_text()
 
 
-async def test_a_stream_is_relayed_and_cleanly_ended(server: Running, upstream: Upstream) -> None:
+async def test_a_stream_is_relayed_and_cleanly_ended(server: InProcessGateway, upstream: Upstream) -> None:
     upstream.will(up.stream(*up.text_stream([f"w{n} " for n in range(100)])))
     status, events = await ask_stream(server)
     assert status == 200 and events[-1] is None
@@ -49,7 +49,7 @@ async def test_a_stream_is_relayed_and_cleanly_ended(server: Running, upstream: 
     assert events[-2]["usage"]["total_tokens"] == 5 and events[-2]["choices"] == []
 
 
-async def test_names_match_exactly_and_the_table_lists_them(server: Running) -> None:
+async def test_names_match_exactly_and_the_table_lists_them(server: InProcessGateway) -> None:
     status, data, _ = await ask(server, model="svcllm")
     assert (status, data["error"]["code"], data["error"]["param"]) == (404, "model_not_found", "model")
     assert "SvcLLM" in data["error"]["message"]
@@ -80,7 +80,7 @@ async def test_names_match_exactly_and_the_table_lists_them(server: Running) -> 
         ({"response_format": {"type": "xml"}}, "response_format.type"),
     ],
 )
-async def test_a_wrong_field_is_named(server: Running, change: dict[str, Any], param: str) -> None:
+async def test_a_wrong_field_is_named(server: InProcessGateway, change: dict[str, Any], param: str) -> None:
     status, data, _ = await ask(server, **change)
     assert status == 400 and data["error"]["param"] == param and isinstance(data["error"]["code"], str)
 
@@ -99,7 +99,7 @@ async def test_json_is_forced_where_the_upstream_cannot(start_gateway: StartGate
     assert events[-1]["error"]["code"] == "invalid_json_answer"
 
 
-async def test_legacy_functions_work_and_end_with_function_call(server: Running, upstream: Upstream) -> None:
+async def test_legacy_functions_work_and_end_with_function_call(server: InProcessGateway, upstream: Upstream) -> None:
     call = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a":1}'}}
     upstream.will(up.answer(up.completion(None, "tool_calls", tool_calls=[call])))
     messages = [
@@ -119,7 +119,7 @@ async def test_legacy_functions_work_and_end_with_function_call(server: Running,
 
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_an_answer_that_is_compressed_unasked_is_read(
-    server: Running, upstream: Upstream, streamed: bool
+    server: InProcessGateway, upstream: Upstream, streamed: bool
 ) -> None:
     plain = b"".join(up.text_stream()) if streamed else orjson.dumps(up.completion())
     kind = "text/event-stream" if streamed else "application/json"
@@ -132,13 +132,13 @@ async def test_an_answer_that_is_compressed_unasked_is_read(
         assert status == 200 and data["choices"][0]["message"]["content"] == "Hello there"
 
 
-async def test_a_compression_bomb_is_refused(server: Running, upstream: Upstream) -> None:
+async def test_a_compression_bomb_is_refused(server: InProcessGateway, upstream: Upstream) -> None:
     upstream.will(up.answer(gzip.compress(b"[" + b" " * 40_000_000), Content_Encoding="gzip"))
     status, _, _ = await ask(server)
     assert status == 502
 
 
-async def test_a_text_model_needs_the_chat_scope_though_ocr_opens_the_route(server: Running) -> None:
+async def test_a_text_model_needs_the_chat_scope_though_ocr_opens_the_route(server: InProcessGateway) -> None:
     key = server.make_key("ocr")
     url = server.url + "/v1/chat/completions"
     async with (
@@ -150,7 +150,7 @@ async def test_a_text_model_needs_the_chat_scope_though_ocr_opens_the_route(serv
 
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses"])
 async def test_a_stream_tells_in_its_headers_what_its_first_event_took(
-    server: Running, upstream: Upstream, path: str
+    server: InProcessGateway, upstream: Upstream, path: str
 ) -> None:
     upstream.will(up.stream(*up.text_stream()))
     body = {"model": "SvcLLM", "stream": True, "messages": [{"role": "user", "content": "x"}], "input": "x"}
@@ -166,7 +166,7 @@ async def test_a_stream_tells_in_its_headers_what_its_first_event_took(
         await answer.read()
 
 
-async def test_streams_one_after_another_use_one_connection(server: Running, upstream: Upstream) -> None:
+async def test_streams_one_after_another_use_one_connection(server: InProcessGateway, upstream: Upstream) -> None:
     """The end of a body comes after `[DONE]`, in a read of its own: it is waited for, but by nobody's client."""
     upstream.will(up.stream(*up.text_stream()))
     for _ in range(5):
@@ -176,7 +176,7 @@ async def test_streams_one_after_another_use_one_connection(server: Running, ups
     assert upstream.connections == 1
 
 
-async def test_an_upstream_that_talks_on_after_its_finish_is_left(server: Running, upstream: Upstream) -> None:
+async def test_an_upstream_that_talks_on_after_its_finish_is_left(server: InProcessGateway, upstream: Upstream) -> None:
     async def endless(exchange: up.Exchange) -> None:
         await exchange.stream_head()
         for piece in up.text_stream()[:4]:  # role, two texts, finish

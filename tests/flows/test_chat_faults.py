@@ -9,7 +9,7 @@ import pytest
 
 from tests.support import upstream as up
 from tests.support.asking import ASK, ask, ask_stream, said, toml
-from tests.support.running import Running, StartGateway
+from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.upstream import Upstream, scripted_upstream
 
 # --- faults -----------------------------------------------------------------------------------------------------------
@@ -44,7 +44,7 @@ EARLY: dict[str, tuple[up.Script, int]] = {
 @pytest.mark.parametrize(("script", "status"), EARLY.values(), ids=EARLY)
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_a_fault_before_the_first_byte_is_a_true_status(
-    server: Running, upstream: Upstream, script: up.Script, status: int, streamed: bool
+    server: InProcessGateway, upstream: Upstream, script: up.Script, status: int, streamed: bool
 ) -> None:
     upstream.will(script)
     got, data, headers = await ask(server, stream=streamed)
@@ -59,7 +59,7 @@ async def test_a_fault_before_the_first_byte_is_a_true_status(
 
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_tokens_are_counted_once_though_an_attempt_failed(
-    server: Running, upstream: Upstream, streamed: bool
+    server: InProcessGateway, upstream: Upstream, streamed: bool
 ) -> None:
     good = up.stream(*up.text_stream(["Hi"])) if streamed else up.answer(up.completion("Hi"))
     upstream.will(up.reset(), good)
@@ -70,14 +70,14 @@ async def test_tokens_are_counted_once_though_an_attempt_failed(
     assert dict(counted) == {"input": "3.0", "output": "2.0"}
 
 
-async def test_a_context_too_long_is_the_callers_400(server: Running, upstream: Upstream) -> None:
+async def test_a_context_too_long_is_the_callers_400(server: InProcessGateway, upstream: Upstream) -> None:
     told = {"message": "request exceeds the available context size", "type": "exceed_context_size_error", "code": 400}
     upstream.will(up.answer({"error": told}, status=400))
     status, data, _ = await ask(server)
     assert (status, data["error"]["code"], data["error"]["param"]) == (400, "context_length_exceeded", "messages")
 
 
-async def test_silence_before_the_headers_is_504(server: Running, upstream: Upstream) -> None:
+async def test_silence_before_the_headers_is_504(server: InProcessGateway, upstream: Upstream) -> None:
     upstream.will(up.silent(upstream))
     status, events = await ask_stream(server)
     assert status == 504 and events[0]["error"]["code"] == "upstream_timeout"
@@ -128,7 +128,7 @@ LATE: dict[str, up.Script] = {
 
 @pytest.mark.parametrize("script", LATE.values(), ids=LATE)
 async def test_a_fault_in_mid_stream_is_an_error_event_never_a_clean_end(
-    server: Running, upstream: Upstream, script: up.Script
+    server: InProcessGateway, upstream: Upstream, script: up.Script
 ) -> None:
     upstream.will(script)
     status, events = await ask_stream(server)
@@ -137,7 +137,9 @@ async def test_a_fault_in_mid_stream_is_an_error_event_never_a_clean_end(
     assert isinstance(events[-1]["error"]["message"], str) and isinstance(events[-1]["error"]["code"], str)
 
 
-async def test_a_stream_that_stalls_is_ended_with_an_error_and_let_go(server: Running, upstream: Upstream) -> None:
+async def test_a_stream_that_stalls_is_ended_with_an_error_and_let_go(
+    server: InProcessGateway, upstream: Upstream
+) -> None:
     upstream.will(up.silent(upstream, *BEGUN))
     status, events = await ask_stream(server)
     assert status == 200 and events[-1]["error"]["code"] == "upstream_timeout" and None not in events
@@ -145,7 +147,9 @@ async def test_a_stream_that_stalls_is_ended_with_an_error_and_let_go(server: Ru
         await upstream.released.wait()
 
 
-async def test_choices_that_come_one_after_the_other_are_all_waited_for(server: Running, upstream: Upstream) -> None:
+async def test_choices_that_come_one_after_the_other_are_all_waited_for(
+    server: InProcessGateway, upstream: Upstream
+) -> None:
     first = [*BEGUN, up.chunk({}, "stop")]
     second = [up.chunk({"content": "x"}, index=1) for _ in range(100)]
     upstream.will(up.stream(*first, *second, up.chunk({}, "stop", index=1), up.DONE))
@@ -153,13 +157,15 @@ async def test_choices_that_come_one_after_the_other_are_all_waited_for(server: 
     assert status == 200 and events[-1] is None and said(events).count("x") == 100
 
 
-async def test_an_upstream_that_gives_fewer_choices_than_asked_is_no_fault(server: Running, upstream: Upstream) -> None:
+async def test_an_upstream_that_gives_fewer_choices_than_asked_is_no_fault(
+    server: InProcessGateway, upstream: Upstream
+) -> None:
     upstream.will(up.stream(*BEGUN, up.chunk({}, "stop"), up.DONE))
     status, events = await ask_stream(server, n=2)
     assert status == 200 and events[-1] is None
 
 
-async def test_what_comes_after_the_finish_is_not_waited_for_long(server: Running, upstream: Upstream) -> None:
+async def test_what_comes_after_the_finish_is_not_waited_for_long(server: InProcessGateway, upstream: Upstream) -> None:
     upstream.will(up.silent(upstream, *BEGUN, up.chunk({}, "stop")))
     status, events = await ask_stream(server)
     assert status == 200 and events[-1] is None and events[-2]["choices"][0]["finish_reason"] == "stop"
@@ -169,7 +175,7 @@ async def test_what_comes_after_the_finish_is_not_waited_for_long(server: Runnin
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-async def test_an_empty_reset_is_tried_once_more(server: Running, upstream: Upstream, streamed: bool) -> None:
+async def test_an_empty_reset_is_tried_once_more(server: InProcessGateway, upstream: Upstream, streamed: bool) -> None:
     good = up.stream(*up.text_stream()) if streamed else up.answer()
     upstream.will(up.reset(), good)
     if streamed:
@@ -220,7 +226,9 @@ enabled = false
         assert status == 200 and data["model"] == "Second" and upstream.last.body["model"] == "other"
 
 
-async def test_a_breaker_opens_answers_at_once_and_says_when_to_come_back(server: Running, upstream: Upstream) -> None:
+async def test_a_breaker_opens_answers_at_once_and_says_when_to_come_back(
+    server: InProcessGateway, upstream: Upstream
+) -> None:
     upstream.will(up.answer(status=500))
     for _ in range(5):
         await ask(server)
@@ -236,7 +244,7 @@ async def test_a_breaker_opens_answers_at_once_and_says_when_to_come_back(server
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses"])
 @pytest.mark.parametrize("phase", ["before headers", "before the first event", "in mid stream"])
 async def test_a_client_that_leaves_frees_the_upstream_at_once(
-    server: Running, upstream: Upstream, streamed: bool, path: str, phase: str
+    server: InProcessGateway, upstream: Upstream, streamed: bool, path: str, phase: str
 ) -> None:
     pieces = BEGUN if phase == "in mid stream" else []
     upstream.will(up.silent(upstream, *pieces, head=phase != "before headers"))

@@ -10,7 +10,7 @@ import orjson
 from gateway.embedded.servers import MAX_CALLS, Embedded, EmbeddedUpstream
 from tests.support import upstream as up
 from tests.support.asking import ASK, ask, ask_stream, said, toml
-from tests.support.running import Running, StartGateway
+from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.upstream import Upstream
 
 STREAMS = 200
@@ -97,7 +97,9 @@ async def test_an_embedded_model_has_a_bounded_number_of_callers(
     assert status == 200
 
 
-async def test_a_reader_that_stops_stops_the_upstream_and_is_let_go(server: Running, upstream: Upstream) -> None:
+async def test_a_reader_that_stops_stops_the_upstream_and_is_let_go(
+    server: InProcessGateway, upstream: Upstream
+) -> None:
     """Nothing is queued in between: what the upstream could send is what sockets hold."""
     stuck = asyncio.Event()
     piece = up.chunk({"content": "x" * 8000}) * 8
@@ -132,7 +134,7 @@ async def test_a_reader_that_stops_stops_the_upstream_and_is_let_go(server: Runn
 
 
 async def test_clients_that_leave_in_a_crowd_free_every_upstream_connection(
-    server: Running, upstream: Upstream
+    server: InProcessGateway, upstream: Upstream
 ) -> None:
     freed = 0
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support import upstream as up
 from tests.support.asking import ask, ask_stream, said, toml
-from tests.support.running import Running, StartGateway
+from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.upstream import Upstream
 
 CARD = "4111 1111 1111 1111"
@@ -20,16 +20,16 @@ ROUTES = '[guardrail]\nenabled = "off"\n[sanitize]\nroutes = ["chat", "responses
 
 
 @pytest.fixture
-async def cleaning(start_gateway: StartGateway, upstream: Upstream) -> Running:
+async def cleaning(start_gateway: StartGateway, upstream: Upstream) -> InProcessGateway:
     return await start_gateway(toml(upstream) + ROUTES)
 
 
 @pytest.fixture
-async def blocking(start_gateway: StartGateway, upstream: Upstream) -> Running:
+async def blocking(start_gateway: StartGateway, upstream: Upstream) -> InProcessGateway:
     return await start_gateway(toml(upstream) + ROUTES + '[sanitize.actions.responses]\nCREDIT_CARD = "block"\n')
 
 
-async def responses_stream(server: Running) -> list[Any]:
+async def responses_stream(server: InProcessGateway) -> list[Any]:
     body = {"model": "SvcLLM", "input": "x", "stream": True}
     async with (
         aiohttp.ClientSession(headers=server.headers) as session,
@@ -39,12 +39,12 @@ async def responses_stream(server: Running) -> list[Any]:
     return [orjson.loads(line[6:]) for line in raw.splitlines() if line.startswith("data: {")]
 
 
-async def metrics_of(session: aiohttp.ClientSession, server: Running) -> str:
+async def metrics_of(session: aiohttp.ClientSession, server: InProcessGateway) -> str:
     async with session.get(server.ops_url + "/metrics") as metrics:
         return await metrics.text()
 
 
-async def test_what_is_asked_is_masked_before_it_leaves(cleaning: Running, upstream: Upstream) -> None:
+async def test_what_is_asked_is_masked_before_it_leaves(cleaning: InProcessGateway, upstream: Upstream) -> None:
     upstream.will(up.answer())
     await ask(cleaning, messages=[{"role": "user", "content": f"pay {CARD}"}])
     assert upstream.last.body["messages"][0]["content"] == "pay [REDACTED:CREDIT_CARD]"
@@ -52,7 +52,9 @@ async def test_what_is_asked_is_masked_before_it_leaves(cleaning: Running, upstr
     assert upstream.last.body["messages"][0]["content"] == "pay [REDACTED:CREDIT_CARD]"
 
 
-async def test_what_was_found_in_any_message_is_told_with_the_answer(cleaning: Running, upstream: Upstream) -> None:
+async def test_what_was_found_in_any_message_is_told_with_the_answer(
+    cleaning: InProcessGateway, upstream: Upstream
+) -> None:
     upstream.will(up.answer())
     messages = [{"role": "system", "content": f"never say {CARD}"}, {"role": "user", "content": f"pay {CARD}"}]
     _, data, _ = await ask(cleaning, messages=messages)
@@ -61,7 +63,7 @@ async def test_what_was_found_in_any_message_is_told_with_the_answer(cleaning: R
 
 @pytest.mark.parametrize("by_reference", [False, True])
 async def test_what_was_kept_of_earlier_turns_is_masked_before_it_leaves_again(
-    cleaning: Running, upstream: Upstream, by_reference: bool
+    cleaning: InProcessGateway, upstream: Upstream, by_reference: bool
 ) -> None:
     upstream.will(up.answer(up.completion(f"Your card is {CARD}")), up.answer())
     _, first, _ = await ask(cleaning, "/v1/responses", input="which card?")
@@ -85,7 +87,7 @@ async def test_an_earlier_turn_that_must_not_pass_is_refused_by_name(
     assert len(upstream.seen) == 1
 
 
-async def test_a_value_split_over_chunks_is_masked(cleaning: Running, upstream: Upstream) -> None:
+async def test_a_value_split_over_chunks_is_masked(cleaning: InProcessGateway, upstream: Upstream) -> None:
     upstream.will(up.stream(*up.text_stream(PIECES)))
     _, events = await ask_stream(cleaning)
     assert said(events) == MASKED and events[-1] is None
@@ -93,7 +95,7 @@ async def test_a_value_split_over_chunks_is_masked(cleaning: Running, upstream: 
 
 
 async def test_relayed_chunks_keep_their_escapes_and_scripts_beside_what_is_masked(
-    cleaning: Running, upstream: Upstream
+    cleaning: InProcessGateway, upstream: Upstream
 ) -> None:
     pieces = ["Grüße, ", "die Karte:\n", "„4111 11", "11 1111 1111“ ", 'und "mehr"\\ ', "größer ", "日本 ", "end"]
     upstream.will(up.stream(*up.text_stream(pieces)))
@@ -102,7 +104,7 @@ async def test_relayed_chunks_keep_their_escapes_and_scripts_beside_what_is_mask
 
 
 async def test_a_value_split_over_response_events_is_masked_in_all_of_them(
-    cleaning: Running, upstream: Upstream
+    cleaning: InProcessGateway, upstream: Upstream
 ) -> None:
     upstream.will(up.stream(*up.text_stream(PIECES)))
     events = await responses_stream(cleaning)
@@ -113,7 +115,7 @@ async def test_a_value_split_over_response_events_is_masked_in_all_of_them(
     assert [e["sequence_number"] for e in events] == list(range(len(events)))
 
 
-async def test_a_blocked_chat_stream_ends_with_content_filter(blocking: Running, upstream: Upstream) -> None:
+async def test_a_blocked_chat_stream_ends_with_content_filter(blocking: InProcessGateway, upstream: Upstream) -> None:
     upstream.will(up.stream(*up.text_stream(PIECES)))
     _, events = await ask_stream(blocking)
     assert said(events).strip() == "My card is" and events[-1] is None
@@ -124,7 +126,7 @@ async def test_a_blocked_chat_stream_ends_with_content_filter(blocking: Running,
     assert ending["model"] == "SvcLLM"
 
 
-async def test_a_blocked_chat_stream_tells_its_usage_when_asked(blocking: Running, upstream: Upstream) -> None:
+async def test_a_blocked_chat_stream_tells_its_usage_when_asked(blocking: InProcessGateway, upstream: Upstream) -> None:
     upstream.will(up.stream(*up.text_stream(PIECES)))
     _, events = await ask_stream(blocking, stream_options={"include_usage": True})
     *chunks, ending, told, done = events
@@ -136,7 +138,9 @@ async def test_a_blocked_chat_stream_tells_its_usage_when_asked(blocking: Runnin
     assert usage["total_tokens"] == usage["prompt_tokens"] + usage["completion_tokens"]
 
 
-async def test_the_clients_own_accumulator_follows_a_blocked_chat_stream(blocking: Running, upstream: Upstream) -> None:
+async def test_the_clients_own_accumulator_follows_a_blocked_chat_stream(
+    blocking: InProcessGateway, upstream: Upstream
+) -> None:
     upstream.will(up.stream(*up.text_stream(PIECES)))
     client = openai.AsyncOpenAI(base_url=blocking.url + "/v1", api_key=blocking.key, max_retries=0, timeout=8)
     async with (
@@ -151,7 +155,7 @@ async def test_the_clients_own_accumulator_follows_a_blocked_chat_stream(blockin
     assert kinds[-1] == "chunk" and (snapshot.choices[0].message.content or "").strip() == "My card is"
 
 
-async def test_a_blocked_responses_stream_ends_incomplete(blocking: Running, upstream: Upstream) -> None:
+async def test_a_blocked_responses_stream_ends_incomplete(blocking: InProcessGateway, upstream: Upstream) -> None:
     upstream.will(up.stream(*up.text_stream(PIECES)))
     events = await responses_stream(blocking)
     assert events[-1]["type"] == "response.incomplete"
@@ -161,7 +165,7 @@ async def test_a_blocked_responses_stream_ends_incomplete(blocking: Running, ups
     assert "1111" not in orjson.dumps(events).decode()
 
 
-async def test_a_blocked_whole_answer_is_a_200_that_says_so(blocking: Running, upstream: Upstream) -> None:
+async def test_a_blocked_whole_answer_is_a_200_that_says_so(blocking: InProcessGateway, upstream: Upstream) -> None:
     upstream.will(up.answer(up.completion("".join(PIECES))))
     status, data, _ = await ask(blocking)
     assert status == 200 and data["choices"][0]["finish_reason"] == "content_filter"

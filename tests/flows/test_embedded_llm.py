@@ -10,7 +10,7 @@ import pytest
 from openai import BadRequestError, OpenAI
 
 from gateway.embedded.llm_server import CONTEXT_TOKENS, SLOTS
-from tests.support.serve_process import NEEDS_MODEL
+from tests.support.gateways import NEEDS_MODEL
 
 pytestmark = NEEDS_MODEL
 

@@ -21,8 +21,10 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from openai import AuthenticationError, NotFoundError, OpenAI
+from openai.types.responses import ResponseOutputMessage
 
-from tests.support.serve_process import ANSWER_S, NEEDS_MODEL, ServeProcess
+from tests.support.gateway_process import GatewayProcess
+from tests.support.gateways import ANSWER_S, NEEDS_MODEL
 
 pytestmark = NEEDS_MODEL
 
@@ -31,7 +33,7 @@ TOOLS = {f"websearch-{name}" for name in ("search", "extract", "crawl", "map", "
 
 
 @asynccontextmanager
-async def mcp_client(gateway: ServeProcess) -> AsyncIterator[Client]:
+async def mcp_client(gateway: GatewayProcess) -> AsyncIterator[Client]:
     headers = {"Authorization": f"Bearer {gateway.key}"}
     async with httpx2.AsyncClient(headers=headers, timeout=60) as http:
         transport = streamable_http_client(f"{gateway.url}/tools/websearch/mcp", http_client=http)
@@ -69,8 +71,8 @@ def test_the_openai_client_chats(client: OpenAI) -> None:
     assert answer.usage is not None
     assert answer.usage.total_tokens == answer.usage.prompt_tokens + answer.usage.completion_tokens
     assert (answer.system_fingerprint or "").startswith("llamacpp-")
-    fields = answer.choices[0].to_dict()["provider_specific_fields"]
-    assert {"provider", "model", "latency_ms", "attempts"} <= set(fields)  # type: ignore[arg-type]
+    choice: dict[str, Any] = answer.choices[0].to_dict()
+    assert {"provider", "model", "latency_ms", "attempts"} <= set(choice["provider_specific_fields"])
 
 
 def test_the_openai_client_streams_a_chat(client: OpenAI) -> None:
@@ -134,7 +136,8 @@ def test_the_openai_client_streams_a_response(client: OpenAI) -> None:
     last = events[-1]
     assert last.type in ("response.completed", "response.incomplete")
     assert "".join(deltas) == last.response.output_text != ""
-    assert last.response.output[-1].status == last.response.status
+    item = last.response.output[-1]
+    assert isinstance(item, ResponseOutputMessage) and item.status == last.response.status
 
 
 def test_models_are_listed_and_an_unknown_one_is_named(client: OpenAI) -> None:
@@ -146,7 +149,7 @@ def test_models_are_listed_and_an_unknown_one_is_named(client: OpenAI) -> None:
     assert "SvcLLM" in refusal.value.message, "another case is told the right name"
 
 
-def test_a_wrong_key_is_told_so_and_nothing_else(gateway: ServeProcess) -> None:
+def test_a_wrong_key_is_told_so_and_nothing_else(gateway: GatewayProcess) -> None:
     with (
         OpenAI(base_url=f"{gateway.url}/v1", api_key="not-a-key", max_retries=0) as stranger,
         pytest.raises(AuthenticationError) as refusal,
@@ -156,7 +159,7 @@ def test_a_wrong_key_is_told_so_and_nothing_else(gateway: ServeProcess) -> None:
     assert "not-a-key" not in refusal.value.message
 
 
-async def test_the_mcp_client_lists_five_tools_and_calls_each(gateway: ServeProcess) -> None:
+async def test_the_mcp_client_lists_five_tools_and_calls_each(gateway: GatewayProcess) -> None:
     docs = f"{gateway.ops_url}/docs/"
     async with mcp_client(gateway) as client:
         assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
@@ -173,11 +176,11 @@ async def test_the_mcp_client_lists_five_tools_and_calls_each(gateway: ServeProc
         assert status["search_provider"]["healthy"] is True
 
 
-def test_every_printed_command_works_when_pasted(gateway: ServeProcess) -> None:
+def test_every_printed_command_works_when_pasted(gateway: GatewayProcess) -> None:
     shell, curl = shutil.which("bash"), shutil.which("curl")
     if not (shell and curl):
         pytest.skip("bash or curl is not installed")
-    commands = re.findall(r"^curl .*$", gateway.printed(), re.MULTILINE)
+    commands = re.findall(r"^curl .*$", gateway.output(), re.MULTILINE)
     assert len(commands) == 3
     answers = [
         subprocess.run([shell, "-c", command], capture_output=True, text=True, timeout=ANSWER_S, check=True).stdout
@@ -189,7 +192,7 @@ def test_every_printed_command_works_when_pasted(gateway: ServeProcess) -> None:
     assert json.loads(answers[2])["result"]["isError"] is False
 
 
-def test_a_key_is_made_used_rotated_and_refused_within_five_seconds_of_its_end(gateway: ServeProcess) -> None:
+def test_a_key_is_made_used_rotated_and_refused_within_five_seconds_of_its_end(gateway: GatewayProcess) -> None:
     made = gateway.command("keys", "create", "--name", "robot", "--scope", "chat", "--expires", "90d")
     key = made.stdout.strip()
     assert made.returncode == 0
@@ -206,8 +209,8 @@ def test_a_key_is_made_used_rotated_and_refused_within_five_seconds_of_its_end(g
     assert reached(models, key, 401)
     assert status_of(models, rotated) == 200
     assert gateway.command("keys", "revoke", key_id).returncode == 1
-    assert key not in gateway.printed()
-    assert rotated not in gateway.printed()
+    assert key not in gateway.output()
+    assert rotated not in gateway.output()
 
 
 def reached(url: str, key: str, status: int, limit_s: float = 5.0) -> bool:
@@ -220,7 +223,7 @@ def reached(url: str, key: str, status: int, limit_s: float = 5.0) -> bool:
 
 
 def test_the_log_has_one_line_a_request_and_neither_prompt_nor_answer_nor_key(
-    gateway: ServeProcess, client: OpenAI
+    gateway: GatewayProcess, client: OpenAI
 ) -> None:
     canary = "zanzibarflamingo"
     reply = client.chat.completions.with_raw_response.create(
@@ -228,16 +231,16 @@ def test_the_log_has_one_line_a_request_and_neither_prompt_nor_answer_nor_key(
     )
     request_id = reply.headers["x-request-id"]
     end = time.monotonic() + 5
-    while request_id not in gateway.printed() and time.monotonic() < end:
+    while request_id not in gateway.output() and time.monotonic() < end:
         time.sleep(0.02)
-    assert gateway.printed().count(request_id) == 1
-    assert canary not in gateway.printed()
-    assert gateway.key not in gateway.printed()
+    assert gateway.output().count(request_id) == 1
+    assert canary not in gateway.output()
+    assert gateway.key not in gateway.output()
 
 
-def test_the_models_sudden_death_is_mended_and_costs_nobody_an_answer(gateway: ServeProcess, client: OpenAI) -> None:
-    before = gateway.children()["llm"]
+def test_the_models_sudden_death_is_mended_and_costs_nobody_an_answer(gateway: GatewayProcess, client: OpenAI) -> None:
+    before = gateway.embedded_servers()["llm"]
     os.kill(before, signal.SIGKILL)
     answer = client.chat.completions.create(model="SvcLLM", messages=HELLO, max_tokens=3)
     assert answer.choices[0].message.content
-    assert gateway.children()["llm"] != before
+    assert gateway.embedded_servers()["llm"] != before

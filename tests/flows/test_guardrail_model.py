@@ -7,23 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-import pytest
 
-from gateway.embedded.llm_server import is_installed
-from tests.support.serve_process import gateway_serving
+from tests.support.gateways import NEEDS_MODEL, start_process
 from tests.support.web_tools import tool_call
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not is_installed(), reason="the llm extra is not installed"),
-]
+pytestmark = NEEDS_MODEL
 
 TOML = '[local_ocr]\nenabled = false\n[guardrail]\nenabled = "on"\ntimeout_s = 30\non_failure = "open"\n'
 
 
 async def test_a_search_is_judged_by_the_embedded_model(tmp_path: Path) -> None:
     """A small model may find nothing, or answer badly: then the policy, here open, lets the search go on."""
-    with gateway_serving(tmp_path, TOML) as gateway:
+    with start_process(tmp_path, TOML, embedded=True) as gateway:
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=150)) as session:
 
             async def data_of(call: Any) -> Any:

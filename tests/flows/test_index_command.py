@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.serve_process import gateway
+from tests.support.gateway_process import run_command
 from tests.support.websites import Site, page, serving
 
 
 def told(state: Path) -> dict[str, str]:
-    done = gateway("index", "stats", "--state-dir", str(state))
+    done = run_command("index", "stats", "--state-dir", str(state))
     assert done.returncode == 0
     return dict(line.split(None, 1) for line in done.stdout.splitlines())
 
@@ -30,18 +30,18 @@ def documents(tmp_path: Path) -> Path:
 
 def test_a_folder_goes_in_and_comes_out_again(documents: Path, tmp_path: Path) -> None:
     place = ["--state-dir", str(tmp_path / "state")]
-    done = gateway("index", "add", str(documents), *place)
+    done = run_command("index", "add", str(documents), *place)
     assert (done.returncode, done.stdout) == (0, "21 pages added\n")
     assert "empty.txt" in done.stderr and "no readable text" in done.stderr and "picture" not in done.stderr
     counts = told(tmp_path / "state")
     assert (counts["pages"].strip(), counts["error"].strip()) == ("21", "-")
     assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", counts["oldest"].strip())
-    assert gateway("index", "add", str(documents), "--limit", "5", *place).stdout == "5 pages added\n"
+    assert run_command("index", "add", str(documents), "--limit", "5", *place).stdout == "5 pages added\n"
     assert told(tmp_path / "state")["pages"].strip() == "21", "a page that is there already is not doubled"
-    assert gateway("index", "remove", (documents / "3.html").as_uri(), *place).stdout == "1 pages removed\n"
-    assert gateway("index", "remove", str(documents / "more"), *place).stdout == "1 pages removed\n"
-    assert gateway("index", "remove", str(documents), *place).stdout == "19 pages removed\n"
-    again = gateway("index", "remove", str(documents), *place)
+    assert run_command("index", "remove", (documents / "3.html").as_uri(), *place).stdout == "1 pages removed\n"
+    assert run_command("index", "remove", str(documents / "more"), *place).stdout == "1 pages removed\n"
+    assert run_command("index", "remove", str(documents), *place).stdout == "19 pages removed\n"
+    again = run_command("index", "remove", str(documents), *place)
     assert (again.returncode, again.stdout) == (1, "0 pages removed\n")
 
 
@@ -52,16 +52,16 @@ async def test_a_site_goes_in_and_comes_out_again(tmp_path: Path) -> None:
     place = ["--config", str(config), "--state-dir", str(tmp_path / "state")]
     async with serving(site):
         config.write_text(f'[web]\nallow_private = ["{site.address}"]\n')
-        added = await asyncio.to_thread(gateway, "index", "add", f"{site.url}/docs/", *place)
+        added = await asyncio.to_thread(run_command, "index", "add", f"{site.url}/docs/", *place)
     assert (added.returncode, added.stdout) == (0, "6 pages added\n")
     assert f"not read: {site.url}/missing: the site answered 404" in added.stderr
-    removed = await asyncio.to_thread(gateway, "index", "remove", f"{site.url}/docs/2", *place)
+    removed = await asyncio.to_thread(run_command, "index", "remove", f"{site.url}/docs/2", *place)
     assert removed.stdout == "1 pages removed\n"
-    removed = await asyncio.to_thread(gateway, "index", "remove", f"{site.url}/", *place)
+    removed = await asyncio.to_thread(run_command, "index", "remove", f"{site.url}/", *place)
     assert removed.stdout == "5 pages removed\n"
 
 
 @pytest.mark.parametrize("source", ["http://10.0.0.1/", "no-such-folder", "ftp://a.test/", "http://127.0.0.1:1/"])
 def test_what_cannot_be_read_is_said_without_a_traceback(source: str, tmp_path: Path) -> None:
-    done = gateway("index", "add", source, "--state-dir", str(tmp_path / "state"))
+    done = run_command("index", "add", source, "--state-dir", str(tmp_path / "state"))
     assert done.returncode != 0 and done.stderr and "Traceback" not in done.stderr

@@ -6,7 +6,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.support.running import Running, StartGateway
+from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.upstream import Upstream, answer, completion
 from tests.support.web_tools import bounded, tool_call
 from tests.support.websites import Site, page, serving, urls
@@ -32,7 +32,7 @@ def toml(site: Site, upstream: Upstream) -> str:
     )
 
 
-async def crawled(server: Running, root: str) -> Any:
+async def crawled(server: InProcessGateway, root: str) -> Any:
     call = tool_call("crawl", {"url": root, "instructions": "apples"})
     url = f"{server.url}/tools/websearch/mcp"
     async with aiohttp.ClientSession(headers=server.headers) as session, session.post(url, json=call) as reply:

@@ -35,15 +35,15 @@ async def site(tmp_path: Path) -> AsyncIterator[WebToolsSite]:
         ("python2", "legacy", "2025-11-25"),
         ("python2", "auto", "2026-07-28"),
         ("python2", "2026-07-28", "2026-07-28"),
-        ("sdk1", "", "2025-11-25"),
-        ("sdk2", "legacy", "2025-11-25"),
-        ("sdk2", "auto", "2026-07-28"),
+        pytest.param("sdk1", "", "2025-11-25", marks=pytest.mark.system),
+        pytest.param("sdk2", "legacy", "2025-11-25", marks=pytest.mark.system),
+        pytest.param("sdk2", "auto", "2026-07-28", marks=pytest.mark.system),
     ],
 )
 async def test_an_official_client_connects_lists_and_calls_all_five_tools_well_and_ill(
     site: WebToolsSite, client: str, mode: str, protocol: str
 ) -> None:
-    calls = [{"name": name, "arguments": given} for name, given in GOOD.items()]
+    calls: list[dict[str, Any]] = [{"name": name, "arguments": given} for name, given in GOOD.items()]
     calls += [{"name": name, "arguments": {"nonsense": 1}} for name in GOOD]
     calls += [
         {"name": "websearch-crawl", "arguments": {"url": URL}, "progress": True},
@@ -65,7 +65,10 @@ async def test_an_official_client_connects_lists_and_calls_all_five_tools_well_a
     assert unknown["code"] == -32602
 
 
-@pytest.mark.parametrize("client", ["python1", "python2", "sdk1", "sdk2"])
+@pytest.mark.parametrize(
+    "client",
+    ["python1", "python2", *(pytest.param(name, marks=pytest.mark.system) for name in ("sdk1", "sdk2"))],
+)
 async def test_an_official_client_with_a_wrong_key_fails_to_connect(site: WebToolsSite, client: str) -> None:
     plan = {"url": site.url, "key": "wrong", "mode": "auto", "calls": []}
     command = client_command(client)
@@ -81,6 +84,7 @@ async def inspect(site: WebToolsSite, *options: str) -> tuple[int, Any, str]:
     return code, orjson.loads(out) if out.strip() else None, err
 
 
+@pytest.mark.system
 async def test_the_inspector_lists_the_tools_and_finds_nothing_unportable(site: WebToolsSite) -> None:
     code, listed, err = await inspect(site, "--method", "tools/list", "--strict")
     assert code == 0, err
@@ -88,6 +92,7 @@ async def test_the_inspector_lists_the_tools_and_finds_nothing_unportable(site: 
     assert "Issue:" not in err, err
 
 
+@pytest.mark.system
 async def test_the_inspector_calls_a_tool_with_its_arguments_as_words(site: WebToolsSite) -> None:
     arguments = ["query=x", "max_results=3", "include_images=true"]
     code, told, err = await inspect(

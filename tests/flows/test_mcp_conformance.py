@@ -11,12 +11,12 @@ from pathlib import Path
 import orjson
 import pytest
 
+from tests.support.gateways import StartGateway
 from tests.support.key_adder import key_adder
 from tests.support.official import MODULES, node, run
-from tests.support.running import StartGateway
 from tests.support.web_tools_site import PATH
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.system]
 
 BUILDS = {
     "stable": MODULES / "conformance-stable" / "dist" / "index.js",

@@ -9,15 +9,15 @@ import aiohttp
 import orjson
 import pytest
 
+from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.official import client_command, run_client
-from tests.support.running import Running, StartGateway
 from tests.support.web_tools import bounded, tool_call
 from tests.support.web_tools_site import PATH
 
 pytestmark = pytest.mark.slow
 
 
-async def outcomes(server: Running, *calls: tuple[str, dict[str, Any]]) -> list[Any]:
+async def outcomes(server: InProcessGateway, *calls: tuple[str, dict[str, Any]]) -> list[Any]:
     """What the newest Python client gets for each call; it checks every answer against the tool's output schema."""
     asked = [{"name": f"websearch-{word}", "arguments": given} for word, given in calls]
     plan = {"url": server.url + PATH, "key": server.key, "mode": "auto", "calls": asked}

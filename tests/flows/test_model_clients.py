@@ -7,9 +7,10 @@ import orjson
 import pytest
 
 from tests.support import upstream as up
+from tests.support.gateways import InProcessGateway
 from tests.support.model_clients import ai_sdk_command, python_of
-from tests.support.official import CLIENTS, run_client
-from tests.support.running import Running
+from tests.support.official import run_client
+from tests.support.paths import CLIENTS
 from tests.support.upstream import Upstream
 
 pytestmark = pytest.mark.slow
@@ -37,7 +38,7 @@ async def adding(exchange: up.Exchange) -> None:
     await script(exchange)
 
 
-def plan(server: Running, route: str, streamed: bool) -> dict[str, Any]:
+def plan(server: InProcessGateway, route: str, streamed: bool) -> dict[str, Any]:
     return {"url": server.url + "/v1", "key": server.key, "route": route, "stream": streamed}
 
 
@@ -47,17 +48,18 @@ def plan(server: Running, route: str, streamed: bool) -> dict[str, Any]:
     ("venv", "program"), [("clients", "agents_loop"), ("clients", "langchain_chat"), ("openai1", "openai1")]
 )
 async def test_a_python_client_calls_its_tool_and_reads_the_answer(
-    server: Running, upstream: Upstream, venv: str, program: str, route: str, streamed: bool
+    server: InProcessGateway, upstream: Upstream, venv: str, program: str, route: str, streamed: bool
 ) -> None:
     upstream.will(adding)
     report = await run_client([python_of(venv), str(CLIENTS / f"{program}.py")], plan(server, route, streamed))
     assert report["calls"] == [{"a": 2, "b": 3}] and report["output"] == "It is 5."
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("route", ["chat", "responses", "open"])
 async def test_the_ai_sdk_calls_its_tool_and_goes_on_with_a_second_turn(
-    server: Running, upstream: Upstream, route: str, streamed: bool
+    server: InProcessGateway, upstream: Upstream, route: str, streamed: bool
 ) -> None:
     upstream.will(adding)
     report = await run_client(ai_sdk_command(), plan(server, route, streamed))
@@ -68,7 +70,7 @@ async def test_the_ai_sdk_calls_its_tool_and_goes_on_with_a_second_turn(
     assert "Let me add." in str(history[1]["content"]) and "It is 5." in str(history[3]["content"])
 
 
-async def events_of(server: Running, **body: Any) -> list[Any]:
+async def events_of(server: InProcessGateway, **body: Any) -> list[Any]:
     async with (
         aiohttp.ClientSession(headers=server.headers) as session,
         session.post(server.url + "/v1/responses", json={"model": "SvcLLM", "input": "x", **body}) as answer,
@@ -79,7 +81,9 @@ async def events_of(server: Running, **body: Any) -> list[Any]:
     return [orjson.loads(line[6:]) for line in raw.splitlines() if line.startswith("data: {")]
 
 
-async def test_responses_and_events_fit_the_models_of_open_responses(server: Running, upstream: Upstream) -> None:
+async def test_responses_and_events_fit_the_models_of_open_responses(
+    server: InProcessGateway, upstream: Upstream
+) -> None:
     tool = {"type": "function", "name": "add", "parameters": {"type": "object"}}
     upstream.will(up.answer(), up.answer(CALLS_WHOLE), up.answer(up.completion("cut", "length")))
     wholes = [

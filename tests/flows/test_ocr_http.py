@@ -16,8 +16,8 @@ from PIL import Image
 
 from gateway.embedded.servers import Embedded, EmbeddedUpstream
 from gateway.wire import ocr as wire
+from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.ocr_pages import Sheet, font, png
-from tests.support.running import Running, StartGateway
 
 pytestmark = pytest.mark.slow
 LIMIT_S = 60
@@ -41,7 +41,7 @@ async def pictures() -> AsyncIterator[str]:
 
 
 @pytest.fixture
-async def server(start_gateway: StartGateway, ocr_url: str, pictures: str) -> Running:
+async def server(start_gateway: StartGateway, ocr_url: str, pictures: str) -> InProcessGateway:
     async def wake() -> None:
         return None
 
@@ -68,7 +68,7 @@ def body(prompt: str, *urls: Any, **more: Any) -> dict[str, Any]:
     return {"model": "SvcOCR", "messages": [{"role": "user", "content": content}], **more}
 
 
-async def post(server: Running, request: Any, key: str = "") -> tuple[int, Any]:
+async def post(server: InProcessGateway, request: Any, key: str = "") -> tuple[int, Any]:
     headers = {"Authorization": f"Bearer {key or server.key}"}
     data = io.BytesIO(json.dumps(request).encode())
     headers["Content-Type"] = "application/json"
@@ -81,7 +81,7 @@ async def post(server: Running, request: Any, key: str = "") -> tuple[int, Any]:
         return response.status, await response.json()
 
 
-async def test_the_other_spelling_of_the_model_answers_under_the_canonical_name(server: Running) -> None:
+async def test_the_other_spelling_of_the_model_answers_under_the_canonical_name(server: InProcessGateway) -> None:
     prompt = wire.build_prompt(wire.LOCATE, text="meeting")
     status, answer = await post(server, {**body(prompt, data_url(page("Minutes of the meeting"))), "model": "SvcOcr"})
     assert status == 200
@@ -99,14 +99,14 @@ async def test_the_other_spelling_of_the_model_answers_under_the_canonical_name(
     )
 
 
-async def test_several_images_from_urls_and_data_are_one_answer(server: Running, pictures: str) -> None:
+async def test_several_images_from_urls_and_data_are_one_answer(server: InProcessGateway, pictures: str) -> None:
     request = body("Free OCR.", data_url(page("the first"), "image/jpeg"), f"http://{pictures}/word.png")
     status, answer = await post(server, request)
     assert (status, answer["choices"][0]["message"]["content"]) == (200, "the first\n\nfrom a URL")
     assert answer["choices"][0]["provider_specific_fields"]["attempts"] == 2
 
 
-async def test_the_official_client_streams_several_images_as_one_answer(server: Running) -> None:
+async def test_the_official_client_streams_several_images_as_one_answer(server: InProcessGateway) -> None:
     async with openai.AsyncOpenAI(base_url=f"{server.url}/v1", api_key=server.key, max_retries=0) as client:
         request = body("Free OCR.", data_url(page("one page")), data_url(page("another page")))
         stream = await client.chat.completions.create(
@@ -117,7 +117,9 @@ async def test_the_official_client_streams_several_images_as_one_answer(server: 
     assert text == "one page\n\nanother page"
     reasons = [chunk.choices[0].finish_reason for chunk in chunks if chunk.choices]
     assert reasons.count("stop") == 1
-    last = [chunk.choices[0].to_dict() for chunk in chunks if chunk.choices and chunk.choices[0].finish_reason]
+    last: list[Any] = [
+        chunk.choices[0].to_dict() for chunk in chunks if chunk.choices and chunk.choices[0].finish_reason
+    ]
     assert last[0]["provider_specific_fields"]["usage_estimated"] is True
     assert len({chunk.id for chunk in chunks}) == 1
 
@@ -159,7 +161,7 @@ IMAGE = "messages[0].content[1].image_url.url"
     ids=lambda value: None if isinstance(value, str) else "",
 )
 async def test_bad_images_are_refused_within_two_seconds_by_their_part(
-    server: Running, ocr_url: str, pictures: str, urls: list[Any], param: str
+    server: InProcessGateway, ocr_url: str, pictures: str, urls: list[Any], param: str
 ) -> None:
     urls = [url.replace("{pictures}", pictures) if isinstance(url, str) else url for url in urls]
     begun = time.monotonic()
@@ -174,7 +176,7 @@ async def test_bad_images_are_refused_within_two_seconds_by_their_part(
     await still_alive(server, ocr_url)
 
 
-async def still_alive(server: Running, ocr_url: str) -> None:
+async def still_alive(server: InProcessGateway, ocr_url: str) -> None:
     """Whether the gateway and the OCR server answer."""
     async with asyncio.timeout(2), aiohttp.ClientSession() as session:
         for url in (f"{server.ops_url}/healthz", f"{ocr_url}/health"):
@@ -182,7 +184,7 @@ async def still_alive(server: Running, ocr_url: str) -> None:
                 assert response.status == 200
 
 
-async def test_a_body_over_the_limit_is_413_naming_it(server: Running, ocr_url: str) -> None:
+async def test_a_body_over_the_limit_is_413_naming_it(server: InProcessGateway, ocr_url: str) -> None:
     request = body("Free OCR.", "data:image/png;base64," + "A" * 60_000_000)
     begun = time.monotonic()
     status, answer = await post(server, request)
@@ -194,7 +196,7 @@ async def test_a_body_over_the_limit_is_413_naming_it(server: Running, ocr_url: 
 
 @pytest.mark.parametrize(("before", "is_stream"), [(1, False), (0, True)], ids=["whole", "streamed"])
 async def test_what_only_the_engine_finds_damaged_is_refused_by_its_part(
-    server: Running, ocr_url: str, before: int, is_stream: bool
+    server: InProcessGateway, ocr_url: str, before: int, is_stream: bool
 ) -> None:
     good, damaged = data_url(page("fine")), data_url(page("x")[:-300])
     assert (await post(server, body("Free OCR.", good)))[0] == 200
@@ -206,13 +208,14 @@ async def test_what_only_the_engine_finds_damaged_is_refused_by_its_part(
     await still_alive(server, ocr_url)
 
 
-async def test_a_key_without_the_scope_is_refused(server: Running) -> None:
+async def test_a_key_without_the_scope_is_refused(server: InProcessGateway) -> None:
     status, answer = await post(server, body("Free OCR.", data_url(page("x"))), server.make_key("chat"))
     assert status == 403
     assert "ocr" in answer["error"]["message"]
 
 
-async def test_the_gateway_answers_others_promptly_while_a_page_is_read(server: Running) -> None:
+@pytest.mark.alone
+async def test_the_gateway_answers_others_promptly_while_a_page_is_read(server: InProcessGateway) -> None:
     reading = asyncio.create_task(post(server, body("Free OCR.", data_url(page(*["a line of a longer page"] * 12)))))
     waits = []
     async with aiohttp.ClientSession() as session:

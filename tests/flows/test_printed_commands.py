@@ -8,21 +8,24 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.support.served import LIMIT_S, Served, served, upstream_toml
+from tests.support.gateway_process import LIMIT_S, GatewayProcess
+from tests.support.gateways import start_process, upstream_toml
+
+pytestmark = pytest.mark.slow
 
 SEARXNG = '\n[search]\nprovider = "searxng"\nbase_url = "http://127.0.0.1:9"\n'
 MODELS = upstream_toml("http://127.0.0.1:9/v1")
 
 
-async def printed_crawl(server: Served) -> Any:
+async def printed_crawl(server: GatewayProcess) -> Any:
     """The arguments of the crawl it prints."""
-    await server.said('"websearch-search_status"')
-    bodies = [json.loads(body) for body in re.findall(r"-d '([^']+)'", server.plain)]
+    await server.wait_for_text('"websearch-search_status"')
+    bodies = [json.loads(body) for body in re.findall(r"-d '([^']+)'", server.printed())]
     [crawl] = [body["params"] for body in bodies if body.get("params", {}).get("name") == "websearch-crawl"]
     return crawl["arguments"]
 
 
-async def crawled(server: Served, **arguments: Any) -> Any:
+async def crawled(server: GatewayProcess, **arguments: Any) -> Any:
     """`data` of a crawl."""
     call = {"name": "websearch-crawl", "arguments": arguments}
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
@@ -35,7 +38,7 @@ async def crawled(server: Served, **arguments: Any) -> Any:
 
 
 async def test_the_embedded_profile_reads_its_own_documentation(tmp_path: Path) -> None:
-    async with served(tmp_path) as server:
+    async with start_process(tmp_path) as server:
         arguments = await printed_crawl(server)
         assert arguments["url"] == f"{server.ops_url}/docs/"
         assert len((await crawled(server, **arguments))["results"]) >= 3
@@ -45,8 +48,8 @@ async def test_the_embedded_profile_reads_its_own_documentation(tmp_path: Path) 
 async def test_where_callers_may_not_read_the_documentation_a_public_address_is_printed(
     tmp_path: Path, toml: str
 ) -> None:
-    async with served(tmp_path, toml) as server:
+    async with start_process(tmp_path, toml) as server:
         assert (await printed_crawl(server))["url"] == "https://example.com/"
-        assert server.ops_url not in server.plain
+        assert server.ops_url not in server.printed()
         refused = await crawled(server, url=f"{server.ops_url}/docs/")
         assert "error" in refused or not refused["results"]

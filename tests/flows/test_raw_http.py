@@ -6,15 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.running import Running, StartGateway
-from tests.support.served import served
+from tests.support.gateways import InProcessGateway, StartGateway, start_process
 
 CHAT = "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
 CANARY = "canary7f3a9c"
 STATUS = {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "websearch-search_status", "arguments": {}}}
 
 
-async def spoken(server: Running, piece: str | bytes) -> bytes:
+async def spoken(server: InProcessGateway, piece: str | bytes) -> bytes:
     """What the gateway answers until it closes the connection."""
     async with asyncio.timeout(10):
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
@@ -25,7 +24,7 @@ async def spoken(server: Running, piece: str | bytes) -> bytes:
             writer.transport.abort()
 
 
-async def answered(server: Running, request: str) -> bytes:
+async def answered(server: InProcessGateway, request: str) -> bytes:
     """One answer; the connection may stay open for the rest of a body that never comes."""
     async with asyncio.timeout(10):
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
@@ -43,7 +42,7 @@ def parts(answer: bytes) -> tuple[int, bytes, dict[str, dict[str, str]]]:
     return int(head.split()[1]), head, json.loads(body)
 
 
-MALFORMED = {
+MALFORMED: dict[str, str | bytes] = {
     "no HTTP": b"\x16\x03\x01\x02\x00\x01\x00" + CANARY.encode() + b"\xff\r\n\r\n",
     "the preface of HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
     "NUL in a header": f"GET /v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {CANARY}\0\r\n\r\n",
@@ -163,7 +162,8 @@ async def test_bytes_that_are_no_text_are_a_wrong_key_like_any_other(start_gatew
 async def test_pipelined_requests_are_all_answered_in_order(
     tmp_path: Path, filler: int, times: int, cut: int, chunked: bool
 ) -> None:
-    async with served(tmp_path) as server:  # the process, with its own loop: who writes faster than it reads is paused
+    # A process with a loop of its own: a client that writes faster than the server reads is paused.
+    async with start_process(tmp_path) as server:
         key = (server.state_dir / "dev-key").read_text().strip()
         head = f"POST /tools/websearch/mcp HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n"
         head += "Content-Type: application/json\r\n"
@@ -180,7 +180,7 @@ async def test_pipelined_requests_are_all_answered_in_order(
 
 async def pipelined(port: int, asked: bytes, cut: int, times: int) -> list[int]:
     """The ids of so many answers to what is sent in pieces."""
-    ids = []
+    ids: list[int] = []
     async with asyncio.timeout(20):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         sending = asyncio.create_task(_sent(writer, asked, cut))

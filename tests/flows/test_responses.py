@@ -8,10 +8,11 @@ import aiohttp
 import openai
 import orjson
 import pytest
+from openai.types.responses import ResponseOutputMessage, ResponseReasoningItem
 
 from tests.support import upstream as up
 from tests.support.asking import ask
-from tests.support.running import Running
+from tests.support.gateways import InProcessGateway
 from tests.support.upstream import Upstream
 
 TOOL = {"type": "function", "name": "add", "description": "adds", "parameters": {"type": "object", "properties": {}}}
@@ -19,7 +20,7 @@ LIMIT_S = 10
 
 
 @pytest.fixture
-async def client(server: Running) -> AsyncIterator[openai.AsyncOpenAI]:
+async def client(server: InProcessGateway) -> AsyncIterator[openai.AsyncOpenAI]:
     async with openai.AsyncOpenAI(base_url=server.url + "/v1", api_key=server.key, max_retries=0) as made:
         yield made
 
@@ -109,8 +110,9 @@ async def test_what_a_model_thinks_is_an_item_before_its_answer(client: openai.A
     events, final = await streamed(client, input="x")
     for response in (whole, final):
         assert [item.type for item in response.output] == ["reasoning", "message"]
-        assert response.output[0].summary[0].text == "2 and 2" and response.output_text == "4"
-        assert response.output[0].id.startswith("rs_")
+        reasoning = response.output[0]
+        assert isinstance(reasoning, ResponseReasoningItem) and reasoning.id.startswith("rs_")
+        assert reasoning.summary[0].text == "2 and 2" and response.output_text == "4"
     told = [event.delta for event in events if event.type == "response.reasoning_summary_text.delta"]
     assert told == ["2 ", "and 2"]
     done = [event.item.type for event in events if event.type == "response.output_item.done"]
@@ -135,8 +137,11 @@ async def test_a_cut_answer_is_incomplete_with_its_reason(
     assert events[-1].type == "response.incomplete"
     assert events[-2].item.status == "incomplete"
     for response in (whole, events[-1].response):
-        assert response.status == "incomplete" and response.incomplete_details.reason == reason
-        assert response.output[-1].status == "incomplete" and response.usage.output_tokens == 2
+        assert response.status == "incomplete"
+        assert response.incomplete_details is not None and response.incomplete_details.reason == reason
+        item = response.output[-1]
+        assert isinstance(item, ResponseOutputMessage) and item.status == "incomplete"
+        assert response.usage is not None and response.usage.output_tokens == 2
 
 
 async def test_no_text_at_all_is_one_empty_message(client: openai.AsyncOpenAI, upstream: Upstream) -> None:
@@ -145,7 +150,7 @@ async def test_no_text_at_all_is_one_empty_message(client: openai.AsyncOpenAI, u
     assert [item.type for item in final.output] == ["message"] and final.output_text == ""
 
 
-async def test_a_late_failure_is_an_error_then_failed(server: Running, upstream: Upstream) -> None:
+async def test_a_late_failure_is_an_error_then_failed(server: InProcessGateway, upstream: Upstream) -> None:
     upstream.will(up.stream(up.chunk({"content": "Hel"}), end=False))
     body = {"model": "SvcLLM", "input": "x", "stream": True}
     async with (
@@ -163,7 +168,7 @@ async def test_a_late_failure_is_an_error_then_failed(server: Running, upstream:
     assert "[DONE]" not in raw
 
 
-async def test_an_early_failure_is_a_true_status(server: Running, upstream: Upstream) -> None:
+async def test_an_early_failure_is_a_true_status(server: InProcessGateway, upstream: Upstream) -> None:
     upstream.will(up.answer(status=500))
     for streamed_too in (False, True):
         status, data, _ = await ask(server, "/v1/responses", input="x", stream=streamed_too)
@@ -200,7 +205,7 @@ ADD = {"type": "function", "function": {"name": "add"}}
 
 
 async def test_tools_that_are_left_out_are_named_in_a_header_that_nothing_can_be_put_into(
-    server: Running, upstream: Upstream
+    server: InProcessGateway, upstream: Upstream
 ) -> None:
     for kinds, named in (
         (["web_search", "web_search", "computer"], "web_search, computer"),
@@ -226,7 +231,7 @@ async def test_tools_that_are_left_out_are_named_in_a_header_that_nothing_can_be
     ],
 )
 async def test_a_tool_choice_is_shown_in_this_routes_form(
-    server: Running, upstream: Upstream, given: Any, shown: Any
+    server: InProcessGateway, upstream: Upstream, given: Any, shown: Any
 ) -> None:
     upstream.will(up.answer())
     nested = {"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}}
@@ -238,7 +243,7 @@ async def test_a_tool_choice_is_shown_in_this_routes_form(
 
 
 async def test_stored_responses_are_found_again_by_their_own_key_alone(
-    server: Running, client: openai.AsyncOpenAI, upstream: Upstream
+    server: InProcessGateway, client: openai.AsyncOpenAI, upstream: Upstream
 ) -> None:
     stranger = server.make_key("responses")
     upstream.will(up.answer(up.completion("One")), up.answer(up.completion("Two")))

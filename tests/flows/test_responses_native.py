@@ -10,7 +10,7 @@ import pytest
 
 from tests.support import upstream as up
 from tests.support.asking import ask, toml
-from tests.support.running import Running, StartGateway
+from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.upstream import Upstream
 
 TEXT = {"type": "output_text", "text": "Hello", "annotations": [], "logprobs": []}
@@ -21,7 +21,7 @@ DONE = {"id": "resp_up", "object": "response", "created_at": 17, "status": "comp
 
 
 @pytest.fixture
-async def native(start_gateway: StartGateway, upstream: Upstream) -> Running:
+async def native(start_gateway: StartGateway, upstream: Upstream) -> InProcessGateway:
     return await start_gateway(toml(upstream, responses="'native'"))
 
 
@@ -60,7 +60,7 @@ def bare_stream() -> list[bytes]:
     ]
 
 
-async def read(server: Running, **body: Any) -> list[Any]:
+async def read(server: InProcessGateway, **body: Any) -> list[Any]:
     async with (
         asyncio.timeout(8),
         aiohttp.ClientSession(headers=server.headers) as session,
@@ -71,7 +71,7 @@ async def read(server: Running, **body: Any) -> list[Any]:
     return [orjson.loads(line[6:]) for line in raw.splitlines() if line.startswith("data: {")]
 
 
-async def test_a_whole_answer_is_mended_and_stored_here(native: Running, upstream: Upstream) -> None:
+async def test_a_whole_answer_is_mended_and_stored_here(native: InProcessGateway, upstream: Upstream) -> None:
     upstream.will(up.answer(DONE))
     body = {"input": "hi", "user": "me", "response_format": {"type": "json_object"}, "api_key": "no"}
     status, data, _ = await ask(native, "/v1/responses", **body)
@@ -89,7 +89,7 @@ async def test_a_whole_answer_is_mended_and_stored_here(native: Running, upstrea
 
 @pytest.mark.parametrize("field", [{"stop": ["x"]}, {"presence_penalty": 1}])
 async def test_fields_that_responses_lacks_go_through_chat(
-    native: Running, upstream: Upstream, field: dict[str, Any]
+    native: InProcessGateway, upstream: Upstream, field: dict[str, Any]
 ) -> None:
     upstream.will(up.answer())
     status, data, _ = await ask(native, "/v1/responses", input="hi", **field)
@@ -99,7 +99,7 @@ async def test_fields_that_responses_lacks_go_through_chat(
 
 @pytest.mark.parametrize("pieces", [good_stream(), bare_stream()], ids=["well behaved", "bare"])
 async def test_a_stream_has_one_id_an_item_and_numbers_without_gaps(
-    native: Running, upstream: Upstream, pieces: list[bytes]
+    native: InProcessGateway, upstream: Upstream, pieces: list[bytes]
 ) -> None:
     upstream.will(up.stream(*pieces))
     events = await read(native, input="hi")
@@ -131,7 +131,9 @@ async def test_a_stream_has_one_id_an_item_and_numbers_without_gaps(
     ],
     ids=["cut", "error", "failed", "nonsense"],
 )
-async def test_a_late_failure_is_an_error_then_failed(native: Running, upstream: Upstream, tail: list[bytes]) -> None:
+async def test_a_late_failure_is_an_error_then_failed(
+    native: InProcessGateway, upstream: Upstream, tail: list[bytes]
+) -> None:
     upstream.will(up.stream(*good_stream()[:5], *tail))
     events = await read(native, input="hi")
     assert [e["type"] for e in events[-2:]] == ["error", "response.failed"]
@@ -168,7 +170,7 @@ async def test_a_blocked_stream_ends_incomplete_in_its_own_numbers(
     assert kinds[-1] == "response.incomplete"
 
 
-async def test_an_early_failure_is_a_true_status(native: Running, upstream: Upstream) -> None:
+async def test_an_early_failure_is_a_true_status(native: InProcessGateway, upstream: Upstream) -> None:
     upstream.will(up.answer({"error": {"message": "no"}}, status=500), up.answer({"output": "x"}), up.answer(b"{"))
     for streamed in (False, False, False):
         status, data, _ = await ask(native, "/v1/responses", input="x", stream=streamed)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support import upstream as up
 from tests.support.asking import ask
-from tests.support.running import Running
+from tests.support.gateways import InProcessGateway
 from tests.support.upstream import Upstream
 
 TOOL = {"type": "function", "name": "add", "description": "adds", "parameters": {"type": "object", "properties": {}}}
@@ -29,7 +29,7 @@ TOOL = {"type": "function", "name": "add", "description": "adds", "parameters": 
         ({"input": "x", "background": True}, "background"),
     ],
 )
-async def test_a_wrong_field_is_named(server: Running, change: dict[str, Any], param: str) -> None:
+async def test_a_wrong_field_is_named(server: InProcessGateway, change: dict[str, Any], param: str) -> None:
     status, data, _ = await ask(server, "/v1/responses", **change)
     assert status == 400 and data["error"]["param"] == param, data
 
@@ -37,7 +37,7 @@ async def test_a_wrong_field_is_named(server: Running, change: dict[str, Any], p
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize(("told", "named"), [("messages[0].content", "input"), ("max_tokens", "max_output_tokens")])
 async def test_what_the_upstream_refuses_is_named_as_the_caller_knows_it(
-    server: Running, upstream: Upstream, told: str, named: str, streamed: bool
+    server: InProcessGateway, upstream: Upstream, told: str, named: str, streamed: bool
 ) -> None:
     upstream.will(up.answer({"error": {"message": "too long", "param": told, "code": "invalid_value"}}, status=400))
     status, data, _ = await ask(server, "/v1/responses", input="hello", stream=streamed)
@@ -50,7 +50,7 @@ async def test_what_the_upstream_refuses_is_named_as_the_caller_knows_it(
      ("?stream=true", "stream")],
 )  # fmt: skip
 async def test_a_wrong_question_about_a_kept_response_is_named(
-    server: Running, upstream: Upstream, query: str, param: str
+    server: InProcessGateway, upstream: Upstream, query: str, param: str
 ) -> None:
     upstream.will(up.answer())
     _, made, _ = await ask(server, "/v1/responses", input="hello")

@@ -4,9 +4,9 @@ import asyncio
 
 import aiohttp
 
-from gateway.access.api_keys import KeyFile, KeyWish
+from gateway.access.api_keys import KeyFile, KeyRequest
 from tests.support.asking import ASK
-from tests.support.running import Running
+from tests.support.gateways import InProcessGateway
 from tests.support.upstream import Exchange, Upstream
 
 CHUNK = (
@@ -15,7 +15,9 @@ CHUNK = (
 )
 
 
-async def test_a_running_stream_ends_with_an_error_when_its_key_is_revoked(server: Running, upstream: Upstream) -> None:
+async def test_a_running_stream_ends_with_an_error_when_its_key_is_revoked(
+    server: InProcessGateway, upstream: Upstream
+) -> None:
     async def endless(exchange: Exchange) -> None:
         await exchange.stream_head()
         for _ in range(400):
@@ -24,7 +26,7 @@ async def test_a_running_stream_ends_with_an_error_when_its_key_is_revoked(serve
 
     upstream.will(endless)
     keys = KeyFile(server.config.state_dir / server.config.access.keys_file)
-    key, record = keys.create(KeyWish("robot", ("chat",)))
+    key, record = keys.create(KeyRequest("robot", ("chat",)))
     url, headers = f"{server.url}/v1/chat/completions", {"Authorization": f"Bearer {key}"}
     async with aiohttp.ClientSession(headers=headers) as session:
         async with session.post(url, json={**ASK, "stream": True}) as answer:

@@ -14,7 +14,7 @@ import pytest
 from gateway.config.settings import GuardrailSettings, Sanitize, SanitizeActions
 from gateway.errors import UpstreamError
 from gateway.sanitize.guardrail.guardrail import Guardrail
-from tests.support.running import Running, StartGateway
+from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.upstream import DONE, USAGE, Exchange, Upstream, scripted_upstream
 from tests.support.web_tools import tool_call
 from tests.support.web_tools_site import web_tools_site
@@ -66,7 +66,7 @@ def chunk(delta: Any, reason: str | None) -> bytes:
     return b"data: " + orjson.dumps({"id": "c", "object": "chat.completion.chunk", "choices": [choice]}) + b"\n\n"
 
 
-async def post(server: Running, body: Any, path: str = "/v1/chat/completions") -> tuple[int, Any]:
+async def post(server: InProcessGateway, body: Any, path: str = "/v1/chat/completions") -> tuple[int, Any]:
     async with (
         asyncio.timeout(10),
         aiohttp.ClientSession() as session,

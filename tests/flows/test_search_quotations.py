@@ -9,7 +9,7 @@ import orjson
 import pytest
 from aiohttp import web
 
-from tests.support.running import Running, StartGateway
+from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.web_tools import tool_call
 from tests.support.websites import Site, serving
 
@@ -31,14 +31,16 @@ async def provider() -> AsyncIterator[Site]:
         yield site
 
 
-async def gateway_over(start_gateway: StartGateway, provider: Site, fallback: str = "", more: str = "") -> Running:
+async def gateway_over(
+    start_gateway: StartGateway, provider: Site, fallback: str = "", more: str = ""
+) -> InProcessGateway:
     search = f'[search]\nprovider = "tavily"\nbase_url = "{provider.url}"\nfallback = [{fallback}]\n'
     key = 'api_key = { credential = "SEARCH" }\n'
     return await start_gateway(search + key + more + OFF, GATEWAY_CREDENTIAL_SEARCH="-".join(["a", "fake", "key"]))
 
 
 async def called(
-    server: Running, tool: str, arguments: Any = None, *, key: str = "", accept: str = "application/json"
+    server: InProcessGateway, tool: str, arguments: Any = None, *, key: str = "", accept: str = "application/json"
 ) -> tuple[bool, Any]:
     """Whether it is an error, and `data`."""
     headers = {"Authorization": f"Bearer {key or server.key}", "Accept": accept}

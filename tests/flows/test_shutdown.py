@@ -9,8 +9,11 @@ import aiohttp
 import pytest
 
 from gateway.embedded.child_server import free_port
-from tests.support.served import Served, served, upstream_toml
+from tests.support.gateway_process import GatewayProcess
+from tests.support.gateways import start_process, upstream_toml
 from tests.support.upstream import DONE, Exchange, Upstream, answer
+
+pytestmark = pytest.mark.slow
 
 CHUNK = (
     b'data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"scripted",'
@@ -38,7 +41,7 @@ class Paused:
         await exchange.finish()
 
 
-async def running_stream(gateway: Served, upstream: Upstream) -> tuple[Paused, asyncio.Task[tuple[int, str]]]:
+async def running_stream(gateway: GatewayProcess, upstream: Upstream) -> tuple[Paused, asyncio.Task[tuple[int, str]]]:
     script = Paused()
     upstream.will(script)
     task = asyncio.create_task(gateway.chat(stream=True))
@@ -60,7 +63,7 @@ async def refuses_connections(port: int) -> None:
 
 @pytest.mark.parametrize("workers", [1, 2])
 async def test_a_stream_that_runs_is_finished_before_the_end(tmp_path: Path, upstream: Upstream, workers: int) -> None:
-    async with served(tmp_path, f"workers = {workers}\n" + upstream_toml(upstream.url)) as gateway:
+    async with start_process(tmp_path, f"workers = {workers}\n" + upstream_toml(upstream.url)) as gateway:
         script, task = await running_stream(gateway, upstream)
         gateway.send(signal.SIGTERM)
         await refuses_connections(gateway.port)
@@ -71,39 +74,41 @@ async def test_a_stream_that_runs_is_finished_before_the_end(tmp_path: Path, ups
         assert status == 200
         assert "second" in text
         assert text.rstrip().endswith("data: [DONE]")
-        assert await gateway.ended() == 0
-        assert gateway.named("stopped")
+        assert await gateway.wait_exit() == 0
+        assert gateway.events("stopped")
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 async def test_a_stream_that_outlasts_the_drain_ends_with_an_error(
     tmp_path: Path, upstream: Upstream, workers: int
 ) -> None:
-    async with served(tmp_path, f"workers = {workers}\ndrain_s = 0.3\n" + upstream_toml(upstream.url)) as gateway:
+    async with start_process(
+        tmp_path, f"workers = {workers}\ndrain_s = 0.3\n" + upstream_toml(upstream.url)
+    ) as gateway:
         _, task = await running_stream(gateway, upstream)
         gateway.send(signal.SIGTERM)
         _, text = await task
         assert "first" in text
         assert "shutting_down" in text
         assert "[DONE]" not in text
-        assert await gateway.ended() == 0
-        assert gateway.named("requests_ended")[0]["count"] == 1
+        assert await gateway.wait_exit() == 0
+        assert gateway.events("requests_ended")[0]["count"] == 1
 
 
 async def test_interrupt_ends_it_like_terminate(tmp_path: Path) -> None:
-    async with served(tmp_path) as gateway:
+    async with start_process(tmp_path) as gateway:
         gateway.send(signal.SIGINT)
-        assert await gateway.ended() == 0
+        assert await gateway.wait_exit() == 0
 
 
 async def test_a_terminate_in_the_middle_of_starting_ends_it_too(tmp_path: Path) -> None:
-    gateway = Served(tmp_path, free_port())
+    gateway = GatewayProcess(tmp_path, free_port())
     gateway.write_config("workers = 2\n")
-    await gateway.start({})
+    gateway.start()
     try:
         await answers(gateway.port)
         gateway.send(signal.SIGTERM)
-        assert await gateway.ended() == 0
+        assert await gateway.wait_exit() == 0
     finally:
         await gateway.close()
 
@@ -125,27 +130,27 @@ async def test_a_bad_file_at_reload_changes_nothing_and_a_good_one_takes_over(
     tmp_path: Path, upstream: Upstream, workers: int
 ) -> None:
     toml = f"workers = {workers}\n"
-    async with served(tmp_path, toml + upstream_toml(upstream.url)) as gateway:
+    async with start_process(tmp_path, toml + upstream_toml(upstream.url)) as gateway:
         script, task = await running_stream(gateway, upstream)
         gateway.write_config("max_in_flight = -1\n")
         gateway.send(signal.SIGHUP)
-        refused = await gateway.logged("reload_refused")
+        refused = await gateway.wait_for_event("reload_refused")
         assert "server.max_in_flight" in refused["error"]
         upstream.will(answer())
         assert (await gateway.chat())[0] == 200
         gateway.write_config(toml + upstream_toml(upstream.url).replace("SvcLLM", "Renamed"))
         gateway.send(signal.SIGHUP)
-        await gateway.logged("reloaded")
+        await gateway.wait_for_event("reloaded")
         await only_models(gateway, {"Renamed"})
-        await gateway.says_it_is_ready()
+        await gateway.wait_until_ready()
         script.go_on.set()  # begun under the old configuration, and finished under it
         _, text = await task
         assert text.rstrip().endswith("data: [DONE]")
         gateway.send(signal.SIGTERM)
-        assert await gateway.ended() == 0
+        assert await gateway.wait_exit() == 0
 
 
-async def only_models(gateway: Served, names: set[str]) -> None:
+async def only_models(gateway: GatewayProcess, names: set[str]) -> None:
     """Until ten connections in a row all see these models: the old workers let go of the port as they drain."""
     alike = 0
     async with asyncio.timeout(20):
@@ -165,7 +170,7 @@ async def only_models(gateway: Served, names: set[str]) -> None:
 async def test_no_request_is_lost_in_a_row_of_reloads(tmp_path: Path, upstream: Upstream, workers: int) -> None:
     """Two clients with a connection for each request, two that keep theirs alive."""
     upstream.will(answer())
-    async with served(tmp_path, f"workers = {workers}\n" + upstream_toml(upstream.url)) as gateway:
+    async with start_process(tmp_path, f"workers = {workers}\n" + upstream_toml(upstream.url)) as gateway:
         results: list[int] = []
         done = asyncio.Event()
 
@@ -184,43 +189,43 @@ async def test_no_request_is_lost_in_a_row_of_reloads(tmp_path: Path, upstream: 
         clients = [asyncio.create_task(each()) for each in (ask, ask, ask_on_and_on, ask_on_and_on)]
         for count in range(1, 6):
             gateway.send(signal.SIGHUP)
-            await gateway.logged("reloaded", count)
+            await gateway.wait_for_event("reloaded", count)
         done.set()
         await asyncio.gather(*clients)
         assert set(results) == {200}
 
 
 async def test_a_reload_says_what_only_a_restart_can_change(tmp_path: Path) -> None:
-    async with served(tmp_path) as gateway:
+    async with start_process(tmp_path) as gateway:
         gateway.write_config("workers = 2\n[log]\nlevel = 'debug'\n")
         gateway.send(signal.SIGHUP)
-        assert (await gateway.logged("reloaded"))["needs_restart"] == ["log", "server.workers"]
+        assert (await gateway.wait_for_event("reloaded"))["needs_restart"] == ["log", "server.workers"]
 
 
 async def test_a_taken_port_is_exit_one_and_names_the_key(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        gateway = Served(tmp_path, taken.getsockname()[1])
+        gateway = GatewayProcess(tmp_path, taken.getsockname()[1])
         gateway.write_config("")
-        await gateway.start({})
+        gateway.start()
         try:
-            assert await gateway.ended() == 1
+            assert await gateway.wait_exit() == 1
         finally:
             await gateway.close()
-    assert "server.port" in gateway.plain
-    assert str(gateway.port) in gateway.plain
-    assert "Traceback" not in gateway.plain
+    assert "server.port" in gateway.printed()
+    assert str(gateway.port) in gateway.printed()
+    assert "Traceback" not in gateway.printed()
 
 
 async def test_a_second_instance_does_not_disturb_the_first(tmp_path: Path) -> None:
     (tmp_path / "second").mkdir()
-    async with served(tmp_path) as gateway:
-        second = Served(tmp_path / "second", gateway.port)
+    async with start_process(tmp_path) as gateway:
+        second = GatewayProcess(tmp_path / "second", gateway.port)
         second.write_config("")
-        await second.start({})
+        second.start()
         try:
-            assert await second.ended() == 1
+            assert await second.wait_exit() == 1
         finally:
             await second.close()
         assert (await gateway.get("/v1/models"))[0] == 200
@@ -233,14 +238,14 @@ async def test_systemd_hears_of_readiness_life_and_the_end(tmp_path: Path, worke
         sock.setblocking(False)
         systemd = Systemd(sock)
         told = {"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "600000"}
-        async with served(tmp_path, f"workers = {workers}\n", **told) as gateway:
+        async with start_process(tmp_path, f"workers = {workers}\n", variables=told) as gateway:
             ready = await systemd.hears("READY=1")
             assert f"STATUS=serving on {gateway.url}" in ready
             for _ in range(3):
                 await systemd.hears("WATCHDOG=1")
             gateway.send(signal.SIGTERM)
             await systemd.hears("STOPPING=1")
-            assert await gateway.ended() == 0
+            assert await gateway.wait_exit() == 0
         systemd.reading.cancel()
 
 
@@ -270,16 +275,15 @@ async def test_a_socket_handed_over_by_systemd_is_served_and_outlives_the_proces
     with socket.socket() as kept:
         kept.bind(("127.0.0.1", 0))
         kept.listen()
-        gateway = Served(tmp_path, kept.getsockname()[1])
+        gateway = GatewayProcess(tmp_path, kept.getsockname()[1])
         gateway.write_config(f"workers = {workers}\n")
         for _ in range(2):  # the second time after a restart
-            gateway.events.clear()
-            await gateway.start({}, inherit=kept)
+            gateway.start(inherit=kept)
             try:
-                await gateway.logged("ready")
+                await gateway.wait_for_event("ready")
                 assert (await gateway.get("/v1/models"))[0] == 200
                 gateway.send(signal.SIGTERM)
-                assert await gateway.ended() == 0
+                assert await gateway.wait_exit() == 0
             finally:
                 await gateway.close()
         _, writer = await asyncio.open_connection("127.0.0.1", gateway.port)  # waits in the queue, not refused

@@ -5,7 +5,7 @@ import asyncio
 import orjson
 import pytest
 
-from tests.support.running import Running
+from tests.support.gateways import InProcessGateway
 from tests.support.upstream import Upstream, stream, text_stream
 from tests.support.web_tools import tool_call
 
@@ -21,7 +21,9 @@ def answering(upstream: Upstream) -> None:
     upstream.will(stream(*text_stream()))
 
 
-async def said(server: Running, path: str, body: object, version: str, more: str) -> tuple[list[str], str, bool]:
+async def said(
+    server: InProcessGateway, path: str, body: object, version: str, more: str
+) -> tuple[list[str], str, bool]:
     """Header lines, what follows them, and whether the server closed the connection after the last event."""
     raw = orjson.dumps(body).decode()
     head = f"POST {path} HTTP/{version}\r\nHost: x\r\nAuthorization: Bearer {server.key}\r\n{more}"
@@ -47,7 +49,9 @@ def connection_lines(head: list[str]) -> list[str]:
 
 
 @both
-async def test_over_1_1_the_connection_is_kept_and_no_more_said_of_it(server: Running, path: str, body: object) -> None:
+async def test_over_1_1_the_connection_is_kept_and_no_more_said_of_it(
+    server: InProcessGateway, path: str, body: object
+) -> None:
     for more in ("", KEEP):
         head, rest, closed = await said(server, path, body, "1.1", more)
         assert head[0] == "HTTP/1.1 200 OK" and connection_lines(head) == []
@@ -55,14 +59,18 @@ async def test_over_1_1_the_connection_is_kept_and_no_more_said_of_it(server: Ru
 
 
 @both
-async def test_over_1_1_a_client_that_wants_it_closed_is_told_so(server: Running, path: str, body: object) -> None:
+async def test_over_1_1_a_client_that_wants_it_closed_is_told_so(
+    server: InProcessGateway, path: str, body: object
+) -> None:
     head, rest, closed = await said(server, path, body, "1.1", CLOSE)
     assert connection_lines(head) == ["Connection: close"] and rest.endswith("\r\n0\r\n\r\n") and closed
 
 
 @both
 @pytest.mark.parametrize("more", ["", KEEP, CLOSE])
-async def test_over_1_0_a_stream_ends_with_its_connection(server: Running, path: str, body: object, more: str) -> None:
+async def test_over_1_0_a_stream_ends_with_its_connection(
+    server: InProcessGateway, path: str, body: object, more: str
+) -> None:
     head, rest, closed = await said(server, path, body, "1.0", more)
     assert head[0] == "HTTP/1.0 200 OK" and connection_lines(head) == ["Connection: close"] and closed
     assert not [line for line in head if line.startswith(("Transfer-Encoding", "Content-Length"))]

@@ -11,19 +11,23 @@ import aiohttp
 import pytest
 from yarl import URL
 
-from gateway.access.api_keys import KeyFile, KeyWish
+from gateway.access.api_keys import KeyFile, KeyRequest
 from gateway.config.environment import Environment, read_environment
 from gateway.config.loader import load_config
 from gateway.embedded.child_server import free_port
 from gateway.embedded.llm_server import is_installed
 from gateway.runtime.generation import Sockets
 from gateway.runtime.listen_sockets import ListenSockets, bind_first
-from gateway.runtime.worker_pool import WatchdogSettings, WorkerContext, WorkerPool, WorkersFailed
+from gateway.runtime.worker_pool import WorkerPool
+from gateway.runtime.worker_process import WatchdogSettings, WorkerContext, WorkersFailed
 from gateway.web.server.runner import bind
+from tests.support.gateway_process import GatewayProcess
+from tests.support.gateways import start_process, upstream_toml
 from tests.support.logged import collect_events
-from tests.support.served import Served, served, upstream_toml
 from tests.support.upstream import Exchange, Upstream, answer, completion
 from tests.support.waiting import until
+
+pytestmark = pytest.mark.slow
 
 
 class Held:
@@ -44,23 +48,23 @@ async def test_both_workers_answer_and_every_worker_shows_the_metrics_of_all(
 ) -> None:
     script = Held()
     upstream.will(script)
-    async with served(tmp_path, "workers = 2\n" + upstream_toml(upstream.url)) as gateway:
+    async with start_process(tmp_path, "workers = 2\n" + upstream_toml(upstream.url)) as gateway:
         assert len(gateway.workers()) == 2
         calls = [asyncio.create_task(gateway.chat()) for _ in range(20)]
         await until(lambda: script.waiting == 20, 20)
         assert all(connections_of(pid, upstream.url) for pid in gateway.workers()), "one worker took everything"
-        await until_told(gateway, "\ngateway_in_flight 20.0\n")
+        await until_metrics_show(gateway, "\ngateway_in_flight 20.0\n")
         for _ in range(6):  # whichever worker is asked
             assert "\ngateway_in_flight 20.0\n" in (await gateway.get("/metrics", ops=True))[1]
         script.go_on.set()
         assert {status for status, _ in await asyncio.gather(*calls)} == {200}
         line = 'gateway_requests_total{endpoint="chat",status="2xx"} 20.0'
-        await until_told(gateway, line)
+        await until_metrics_show(gateway, line)
         for _ in range(6):
             assert line in (await gateway.get("/metrics", ops=True))[1]
 
 
-async def until_told(gateway: Served, text: str) -> None:
+async def until_metrics_show(gateway: GatewayProcess, text: str) -> None:
     """Gauges are sampled four times a second."""
     async with asyncio.timeout(5):
         while text not in (await gateway.get("/metrics", ops=True))[1]:
@@ -80,12 +84,13 @@ def connections_of(pid: int, url: str) -> int:
     return sum(1 for row in rows if row[2].endswith(f":{port}") and f"socket:[{row[9]}]" in inodes)
 
 
+@pytest.mark.alone
 async def test_a_killed_worker_takes_only_its_own_requests_with_it_and_is_replaced_within_a_second(
     tmp_path: Path, upstream: Upstream
 ) -> None:
     script = Held()
     upstream.will(script)
-    async with served(tmp_path, "workers = 2\n" + upstream_toml(upstream.url)) as gateway:
+    async with start_process(tmp_path, "workers = 2\n" + upstream_toml(upstream.url)) as gateway:
         calls = [asyncio.create_task(gateway.chat()) for _ in range(20)]
         await until(lambda: script.waiting == 20, 20)
         victim, other = gateway.workers()
@@ -99,37 +104,39 @@ async def test_a_killed_worker_takes_only_its_own_requests_with_it_and_is_replac
         results = await asyncio.gather(*calls, return_exceptions=True)
         assert sum(isinstance(result, aiohttp.ClientError) for result in results) == lost
         assert sum(result[0] == 200 for result in results if isinstance(result, tuple)) == 20 - lost
-        assert (await gateway.logged("worker_ended"))["exit"] == "-9"
+        assert (await gateway.wait_for_event("worker_ended"))["exit"] == "-9"
         upstream.will(answer())
         for _ in range(10):
             assert (await gateway.chat())[0] == 200
-        await until_told(gateway, "\ngateway_in_flight 0.0\n")  # the dead worker's requests count no more
+        await until_metrics_show(gateway, "\ngateway_in_flight 0.0\n")  # the dead worker's requests count no more
 
 
 async def test_a_killed_parent_leaves_no_worker_behind(tmp_path: Path) -> None:
-    async with served(tmp_path, "workers = 2\n") as gateway:
+    async with start_process(tmp_path, "workers = 2\n") as gateway:
         pids = gateway.workers()
         gateway.send(signal.SIGKILL)
-        await gateway.process.wait()
+        await gateway.wait_exit()
         await until(lambda: not any(Path(f"/proc/{pid}/cmdline").exists() for pid in pids), 15)
 
 
 async def test_the_limits_of_a_key_hold_for_all_workers_together(tmp_path: Path, upstream: Upstream) -> None:
     upstream.will(answer())
-    async with served(tmp_path, "workers = 2\n[limits]\nper_minute = 10\n" + upstream_toml(upstream.url)) as gateway:
+    async with start_process(
+        tmp_path, "workers = 2\n[limits]\nper_minute = 10\n" + upstream_toml(upstream.url)
+    ) as gateway:
         results = [(await gateway.chat())[0] for _ in range(30)]
         assert results.count(200) <= 10
         assert set(results) == {200, 429}
 
 
-class Ground:
-    """A fleet in this process, for what takes too long with the limits of production."""
+class PoolSetup:
+    """A worker pool in this process, with shorter limits than in production."""
 
     def __init__(self, folder: Path, toml: str = "") -> None:
         self.folder = folder
         self.file = folder / "gateway.toml"
         self.sockets = Sockets(bind_first("127.0.0.1", 0), bind("127.0.0.1", 0))
-        self.key = KeyFile(folder / "keys.json").create(KeyWish("test", ("chat",)))[0]
+        self.key = KeyFile(folder / "keys.json").create(KeyRequest("test", ("chat",)))[0]
         self.environment = read_environment()
 
     def config(self, toml: str = ""):  # type: ignore[no-untyped-def]
@@ -137,11 +144,11 @@ class Ground:
         self.file.write_text("[server]\nworkers = 2\n" + toml + off)
         return load_config(self.file, self.folder, Environment({}))
 
-    def fleet(self, vigilance: WatchdogSettings, toml: str = "") -> WorkerPool:
-        post = WorkerContext(
+    def pool(self, watchdog: WatchdogSettings, toml: str = "") -> WorkerPool:
+        context = WorkerContext(
             ListenSockets(self.sockets.product), self.sockets.ops, self.environment, self.folder / "metrics", {}, list
         )
-        return WorkerPool(self.config(toml), post, vigilance)
+        return WorkerPool(self.config(toml), context, watchdog)
 
     async def ask(self) -> int:
         url = "http://{}:{}/v1/models".format(*self.sockets.product.getsockname())
@@ -152,93 +159,90 @@ class Ground:
 
 
 @pytest.fixture
-async def ground(tmp_path: Path) -> AsyncIterator[Ground]:
-    one = Ground(tmp_path)
+async def setup(tmp_path: Path) -> AsyncIterator[PoolSetup]:
+    one = PoolSetup(tmp_path)
     yield one
     one.sockets.close()
 
 
-async def test_a_worker_whose_loop_is_stuck_is_killed_and_replaced(ground: Ground) -> None:
-    fleet = ground.fleet(WatchdogSettings(silent_s=3, start_s=30, look_s=0.1))
-    await fleet.start()
+async def test_a_worker_whose_loop_is_stuck_is_killed_and_replaced(setup: PoolSetup) -> None:
+    pool = setup.pool(WatchdogSettings(silent_s=3, start_s=30, check_s=0.1))
+    await pool.start()
     try:
-        victim, other = sorted(fleet.pids())
+        victim, other = sorted(pool.pids())
         os.kill(victim, signal.SIGSTOP)
-        await until(lambda: victim not in fleet.pids() and len(fleet.pids()) == 2, 15)
-        assert other in fleet.pids()
-        assert await ground.ask() == 200
-        assert fleet.is_fresh()
+        await until(lambda: victim not in pool.pids() and len(pool.pids()) == 2, 15)
+        assert other in pool.pids()
+        assert await setup.ask() == 200
+        assert pool.is_fresh()
     finally:
-        await fleet.finish()
-    assert fleet.pids() == []
+        await pool.finish()
+    assert pool.pids() == []
 
 
 async def test_a_worker_that_keeps_dying_is_started_with_growing_pauses(
-    ground: Ground,
+    setup: PoolSetup,
 ) -> None:
     logged = collect_events()
-    fleet = ground.fleet(WatchdogSettings())
-    await fleet.start()
+    pool = setup.pool(WatchdogSettings())
+    await pool.start()
     try:
-        keeper = fleet._group.workers[0]
+        process = pool._group.workers[0]
         for count in range(1, 6):
-            await until(lambda: keeper.pid is not None, 10)
-            keeper.kill()
+            await until(lambda: process.pid is not None, 10)
+            process.kill()
             await until(lambda count=count: len(logged("worker_ended")) == count, 10)  # type: ignore[misc]
         pauses = [each["pause_s"] for each in logged("worker_ended")]
         assert pauses == [0.0, 0.0, 0.0, 0.0, 0.5]
     finally:
-        await fleet.finish()
+        await pool.finish()
 
 
-async def test_workers_that_cannot_serve_are_an_error_and_a_running_crew_survives_it(ground: Ground) -> None:
-    (ground.folder / "cert.pem").write_text("no certificate")
-    tls = f'tls = {{ cert = "{ground.folder}/cert.pem", key = "{ground.folder}/cert.pem" }}\n'
-    fleet = ground.fleet(WatchdogSettings(start_s=30))
-    await fleet.start()
+async def test_workers_that_cannot_serve_are_an_error_and_the_running_ones_survive_it(setup: PoolSetup) -> None:
+    (setup.folder / "cert.pem").write_text("no certificate")
+    tls = f'tls = {{ cert = "{setup.folder}/cert.pem", key = "{setup.folder}/cert.pem" }}\n'
+    pool = setup.pool(WatchdogSettings(start_s=30))
+    await pool.start()
     try:
-        pids = fleet.pids()
+        pids = pool.pids()
         with pytest.raises(WorkersFailed):
-            await fleet.replace(ground.config(tls))
-        assert fleet.pids() == pids
-        assert await ground.ask() == 200
+            await pool.replace(setup.config(tls))
+        assert pool.pids() == pids
+        assert await setup.ask() == 200
     finally:
-        await fleet.finish()
+        await pool.finish()
 
 
 async def test_the_whole_gateway_says_why_it_cannot_start(tmp_path: Path) -> None:
     (tmp_path / "cert.pem").write_text("no certificate")
     for workers in (1, 2):
-        gateway = Served(tmp_path, 0)
+        gateway = GatewayProcess(tmp_path, 0)
         gateway.port = 0
         gateway.write_config(
             f'workers = {workers}\ntls = {{ cert = "{tmp_path}/cert.pem", key = "{tmp_path}/cert.pem" }}\n'
         )
-        await gateway.start({})
+        gateway.start()
         try:
-            assert await gateway.ended() == 1
+            assert await gateway.wait_exit() == 1
         finally:
             await gateway.close()
-        assert "gateway: " in gateway.plain
+        assert "gateway: " in gateway.printed()
 
 
-@pytest.mark.slow
 async def test_the_workers_share_one_embedded_model_that_their_parent_keeps(tmp_path: Path) -> None:
     if not is_installed():
         pytest.skip("the [llm] extra is not installed")
-    gateway = Served(tmp_path, free_port())
-    gateway.write_config("workers = 2\n")
-    text = gateway.config.read_text().replace("[local_llm]\nenabled = false", "[local_llm]\nthreads = 1")
-    gateway.config.write_text(text)
-    await gateway.start({})
+    gateway = GatewayProcess(tmp_path, free_port())
+    gateway.write_config("workers = 2\n[local_ocr]\nenabled = false\n[local_llm]\nthreads = 1\n", embedded=True)
+    gateway.start()
     try:
-        await gateway.logged("ready")
-        await gateway.says_it_is_ready()
+        await gateway.wait_for_event("ready")
+        await gateway.wait_until_ready()
         for _ in range(4):
             status, text = await gateway.chat()
             assert status == 200, text
-        assert len(gateway.named("child_ready")) == 1
+        assert len(gateway.events("child_ready")) == 1
         gateway.send(signal.SIGTERM)
-        assert await gateway.ended() == 0
+        assert await gateway.wait_exit() == 0
     finally:
         await gateway.close()

@@ -6,7 +6,7 @@ from typing import Any
 import aiohttp
 import orjson
 
-from tests.support.running import Running
+from tests.support.gateways import InProcessGateway
 from tests.support.upstream import Upstream
 
 ASK = {"model": "SvcLLM", "messages": [{"role": "user", "content": "hello"}]}
@@ -24,14 +24,14 @@ def toml(*upstreams: Upstream, more: str = "", **settings: Any) -> str:
     return "\n".join(lines) + "\n[local_llm]\nenabled = false\n[local_ocr]\nenabled = false\n"
 
 
-async def ask(server: Running, path: str = "/v1/chat/completions", **body: Any) -> tuple[int, Any, Any]:
+async def ask(server: InProcessGateway, path: str = "/v1/chat/completions", **body: Any) -> tuple[int, Any, Any]:
     async with asyncio.timeout(LIMIT_S), aiohttp.ClientSession() as session:
         url = server.url + path
         async with session.post(url, json={**ASK, **body}, headers=server.headers) as answer:
             return answer.status, orjson.loads(await answer.read()), answer.headers
 
 
-async def ask_stream(server: Running, **body: Any) -> tuple[int, list[Any]]:
+async def ask_stream(server: InProcessGateway, **body: Any) -> tuple[int, list[Any]]:
     """Status and decoded events; None stands for `[DONE]`. An error answer is its one event."""
     async with asyncio.timeout(LIMIT_S), aiohttp.ClientSession() as session:
         url = server.url + "/v1/chat/completions"

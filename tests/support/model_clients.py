@@ -4,11 +4,10 @@ What cannot be fetched (no network, another platform) skips the test with a plai
 """
 
 import shutil
-import sys
 
 import pytest
 
-from tests.support.official import fetch, is_fresh, mark_fresh
+from tests.support.official import fetch_modules, fetching, make_venv
 from tests.support.paths import CLIENTS, ROOT
 
 AI = CLIENTS / "ai"
@@ -16,14 +15,7 @@ AI = CLIENTS / "ai"
 
 def python_of(name: str) -> str:
     """The interpreter of the environment `.venv-NAME`, made from `tests/clients/requirements-NAME.txt`."""
-    lock, venv = CLIENTS / f"requirements-{name}.txt", ROOT / f".venv-{name}"
-    python = venv / "bin" / "python"
-    if not is_fresh(venv, lock):
-        fetch([sys.executable, "-m", "venv", "--clear", str(venv)], ROOT)
-        pip = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", "--retries", "1"]
-        fetch([*pip, "--no-deps", "--require-hashes", "--only-binary", ":all:", "-r", str(lock)], ROOT)
-        mark_fresh(venv, lock)
-    return str(python)
+    return make_venv(ROOT / f".venv-{name}", CLIENTS / f"requirements-{name}.txt")
 
 
 def ai_sdk_command() -> list[str]:
@@ -31,7 +23,6 @@ def ai_sdk_command() -> list[str]:
     npm, node, lock = shutil.which("npm"), shutil.which("node"), AI / "package-lock.json"
     if npm is None or node is None:
         pytest.skip("npm or node is not installed: the Vercel AI SDK is not run")
-    if not is_fresh(AI / "node_modules", lock):
-        fetch([npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1"], AI)
-        mark_fresh(AI / "node_modules", lock)
+    with fetching():
+        fetch_modules(npm, AI, lock)
     return [node, str(AI / "ai.mjs")]

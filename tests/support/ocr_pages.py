@@ -81,8 +81,8 @@ class Sheet:
         return draw.choice((word, word, word, word.capitalize(), f"{word},"))
 
     def prose(self, count: int) -> str:
-        text = []
-        while sum(len(sentence.split()) for sentence in text) < count:
+        text: list[str] = []
+        while sum(len(each.split()) for each in text) < count:
             text.append(self.sentence(self.random.randint(5, 12)))
         return " ".join(text)
 
@@ -104,7 +104,9 @@ class Sheet:
             max(b[3] for b in boxes),
         )
 
-    def paragraph(self, x: float, y: float, width: float, text: str, size: int, style: str = "", label: str = "text"):
+    def paragraph(
+        self, x: float, y: float, width: float, text: str, size: int, style: str = "", label: str = "text"
+    ) -> float:
         """Wrapped text as one block; the y below it."""
         face = font(size, style or self.style)
         rows, row = [], ""
@@ -123,7 +125,7 @@ class Sheet:
         self.truth.blocks.append((label, around(boxes)))
         return y
 
-    def heading(self, x: float, y: float, width: float, text: str, size: int):
+    def heading(self, x: float, y: float, width: float, text: str, size: int) -> float:
         return self.paragraph(x, y, width, text, size, "Sans-Bold", "title")
 
     def figure(self, x: float, y: float, width: float, height: float) -> float:
@@ -134,7 +136,9 @@ class Sheet:
         self.truth.blocks.append(("image", (x, y, x + width, y + height)))
         return y + height
 
-    def table(self, x: float, y: float, widths: list[int], rows: list[list[str]], size: int, rules: str = "all"):
+    def table(
+        self, x: float, y: float, widths: list[int], rows: list[list[str]], size: int, rules: str = "all"
+    ) -> float:
         """A table; `rules` is all, rows (booktabs) or none. The y below it."""
         face = font(size, self.style)
         row_height = size * 1.9

@@ -1,6 +1,6 @@
 """A scripted completion service and a scripted upstream of it, with the bodies they are asked with."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from typing import Any
 
@@ -21,7 +21,7 @@ def body(*parts: Json, **more: Any) -> Json:
 TEXT = {"type": "text", "text": "<image>\nFree OCR."}
 
 
-class Scripted:
+class _Script:
     """A completion service (and upstream) that answers with given texts and keeps the bodies it was sent."""
 
     name = "scripted"
@@ -34,7 +34,7 @@ class Scripted:
         self.closed = 0
         self.cut = "|"
 
-    async def complete(self, body: Json, account: RequestStats, *, route: str = "") -> Json:
+    async def complete(self, body: Json, stats: RequestStats, *, route: str = "") -> Json:
         self.bodies.append(body)
         if self.error is not None:
             raise self.error
@@ -59,7 +59,7 @@ class Scripted:
             "usage": {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12},
         }
 
-    async def stream(self, body: Json, account: RequestStats) -> AsyncIterator[EventBatch]:
+    async def _events(self, body: Json) -> AsyncGenerator[EventBatch, None]:
         self.bodies.append(body)
         number = len(self.bodies)
         shared = {"id": f"chatcmpl-{number}", "object": "chat.completion.chunk", "created": number, "model": "SvcOCR"}
@@ -85,11 +85,20 @@ class Scripted:
         return Event.undecoded(sse.frame(data))
 
 
-class ScriptedUpstream(Scripted):
+class Scripted(_Script):
+    """A completion service."""
+
+    async def stream(self, body: Json, stats: RequestStats) -> AsyncGenerator[EventBatch, None]:
+        async with aclosing(self._events(body)) as events:
+            async for batch in events:
+                yield batch
+
+
+class ScriptedUpstream(_Script):
     """The same below the completion service: the data of its events as bytes."""
 
-    async def stream(self, body: Json, account: RequestStats, *, route: str = "") -> AsyncIterator[list[bytes]]:
-        async with aclosing(super().stream(body, account)) as events:
+    async def stream(self, body: Json, stats: RequestStats, *, route: str = "") -> AsyncGenerator[list[bytes], None]:
+        async with aclosing(self._events(body)) as events:
             async for batch in events:
                 yield [sse.encode(event)[6:].strip() for event in batch]
 

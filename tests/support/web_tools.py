@@ -82,7 +82,7 @@ class Desk:
         self.account = RequestStats()
         self.charges = 0
         self.allowance = 1000
-        self.sanitize: Callable[[RpcBatch], None] = lambda exchange: [
+        self.sanitize: Callable[[RpcBatch], object] = lambda exchange: [
             None for _ in self.dialect.request_units(exchange)
         ]
 

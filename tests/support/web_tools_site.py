@@ -9,7 +9,7 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
-from gateway.access.api_keys import KeyFile, KeyStore, KeyWish
+from gateway.access.api_keys import KeyFile, KeyRequest, KeyStore
 from gateway.access.rate_limits import BadKeyLimiter, LocalLimiter
 from gateway.config.settings import Limits, Sanitize
 from gateway.mcp.dialect import WebSearchDialect
@@ -62,7 +62,7 @@ async def web_tools_site(
     guardrail: Guardrail | None = None,
 ) -> AsyncIterator[WebToolsSite]:
     keys = KeyFile(folder / "keys.json")
-    key, _ = keys.create(KeyWish("test", ("web-search",)))
+    key, _ = keys.create(KeyRequest("test", ("web-search",)))
     metrics, tools = Metrics(), RecordingTools()
     handler, dialect = WebSearchHandler(Dispatcher(tools, RunningCalls())), WebSearchDialect()
     rows = [

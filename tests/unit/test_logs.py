@@ -3,6 +3,7 @@
 import asyncio
 import io
 import logging
+from collections.abc import Iterator
 
 import orjson
 import pytest
@@ -12,7 +13,7 @@ from tests.support.waiting import until
 
 
 @pytest.fixture
-def stream() -> io.StringIO:
+def stream() -> Iterator[io.StringIO]:
     root = logging.getLogger()
     before, level, own = root.handlers[:], root.level, logs.log.handlers[:]
     stream = io.StringIO()
@@ -59,7 +60,7 @@ async def test_a_warning_is_written_at_once_with_what_came_before(stream: io.Str
     assert [line["event"] for line in lines(stream)] == ["request", "trouble"]
 
 
-async def test_what_a_finished_loop_left_is_written_with_the_next_line(stream: io.StringIO) -> None:
+async def test_lines_that_a_finished_loop_left_are_written_with_the_next_one(stream: io.StringIO) -> None:
     def other_loop() -> None:
         async def once() -> None:
             logs.event("first")
@@ -71,9 +72,9 @@ async def test_what_a_finished_loop_left_is_written_with_the_next_line(stream: i
     assert [line["event"] for line in lines(stream)] == ["first", "second"]
 
 
-def test_a_failure_is_told_by_place_and_not_by_text() -> None:
+def test_a_failure_is_logged_by_its_place_and_not_by_its_text() -> None:
     try:
         raise ValueError("prompt text")
     except ValueError as error:
-        told = logs.failure(error)
-    assert told.startswith("ValueError at test_logs.py:") and "prompt" not in told
+        text = logs.failure(error)
+    assert text.startswith("ValueError at test_logs.py:") and "prompt" not in text

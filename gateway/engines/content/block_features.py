@@ -1,7 +1,8 @@
-"""Measures the blocks of a page: the input of the block model.
+"""Computes the features of a page's blocks: the input of the block model.
 
-Runs in the parsing processes. Measures are plain numbers in a fixed order (FEATURES); the model's file names them, so
-that the two cannot drift apart.
+Runs in the parsing processes. Features are plain numbers in a fixed order (FEATURES). The model's file lists their
+names, so that a model of other features is refused. The windows and lengths below are part of what a feature means:
+after a change the models must be trained again (bench/train_blocks.py). Knows nothing of models.
 """
 
 import itertools
@@ -19,6 +20,10 @@ _FURNITURE_HEADING = re.compile(
     r"popular|recent|latest|categor|archive|tags|navigation|menu|search|connect|similar|customers|footer|login|cart",
     re.IGNORECASE,
 )
+_WINDOW = 3
+"""Blocks before and after one whose sizes it is compared with. Chosen with the features; see the module's text."""
+_LONG_WORDS = 20
+"""Words from which a block counts as a paragraph of the page: about one sentence. See the module's text."""
 _PUNCTUATION = ".,;:!?"
 _DIGITS = re.compile(r"\b\d")
 _CAPITALS = re.compile(r"\b[A-Z]")
@@ -47,8 +52,12 @@ FEATURES = (
 )
 
 
-class Measures:
-    """The measures of all blocks of one page."""
+class BlockFeatures:
+    """The features of all blocks of one page. `signatures`: for each block, tag and class of its parent and itself,
+    equal for blocks of one kind; `prices`: 1 for each block that names a price. Used once.
+
+    `region`: the content region, an element or None; `url`: the page's address.
+    """
 
     def __init__(self, blocks: list[TextBlock], region: Any, head: Head, url: str) -> None:
         self.blocks = blocks
@@ -65,10 +74,11 @@ class Measures:
         self._json_ld = _pairs(WORD.findall(head.described.lower()))
         self._h1 = next((at for at, block in enumerate(blocks) if block.element.tag == "h1"), -1)
         self._known_flags: dict[tuple[str, int, int, int], list[float]] = {}
-        self._page = self._page_measures(url)
+        self._page = self._page_features(url)
 
     def rows(self) -> list[list[float]]:
-        """One list of numbers per block, in the order of FEATURES."""
+        """For each block its features in the order of FEATURES, without the last (`second_opinion`), which the caller
+        adds."""
         rows: list[list[float]] = []
         seen: set[str] = set()
         before = since = 0
@@ -110,7 +120,7 @@ class Measures:
             at - self._h1 if self._h1 >= 0 else -1,
         ]
         row += self._around(at)
-        row += self._kin(at)
+        row += self._same_kind(at)
         row += self._containers(block)
         row += [since, level, furniture, repeated]
         row.append(len([word for word in words if word in self._title]) / size)
@@ -122,7 +132,7 @@ class Measures:
         return row + self._page
 
     def _flags(self, marks: tuple[str, int, int, int]) -> list[float]:
-        """Tag, surroundings and categories as noughts and ones; pages repeat them, so they are kept."""
+        """Tag, enclosing tags and categories as zeros and ones; cached, as the blocks of a page repeat them."""
         flags = self._known_flags.get(marks)
         if flags is None:
             tag, tags, near, far = marks
@@ -134,9 +144,10 @@ class Measures:
         return flags
 
     def _around(self, at: int) -> list[float]:
+        """About the neighbours: words, link density, and means over the window."""
         blocks, sizes = self.blocks, self._sizes
         last = len(blocks) - 1
-        window = range(max(0, at - 3), min(last, at + 3) + 1)
+        window = range(max(0, at - _WINDOW), min(last, at + _WINDOW) + 1)
         total = sum(sizes[each] for each in window)
         links = sum(blocks[each].link_words for each in window)
         return [
@@ -148,21 +159,23 @@ class Measures:
             links / total,
         ]
 
-    def _kin(self, at: int) -> list[float]:
+    def _same_kind(self, at: int) -> list[float]:
+        """About the blocks with the same signature: count, mean words, link density, share of the page."""
         count, words, links = self._groups[self.signatures[at]]
         return [count, words / count, links / words, words / self._total]
 
     def _containers(self, block: TextBlock) -> list[float]:
-        out: list[float] = []
+        """Words and link density of the three nearest ancestors, and the second one's share of the page."""
+        measures: list[float] = []
         box, share = block.element, 0.0
         for step in range(3):
             parent = box.getparent()
             box = box if parent is None else parent
             words, links = self._boxes.get(box, (0, 0))
-            out += [words, links / words if words else 0.0]
+            measures += [words, links / words if words else 0.0]
             if step == 1:
                 share = words / self._total
-        return [*out, share]
+        return [*measures, share]
 
     def _container_sizes(self) -> dict[Any, tuple[int, int]]:
         boxes: dict[Any, tuple[int, int]] = {}
@@ -181,7 +194,7 @@ class Measures:
             groups[signature] = (count + 1, words + size, links + block.link_words)
         return groups
 
-    def _page_measures(self, url: str) -> list[float]:
+    def _page_features(self, url: str) -> list[float]:
         blocks, meta = self.blocks, self._head.meta
         kinds = self._head.kinds
         inside = sum(size for block, size in zip(blocks, self._sizes, strict=True) if block.element in self._region)
@@ -190,7 +203,7 @@ class Measures:
             self._total,
             sum(block.link_words for block in blocks) / self._total,
             len(blocks),
-            sum(size for block, size in zip(blocks, self._sizes, strict=True) if size > 20) / self._total,
+            sum(size for block, size in zip(blocks, self._sizes, strict=True) if size > _LONG_WORDS) / self._total,
             tags.count("h1"),
             inside / self._total,
             float(self._head.semantic),
@@ -213,7 +226,7 @@ def _pairs(words: list[str]) -> set[tuple[str, str]]:
 
 
 def _share(words: list[str], known: set[tuple[str, str]]) -> float:
-    """The share of neighbouring words that are known neighbours."""
+    """The share of the pairs of neighbouring words that are in `known`."""
     if not known or len(words) < 2:
         return 0.0
     return sum(pair in known for pair in itertools.pairwise(words)) / (len(words) - 1)

@@ -1,6 +1,7 @@
-"""Cuts a page into its smallest blocks of text: the text that stands directly in one block-level element.
+"""Cuts a page into its smallest blocks of text: the text directly inside one block-level element.
 
-Runs in the parsing processes. Notes for each block what kinds of elements it stands in, by tag, class and role.
+Runs in the parsing processes. Records for each block the kinds of elements around it, by tag, class and role, as bits.
+Decides nothing: see `block_features` and `selection`.
 """
 
 import functools
@@ -11,6 +12,9 @@ from typing import Any
 from gateway.engines.html.dom import FURNITURE_ROLES
 from gateway.engines.markdown.writer import BLOCKS
 
+_NAMES_REMEMBERED = 16_384
+"""Classes and ids whose categories a process remembers, a few MB. Chosen: a site repeats some thousand names. At half,
+pages of a crawl over several sites push each other out; double only costs memory."""
 CATEGORIES = (
     ("nav", r"nav|menu|crumb|pagin|pager|toc\b|tabs"), ("foot", r"foot|bottom|copyright|legal|colophon"),
     ("head", r"header|masthead|banner|topbar|hero"), ("side", r"side|aside|rail\b|widget|secondary"),
@@ -45,8 +49,9 @@ WORD = re.compile(r"\w+")
 
 @dataclass(slots=True)
 class TextBlock:
-    """One block while it is measured. Category bits: `own` of the element alone, `near` with its parent, `far` with all
-    its ancestors. `words` are in lower case."""
+    """One block. Category bits (MASKS): `own` of its element, `near` also of the parent, `far` also of all ancestors;
+    `tags`: bits of the tags around it (TAG_BITS, HIDDEN, ROLE). `depth`: nesting in blocks. `text` has its blanks
+    collapsed; `words` are in lower case; `link_words` counts those inside links. The pieces are as found."""
 
     element: Any
     depth: int
@@ -62,7 +67,7 @@ class TextBlock:
 
 
 class _Collector:
-    """Walks the tree once, without recursion, and hands every text to its block."""
+    """Walks the tree once, without recursion, and adds every text to its block."""
 
     def __init__(self) -> None:
         self.blocks: list[TextBlock] = []
@@ -71,7 +76,7 @@ class _Collector:
     def collect(self, root: Any) -> list[TextBlock]:
         top = TextBlock(root, 0, 0, 0, 0)
         self.blocks.append(top)
-        stack: list[tuple[Any, TextBlock, bool]] = [(root, top, False)]  # elements and texts with what they stand in
+        stack: list[tuple[Any, TextBlock, bool]] = [(root, top, False)]  # elements and texts with their block
         while stack:
             node, block, in_link = stack.pop()
             if isinstance(node, str):
@@ -82,7 +87,7 @@ class _Collector:
             tag = node.tag
             in_link = in_link or tag in ("a", "button")
             if tag in BLOCKS and node is not block.element:
-                block = self._entered(node, block)
+                block = self._open_block(node, block)
             for child in reversed(node):
                 if child.tail:
                     stack.append((child.tail, block, in_link))
@@ -90,13 +95,13 @@ class _Collector:
                     stack.append((child, block, in_link))
             if node.text:
                 stack.append((node.text, block, in_link))
-        return [block for block in self.blocks if self._finished(block)]
+        return [block for block in self.blocks if self._finish(block)]
 
-    def _entered(self, element: Any, outer: TextBlock) -> TextBlock:
+    def _open_block(self, element: Any, outer: TextBlock) -> TextBlock:
         mask = self._mask(element)
         parent = element.getparent()
         above = outer.own if parent is outer.element else self._mask(parent)
-        tags = outer.tags | TAG_BITS.get(element.tag, 0) | _marks(element)
+        tags = outer.tags | TAG_BITS.get(element.tag, 0) | _attribute_bits(element)
         block = TextBlock(element, outer.depth + 1, tags, mask | above, outer.far | mask, mask)
         self.blocks.append(block)
         return block
@@ -108,12 +113,13 @@ class _Collector:
         mask = self._masks.get(key)
         if mask is None:
             mask = 0
-            for name in key.lower().split():  # no pattern spans two names, and names come again more often than keys
+            for name in key.lower().split():  # no pattern spans two names, and names repeat more often than keys
                 mask |= category_bits(name)
             self._masks[key] = mask
         return mask
 
-    def _finished(self, block: TextBlock) -> bool:
+    def _finish(self, block: TextBlock) -> bool:
+        """Sets the block's text and words; False for a block without words."""
         if not block.pieces:
             return False
         block.text = " ".join("".join(block.pieces).split())
@@ -123,28 +129,28 @@ class _Collector:
         return bool(block.words)
 
 
-@functools.lru_cache(maxsize=16_384)
+@functools.lru_cache(maxsize=_NAMES_REMEMBERED)
 def category_bits(name: str) -> int:
-    """The categories that one lower-case class or id speaks of."""
+    """The bits of the categories whose words one lower-case class or id contains."""
     if not _ANY_CATEGORY.search(name):
         return 0
     return sum(bit for bit, pattern in MASKS if pattern.search(name))
 
 
 def collect(root: Any) -> list[TextBlock]:
-    """The blocks with text, in document order."""
+    """The blocks that have words, in document order. `root`: an lxml element."""
     return _Collector().collect(root)
 
 
-def _marks(element: Any) -> int:
-    """Bits for elements that are hidden, or whose role is not that of content."""
+def _attribute_bits(element: Any) -> int:
+    """HIDDEN for hidden elements, ROLE for elements whose ARIA role is not that of content."""
     attributes = element.attrib
-    marks = 0
+    bits = 0
     if "hidden" in attributes or attributes.get("aria-hidden") == "true":
-        marks |= HIDDEN
+        bits |= HIDDEN
     style = attributes.get("style")
     if style and _HIDING.search(style):
-        marks |= HIDDEN
+        bits |= HIDDEN
     if attributes.get("role", "").lower() in FURNITURE_ROLES:
-        marks |= ROLE
-    return marks
+        bits |= ROLE
+    return bits

@@ -1,6 +1,6 @@
 """Finds the readers' comments below a page's own text, by class, id and heading.
 
-Runs in the parsing processes. Only finds; whether comments are content (in a forum) or not is for the page type.
+Runs in the parsing processes. Does not decide whether comments are content: `selection` does, by the page's type.
 """
 
 import re
@@ -20,18 +20,25 @@ _HEADING = re.compile(
     re.IGNORECASE,
 )
 _HEADING_WORDS = 8
+"""A longer heading that begins like "Comments" is a sentence of the text. At half, "What do you think about this?" is
+missed; at double, headlines such as "Comments on the draft law by ..." open a comment section."""
 _OWN_TEXT_WORDS = 15
+_OWN_LINK_SHARE = 3
+"""Running text is a block of so many words, of which less than a third are in links. Chosen: a sentence. At half, menus
+and captions count as text; at double, pages of short paragraphs have none."""
 _MAX_HEADINGS = 3
+"""Headings that open a comment section. Chosen: a page has one, or one for each list of replies. It bounds the search,
+which goes over all later blocks for each heading."""
 
 
 def in_comments(blocks: Sequence[TextBlock]) -> list[bool]:
-    """For each block, whether it stands in a comment section."""
+    """For each block, whether it is inside a comment section."""
     known: dict[Any, bool] = {}
     inside = [_in_named(block.element, known) for block in blocks]
     for at in _headings(blocks, inside):
-        section = _shared(blocks[at].element, blocks[at + 1].element)
+        section = _common_ancestor(blocks[at].element, blocks[at + 1].element)
         for later in range(at, len(blocks)):
-            if section is None or not _stands_in(blocks[later].element, section):
+            if section is None or not _is_within(blocks[later].element, section):
                 break
             inside[later] = True
     return inside
@@ -50,11 +57,11 @@ def _headings(blocks: Sequence[TextBlock], inside: Sequence[bool]) -> list[int]:
 
 
 def own_text(blocks: Sequence[TextBlock], inside: Sequence[bool]) -> int:
-    """How many words of the page's own running text stand outside its comments."""
+    """Words of the page's running text outside its comments. `inside`: the result of `in_comments`."""
     return sum(
         len(block.words)
         for block, comment in zip(blocks, inside, strict=True)
-        if not comment and len(block.words) >= _OWN_TEXT_WORDS and block.link_words * 3 < len(block.words)
+        if not comment and len(block.words) >= _OWN_TEXT_WORDS and block.link_words * _OWN_LINK_SHARE < len(block.words)
     )
 
 
@@ -63,29 +70,29 @@ def _is_heading(tag: str) -> bool:
 
 
 def _in_named(element: Any, known: dict[Any, bool]) -> bool:
-    """True when the element or a box around it is named a comment section; remembers every box it looked at."""
-    line = []
+    """True when the element or an ancestor is named a comment section; `known` caches the result for every ancestor."""
+    path = []
     named = False
     box = element
     while box is not None and box.tag not in ("body", "html", "main", "article"):
         if box in known:
             named = known[box]
             break
-        line.append(box)
+        path.append(box)
         label = f"{box.get('class') or ''} {box.get('id') or ''}".lower()
         if ("comment" in label or "disqus" in label) and _NAMED.search(label) and not _OPINIONS.search(label):
             named = True
             break
         box = box.getparent()
-    known.update(dict.fromkeys(line, named))
+    known.update(dict.fromkeys(path, named))
     return named
 
 
-def _stands_in(element: Any, section: Any) -> bool:
+def _is_within(element: Any, section: Any) -> bool:
     return element is section or any(box is section for box in element.iterancestors())
 
 
-def _shared(heading: Any, after: Any) -> Any:
-    """The smallest box around the heading that also holds what follows it."""
-    line = {after, *after.iterancestors()}
-    return next((box for box in heading.iterancestors() if box in line), None)
+def _common_ancestor(heading: Any, after: Any) -> Any:
+    """The nearest ancestor of the heading that also contains `after`."""
+    ancestors = {after, *after.iterancestors()}
+    return next((box for box in heading.iterancestors() if box in ancestors), None)

@@ -1,7 +1,8 @@
-"""What a page shows of its kind: schema.org types, words of its address, repeated blocks, prices, posts, long text.
+"""Computes the signals of a page's type: schema.org types, words of its address, repeated blocks, prices, long text.
 
-Runs in the parsing processes. Signals are plain numbers in a fixed order (SIGNALS), none of them names a site; which
-type they speak for is learnt (bench/train_blocks.py) and judged by gateway.engines.content.page_types.
+Runs in the parsing processes. Signals are plain numbers in a fixed order (SIGNALS); none names a site. Which type they
+indicate is learnt (bench/train_blocks.py) and decided by `page_types`. The scales below bring each signal to about 0 to
+1; after a change the classifier must be trained again.
 """
 
 import itertools
@@ -79,17 +80,27 @@ SIGNALS = (
     "cards", "card_share", "card_links", "card_words", "priced_cards", "first_person", "second_person", "before_long",
 )  # fmt: skip
 _LONG_WORDS = 20
+"""Words from which a block is running text: about one sentence. Chosen; see the module's text."""
+_LOG_SCALE = 5
+"""The logarithm of 150 words or blocks is about 5, so that usual counts come out near 1."""
+_MAX_SEGMENTS, _MAX_HYPHENS = 6, 8
+"""Path segments, and hyphens of the last one, that count as 1: more of them say nothing further."""
+_VOICE_SCALE = 30
+"""One word of thirty in the first or second person counts as 1: text that addresses somebody throughout."""
+_QUERY_CHARS = 100
+"""Start of the query that is searched for words: the rest of a long query is tracking."""
 _FIRST_PERSON = frozenset({"i", "my", "me"})
 _SECOND_PERSON = frozenset({"you", "your"})
 
 
 def signals(marked: Sequence[tuple[TextBlock, str, float]], head: Head, url: str) -> list[float]:
-    """One number per name in SIGNALS, each about 0 to 1. `marked`: blocks, their signatures, 1 where a price stands."""
+    """One number for each name in SIGNALS, each about 0 to 1. `marked`: for each block (block, signature, 1 if it names
+    a price, else 0)."""
     blocks = [block for block, _, _ in marked]
     prices = [price for _, _, price in marked]
     total = max(sum(len(block.words) for block in blocks), 1)
     row = [float(bool(head.kinds & names)) for _, names in _SCHEMAS]
-    row += _told(head)
+    row += _declared(head)
     row += _address(url)
     row += [float(bool(pattern.search(head.title))) for _, pattern in _TITLES]
     row += _wording(blocks, prices)
@@ -99,24 +110,24 @@ def signals(marked: Sequence[tuple[TextBlock, str, float]], head: Head, url: str
 
 
 def _wording(blocks: Sequence[TextBlock], prices: Sequence[float]) -> list[float]:
-    """How many short blocks hold words of each kind, how many a price."""
+    """Logarithms of how many short blocks have words of each kind, and how many name a price."""
     counts = [0] * len(_WORDING)
     known = _WORDING_WORDS
     for block in blocks:
         if len(block.words) <= _LONG_WORDS:
-            found = 0
+            bits = 0
             for word in known.intersection(block.words):
-                found |= _WORDING_BITS[word]
-            if found:
-                counts = [count + (found >> at & 1) for at, count in enumerate(counts)]
+                bits |= _WORDING_BITS[word]
+            if bits:
+                counts = [count + (bits >> at & 1) for at, count in enumerate(counts)]
     return [_log(count) for count in [*counts, sum(prices)]]
 
 
 def _log(count: float) -> float:
-    return math.log1p(count) / 5
+    return math.log1p(count) / _LOG_SCALE
 
 
-def _told(head: Head) -> list[float]:
+def _declared(head: Head) -> list[float]:
     kind = head.meta.get("og:type", "").lower()
     return [
         float("article" in kind or "blog" in kind),
@@ -131,15 +142,15 @@ def _told(head: Head) -> list[float]:
 def _address(url: str) -> list[float]:
     parts = urlsplit(url.lower())
     label = parts.netloc.partition(".")[0]
-    words = {label, *re.split(r"[^a-z0-9]+", parts.path), *re.split(r"[^a-z0-9]+", parts.query[:100])}
+    words = {label, *re.split(r"[^a-z0-9]+", parts.path), *re.split(r"[^a-z0-9]+", parts.query[:_QUERY_CHARS])}
     pieces = [piece for piece in parts.path.split("/") if piece]
     last = pieces[-1] if pieces else ""
     return [
         *(float(not words.isdisjoint(known)) for known in _ADDRESS.values()),
         float(bool(_ADDRESS_DATE.search(parts.path))),
         float(not pieces),
-        min(len(pieces), 6) / 6,
-        min(len(re.findall(r"[-_+]", last)), 8) / 8,
+        min(len(pieces), _MAX_SEGMENTS) / _MAX_SEGMENTS,
+        min(len(re.findall(r"[-_+]", last)), _MAX_HYPHENS) / _MAX_HYPHENS,
         float(bool(re.search(r"\d{4,}", parts.path))),
         float(bool(parts.query)),
     ]
@@ -162,7 +173,7 @@ def _text(blocks: Sequence[TextBlock], total: int) -> list[float]:
 
 
 def _cards(marked: Sequence[tuple[TextBlock, str, float]], total: int) -> list[float]:
-    """The greatest group of equal blocks: how many, their share of the text, how much of it is links, their length."""
+    """About the largest group of equal blocks: their count, share of the text, link density and length; priced ones."""
     groups: dict[str, list[int]] = {}
     priced: dict[str, int] = {}
     for block, signature, price in marked:
@@ -192,4 +203,4 @@ def _voice(blocks: Sequence[TextBlock], total: int) -> list[float]:
         if len(block.words) > 2 * _LONG_WORDS:
             break
         before += len(block.words)
-    return [min(first * 30 / total, 1.0), min(second * 30 / total, 1.0), before / total]
+    return [min(first * _VOICE_SCALE / total, 1.0), min(second * _VOICE_SCALE / total, 1.0), before / total]

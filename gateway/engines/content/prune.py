@@ -1,6 +1,7 @@
-"""Measures a page, has its content chosen block by block, and takes the rest out of the document.
+"""Measures a page, lets `selection` choose its content block by block, and removes the rest from the document.
 
-Runs in the parsing processes. `selection` chooses. `advanced` also asks trafilatura, a second, slower opinion.
+Runs in the parsing processes. The depth `advanced` also runs trafilatura as a second, slower opinion. Knows neither
+fetching nor Markdown.
 """
 
 import itertools
@@ -9,34 +10,43 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.engines.content import block_model, blocks, page_types
-from gateway.engines.content.block_features import Measures
+from gateway.engines.content.block_features import BlockFeatures
 from gateway.engines.content.block_model import BlockModel
 from gateway.engines.content.blocks import WORD, TextBlock
 from gateway.engines.content.comment_sections import in_comments, own_text
 from gateway.engines.content.page_features import signals
 from gateway.engines.content.page_types import PageTypes
-from gateway.engines.content.selection import Judged, decide
+from gateway.engines.content.selection import PageEvidence, select_blocks
 from gateway.engines.html.dom import drop_code, drop_furniture, region_of, remove
 from gateway.engines.html.metadata import Head
 from gateway.engines.markdown.writer import BLOCKS
 from gateway.errors import EngineMissing
 
 MAX_BLOCKS = 12_000
-_MAX_ORACLE_CHARS = 1_500_000
+"""A page with more blocks is not measured and loses only marked furniture. Chosen: 12,000 rows of 133 features
+take up to 50 MB and, at 0.12 ms a block (bench.extract), 1.5 s. At half, long tables and references are pruned less
+well; at double both costs double in each parsing process."""
+_MAX_OPINION_CHARS = 1_500_000
+"""Markup given to trafilatura. Chosen: its time grows with the page; at half, the end of long documentation gets no
+second opinion, at double one page may hold a parsing process for many seconds."""
 _OWN_TEXT_WORDS = 100
+"""Words of running text outside comments from which the comments do not count for the page's type. Chosen: a short
+post; at half, a forum's opening post hides the thread from the classifier, at double short articles with many comments
+look like forums."""
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The pruned region and the page's type; no type for a page too large or too empty to judge."""
+    """The pruned region, an element, and the page's type; the type is empty for a page too large or too empty."""
 
     region: Any
     page_type: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """A page's blocks, their measures (none for a page with too many blocks), its comment section, its signals."""
+class PageMeasures:
+    """A measured page: its blocks, their feature rows (none for a page with too many blocks), which blocks are
+    comments, the words outside comments, the page's signals, and the region from which it was measured."""
 
     blocks: list[TextBlock]
     rows: list[list[float]]
@@ -45,40 +55,45 @@ class Measured:
     signals: list[float]
     region: Any
 
-    def judged(self, types: dict[str, float]) -> Judged:
-        """What the choice of blocks stands on."""
-        return Judged(self.blocks, self.comments, self.own_words, types)
+    def evidence(self, types: dict[str, float]) -> PageEvidence:
+        """Input of `select_blocks`. `types`: the probability of each page type."""
+        return PageEvidence(self.blocks, self.comments, self.own_words, types)
 
 
-def measured(root: Any, markup: str, head: Head, depth: str) -> Measured:
-    """Cuts the page into blocks and measures them; takes out of the document what holds no text."""
-    opinion = oracle(markup) if depth == "advanced" else None
+def measure_page(root: Any, markup: str, head: Head, depth: str) -> PageMeasures:
+    """Cuts the page into blocks and measures them; removes elements without text from the document and sets
+    `head.semantic`. Raises EngineMissing for `advanced` without trafilatura."""
+    opinion = second_opinion(markup) if depth == "advanced" else None
     drop_code(root)
     region = region_of(root)
     head.semantic = region.semantic
     body = root.find("body")
     found = blocks.collect(root if body is None else body)
     if not found or len(found) > MAX_BLOCKS:
-        return Measured(found, [], [], 0, [], region.element)
-    measures = Measures(found, region.element, head, head.base)
-    rows = measures.rows()
+        return PageMeasures(found, [], [], 0, [], region.element)
+    features = BlockFeatures(found, region.element, head, head.base)
+    rows = features.rows()
     for row, block in zip(rows, found, strict=True):
         row += _agreement(block, opinion)
     comments = in_comments(found)
     own_words = own_text(found, comments)
-    return Measured(found, rows, comments, own_words, _signals(measures, comments, own_words, head), region.element)
+    page_signals = _signals(features, comments, own_words, head)
+    return PageMeasures(found, rows, comments, own_words, page_signals, region.element)
 
 
-def _signals(measures: Measures, comments: list[bool], own_words: int, head: Head) -> list[float]:
-    """The page's signals; where it has a text of its own, what its readers wrote below does not count."""
-    marked = list(zip(measures.blocks, measures.signatures, measures.prices, strict=True))
+def _signals(features: BlockFeatures, comments: list[bool], own_words: int, head: Head) -> list[float]:
+    """The page's signals; where it has a text of its own, its comments do not count."""
+    marked = list(zip(features.blocks, features.signatures, features.prices, strict=True))
     if own_words >= _OWN_TEXT_WORDS:
         marked = [each for each, comment in zip(marked, comments, strict=True) if not comment]
     return signals(marked, head, head.base)
 
 
-def oracle(markup: str) -> set[tuple[str, str]] | None:
-    """Neighbouring words of what trafilatura takes for the content; None when it finds none."""
+def second_opinion(markup: str) -> set[tuple[str, str]] | None:
+    """Pairs of neighbouring words of the content that trafilatura finds; None when it finds none.
+
+    Raises EngineMissing without the extra `web`.
+    """
     try:
         import trafilatura  # noqa: PLC0415 - an optional extra
     except ImportError as error:
@@ -86,7 +101,7 @@ def oracle(markup: str) -> set[tuple[str, str]] | None:
             "extract_depth advanced needs the extra 'web'; the operator must install it (pip install 'gateway[web]')"
         ) from error
     try:
-        text = trafilatura.extract(markup[:_MAX_ORACLE_CHARS], include_comments=False) or ""
+        text = trafilatura.extract(markup[:_MAX_OPINION_CHARS], include_comments=False) or ""
     except Exception:  # a second opinion may fail on pages that we can read
         return None
     words = WORD.findall(text.lower())
@@ -94,7 +109,7 @@ def oracle(markup: str) -> set[tuple[str, str]] | None:
 
 
 def _agreement(block: TextBlock, opinion: set[tuple[str, str]] | None) -> list[float]:
-    """Share of the block that the second opinion keeps; -1 without one."""
+    """Share of the block's word pairs that the second opinion has, in a list; -1 without an opinion or a pair."""
     if opinion is None:
         return [-1.0]
     words = block.words
@@ -104,28 +119,35 @@ def _agreement(block: TextBlock, opinion: set[tuple[str, str]] | None) -> list[f
 
 
 def main_content(root: Any, markup: str, head: Head, depth: str) -> Content:
-    """Prunes the document in place and returns its content region."""
-    return pruned(root, measured(root, markup, head, depth), head, (block_model.load(depth), page_types.load()))
+    """Removes everything but the content from the document, in place. `depth`: `basic` or `advanced`.
+
+    Raises EngineMissing for `advanced` without trafilatura.
+    """
+    models = (block_model.load(depth), page_types.load())
+    return prune_page(root, measure_page(root, markup, head, depth), head, models)
 
 
-def pruned(root: Any, page: Measured, head: Head, models: tuple[BlockModel | None, PageTypes | None]) -> Content:
-    """Takes everything but the content out of a measured document, as these models see it."""
+def prune_page(
+    root: Any, page: PageMeasures, head: Head, models: tuple[BlockModel | None, PageTypes | None]
+) -> Content:
+    """Removes everything but the content from a measured document. Without a model, or for a page that was not
+    measured, removes only what the page marks as furniture."""
     model, types = models
     if model is None or types is None or not page.rows:
         drop_furniture(root)
         return Content(page.region)
-    kinds = types.chances(page.signals, head)
-    keep = decide(page.judged(kinds), model.chances(page.rows))
+    kinds = types.probabilities(page.signals, head)
+    keep = select_blocks(page.evidence(kinds), model.probabilities(page.rows))
     body = root.find("body")
     body = root if body is None else body
-    prune(body, [block for block, kept in zip(page.blocks, keep, strict=True) if kept])
+    remove_others(body, [block for block, is_kept in zip(page.blocks, keep, strict=True) if is_kept])
     return Content(body, page_types.likeliest(kinds))
 
 
-def prune(body: Any, kept: Sequence[TextBlock]) -> None:
-    """Takes out every block that is not kept and holds none that is; pictures between kept blocks stay."""
+def remove_others(body: Any, content: Sequence[TextBlock]) -> None:
+    """Removes every block element that neither is in `content` nor holds one of it; pictures beside content stay."""
     alive = {body}
-    texts = {block.element for block in kept}
+    texts = {block.element for block in content}
     for element in texts:
         box: Any = element
         while box is not None and box not in alive:
@@ -145,14 +167,14 @@ def prune(body: Any, kept: Sequence[TextBlock]) -> None:
 
 
 def _is_figure(element: Any, alive: set[Any]) -> bool:
-    """True for a picture's box next to kept content, without text that was judged."""
+    """True for the box of a picture next to content, without text of its own."""
     if WORD.search("".join(element.itertext())):
         return False
     return any(near is not None and near in alive for near in (element.getprevious(), element.getnext()))
 
 
 def _strip_loose(element: Any, alive: set[Any]) -> None:
-    """Removes the text that stands directly in a box kept only for what is inside it."""
+    """Removes the text directly inside a box that stays only because a block inside it is content."""
     element.text = None
     for child in list(element):
         child.tail = None

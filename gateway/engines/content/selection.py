@@ -1,8 +1,9 @@
-"""Decides which blocks of a page are its content, from the block model's chances and the page's type.
+"""Decides which blocks of a page are its content, from the block model's probabilities and the page's type.
 
-Runs in the parsing processes. Tables and lists are judged as wholes and code is never cut; comments below a text go,
-unless the page is a forum; documentation keeps its structure and loses only what is marked as furniture or judged so;
-elsewhere a text that stands on the page twice is kept once.
+Runs in the parsing processes. The rules: the cells of a table and the items of a list are kept or dropped together;
+code near content is kept; comments below a text are dropped, unless the page is a forum; documentation loses only what
+is marked as furniture or is very unlikely to be content; on other pages a text that appears twice is kept once.
+Knows neither the models nor how blocks are removed.
 """
 
 import re
@@ -16,23 +17,40 @@ from gateway.engines.content.blocks import CATEGORIES, HIDDEN, MASKS, ROLE, TAG_
 
 _CODE_FLOOR = 0.1
 _HEADING_FLOOR = 0.1
-_HEADING_REACH = 12
-_HEADING = re.compile(r"^h[1-6]$")
-_OWN_TEXT_WORDS = 150
-_SURE_FORUM = 0.8
-_LIKELY = 0.5
 _STRUCTURE_FLOOR = 0.04
+"""Least probability of a block that its neighbourhood speaks for: code beside content, a heading over content, a block
+inside documentation. Chosen on the pages of bench/extract.py. At double, code samples and short headings inside kept
+text start to go; at half, menus inside documentation and headings of link lists start to stay."""
+_CODE_REACH = 3
+"""Blocks before and after code among which one must be content. Chosen: a code sample follows its explanation directly
+or after a caption; at double, code of a neighbouring section counts."""
+_HEADING_REACH = 12
+"""Blocks after a heading among which content must follow. Chosen: enough for a table of contents or a picture's caption
+below the heading; at half, headings over long lists of dropped blocks go, at double nearly no heading does."""
+_OWN_TEXT_WORDS = 150
+"""Words of running text outside comments from which comments are an addition. Chosen: a short article. At half, pages
+whose comments are the content (a link with a discussion) lose them; at double, short news keep their readers' letters.
+"""
+_SURE_FORUM = 0.8
+"""Probability of the type forum from which posts are content although the page has a text of its own. Chosen above
+_LIKELY: an article with many comments looks like a forum, too."""
+_LIKELY = 0.5
+"""Probability from which a page type decides: no other type can be likelier."""
 _COPY_WORDS = 3
 _MAX_COPIES = 4
+"""A text of fewer words, or with more copies, is data that items share ("free shipping"), no second rendering of the
+page. Chosen: pages render a text once for each screen size, which makes two or three copies; at double the limit,
+repeated product data goes, at half (2) a third rendering stays."""
+_HEADING = re.compile(r"^h[1-6]$")
 _BITS = {name: bit for (name, _), (bit, _) in zip(CATEGORIES, MASKS, strict=True)}
 _FURNITURE_TAGS = TAG_BITS["nav"] | TAG_BITS["footer"] | TAG_BITS["aside"] | TAG_BITS["form"] | HIDDEN | ROLE
 _FURNITURE_NAMES = _BITS["foot"] | _BITS["side"] | _BITS["modal"] | _BITS["share"] | _BITS["advert"]
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """What the choice stands on. `comments` marks blocks of a comment section; `own_words` is the running text outside
-    it; `types` are the chances of each page type."""
+class PageEvidence:
+    """Input of the decision. `comments` marks the blocks of a comment section; `own_words` counts the running text
+    outside it; `types` has the probability of each page type (page_types.TYPES)."""
 
     blocks: Sequence[TextBlock]
     comments: Sequence[bool]
@@ -40,79 +58,81 @@ class Judged:
     types: dict[str, float]
 
 
-def decide(page: Judged, chances: list[float]) -> list[bool]:
-    """Which blocks to keep: groups share their members' mean chance, then the best expected F1 decides."""
-    found = page.blocks
+def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
+    """For each block, whether to keep it. `probabilities`: the block model's, one for each block.
+
+    The blocks of one table or list share their mean probability; then the greatest expected F1 decides.
+    """
+    blocks = page.blocks
     if _drops_comments(page):
-        chances = [0.0 if comment else chance for chance, comment in zip(chances, page.comments, strict=True)]
-    sizes = [len(block.words) for block in found]
+        pairs = zip(probabilities, page.comments, strict=True)
+        probabilities = [0.0 if is_comment else probability for probability, is_comment in pairs]
+    sizes = [len(block.words) for block in blocks]
     if page.types["service"] < _LIKELY:
-        chances = _doubted_before_title(found, sizes, chances)
-    shared = list(chances)
-    for members in _grouped(found).values():
+        probabilities = _doubted_before_title(blocks, sizes, probabilities)
+    shared = list(probabilities)
+    for members in _groups(blocks).values():
         weight = sum(sizes[at] for at in members)
-        mean = sum(chances[at] * sizes[at] for at in members) / weight
+        mean = sum(probabilities[at] * sizes[at] for at in members) / weight
         for at in members:
             shared[at] = mean
-    keep = block_model.chosen(shared, sizes)
+    keep = block_model.keep_likely(shared, sizes)
     if page.types["documentation"] >= _LIKELY:
-        _keep_structure(found, keep, chances)
-    for at, block in enumerate(found):
+        _keep_structure(blocks, keep, probabilities)
+    for at, block in enumerate(blocks):
         tag = block.element.tag
         if not keep[at] and tag == "pre":
-            keep[at] = chances[at] >= _CODE_FLOOR and any(keep[max(0, at - 3) : at + 4])
+            nearby = keep[max(0, at - _CODE_REACH) : at + _CODE_REACH + 1]
+            keep[at] = probabilities[at] >= _CODE_FLOOR and any(nearby)
         elif not keep[at] and _HEADING.match(tag):
-            keep[at] = chances[at] >= _HEADING_FLOOR and _leads(found, keep, at)
+            keep[at] = probabilities[at] >= _HEADING_FLOOR and _leads_content(blocks, keep, at)
     if page.types["documentation"] < _LIKELY and page.types["service"] < _LIKELY:
-        _drop_copies(found, keep)
+        _drop_copies(blocks, keep)
     return keep
 
 
-def _doubted_before_title(found: Sequence[TextBlock], sizes: list[int], chances: list[float]) -> list[float]:
-    """Half the chance for what stands before the page's title, unless that is most of the page."""
-    title = next((at for at, block in enumerate(found) if block.element.tag == "h1"), 0)
+def _doubted_before_title(blocks: Sequence[TextBlock], sizes: list[int], probabilities: list[float]) -> list[float]:
+    """Halves the probability of the blocks before the page's title, unless they are most of the page."""
+    title = next((at for at, block in enumerate(blocks) if block.element.tag == "h1"), 0)
     if 2 * sum(sizes[:title]) > sum(sizes):
-        return chances
-    return [chance / 2 if at < title else chance for at, chance in enumerate(chances)]
+        return probabilities
+    return [probability / 2 if at < title else probability for at, probability in enumerate(probabilities)]
 
 
-def _drop_copies(found: Sequence[TextBlock], keep: list[bool]) -> None:
-    """Pages often hold a text twice, for wide and for narrow screens: of copies in different boxes the first stays.
-
-    What comes more often than that is data that items share, such as "free shipping", and stays with each.
-    """
-    counts = Counter(block.text for block, kept in zip(found, keep, strict=True) if kept)
+def _drop_copies(blocks: Sequence[TextBlock], keep: list[bool]) -> None:
+    """Keeps only the first of equal texts in different boxes: pages repeat a text for wide and for narrow screens."""
+    counts = Counter(block.text for block, is_kept in zip(blocks, keep, strict=True) if is_kept)
     first: dict[str, Any] = {}
-    for at, block in enumerate(found):
-        wordy = len(block.words) >= _COPY_WORDS and block.element.tag not in ("td", "th", "pre")
-        if keep[at] and wordy and counts[block.text] <= _MAX_COPIES:
+    for at, block in enumerate(blocks):
+        is_wordy = len(block.words) >= _COPY_WORDS and block.element.tag not in ("td", "th", "pre")
+        if keep[at] and is_wordy and counts[block.text] <= _MAX_COPIES:
             box = block.element.getparent()
             keep[at] = first.setdefault(block.text, box) is box
 
 
-def _drops_comments(page: Judged) -> bool:
-    """Comments are content where they are the page; below an article or a product they are not."""
+def _drops_comments(page: PageEvidence) -> bool:
+    """True for comments below an article or a product; in a forum and in documentation they are content."""
     types = page.types
     return page.own_words >= _OWN_TEXT_WORDS and types["forum"] < _SURE_FORUM and types["documentation"] < _LIKELY
 
 
-def _keep_structure(found: Sequence[TextBlock], keep: list[bool], chances: list[float]) -> None:
-    """Between the first and the last kept block of documentation everything stays that is not marked as furniture."""
-    kept = [at for at, kept in enumerate(keep) if kept]
-    if not kept:
+def _keep_structure(blocks: Sequence[TextBlock], keep: list[bool], probabilities: list[float]) -> None:
+    """Keeps everything between the first and the last kept block that is neither marked as furniture nor unlikely."""
+    places = [at for at, is_kept in enumerate(keep) if is_kept]
+    if not places:
         return
-    for at in range(kept[0], kept[-1] + 1):
-        block = found[at]
-        marked = block.tags & _FURNITURE_TAGS or block.far & _FURNITURE_NAMES
-        if not keep[at] and not marked and chances[at] >= _STRUCTURE_FLOOR:
+    for at in range(places[0], places[-1] + 1):
+        block = blocks[at]
+        is_furniture = block.tags & _FURNITURE_TAGS or block.far & _FURNITURE_NAMES
+        if not keep[at] and not is_furniture and probabilities[at] >= _STRUCTURE_FLOOR:
             keep[at] = True
 
 
-def _leads(found: Sequence[TextBlock], keep: list[bool], at: int) -> bool:
-    """True when content is kept under this heading, before the next of its rank."""
-    level = found[at].element.tag
-    for later in range(at + 1, min(len(found), at + _HEADING_REACH)):
-        tag = found[later].element.tag
+def _leads_content(blocks: Sequence[TextBlock], keep: list[bool], at: int) -> bool:
+    """True when content is kept under this heading, before the next heading of its level or above."""
+    level = blocks[at].element.tag
+    for later in range(at + 1, min(len(blocks), at + _HEADING_REACH)):
+        tag = blocks[later].element.tag
         if _HEADING.match(tag) and tag <= level:
             return False
         if keep[later]:
@@ -120,10 +140,10 @@ def _leads(found: Sequence[TextBlock], keep: list[bool], at: int) -> bool:
     return False
 
 
-def _grouped(found: Sequence[TextBlock]) -> dict[Any, list[int]]:
-    """Blocks by the table or list they directly belong to."""
+def _groups(blocks: Sequence[TextBlock]) -> dict[Any, list[int]]:
+    """Numbers of the blocks by the table or list to which they belong directly."""
     groups: dict[Any, list[int]] = {}
-    for at, block in enumerate(found):
+    for at, block in enumerate(blocks):
         if block.element.tag in ("td", "th"):
             box = next(block.element.iterancestors("table"), None)
         elif block.element.tag in ("li", "dt", "dd"):

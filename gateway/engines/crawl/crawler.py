@@ -1,7 +1,11 @@
-"""Crawls and maps a site: the frontier's pages, fetched politely by a few workers, under a page and a time limit.
+"""Crawls or maps a site: loads the frontier's pages with a few tasks at once, under a page limit and a time limit.
 
-Knows no index and no result shapes of tools; it yields pages. A page that fails or repeats another costs no place
-under the limit.
+Knows no index and no tool's result shapes. A page that fails or repeats another one does not count towards the limit.
+
+A page passes through these steps, each in its own task:
+  pop (`_drive`) -> robots.txt -> load -> scope of a redirect's end -> repeat? -> offer its links -> result, or failure
+The crawl ends when the limit, the time budget or the memory budget is reached, or when no page waits and no task runs.
+`_running` are the tasks, at most MAX_WORKERS; `_away` counts those on other sites, at most MAX_AWAY.
 """
 
 import asyncio
@@ -20,25 +24,36 @@ from gateway.engines.fetch.robots import ALLOW_ALL, Robots, RobotsCache
 from gateway.engines.fetch.urls import canonical
 
 MAX_WORKERS = 12
+"""Pages in work at once. Chosen: enough to keep four parsing processes busy while others wait for the network;
+HostSlots decides how many requests one host gets, so double would mostly wait there."""
 MAX_AWAY = 6
-MAX_FAILURES_TOLD = 50
+"""Of these, pages on other sites: half of MAX_WORKERS, so that slow hosts elsewhere do not stop the crawl."""
+MAX_FAILURES = 50
+"""Failures listed in a result. Chosen: enough to see what is wrong; the rest is only counted."""
 BEGINNING_CHARS = 2_000
-MAX_HELD_CHARS = 60_000_000
-_FUTILE_EXTRA = 50
+"""Text of a page that a map keeps to judge it by instructions. Chosen: 5,000 of them take 10 MB."""
+MAX_CONTENT_CHARS = 60_000_000
+"""Text of all pages that a crawl keeps, about 60 to 240 MB. Chosen: half cuts crawls of long documents; double can make
+one caller's crawl use up a small machine's memory."""
+_EXTRA_ATTEMPTS = 50
+"""Fetches beyond twice the limit, after which a crawl of failing or repeated pages ends. Chosen: a small limit needs
+more than twice as many attempts on a site with some dead links."""
 _ROBOTS = "the site's robots.txt does not allow this page to be crawled"
 _ROBOTS_UNKNOWN = "the site's robots.txt could not be read, so it must not be crawled for now"
 
 
 @dataclass(slots=True)
 class CrawlOutcome:
-    """What a crawl found: (depth, page) in breadth-first order, (url, reason) of failures.
+    """What a crawl found.
 
-    For a map: the URLs found, and by URL (title, first words) of the pages that were read on the way.
+    `pages` are (visit, page) in breadth-first order, `failures` (url, reason), at most MAX_FAILURES of the `failed`.
+    For a map: `visits` are the URLs found, and `beginnings` maps the URL of each page read to (title, first words).
+    `reasons` counts pages left out by a FetchFailed code, or `duplicate filtered trap empty scripted`.
     """
 
     pages: list[tuple[Visit, LoadedPage]] = field(default_factory=list)
     failures: list[tuple[str, str]] = field(default_factory=list)
-    found: list[Visit] = field(default_factory=list)
+    visits: list[Visit] = field(default_factory=list)
     beginnings: dict[str, tuple[str, str]] = field(default_factory=dict)
     reasons: Counter[str] = field(default_factory=Counter)
     pages_read: int = 0
@@ -48,15 +63,16 @@ class CrawlOutcome:
 
     @property
     def cut_short(self) -> bool:
-        """True when a budget, not the site or the caller's limit, ended it."""
+        """True when the time or memory budget ended the crawl, not the site's end or the caller's limit."""
         return self.timed_out or self.too_much
 
 
 @dataclass(frozen=True, slots=True)
 class CrawlPlan:
-    """A request made ready. `map_only` fetches no leaf pages.
+    """A crawl to run from `root`, a canonical URL, for at most `budget_s` seconds.
 
-    `take` gets each page as it comes, whole; `hold_chars` of its content are held for the outcome.
+    `map_only` fetches no pages at the greatest depth. `take` gets each page with its whole content as it is read;
+    the outcome keeps `hold_chars` of the content.
     """
 
     request: CrawlRequest
@@ -68,7 +84,7 @@ class CrawlPlan:
 
 
 class Crawler:
-    """One crawl. Build, `run` once, read the outcome."""
+    """One crawl: call `run` once. Raises InvalidRequest for a bad pattern."""
 
     def __init__(self, loader: PageLoader, robots: RobotsCache | None, plan: CrawlPlan, progress: Progress) -> None:
         self._loader = loader
@@ -89,13 +105,16 @@ class Crawler:
         self._running: set[asyncio.Task[None]] = set()
         self._attempts = 0
         self._away = 0
-        self._held_chars = 0
-        self._done = 0  # pages read that stand in the result
-        self._told = -1
+        self._content_chars = 0
+        self._done = 0  # pages read that are in the result
+        self._reported = -1
         self.outcome = CrawlOutcome()
 
     async def run(self) -> CrawlOutcome:
-        """Visits pages until the limit, the budget or the site ends; cancelling it stops every fetch."""
+        """Visits pages until the limit, the budget or the site's end; cancelling it stops every fetch.
+
+        Raises EngineMissing, Overloaded.
+        """
         try:
             async with asyncio.timeout(self._plan.budget_s):
                 await self._drive()
@@ -106,7 +125,7 @@ class Crawler:
                 task.cancel()
             await asyncio.gather(*self._running, return_exceptions=True)
         self.outcome.pages.sort(key=lambda item: item[0])
-        self.outcome.found.sort()
+        self.outcome.visits.sort()
         self.outcome.reasons["filtered"] += self._frontier.filtered
         self.outcome.reasons["trap"] += self._scope.trapped
         return self.outcome
@@ -133,38 +152,38 @@ class Crawler:
     def _may_start(self) -> bool:
         limit = self._plan.request.limit
         if self._plan.map_only:
-            full = len(self.outcome.found) >= limit
+            full = len(self.outcome.visits) >= limit
         else:
             full = len(self.outcome.pages) + len(self._running) >= limit
-        if self._held_chars > MAX_HELD_CHARS:
+        if self._content_chars > MAX_CONTENT_CHARS:
             self.outcome.too_much = True
             return False
-        return not full and self._attempts < 2 * limit + _FUTILE_EXTRA
+        return not full and self._attempts < 2 * limit + _EXTRA_ATTEMPTS
 
     async def _visit(self, visit: Visit, away: bool) -> None:
         try:
-            await self._read(visit)
+            await self._process(visit)
         finally:
             self._away -= away
 
-    async def _read(self, visit: Visit) -> None:
+    async def _process(self, visit: Visit) -> None:
         try:
             robots = await self._rules(visit.url)
             page = await self._loader.load(self._options(visit.url), robots.delay_s)
-            await self._judge_end(visit, page)
+            await self._check_redirect(visit, page)
         except FetchFailed as failure:
-            self._fail(visit, failure)
+            self._record_failure(visit, failure)
             return
-        await self._take(visit, page)
-        self._tell(page.url)
+        await self._add(visit, page)
+        self._report(page.url)
 
-    def _tell(self, url: str) -> None:
-        """A step of progress when a page was done; a start page that is not asked for is none, but a beginning."""
-        if self._done <= self._told:
+    def _report(self, url: str) -> None:
+        """Reports progress when another page is in the result, and once after a root that is not part of it."""
+        if self._done <= self._reported:
             return
-        self._told = self._done
+        self._reported = self._done
         if self._plan.map_only:
-            known = len(self.outcome.found)
+            known = len(self.outcome.visits)
         else:
             others = sum(not task.done() for task in self._running) - 1
             known = self._done + len(self._frontier) + others
@@ -182,24 +201,24 @@ class Crawler:
             raise FetchFailed(_ROBOTS if robots.known else _ROBOTS_UNKNOWN, "robots")
         return robots
 
-    async def _judge_end(self, visit: Visit, page: LoadedPage) -> None:
-        """Where a redirect ended is held to the same rules as a link. Raises FetchFailed."""
+    async def _check_redirect(self, visit: Visit, page: LoadedPage) -> None:
+        """Applies scope and robots.txt to the end of a redirect. Raises FetchFailed."""
         if page.url == visit.url:
             return
         if visit.depth == 0:
             self._scope.adopt(page.url)
-        elif not self._scope.holds(page.url):
+        elif not self._scope.allows_host(page.url):
             raise FetchFailed("the page redirects to a site that was not asked for", "redirects")
         await self._rules(page.url)
 
-    def _fail(self, visit: Visit, failure: FetchFailed) -> None:
+    def _record_failure(self, visit: Visit, failure: FetchFailed) -> None:
         self.outcome.reasons[failure.code] += 1
         self.outcome.failed += 1
-        if len(self.outcome.failures) < MAX_FAILURES_TOLD:
+        if len(self.outcome.failures) < MAX_FAILURES:
             self.outcome.failures.append((visit.url, failure.message))
 
-    async def _take(self, visit: Visit, page: LoadedPage) -> None:
-        """Counts the page in unless it is another one under a second name; offers its links."""
+    async def _add(self, visit: Visit, page: LoadedPage) -> None:
+        """Adds the page to the outcome, unless it repeats another one, and its links to the frontier."""
         if self._is_repeat(visit, page):
             self.outcome.reasons["duplicate"] += 1
             return
@@ -207,24 +226,26 @@ class Crawler:
         links = [link for link in page.data.pop("links", []) if link[0] != visit.url]
         title, content = page.data.get("title", ""), page.data.get("content", "")
         worth = self._interest.of_page(title, content) if self._interest else 0.0
-        taken = await self._frontier.offer(visit, links, worth)
-        wanted = visit.depth > 0 or self._scope.selects(page.url)
+        added = await self._frontier.offer(visit, links, worth)
+        is_selected = visit.depth > 0 or self._scope.selects(page.url)
         if self._plan.map_only:
-            self.outcome.found += ([replace(visit, url=page.address)] if visit.depth == 0 and wanted else []) + taken
+            self.outcome.visits += (
+                [replace(visit, url=page.address)] if visit.depth == 0 and is_selected else []
+            ) + added
             self.outcome.beginnings[page.address] = (title, content[:BEGINNING_CHARS])
-            self._done += wanted
+            self._done += is_selected
             return
         reason = empty_reason(page)
-        if not wanted:
+        if not is_selected:
             self.outcome.reasons["filtered"] += 1
         elif reason is not None:
-            self._fail(visit, FetchFailed(reason, "scripted" if page.data.get("scripted") else "empty"))
+            self._record_failure(visit, FetchFailed(reason, "scripted" if page.data.get("scripted") else "empty"))
         else:
             self.outcome.pages.append((visit, page))
             if self._plan.take is not None:
                 await self._plan.take(page)
             page.data["content"] = page.data["content"][: self._plan.hold_chars]
-            self._held_chars += len(page.data["content"])
+            self._content_chars += len(page.data["content"])
             self._done += 1
 
     def _is_repeat(self, visit: Visit, page: LoadedPage) -> bool:

@@ -1,6 +1,7 @@
-"""The embedded web engine: extract, crawl and map, with the shapes of the tools' `data`. Fills the search index.
+"""The embedded web engine: extract, crawl and map, which answer with the tools' `data` objects.
 
-Implements gateway.ports.WebEngine. A page is in the index when the call that fetched it returns.
+Implements gateway.ports.WebEngine. Pages are in the search index when the call that fetched them returns. Knows no
+MCP and no result budget.
 """
 
 import asyncio
@@ -13,6 +14,7 @@ from gateway.config.settings import Web
 from gateway.domain import CrawlRequest, ExtractRequest, Json, Progress, WebCall
 from gateway.engines.crawl.crawler import Crawler, CrawlOutcome, CrawlPlan
 from gateway.engines.crawl.frontier import Scope
+from gateway.engines.crawl.outcome_note import NO_MATCH, explain
 from gateway.engines.crawl.page_loader import LoadedPage, PageLoader, empty_reason
 from gateway.engines.crawl.relevance import MAX_JUDGED_CHARS, Candidate, Chooser
 from gateway.engines.crawl.sitemap import listed_urls
@@ -26,15 +28,20 @@ from gateway.engines.index.store import IndexedPage, PageIndex
 from gateway.errors import InvalidRequest
 
 PATIENT_BUDGET_S = 120.0
-NOTHING_MEANT = "No page read matches the instructions; use other words, or leave them out."
+"""Time budget of a call with a progress token, whose client waits for as long as it gets progress. Chosen: double keeps
+connections and parsing processes busy for a caller that may be gone."""
 SITEMAP_BUDGET_S = 15.0
+"""Time for all sitemaps of a map, beyond its crawl. Chosen: 20 files at 0.75 s; double makes clients give up."""
 MAX_LISTED = 5_000
+"""Sitemap URLs that instructions choose from. Chosen: ten times the largest limit of a map; half hides pages of large
+sites, double makes the choice take twice as long."""
 _FILLING_S = 3.0
+"""Time to match sitemap URLs with patterns and robots.txt rules, which may be many and slow. Runs in a thread."""
 
 
 @dataclass(frozen=True, slots=True)
 class EngineDeps:
-    """What the engine is made of; `app.py` closes the fetcher, the pool and the index."""
+    """The engine's dependencies; `app.py` closes the fetcher, the pool and the index."""
 
     loader: PageLoader
     robots: RobotsCache
@@ -43,18 +50,18 @@ class EngineDeps:
 
 
 class LocalWebEngine:
-    """Stateless but for its parts."""
+    """Extract, crawl and map. It has no state of its own, so calls may run side by side."""
 
-    def __init__(self, parts: EngineDeps, settings: Web) -> None:
-        self._chooser = parts.chooser
-        self._fetcher = parts.loader.fetcher
-        self._loader = parts.loader
-        self._robots = parts.robots
-        self._index = parts.index
+    def __init__(self, deps: EngineDeps, settings: Web) -> None:
+        self._chooser = deps.chooser
+        self._loader = deps.loader
+        self._robots = deps.robots
+        self._index = deps.index
         self._settings = settings
 
     async def extract(self, request: ExtractRequest, call: WebCall) -> Json:
-        """`{results, failed_results, response_time, truncated?, note?}`; each URL succeeds or fails for itself."""
+        """`{results: [{url, title, raw_content, images?, favicon?}], failed_results: [{url, error}], response_time,
+        truncated?, note?}`; each URL succeeds or fails on its own. Raises EngineMissing, Overloaded."""
         started = time.monotonic()
         results: dict[int, Json] = {}
         failures: dict[int, Json] = {}
@@ -77,8 +84,8 @@ class LocalWebEngine:
         finally:
             for task in tasks:
                 task.cancel()
-            ended = await asyncio.gather(*tasks, return_exceptions=True)
-        _raise_first(ended)
+            outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+        _raise_first(outcomes)
         unread = [at for at in range(len(request.urls)) if at not in results and at not in failures]
         for at in unread:
             error = f"not read within {budget_s:g} s; ask for fewer pages at once"
@@ -109,7 +116,10 @@ class LocalWebEngine:
         return page
 
     async def crawl(self, request: CrawlRequest, call: WebCall) -> Json:
-        """As extract, and `base_url`; each result has its `depth`."""
+        """As `extract`, and `base_url`; each result has its `depth`, 0 for the root.
+
+        Raises InvalidRequest, EngineMissing, Overloaded.
+        """
         started = time.monotonic()
         batch = IndexBatch(self._index)
 
@@ -119,11 +129,11 @@ class LocalWebEngine:
 
         outcome = await self._explore(request, call, take)
         data: Json = {"base_url": request.url}
-        kept = await self._relevant(outcome, request)
-        data["results"] = [_crawl_result(depth, page, request) for depth, page in kept]
+        pages = await self._relevant(outcome, request)
+        data["results"] = [_crawl_result(depth, page, request) for depth, page in pages]
         data["failed_results"] = [{"url": url, "error": reason} for url, reason in outcome.failures]
         await batch.store()
-        notes = " ".join(text for text in (explain(outcome, request, bool(kept)), batch.problem) if text)
+        notes = " ".join(text for text in (explain(outcome, request, bool(pages)), batch.problem) if text)
         if notes:
             data["note"] = notes
         if outcome.cut_short:
@@ -131,27 +141,28 @@ class LocalWebEngine:
         return {**data, "response_time": round(time.monotonic() - started, 3)}
 
     async def map(self, request: CrawlRequest, call: WebCall) -> Json:
-        """`{base_url, results: [url], response_time, truncated?, note?}`."""
+        """`{base_url, results: [url], response_time, truncated?, note?}`. Raises InvalidRequest, EngineMissing,
+        Overloaded."""
         started = time.monotonic()
         outcome = await self._explore(request, call)
-        urls = list(dict.fromkeys(visit.url for visit in outcome.found))
+        urls = list(dict.fromkeys(visit.url for visit in outcome.visits))
         if len(urls) < request.limit and outcome.pages_read:
             urls = await self._with_sitemap(urls, request)
-        found = bool(urls)
+        any_url = bool(urls)
         if request.instructions:
-            urls = await self._meant(urls, outcome, request.instructions)
+            urls = await self._choose(urls, outcome, request.instructions)
         urls = urls[: request.limit]
         data: Json = {"base_url": request.url, "results": urls}
-        note = NOTHING_MEANT if found and not urls else explain(outcome, request, bool(urls))
+        note = NO_MATCH if any_url and not urls else explain(outcome, request, bool(urls))
         if note:
             data["note"] = note
         if outcome.cut_short:
             data["truncated"] = True
         return {**data, "response_time": round(time.monotonic() - started, 3)}
 
-    async def _meant(self, urls: list[str], outcome: CrawlOutcome, instructions: str) -> list[str]:
-        """Those of a map's URLs that fit, by their links' texts and, where they were read, their beginnings."""
-        anchors = {visit.url: visit.anchor for visit in outcome.found}
+    async def _choose(self, urls: list[str], outcome: CrawlOutcome, instructions: str) -> list[str]:
+        """The URLs of a map that fit, judged by their links' texts and the beginnings of the pages that were read."""
+        anchors = {visit.url: visit.anchor for visit in outcome.visits}
         candidates = []
         for url in urls:
             title, text = outcome.beginnings.get(url, ("", ""))
@@ -159,21 +170,22 @@ class LocalWebEngine:
         return [urls[at] for at in await self._chooser.choose(candidates, instructions)]
 
     async def _with_sitemap(self, urls: list[str], request: CrawlRequest) -> list[str]:
-        """Fills a map up with what the site's own list has: to the limit, or past it where instructions will choose."""
+        """`urls` completed from the site's sitemaps: up to the limit, or to MAX_LISTED when instructions will
+        choose."""
         root = canonical(from_caller(request.url)) or request.url
         robots = await self._robots.of(root) if self._settings.respect_robots else ALLOW_ALL
         room = MAX_LISTED if request.instructions else request.limit
         try:
             async with asyncio.timeout(SITEMAP_BUDGET_S):
-                listed = await listed_urls(self._fetcher, root, robots)
-                return await asyncio.to_thread(_filled_up, urls, listed, Scope(request, root), robots, room)
+                listed = await listed_urls(self._loader, root, robots)
+                return await asyncio.to_thread(_complete, urls, listed, Scope(request, root), robots, room)
         except TimeoutError:
             return urls
 
     async def _explore(
         self, request: CrawlRequest, call: WebCall, take: Callable[[LoadedPage], Awaitable[None]] | None = None
     ) -> CrawlOutcome:
-        """A crawl whose pages go to `take`; a map without it. Raises InvalidRequest."""
+        """Runs a crawl whose pages go to `take`, or without it a map. Raises InvalidRequest."""
         try:
             root = canonical(str(parse_url(from_caller(request.url))))
         except SkippedUrl as error:
@@ -205,8 +217,9 @@ class LocalWebEngine:
         return indexed_page(page, SHARED if shared else owner)
 
 
-def _filled_up(urls: list[str], listed: list[str], scope: Scope, robots: Robots, room: int) -> list[str]:
-    """`urls` and those of `listed` that are wanted and allowed, `room` in all. Runs in a thread, for a bounded time."""
+def _complete(urls: list[str], listed: list[str], scope: Scope, robots: Robots, room: int) -> list[str]:
+    """`urls` and those of `listed` that are selected and allowed, at most `room`. Runs in a thread, for
+    `_FILLING_S`."""
     known = dict.fromkeys(urls)
     end = time.monotonic() + _FILLING_S
     for url in listed:
@@ -218,7 +231,7 @@ def _filled_up(urls: list[str], listed: list[str], scope: Scope, robots: Robots,
 
 
 def indexed_page(page: LoadedPage, owner: str) -> IndexedPage:
-    """The page as the index stores it."""
+    """The page as the index stores it, for `owner`."""
     data = page.data
     return IndexedPage(
         page.address,
@@ -259,35 +272,8 @@ def _crawl_result(depth: int, page: LoadedPage, request: CrawlRequest) -> Json:
     return result
 
 
-def explain(outcome: CrawlOutcome, request: CrawlRequest, any_result: bool) -> str:
-    """A note when something was left out, or why nothing was found."""
-    parts: list[str] = []
-    if outcome.timed_out:
-        parts.append("The time budget ended before the crawl did; what was read is here.")
-    if outcome.too_much:
-        parts.append("The crawl was ended early because its pages are too large together; crawl a part of the site.")
-    if outcome.failed > len(outcome.failures):
-        parts.append(f"{outcome.failed - len(outcome.failures)} more pages could not be read.")
-    if outcome.reasons["trap"]:
-        parts.append(f"{outcome.reasons['trap']} links into what looks endless (calendars, loops) were left alone.")
-    if not any_result:
-        parts.append(_why_nothing(outcome, request))
-    return " ".join(parts)
-
-
-def _why_nothing(outcome: CrawlOutcome, request: CrawlRequest) -> str:
-    if outcome.pages and request.instructions:
-        return NOTHING_MEANT
-    if outcome.failures:
-        url, reason = outcome.failures[0]
-        return f"Nothing could be read: {url}: {reason}."
-    if outcome.reasons["filtered"]:
-        return "Pages were found, but select_paths, select_domains or allow_external left none of them."
-    return "The site has no page to read there."
-
-
-def _raise_first(ended: list[Any]) -> None:
-    """An error that concerns the whole call (a missing engine) is raised; cancelled tasks are not errors."""
-    for outcome in ended:
-        if isinstance(outcome, BaseException) and not isinstance(outcome, asyncio.CancelledError):
-            raise outcome
+def _raise_first(outcomes: list[Any]) -> None:
+    """Raises the first error that concerns the whole call, such as a missing engine; ignores cancelled tasks."""
+    for each in outcomes:
+        if isinstance(each, BaseException) and not isinstance(each, asyncio.CancelledError):
+            raise each

@@ -1,7 +1,10 @@
-"""What a crawl may visit and in which order: breadth first, each page once, traps left alone. No I/O.
+"""Decides which pages a crawl may visit and in which order: breadth first, each page once, no crawler traps. No I/O.
 
-With instructions the most promising links go first, at whatever depth they are within the limits. Regexes are RE2:
-linear in the length of the URL whatever the pattern. A bad one is refused by name.
+With instructions the most promising links go first, at any depth within the limits. A caller's patterns are RE2
+regular expressions, whose time is linear in the length of the URL; an invalid pattern is refused by name.
+
+A URL passes through these states: unseen -> waiting (`offer`) -> visited (`pop`). `_seen` has every URL that is not
+unseen any more, so each is visited at most once; `mark_seen` adds those that a redirect or a canonical link names.
 """
 
 import asyncio
@@ -22,24 +25,39 @@ from gateway.errors import InvalidRequest
 
 MAX_PATTERNS = 20
 MAX_PATTERN_CHARS = 500
+"""Patterns of a request and their length. Chosen: every pattern is tried on every link; nobody needs half of that."""
+_PATTERN_MEMORY_BYTES = 8 << 20
+"""RE2's own default budget for one compiled pattern; larger ones are refused."""
+_MAX_REASON_CHARS = 120
+"""Beginning of RE2's message that an error quotes; the message repeats the caller's pattern."""
 MAX_PATH_DEPTH = 16
+"""Path segments of a URL. Chosen: half loses pages of deep documentation trees; double lets a loop of relative links
+make twice as many pages before it is noticed."""
+MAX_REPEATED_SEGMENT = 3
+"""How often one segment may occur in a path. Chosen: `/2024/05/05/` and `/a/b/a/` are honest, four are a loop."""
 MAX_SAME_SHAPE = 300
+"""Dated or queried URLs that differ in their numbers only. Chosen: most of a year's archive by day; double spends twice
+as many fetches on an endless calendar, half loses pages of long lists."""
 MAX_WAITING = 20_000
-_LINKS_A_TURN = 50
+"""URLs that wait to be visited; further links are dropped. Chosen: 40 times the pages of a tool call. Half could lose
+pages of a large `gateway index add`, double takes some MB more."""
+_LINKS_PER_TURN = 50
+"""Links judged before other tasks get the event loop. Chosen: with MAX_PATTERNS these are 1,000 matches; double delays
+other callers for twice as long, half switches tasks more often for nothing."""
 _DATED = re.compile(r"/(?:19|20)\d\d(?:[/-]\d{1,2}){1,2}(?:/|$)|calendar", re.IGNORECASE)
 _DIGITS = re.compile(r"\d+")
 
 
 Link = Sequence[Any]
-"""`[canonical url, anchor text, is in the main region]`, as engines.metadata has it."""
+"""`[canonical url, anchor text, is in the main region]`, from engines.html.metadata."""
 
 
 def compile_patterns(patterns: Iterable[str], param: str) -> list[Any]:
-    """Compiled patterns; InvalidRequest names the one that is no regular expression (RE2 syntax)."""
+    """Compiled RE2 patterns. Raises InvalidRequest, which names `param` and the pattern that is invalid."""
     compiled: list[Any] = []
     options = re2.Options()
     options.log_errors = False
-    options.max_mem = 8 << 20
+    options.max_mem = _PATTERN_MEMORY_BYTES
     for pattern in patterns:
         if len(pattern) > MAX_PATTERN_CHARS or len(compiled) >= MAX_PATTERNS:
             raise InvalidRequest(
@@ -48,10 +66,10 @@ def compile_patterns(patterns: Iterable[str], param: str) -> list[Any]:
         try:
             compiled.append(re2.compile(pattern, options))
         except re2.error as error:
-            reason = str(error).strip("b'\"")[:120]
+            reason = str(error).strip("b'\"")[:_MAX_REASON_CHARS]
             raise InvalidRequest(
                 f"{param}: {pattern!r} is not a valid regular expression ({reason}); "
-                "RE2 syntax is understood: no look-around, no back-references",
+                "use RE2 syntax, which has no look-around and no back-references",
                 param=param,
             ) from error
     return compiled
@@ -59,7 +77,7 @@ def compile_patterns(patterns: Iterable[str], param: str) -> list[Any]:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Visit:
-    """A page to fetch. Ordered by depth, then by where it was found."""
+    """A page to fetch. Ordered by depth, then by `place`: (number of the page that links to it, number of the link)."""
 
     depth: int
     place: tuple[int, int]
@@ -68,7 +86,10 @@ class Visit:
 
 
 class Scope:
-    """Which URLs a crawl selects: sites, path and domain patterns, and no traps."""
+    """Which URLs a crawl selects: by site, by path and domain patterns, and no crawler traps.
+
+    `trapped` counts the links that were left out as traps. Raises InvalidRequest for a bad pattern.
+    """
 
     def __init__(self, request: CrawlRequest, root: str) -> None:
         self._paths = compile_patterns(request.select_paths, "select_paths")
@@ -79,40 +100,44 @@ class Scope:
         self.trapped = 0
 
     def adopt(self, url: str) -> None:
-        """Takes the site that the root redirects to for the crawl's own, too."""
+        """Adds the site of `url`, to which the root redirects, to the crawl's own sites."""
         self._sites.append(site_key(url))
 
     def is_home(self, url: str) -> bool:
-        """True on the crawl's own site."""
+        """True when `url` is on one of the crawl's own sites."""
         return any(same_site(url, site) for site in self._sites)
 
-    def holds(self, url: str) -> bool:
-        """True when the page's host is one the caller wants; said of where a redirect ends, too."""
+    def allows_host(self, url: str) -> bool:
+        """True when the caller wants pages of the URL's host; also asked for the end of a redirect."""
         if not self._external and not self.is_home(url):
             return False
         host = urlsplit(url).hostname or ""
         return not self._domains or any(pattern.search(host) for pattern in self._domains)
 
     def selects(self, url: str) -> bool:
-        """True when the caller wants this page."""
+        """True when the caller wants this page: its host, and its path with the query."""
         parts = urlsplit(url)
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         if self._paths and not any(pattern.search(path) for pattern in self._paths):
             return False
-        return self.holds(url)
+        return self.allows_host(url)
 
     def is_trap(self, url: str) -> bool:
-        """Endless spaces: very deep or repeating paths, and too many pages that differ in numbers only."""
+        """True for a URL that looks like part of an endless space, and counts it in `trapped`.
+
+        That is a very deep path, a path that repeats a segment, or one of too many dated or queried URLs that differ
+        in numbers only.
+        """
         parts = urlsplit(url)
         segments = [segment for segment in parts.path.split("/") if segment]
-        if len(segments) > MAX_PATH_DEPTH or max(Counter(segments).values(), default=0) > 3:
+        if len(segments) > MAX_PATH_DEPTH or max(Counter(segments).values(), default=0) > MAX_REPEATED_SEGMENT:
             self.trapped += 1
             return True
         shape = parts.netloc + _DIGITS.sub("0", parts.path)
         if parts.query:
             shape += "?" + "&".join(sorted(pair.split("=")[0] for pair in parts.query.split("&")))
         if not parts.query and not _DATED.search(parts.path):
-            return False  # numbered pages are a site's own; its number of pages bounds them
+            return False  # pages numbered in the path are finite, unlike queries and calendars
         self._shapes[shape] += 1
         if self._shapes[shape] > MAX_SAME_SHAPE:
             self.trapped += 1
@@ -121,19 +146,22 @@ class Scope:
 
 
 def site_key(url: str) -> tuple[str, int | None]:
-    """Host without `www.`, and the port unless it is a default one."""
+    """(host without `www.`, port; None for 80 and 443)."""
     parts = urlsplit(url)
     return site_of((parts.hostname or "").lower()), None if parts.port in (None, 80, 443) else parts.port
 
 
 def same_site(url: str, site: tuple[str, int | None]) -> bool:
-    """The site itself or a subdomain of it, on the same port."""
+    """True when `url` is on `site` or on a subdomain of it, on the same port."""
     host, port = site_key(url)
     return port == site[1] and (host == site[0] or host.endswith("." + site[0]))
 
 
 class Frontier:
-    """The pages still to visit, at most MAX_WAITING. `breadth` new, selected links are taken from each page."""
+    """The pages that wait to be visited, at most MAX_WAITING; `len()` counts them.
+
+    Each page adds at most `breadth` links that are new and selected. `filtered` counts links that were not selected.
+    """
 
     def __init__(
         self, root: str, scope: Scope, interest: Interest | None = None, *, max_depth: int, breadth: int
@@ -149,28 +177,28 @@ class Frontier:
         self.filtered = 0
 
     def pop(self, *, home_only: bool = False) -> Visit | None:
-        """The next page, most promising first, then breadth first; None when there is none for now.
+        """The next page, most promising first, then breadth first; None when no page waits.
 
-        `home_only`: of the crawl's own site, so that slow hosts elsewhere do not hold it up.
+        With `home_only` it is a page of the crawl's own site, so that slow hosts elsewhere do not delay the crawl.
         """
         heaps = [heap for heap in (self._home, [] if home_only else self._away) if heap]
         return heapq.heappop(min(heaps, key=lambda heap: heap[0]))[1] if heaps else None
 
     async def offer(self, visit: Visit, links: Sequence[Link], worth: float = 0.0) -> list[Visit]:
-        """Takes the first `breadth` links that are new and selected, best first given instructions; returns them.
+        """Adds the first `breadth` links of the page `visit` that are new and selected, and returns them.
 
-        `worth` is the page's own (Interest.of_page). Now and then others get their turn at the loop: patterns on
-        thousands of long links take their time.
+        With instructions the best links come first; `worth` is the page's own score (Interest.of_page). Pauses after
+        every `_LINKS_PER_TURN` links, as patterns on thousands of long links take long.
         """
         self._pages += 1
         page = self._pages
-        taken: list[Visit] = []
+        added: list[Visit] = []
         if visit.depth >= self._max_depth:
-            return taken
+            return added
         for number, (cost, (url, anchor, _)) in enumerate(await self._in_order(links, worth)):
-            if len(taken) >= self._breadth or len(self) >= MAX_WAITING:
+            if len(added) >= self._breadth or len(self) >= MAX_WAITING:
                 break
-            if number % _LINKS_A_TURN == _LINKS_A_TURN - 1:
+            if number % _LINKS_PER_TURN == _LINKS_PER_TURN - 1:
                 await asyncio.sleep(0)
             if url in self._seen:
                 continue
@@ -180,24 +208,24 @@ class Frontier:
             if self._scope.is_trap(url):
                 continue
             self._seen.add(url)
-            found = Visit(visit.depth + 1, (page, len(taken)), url, anchor)
-            taken.append(found)
-            heapq.heappush(self._home if self._scope.is_home(url) else self._away, (cost, found))
-        return taken
+            target = Visit(visit.depth + 1, (page, len(added)), url, anchor)
+            added.append(target)
+            heapq.heappush(self._home if self._scope.is_home(url) else self._away, (cost, target))
+        return added
 
     async def _in_order(self, links: Sequence[Link], worth: float) -> list[tuple[float, Link]]:
-        """(minus the promise, link): in the page's order, or most promising first."""
+        """(minus the link's score, link): in the page's order, or best first when there are instructions."""
         if not self._interest:
             return [(0.0, link) for link in links]
-        judged: list[tuple[float, Link]] = []
+        scored: list[tuple[float, Link]] = []
         for number, link in enumerate(links, 1):
-            judged.append((-round(self._interest.of_link(link[1], link[0], worth), 2), link))
-            if number % _LINKS_A_TURN == 0:
+            scored.append((-round(self._interest.of_link(link[1], link[0], worth), 2), link))
+            if number % _LINKS_PER_TURN == 0:
                 await asyncio.sleep(0)
-        return sorted(judged, key=lambda item: item[0])
+        return sorted(scored, key=lambda item: item[0])
 
     def mark_seen(self, url: str) -> bool:
-        """Notes a URL that a redirect or canonical link led to; False when it was known already."""
+        """Adds a URL that a redirect or canonical link led to; False when it was known already."""
         key = canonical(url) or url
         if key in self._seen:
             return False

@@ -1,6 +1,6 @@
-"""Fills the search index from a site or a folder, for `gateway index add`: shared pages, with progress.
+"""Fills the search index from a site or a folder, for the commands `gateway index add` and `gateway index remove`.
 
-A folder's HTML, Markdown, text and PDF files are read as they stand; their addresses are file:// URLs.
+The pages are shared by all keys. The addresses of a folder's files are file:// URLs. Knows no command line.
 """
 
 import asyncio
@@ -9,7 +9,8 @@ from pathlib import Path
 from gateway.config.settings import Web
 from gateway.domain import CrawlRequest, Json, Progress
 from gateway.engines.crawl.crawler import Crawler, CrawlPlan
-from gateway.engines.crawl.engine import EngineDeps, explain, indexed_page
+from gateway.engines.crawl.engine import EngineDeps, indexed_page
+from gateway.engines.crawl.outcome_note import explain
 from gateway.engines.crawl.page_loader import LoadedPage, PageLoader
 from gateway.engines.extract.page import ExtractOptions
 from gateway.engines.extract.parse_pool import ParsePool
@@ -22,8 +23,14 @@ from gateway.engines.index.store import IndexedPage, PageIndex
 from gateway.errors import InvalidRequest
 
 MAX_FILE_BYTES = 10_485_760
+"""As much as a fetched page may have once unpacked (FetchLimits)."""
 FILL_BUDGET_S = 6 * 3600.0
+"""Chosen: a site of 10,000 pages at one request in two seconds; an operator can interrupt it, and nothing is lost."""
+_MAX_DEPTH = 16
+_MAX_BREADTH = 500
+"""Depth and links per page of the crawl. Chosen: the whole of an ordinary site; the caller's limit bounds the pages."""
 _READ_AT_ONCE = 8
+"""Files read at once. Chosen: twice the most parsing processes (ParsePool), so that none waits for the disk."""
 _KINDS = {
     ".html": "text/html", ".htm": "text/html", ".xhtml": "application/xhtml+xml", ".md": "text/markdown",
     ".markdown": "text/markdown", ".txt": "text/plain", ".rst": "text/plain", ".pdf": "application/pdf",
@@ -32,24 +39,27 @@ _KINDS = {
 
 
 class IndexFiller:
-    """Brings pages in. The parts are the engine's own; whoever built them closes them."""
+    """Adds pages to the index and removes them. Its dependencies are closed by the code that built them."""
 
-    def __init__(self, parts: EngineDeps, pool: ParsePool, settings: Web) -> None:
-        self._loader: PageLoader = parts.loader
-        self._robots: RobotsCache = parts.robots
-        self._index: PageIndex = parts.index
+    def __init__(self, deps: EngineDeps, pool: ParsePool, settings: Web) -> None:
+        self._loader: PageLoader = deps.loader
+        self._robots: RobotsCache = deps.robots
+        self._index: PageIndex = deps.index
         self._pool = pool
         self._settings = settings
 
     async def add(self, source: str, limit: int, progress: Progress) -> Json:
-        """`{added, failed: [{url, error}], note?}`. `source` is a URL or a folder. Raises InvalidRequest."""
+        """Adds at most `limit` pages of the site or folder `source`: `{added, failed: [{url, error}], note?}`.
+
+        Raises InvalidRequest, EngineMissing.
+        """
         folder = Path(source)
         if "://" not in source and await asyncio.to_thread(folder.is_dir):
             return await self._add_folder(folder, limit, progress)
         return await self._add_site(source, limit, progress)
 
     async def remove(self, source: str) -> int:
-        """Takes out one page, or everything below a URL that ends with `/` or in a folder; of all keys."""
+        """Removes one page, or all pages below a folder or a URL that ends with `/`, of every key; returns how many."""
         if "://" not in source and await asyncio.to_thread(Path(source).exists):
             path = await asyncio.to_thread(Path(source).resolve)
             return await self._index.remove(path.as_uri() + ("/" if path.is_dir() else ""))
@@ -57,15 +67,17 @@ class IndexFiller:
         return await self._index.remove(canonical(address) or address)
 
     async def stats(self) -> Json:
-        """See PageIndex.stats."""
+        """`{pages, bytes, oldest, newest, error}`, see PageIndex.stats."""
         return await self._index.stats()
 
     async def _add_site(self, source: str, limit: int, progress: Progress) -> Json:
         try:
             root = canonical(str(parse_url(from_caller(source))))
         except SkippedUrl as error:
-            raise InvalidRequest(f"{source}: {error.message}; neither is it a folder", param="url") from error
-        request = CrawlRequest(root or source, max_depth=16, max_breadth=500, limit=limit, allow_external=False)
+            raise InvalidRequest(f"{source}: {error.message}; give a URL or a folder", param="url") from error
+        request = CrawlRequest(
+            root or source, max_depth=_MAX_DEPTH, max_breadth=_MAX_BREADTH, limit=limit, allow_external=False
+        )
         batch = IndexBatch(self._index)
 
         async def take(page: LoadedPage) -> None:
@@ -76,13 +88,13 @@ class IndexFiller:
         robots = self._robots if self._settings.respect_robots else None
         try:
             outcome = await Crawler(self._loader, robots, plan, progress).run()
-        finally:  # what was read before an interrupt is kept
+        finally:  # an interrupt does not lose the pages read before it
             await batch.store()
         failed = [{"url": url, "error": why} for url, why in outcome.failures]
-        return _answer(batch, failed, explain(outcome, request, bool(batch.added)))
+        return _summary(batch, failed, explain(outcome, request, bool(batch.added)))
 
     async def _add_folder(self, folder: Path, limit: int, progress: Progress) -> Json:
-        paths = (await asyncio.to_thread(_readable, folder))[:limit]
+        paths = (await asyncio.to_thread(_readable_files, folder))[:limit]
         batch = IndexBatch(self._index)
         failed: list[Json] = []
         done = 0
@@ -90,7 +102,7 @@ class IndexFiller:
         async def one(path: Path) -> None:
             nonlocal done
             try:
-                await batch.take(await self._read(path))
+                await batch.take(await self._load(path))
             except FetchFailed as failure:
                 failed.append({"url": path.as_uri(), "error": failure.message})
             done += 1
@@ -101,27 +113,27 @@ class IndexFiller:
                 await asyncio.gather(*map(one, paths[at : at + _READ_AT_ONCE]))
         finally:
             await batch.store()
-        return _answer(batch, failed, "" if paths else "The folder holds no file that can be read.")
+        return _summary(batch, failed, "" if paths else "The folder holds no file that can be read.")
 
-    async def _read(self, path: Path) -> IndexedPage:
-        uri, body = await asyncio.to_thread(_file, path)
+    async def _load(self, path: Path) -> IndexedPage:
+        uri, body = await asyncio.to_thread(_read_file, path)
         data = await self._pool.extract(body, ExtractOptions(uri, _KINDS[path.suffix.lower()]))
         if not data["content"]:
             raise FetchFailed("the file holds no readable text", "empty")
         return IndexedPage(uri, data["title"], data["content"], SHARED, data["hash"], data.get("published"))
 
 
-def _answer(batch: IndexBatch, failed: list[Json], note: str) -> Json:
+def _summary(batch: IndexBatch, failed: list[Json], note: str) -> Json:
     notes = " ".join(text for text in (note, batch.problem) if text)
     data: Json = {"added": batch.added, "failed": failed}
     return {**data, "note": notes} if notes else data
 
 
-def _readable(folder: Path) -> list[Path]:
+def _readable_files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.suffix.lower() in _KINDS and not path.is_dir())
 
 
-def _file(path: Path) -> tuple[str, bytes]:
+def _read_file(path: Path) -> tuple[str, bytes]:
     try:
         resolved = path.resolve()
         if resolved.stat().st_size > MAX_FILE_BYTES:

@@ -1,6 +1,7 @@
-"""Fetches one page and has it read: turns at hosts, one polite retry, meta refresh, reasons when it comes to nothing.
+"""Loads one page: fetches it politely, follows refreshes, and has a parsing process read it.
 
-The bridge between the fetcher and the parsing processes; knows neither crawling nor the index.
+Polite means: few requests at once to a host, one retry after a pause that the host asks for, and no request to a host
+during such a pause. Knows neither crawling nor the index. Source of statuses and Retry-After: RFC 9110.
 """
 
 import asyncio
@@ -11,17 +12,31 @@ from urllib.parse import urlsplit
 from gateway.domain import Json
 from gateway.engines.extract.page import ExtractOptions
 from gateway.engines.extract.parse_pool import ParsePool
+from gateway.engines.fetch.decompress import decoder_for
 from gateway.engines.fetch.errors import FetchFailed
-from gateway.engines.fetch.fetcher import Fetched, Fetcher
+from gateway.engines.fetch.fetcher import Fetched, Fetcher, FetchLimits
 from gateway.engines.fetch.host_limits import HostSlots
 from gateway.engines.fetch.urls import canonical
 from gateway.engines.html.metadata import refresh_target
 from gateway.wire.retry_after import retry_after_s
 
 MAX_REFRESHES = 3
+"""Refreshes followed for one page. Chosen: one or two are honest (a splash page, a language choice), more are a
+loop."""
+_MAX_REFRESH_PAGE_CHARS = 500
+"""A page with more text than this is a page of its own, not a stop on the way: its refresh is not followed."""
 MAX_RETRY_AFTER_S = 5.0
+"""Longest pause that a request waits out. Chosen: half gives up on the usual 3 or 5 seconds; double takes half of a
+tool call's time for one page."""
 _MAX_REST_S = 300.0
+"""Longest pause that a host can impose. Chosen: a host that asks for a day must not be unreachable for all that
+time."""
 _MAX_RESTING = 1_000
+"""Hosts whose pauses are remembered. Chosen: bounds memory; hosts beyond it are only asked once too often."""
+_SITEMAP_BYTES = 10_485_760
+"""Cap of a sitemap, packed and unpacked. The protocol allows 50 MB; 10 MB holds its 50,000 URLs at 200 bytes each."""
+_SITEMAP_LIMITS = FetchLimits(_SITEMAP_BYTES, _SITEMAP_BYTES, 10.0)
+_SITEMAP_ACCEPT = "application/xml,text/xml,*/*;q=0.5"
 _STATUS_WORDS = {
     401: "it asks for a login",
     402: "it asks for payment",
@@ -35,7 +50,11 @@ _STATUS_WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class LoadedPage:
-    """A page that was read. `url` is where it was found, `data` what engines.extract made of it."""
+    """A page that was read.
+
+    `url` is the address after redirects, `data` the result of `engines.extract.page.extract`. `public` is False when
+    only the operator's allow-list permitted the fetch. `fetched_at` is Unix time.
+    """
 
     url: str
     data: Json
@@ -44,15 +63,15 @@ class LoadedPage:
 
     @property
     def address(self) -> str:
-        """The one URL under which the page is known: its own canonical link if that is on the same host."""
-        said = self.data.get("canonical")
-        if isinstance(said, str) and urlsplit(said).netloc == urlsplit(self.url).netloc:
-            return said
+        """The one URL under which the page is known: its canonical link if that is on the same host, else `url`."""
+        link = self.data.get("canonical")
+        if isinstance(link, str) and urlsplit(link).netloc == urlsplit(self.url).netloc:
+            return link
         return canonical(self.url) or self.url
 
 
 class PageLoader:
-    """One for the whole gateway, so that politeness counts all callers together."""
+    """Loads pages for all callers of the gateway: one instance, so that hosts' limits count all of them together."""
 
     def __init__(self, fetcher: Fetcher, pool: ParsePool, slots: HostSlots) -> None:
         self.fetcher = fetcher
@@ -61,7 +80,10 @@ class PageLoader:
         self._resting: dict[str, float] = {}
 
     async def load(self, options: ExtractOptions, delay_s: float = 0.0) -> LoadedPage:
-        """The page at `options.url`. Raises FetchFailed with a reason for the caller, EngineMissing, Overloaded."""
+        """The page at `options.url`; requests to its host start at least `delay_s` apart.
+
+        Raises FetchFailed with a reason for the caller, EngineMissing, Overloaded.
+        """
         url = options.url
         for _ in range(MAX_REFRESHES + 1):
             fetched = await self._fetch_politely(url, delay_s)
@@ -74,27 +96,40 @@ class PageLoader:
                     fetched.body, replace(options, url=fetched.url, content_type=fetched.content_type)
                 )
                 target = page.get("refresh")
-            if not target or target in (url, fetched.url) or len(page.get("content", "")) > 500:
+            if not target or target in (url, fetched.url) or len(page.get("content", "")) > _MAX_REFRESH_PAGE_CHARS:
                 if "noindex" in fetched.headers.get("x-robots-tag", "").lower():
                     page["noindex"] = True
                 return LoadedPage(fetched.url, page, fetched.public)
             url = target
         raise FetchFailed("the page refreshes to another one too many times", "redirects")
 
+    async def load_sitemap(self, url: str) -> Json:
+        """`{pages: [address], sitemaps: [address]}` of the sitemap at `url`; gzip files are unpacked.
+
+        Raises FetchFailed, EngineMissing, Overloaded.
+        """
+        fetched = await self.fetcher.fetch(url, _SITEMAP_LIMITS, _SITEMAP_ACCEPT)
+        if fetched.status != 200:
+            raise status_failure(fetched)
+        body = fetched.body
+        if body.startswith(b"\x1f\x8b"):  # a gzip file, whatever the Content-Encoding was
+            body = await asyncio.to_thread(decoder_for("gzip", _SITEMAP_BYTES).feed, body)
+        return await self._pool.extract(body, ExtractOptions(fetched.url, task="sitemap"))
+
     async def _fetch_politely(self, url: str, delay_s: float) -> Fetched:
         host = urlsplit(url).netloc.lower()
         async with self._slots.hold(host, delay_s):
-            await self._let_rest(host)
+            await self._wait_for_pause(host)
             fetched = await self.fetcher.fetch(url)
-            wait_s = self._noted_wait_s(host, fetched)
+            wait_s = self._note_pause(host, fetched)
             if wait_s is not None and wait_s <= MAX_RETRY_AFTER_S:
                 await asyncio.sleep(wait_s)
                 fetched = await self.fetcher.fetch(url)
-                self._noted_wait_s(host, fetched)
+                self._note_pause(host, fetched)
         return fetched
 
-    async def _let_rest(self, host: str) -> None:
-        """Waits out a short pause that the host has asked for. Raises FetchFailed while it asks for a long one."""
+    async def _wait_for_pause(self, host: str) -> None:
+        """Waits for the end of a short pause that the host asked for. Raises FetchFailed during a long one."""
         left_s = self._resting.get(host, 0.0) - time.monotonic()
         if left_s > MAX_RETRY_AFTER_S:
             message = f"the site asked to be left alone for {left_s:.0f} s more"
@@ -102,9 +137,9 @@ class PageLoader:
         if left_s > 0:
             await asyncio.sleep(left_s)
 
-    def _noted_wait_s(self, host: str, fetched: Fetched) -> float | None:
-        """The pause a 429 or 503 asks for; it holds for everybody's requests to that host."""
-        wait_s = _retry_after_s(fetched) if fetched.status in (429, 503) else None
+    def _note_pause(self, host: str, fetched: Fetched) -> float | None:
+        """The pause that a 429 or 503 asks for, else None; from now on it applies to every request to that host."""
+        wait_s = _pause_of(fetched) if fetched.status in (429, 503) else None
         if wait_s is None:
             return None
         now = time.monotonic()
@@ -115,18 +150,18 @@ class PageLoader:
 
 
 def status_failure(fetched: Fetched) -> FetchFailed:
-    """A status that is no success, in words."""
+    """The failure for a status other than 2xx, worded for the caller."""
     words = _STATUS_WORDS.get(fetched.status, "it is in trouble; try again later" if fetched.status >= 500 else "")
     message = f"the site answered {fetched.status}" + (f": {words}" if words else "")
-    return FetchFailed(message, "http_status", http_status=fetched.status, retry_after_s=_retry_after_s(fetched))
+    return FetchFailed(message, "http_status", http_status=fetched.status, retry_after_s=_pause_of(fetched))
 
 
-def _retry_after_s(fetched: Fetched) -> float | None:
+def _pause_of(fetched: Fetched) -> float | None:
     return retry_after_s(fetched.headers.get("retry-after", ""))
 
 
 def empty_reason(page: LoadedPage) -> str | None:
-    """Why a page that was read has no content, or None when it has."""
+    """Why a page that was read has no content; None when it has some."""
     if page.data.get("content"):
         return None
     if page.data.get("scripted"):

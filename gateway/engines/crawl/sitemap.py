@@ -1,68 +1,62 @@
-"""Sitemaps: the pages a site lists itself, for maps. sitemaps.org protocol 0.9, read 2026-11-21.
+"""Finds the pages a site lists in its sitemaps, to complete a map.
 
-Read with a linear search for <loc>, never with an XML parser: no entities, no nesting, bounded in number and size.
+It follows sitemap indexes within limits and reads every file in a parsing process (engines.extract.sitemap_xml). It
+knows neither the crawl's scope nor the index. Format: sitemaps.org protocol 0.9, read 2026-11-21.
 """
 
 import asyncio
-import re
 from collections import deque
-from html import unescape
 from urllib.parse import urlsplit
 
+from gateway.domain import Json
 from gateway.engines.crawl.frontier import same_site, site_key
-from gateway.engines.fetch.decompress import Inflater
+from gateway.engines.crawl.page_loader import PageLoader
 from gateway.engines.fetch.errors import FetchFailed
-from gateway.engines.fetch.fetcher import Fetcher, FetchLimits
 from gateway.engines.fetch.robots import Robots
 from gateway.engines.fetch.urls import canonical
+from gateway.errors import Overloaded
 
 MAX_FILES = 20
+"""Files read for one map. Chosen: an index names its sitemaps in no useful order, so half as many would miss whole
+sections of a large site; twice as many do not fit into engine.SITEMAP_BUDGET_S when the site is slow."""
+MAX_INDEX_DEPTH = 3
+"""Indexes within indexes. The protocol allows none, sites nest one or two; deeper ones would only use up MAX_FILES."""
 MAX_URLS = 50_000
-_MAX_BYTES = 10_485_760
-_LIMITS = FetchLimits(_MAX_BYTES, _MAX_BYTES, 10.0)
-_LOC = re.compile(rb"<(?:\w+:)?loc>\s*(?:<!\[CDATA\[)?\s*([^<\]\s]{1,2000})", re.IGNORECASE)
+"""Pages taken in all. From the protocol: what one file may list. A map returns far fewer (engine.MAX_LISTED)."""
 
 
-async def listed_urls(fetcher: Fetcher, root: str, robots: Robots) -> list[str]:
-    """Canonical URLs of the root's site, those below the root's folder first; empty when there is no sitemap."""
+async def listed_urls(loader: PageLoader, root: str, robots: Robots) -> list[str]:
+    """Canonical URLs of the root's site, those below the root's folder first; empty when there is no sitemap.
+
+    Starts from the sitemaps that robots.txt names, else from `/sitemap.xml`. A file that cannot be read is skipped.
+    Raises EngineMissing.
+    """
     parts = urlsplit(root)
-    waiting: deque[str] = deque(robots.sitemaps or (f"{parts.scheme}://{parts.netloc}/sitemap.xml",))
+    starts = robots.sitemaps or (f"{parts.scheme}://{parts.netloc}/sitemap.xml",)
+    queue = deque((address, 0) for address in starts)
     site = site_key(root)
-    read: set[str] = set()
-    found: dict[str, None] = {}
-    while waiting and len(read) < MAX_FILES and len(found) < MAX_URLS:
-        url = canonical(waiting.popleft())
-        if url is None or url in read or not same_site(url, site):
+    requested: set[str] = set()
+    pages: dict[str, None] = {}
+    while queue and len(requested) < MAX_FILES and len(pages) < MAX_URLS:
+        address, depth = queue.popleft()
+        url = canonical(address)
+        if url is None or url in requested or not same_site(url, site):
             continue
-        read.add(url)
+        requested.add(url)
         try:
-            body = await _body(fetcher, url)
-        except FetchFailed:
+            sitemap: Json = await loader.load_sitemap(url)
+        except (FetchFailed, Overloaded):
             continue
-        locations = await asyncio.to_thread(_locations, body)
-        if b"<sitemapindex" in body[:4096]:
-            waiting.extend(locations[: MAX_FILES * 2])
-        else:
-            await asyncio.to_thread(_gather, locations, site, found)
+        if depth < MAX_INDEX_DEPTH:
+            queue.extend((address, depth + 1) for address in sitemap["sitemaps"][: 2 * MAX_FILES])
+        await asyncio.to_thread(_add_pages, sitemap["pages"], site, pages)
     folder = root.rpartition("/")[0] + "/"
-    return sorted(found, key=lambda url: not url.startswith(folder))
+    return sorted(pages, key=lambda url: not url.startswith(folder))
 
 
-async def _body(fetcher: Fetcher, url: str) -> bytes:
-    fetched = await fetcher.fetch(url, _LIMITS, "application/xml,text/xml,*/*;q=0.5")
-    if fetched.status != 200:
-        return b""
-    if fetched.body.startswith(b"\x1f\x8b"):
-        return await asyncio.to_thread(Inflater(_MAX_BYTES, gzip=True).feed, fetched.body)
-    return fetched.body
-
-
-def _locations(body: bytes) -> list[str]:
-    return [unescape(match[1].decode("utf-8", "replace")) for match in _LOC.finditer(body)][:MAX_URLS]
-
-
-def _gather(locations: list[str], site: tuple[str, int | None], found: dict[str, None]) -> None:
-    for location in locations:
-        url = canonical(location)
+def _add_pages(addresses: list[str], site: tuple[str, int | None], pages: dict[str, None]) -> None:
+    """Adds the canonical form of each address on `site` to `pages`."""
+    for address in addresses:
+        url = canonical(address)
         if url is not None and same_site(url, site):
-            found.setdefault(url)
+            pages.setdefault(url)

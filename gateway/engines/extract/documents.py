@@ -1,4 +1,8 @@
-"""Pages that are not HTML: plain text, Markdown, JSON, XML feeds, PDF. Runs in the parsing processes."""
+"""Reads pages that are not HTML: plain text, Markdown, JSON, XML, PDF. Runs in the parsing processes.
+
+It also decides of which kind a body is, from its Content-Type and, where that says too little, from its beginning.
+Knows no network.
+"""
 
 import io
 import json
@@ -6,20 +10,30 @@ import re
 
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.html.charset import decode
+from gateway.engines.text.code_fences import fenced
 from gateway.errors import EngineMissing
 
 _TEXTUAL = re.compile(r"^(text/|application/(.*\+)?(json|xml|yaml|x-yaml|toml|javascript|x-sh|rtf|x-ndjson|sql)$)")
 _HTML = frozenset({"text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"})
 _MAX_PDF_PAGES = 300
+"""Chosen: at half, theses and manuals are cut; at double, a scan-like PDF may run into a job's time limit, which loses
+all of its pages."""
+_SNIFFED_BYTES = 1024
+"""Beginning of a body that shows its kind: declarations and root elements are there."""
+_MAX_INDENTED_CHARS = 1_000_000
+"""JSON above this size is not parsed and indented: that would take several times its size in memory."""
+_MAX_TITLE_SEARCH_CHARS = 20_000
+"""Beginning of an XML document in which its title is looked for; feeds have it first."""
 
 
 def kind_of(content_type: str, body: bytes) -> str:
-    """html, pdf, json, xml, markdown or text; FetchFailed names a type that cannot be read."""
+    """`html`, `pdf`, `json`, `xml`, `markdown` or `text`. Raises FetchFailed, which names a type that cannot be
+    read."""
     essence = content_type.partition(";")[0].strip().lower()
-    if body[:1024].lstrip()[:5] == b"%PDF-":
+    if body[:_SNIFFED_BYTES].lstrip()[:5] == b"%PDF-":
         return "pdf"
     if essence in ("", "application/octet-stream", "unknown/unknown", "application/x-unknown"):
-        return _sniffed(body, essence)
+        return _sniff(body, essence)
     if essence in _HTML:
         return "html"
     if essence == "application/pdf":
@@ -27,18 +41,18 @@ def kind_of(content_type: str, body: bytes) -> str:
     if essence.endswith(("/json", "+json")):
         return "json"
     if essence.endswith(("/xml", "+xml")) and not essence.startswith("image/"):
-        return "html" if b"<html" in body[:1024].lower() else "xml"
+        return "html" if b"<html" in body[:_SNIFFED_BYTES].lower() else "xml"
     if essence in ("text/markdown", "text/x-markdown"):
         return "markdown"
     if _TEXTUAL.match(essence):
-        return _sniffed(body, essence) if essence == "text/plain" else "text"
-    raise _unreadable(essence)
+        return _sniff(body, essence) if essence == "text/plain" else "text"
+    raise _unreadable_type(essence)
 
 
-def _sniffed(body: bytes, essence: str) -> str:
-    head = body[:1024]
+def _sniff(body: bytes, essence: str) -> str:
+    head = body[:_SNIFFED_BYTES]
     if b"\x00" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise _unreadable(essence or "unknown")
+        raise _unreadable_type(essence or "unknown")
     start = head.lstrip().lower()
     if essence != "text/plain" and (start.startswith((b"<!doctype html", b"<html")) or b"<body" in start):
         return "html"
@@ -47,23 +61,26 @@ def _sniffed(body: bytes, essence: str) -> str:
     return "text"
 
 
-def _unreadable(essence: str) -> FetchFailed:
-    shown = re.sub(r"[^a-z0-9/+.-]", "", essence)[:80]
+def _unreadable_type(essence: str) -> FetchFailed:
+    name = re.sub(r"[^a-z0-9/+.-]", "", essence)[:80]
     return FetchFailed(
-        f"content of type {shown or 'unknown'} cannot be read; HTML, text, Markdown, JSON, XML and PDF can",
+        f"content of type {name or 'unknown'} cannot be read; HTML, text, Markdown, JSON, XML and PDF can",
         "unsupported_type",
     )
 
 
 def read(kind: str, body: bytes, content_type: str, plain: bool) -> tuple[str, str]:
-    """(title or "", text). In Markdown, JSON and XML stand in fences. Raises FetchFailed, EngineMissing."""
+    """(title or "", text) of a body of one of the kinds but `html`. Raises FetchFailed, EngineMissing.
+
+    JSON and XML are in code fences unless `plain`; line ends are `\\n`.
+    """
     if kind == "pdf":
         return _pdf(body)
     text = decode(body, content_type).replace("\r\n", "\n").strip()
     if kind == "json":
-        return "", _fenced(_pretty_json(text), "json", plain)
+        return "", _as_code(_pretty_json(text), "json", plain)
     if kind == "xml":
-        return _xml_title(text), _fenced(text, "xml", plain)
+        return _xml_title(text), _as_code(text, "xml", plain)
     if kind == "markdown":
         heading = re.search(r"^#{1,2} +(.+)$", text, re.MULTILINE)
         return (heading[1].strip() if heading else ""), text
@@ -71,7 +88,7 @@ def read(kind: str, body: bytes, content_type: str, plain: bool) -> tuple[str, s
 
 
 def _pretty_json(text: str) -> str:
-    if len(text) > 1_000_000:
+    if len(text) > _MAX_INDENTED_CHARS:
         return text
     try:
         return json.dumps(json.loads(text), ensure_ascii=False, indent=2)
@@ -79,15 +96,12 @@ def _pretty_json(text: str) -> str:
         return text
 
 
-def _fenced(text: str, language: str, plain: bool) -> str:
-    if plain or not text:
-        return text
-    fence = "`" * max(3, max((len(run) for run in re.findall(r"`+", text)), default=0) + 1)
-    return f"{fence}{language}\n{text}\n{fence}"
+def _as_code(text: str, language: str, plain: bool) -> str:
+    return text if plain or not text else fenced(text, language)
 
 
 def _xml_title(text: str) -> str:
-    match = re.search(r"<title[^>]{0,200}>\s*(?:<!\[CDATA\[)?([^<\]]{1,300})", text[:20_000])
+    match = re.search(r"<title[^>]{0,200}>\s*(?:<!\[CDATA\[)?([^<\]]{1,300})", text[:_MAX_TITLE_SEARCH_CHARS])
     return " ".join(match[1].split()) if match else ""
 
 

@@ -1,10 +1,10 @@
-"""Turns one fetched body into a page: title, content, links, images, what it says of itself.
+"""Turns one fetched body into a page: title, content, links, images, and the metadata of its head.
 
 Runs in the parsing processes; plain data in, plain data out. It knows no network and no index.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from gateway.domain import Json
 from gateway.engines.content.prune import main_content
@@ -15,12 +15,24 @@ from gateway.engines.html.metadata import Head, images_of, links_of, read_head, 
 from gateway.engines.markdown.writer import Writer, WriterOptions
 
 MAX_TEXT_CHARS = 2_000_000
+"""Content of a page. Chosen: half cuts long books and specifications; double doubles the memory of a crawl's pages."""
 _THIN_CHARS = 200
+"""Content shorter than this gives way to structured data that is more than twice as long. Chosen: a short paragraph; at
+double, real short pages are padded, at half a cookie notice hides an article drawn by scripts."""
+_SCRIPTED_CHARS = 300
+"""A page with scripts and less content than this is reported as one that needs JavaScript."""
+_DESCRIPTION_CHARS = 500
+"""Chosen: search engines show less than half of that."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExtractOptions:
-    """What is wanted of a page. `query` asks for the `max_chunks` best pieces, `links` and `images` for those lists."""
+    """A job for a parsing process: what to read from one body.
+
+    `task` "page" reads a page (see `extract`), "sitemap" a sitemap (see engines.extract.sitemap_xml), for which the
+    other fields mean nothing. `depth` is basic or advanced, `format` markdown or text. `query` asks for the
+    `max_chunks` best pieces of the page, `links` and `images` for those lists.
+    """
 
     url: str
     content_type: str = "text/html"
@@ -30,24 +42,28 @@ class ExtractOptions:
     max_chunks: int = 3
     links: bool = False
     images: bool = False
+    task: Literal["page", "sitemap"] = "page"
 
 
 def extract(body: bytes, options: ExtractOptions) -> Json:
-    """The page as JSON: title, content, kind, and what was asked for. Raises FetchFailed, EngineMissing.
+    """The page. Raises FetchFailed, EngineMissing.
 
-    `content` is empty for a page without text; `scripted` tells that the page needs JavaScript to show any.
+    `{kind, title, content, hash, simhash, chunks?}`, and for HTML `{canonical, refresh, published, noindex, lang,
+    favicon, description, scripted, page_type, links?, images?}`. `content` is empty for a page without text; then
+    `scripted` says whether the page needs JavaScript. `hash` and `simhash` are hexadecimal, see
+    engines.extract.simhash; `links` are `[url, anchor text, is in the main region]`.
     """
     kind = documents.kind_of(options.content_type, body)
     if kind == "html":
-        return _html(decode(body, options.content_type), options)
+        return _html_page(decode(body, options.content_type), options)
     title, text = documents.read(kind, body, options.content_type, options.format == "text")
-    return _page(text, options, {"title": title or title_from_url(options.url), "kind": kind})
+    return _complete_page(text, options, {"title": title or title_from_url(options.url), "kind": kind})
 
 
-def _html(markup: str, options: ExtractOptions) -> Json:
+def _html_page(markup: str, options: ExtractOptions) -> Json:
     root = parse(markup)
     if root is None:
-        return _page("", options, {"title": title_from_url(options.url), "kind": "html"})
+        return _complete_page("", options, {"title": title_from_url(options.url), "kind": "html"})
     head = read_head(root, options.url)
     scripted = root.find(".//script") is not None
     page = _head_fields(head)
@@ -60,9 +76,9 @@ def _html(markup: str, options: ExtractOptions) -> Json:
         page["links"] = _main_first(links, content.region, head)
     text = Writer(WriterOptions(head.base, options.format == "text")).write(content.region)
     if len(text) < _THIN_CHARS and len(head.described) > 2 * _THIN_CHARS:
-        text = f"{text}\n\n{head.described}".strip()  # drawn by scripts, but told to search engines
-    page["scripted"] = scripted and len(text) < 300
-    return _page(text, options, page)
+        text = f"{text}\n\n{head.described}".strip()  # scripts draw the page, but its structured data has the text
+    page["scripted"] = scripted and len(text) < _SCRIPTED_CHARS
+    return _complete_page(text, options, page)
 
 
 def _head_fields(head: Head) -> Json:
@@ -75,18 +91,18 @@ def _head_fields(head: Head) -> Json:
         "noindex": head.noindex,
         "lang": head.lang,
         "favicon": head.favicon,
-        "description": head.description[:500],
+        "description": head.description[:_DESCRIPTION_CHARS],
     }
 
 
 def _main_first(links: list[list[Any]], region: Any, head: Head) -> list[list[Any]]:
-    """Links of the content region before those around it, each part in document order."""
-    here = {link[0] for link in links_of(region, region, head)}
-    marked = [[url, anchor, url in here] for url, anchor, _ in links]
-    return sorted(marked, key=lambda link: not link[2])
+    """The links of the content region, then the others, both in document order."""
+    main = {link[0] for link in links_of(region, region, head)}
+    flagged = [[url, anchor, url in main] for url, anchor, _ in links]
+    return sorted(flagged, key=lambda link: not link[2])
 
 
-def _page(text: str, options: ExtractOptions, page: Json) -> Json:
+def _complete_page(text: str, options: ExtractOptions, page: Json) -> Json:
     text = _valid(text[:MAX_TEXT_CHARS])
     page["title"] = _valid(page["title"])
     page["content"] = text
@@ -98,5 +114,5 @@ def _page(text: str, options: ExtractOptions, page: Json) -> Json:
 
 
 def _valid(text: str) -> str:
-    """Without lone surrogates: JSON and PDF can name them, and UTF-8 has no form for them."""
+    """The text with lone surrogates replaced: JSON and PDF can contain them, UTF-8 cannot."""
     return text.encode("utf-8", "replace").decode()

@@ -1,8 +1,8 @@
-"""The parsing processes, seen from the server: started at first use, replaced when one hangs or dies.
+"""The server's pool of parse processes: started at first use, replaced when one hangs, dies or has grown old.
 
-The server itself never imports lxml or trafilatura: they are big, and what they do to hostile pages belongs into a
-process that can be killed. A job waits its turn, is bounded in time, and takes its process along when it is cancelled
-or too slow.
+The server itself never imports lxml or trafilatura: they are large, and hostile pages may crash or block them, so they
+run in processes that can be killed. A job waits for its turn and is bounded in time; a job that is cancelled or too
+slow ends the process it runs in. Protocol: see `parse_worker`. Knows nothing of HTML.
 """
 
 import asyncio
@@ -10,6 +10,7 @@ import contextlib
 import os
 import struct
 import sys
+import time
 from asyncio.subprocess import PIPE, Process
 from dataclasses import asdict
 
@@ -19,20 +20,51 @@ from gateway.domain import Json
 from gateway.engines.extract.page import ExtractOptions
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.errors import EngineMissing, Overloaded
+from gateway.resilience.restart_policy import RestartPolicy
 
 _LENGTH = struct.Struct(">I")
+"""Before every frame, as `parse_worker` reads them."""
+
 _MAX_ANSWER_BYTES = 64_000_000
-_JOBS_PER_PROCESS = 2_000  # fragmented memory is handed back by a fresh process
+"""Largest answer read from a process. Chosen: twelve times the largest page that the fetcher accepts (5 MiB), since
+text is escaped as JSON. At half, a compressed PDF's text might not fit; at double, a process that a page has taken
+over could fill 128 MB of the server."""
+
+_JOBS_PER_PROCESS = 2_000
+"""After so many jobs a process is replaced, to return fragmented memory. Chosen: the 0.13 s of a start and first page
+(measured 2026-11-22 on a page of one line) are lost among 2,000 jobs. At half, twice the starts; at double, a process
+may grow twice as far."""
+
+_JOB_LIMIT_S = 20.0
+_MAX_WAITING = 1000
+_IDLE_S = 300.0
+"""Chosen together. Most pages take well under a second: at half the limit, large PDFs fail on a busy machine; at
+double, one hostile page holds a process for 40 s. 1,000 waiting jobs are the pages of several large crawls: at half,
+some of those are refused; at double, the last ones wait longer than their callers do. After five minutes without a job
+the processes end: at half, an occasional search pays for a start; at double, memory is held for nothing (45 MB for each
+process after a page of one line, measured 2026-11-22)."""
+
+_MAX_PROCESSES = 4
+"""Chosen: beyond it, fetching is the bottleneck. At half, a crawl on a large machine is slower; at double, the pool may
+hold twice the memory."""
+
+_LONGEST_PAUSE_S = 1.0
+"""Longest pause before the next start when processes keep dying. Chosen: pages come from strangers, and a site full of
+pages that kill the parser must not stop the reading of others. At half, a broken installation costs two starts a
+second; at double, sound pages wait longer behind hostile ones."""
 
 
-class _Worker:
-    """One process and how many jobs it has done."""
+class _ParseProcess:
+    """One process, since when it runs, and how many jobs it has done."""
 
     def __init__(self, process: Process) -> None:
         self.process = process
+        self.started_at = time.monotonic()
         self.jobs = 0
 
-    async def ask(self, job: bytes, body: bytes) -> Json:
+    async def run(self, job: bytes, body: bytes) -> Json:
+        """The answer to one job, `{page}`, `{failed, code}` or `{missing}`. Raises ConnectionError, IncompleteReadError
+        and OSError when the process dies or does not keep to the protocol."""
         stdin, stdout = self.process.stdin, self.process.stdout
         if stdin is None or stdout is None:
             raise ConnectionError
@@ -47,7 +79,7 @@ class _Worker:
         return answer
 
     async def stop(self) -> None:
-        """Kills; a parsing process has nothing to save."""
+        """Kill the process, which has nothing to save, and wait until it is gone."""
         if self.process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 self.process.kill()
@@ -57,25 +89,34 @@ class _Worker:
 
 
 class ParsePool:
-    """At most `size` processes. `max_waiting` jobs may wait for one; more are refused."""
+    """At most `size` processes (0: one per CPU, up to 4). At most `max_waiting` jobs run or wait; more are refused.
+
+    A job may take `job_limit_s`; after `idle_s` seconds without a job, idle processes are ended.
+    """
 
     def __init__(
-        self, size: int = 0, *, job_limit_s: float = 20.0, max_waiting: int = 1000, idle_s: float = 300.0
+        self,
+        size: int = 0,
+        *,
+        job_limit_s: float = _JOB_LIMIT_S,
+        max_waiting: int = _MAX_WAITING,
+        idle_s: float = _IDLE_S,
     ) -> None:
-        self._size = size or max(1, min(4, os.cpu_count() or 1))
+        self._size = size or max(1, min(_MAX_PROCESSES, os.cpu_count() or 1))
         self._job_limit_s = job_limit_s
         self._max_waiting = max_waiting
         self._idle_s = idle_s
         self._slots = asyncio.Semaphore(self._size)
-        self._idle: list[_Worker] = []
-        self._busy: set[_Worker] = set()
+        self._idle: list[_ParseProcess] = []
+        self._busy: set[_ParseProcess] = set()
         self._waiting = 0
         self._closed = False
         self._ending: set[asyncio.Task[None]] = set()
+        self._restarts = RestartPolicy(longest_pause_s=_LONGEST_PAUSE_S)
         self._timer: asyncio.TimerHandle | None = None
 
     async def close(self) -> None:
-        """Ends every process; jobs still running fail."""
+        """End every process; jobs that still run fail with FetchFailed."""
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()
@@ -85,7 +126,11 @@ class ParsePool:
         await asyncio.gather(*self._ending, return_exceptions=True)
 
     async def extract(self, body: bytes, options: ExtractOptions) -> Json:
-        """The page (see engines.extract). Raises FetchFailed, EngineMissing, Overloaded."""
+        """Parse a document. Returns the page as `engines.extract.page.extract` describes it.
+
+        Raises FetchFailed (`unparsable`, `too_large` or as the parser says), EngineMissing when the web extra is not
+        installed, Overloaded when too many jobs wait.
+        """
         if self._waiting >= self._max_waiting:
             raise Overloaded("too many pages are waiting to be read; try again shortly", retry_after_s=5)
         self._waiting += 1
@@ -108,13 +153,15 @@ class ParsePool:
         self._busy.add(worker)
         try:
             async with asyncio.timeout(self._job_limit_s):
-                answer = await worker.ask(job, body)
+                answer = await worker.run(job, body)
             keep = worker.jobs < _JOBS_PER_PROCESS and not self._closed
             return answer
         except TimeoutError as error:
+            self._record_death(worker)
             message = f"the page takes longer than {self._job_limit_s:g} s to read"
             raise FetchFailed(message, "unparsable") from error
         except (asyncio.IncompleteReadError, ConnectionError, OSError) as error:
+            self._record_death(worker)
             raise FetchFailed("the page brought the parser down; it cannot be read", "unparsable") from error
         finally:
             self._busy.discard(worker)
@@ -124,11 +171,17 @@ class ParsePool:
             else:
                 self._retire(worker)
 
-    async def _start(self) -> _Worker:
+    def _record_death(self, worker: _ParseProcess) -> None:
+        if not self._closed:
+            self._restarts.record_death(time.monotonic() - worker.started_at)
+
+    async def _start(self) -> _ParseProcess:
+        if (pause_s := self._restarts.wait_s) > 0:
+            await asyncio.sleep(pause_s)
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "gateway.engines.extract.parse_worker", stdin=PIPE, stdout=PIPE, limit=1 << 20
         )
-        return _Worker(process)
+        return _ParseProcess(process)
 
     def _watch_idle(self) -> None:
         if self._timer is not None:
@@ -139,7 +192,7 @@ class ParsePool:
         while self._idle:
             self._retire(self._idle.pop())
 
-    def _retire(self, worker: _Worker) -> None:
+    def _retire(self, worker: _ParseProcess) -> None:
         task = asyncio.get_running_loop().create_task(worker.stop())
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)

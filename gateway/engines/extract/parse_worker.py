@@ -1,8 +1,9 @@
-"""A parsing process: reads jobs from standard input, writes pages to standard output, one at a time.
+"""A parsing process: reads jobs from standard input and writes answers to standard output, one at a time.
 
 `python -m gateway.engines.extract.parse_worker`. Frames are a 4-byte big-endian length and that many bytes; a job is
-a JSON frame (ExtractOptions) and a body frame, an answer one JSON frame. It ends when its input does. Memory is
-capped by the kernel, so that a hostile page ends this process and nothing else.
+a JSON frame (the fields of ExtractOptions and `limit_s`, seconds) and a body frame, an answer is one JSON frame:
+`{page}`, `{missing: message}` when the extra 'web' is not installed, or `{failed: message, code}`. The process ends
+when its input does. The kernel caps its memory, so that a hostile page ends this process and nothing else.
 """
 
 import gc
@@ -16,30 +17,39 @@ import orjson
 
 from gateway.domain import Json
 from gateway.engines.extract.page import ExtractOptions, extract
+from gateway.engines.extract.sitemap_xml import read_sitemap
 from gateway.errors import EngineMissing, GatewayError
 
 MEMORY_BYTES = 1_500_000_000
+"""Address space of one process. Chosen: a 10 MB body of short tags takes many times its size as a tree, and trafilatura
+copies the tree. Half fails such pages; double lets four processes fill a machine of 8 GB."""
+MAX_STACK_FRAMES = 3_000
+"""Chosen: trees are walked recursively and engines.html lets elements nest 512 deep, at a few frames a level. Python's
+own 1,000 fails such pages; a much larger limit lets recursion through C code overflow the stack, which ends the
+process."""
+_GRACE_S = 5
+"""Seconds past the server's own limit. Chosen: only a job whose server is gone is still running then."""
 _LENGTH = struct.Struct(">I")
 
 
 def main() -> None:
-    """Serves until end of input; an unexpected failure of one page is answered, not fatal."""
+    """Serves until end of input; an unexpected failure of one job is answered and does not end the process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server decides when to stop
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    sys.setrecursionlimit(3000)
+    sys.setrecursionlimit(MAX_STACK_FRAMES)
     source, sink = sys.stdin.buffer, sys.stdout.buffer
-    while (header := _frame(source)) is not None:
-        body = _frame(source)
+    while (header := _read_frame(source)) is not None:
+        body = _read_frame(source)
         if body is None:
             return
-        answer = orjson.dumps(_answer(orjson.loads(header), body))
+        answer = orjson.dumps(_run_job(orjson.loads(header), body))
         sink.write(_LENGTH.pack(len(answer)) + answer)
         sink.flush()
         gc.collect(1)
 
 
-def _frame(source: BinaryIO) -> bytes | None:
+def _read_frame(source: BinaryIO) -> bytes | None:
     head = source.read(_LENGTH.size)
     if len(head) < _LENGTH.size:
         return None
@@ -47,11 +57,12 @@ def _frame(source: BinaryIO) -> bytes | None:
     return source.read(size)
 
 
-def _answer(job: Json, body: bytes) -> Json:
+def _run_job(job: Json, body: bytes) -> Json:
     limit_s = int(job.pop("limit_s", 30))
-    signal.alarm(limit_s + 5)  # should the server be gone, a page that never ends must not keep this process
+    signal.alarm(limit_s + _GRACE_S)  # ends the process when the server is gone and a page takes forever
+    options = ExtractOptions(**job)
     try:
-        return {"page": extract(body, ExtractOptions(**job))}
+        return {"page": read_sitemap(body) if options.task == "sitemap" else extract(body, options)}
     except EngineMissing as error:
         return {"missing": error.message}
     except GatewayError as error:
@@ -60,7 +71,7 @@ def _answer(job: Json, body: bytes) -> Json:
         return {"failed": "the page needs too much memory to be read", "code": "too_large"}
     except RecursionError:
         return {"failed": "the page is nested too deeply to be read", "code": "unparsable"}
-    except Exception as error:  # one page's surprise must not cost the process
+    except Exception as error:  # a bug that one page meets must not end the process
         return {"failed": f"the page could not be read ({type(error).__name__})", "code": "unparsable"}
     finally:
         signal.alarm(0)

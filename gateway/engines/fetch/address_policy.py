@@ -1,8 +1,8 @@
-"""Which addresses may be fetched: public unicast only, and what the operator allows by exact host:port or CIDR.
+"""Decides which addresses may be fetched: public unicast, and those the operator allows by exact host:port or CIDR.
 
-Pure judgement, no lookups. Python's `is_global` says True for several ranges that lead back inside (NAT64, 6to4,
-IPv4-compatible, cloud metadata), hence the own rules. Sources: IANA special-purpose registries, RFC 6890, RFC 6052,
-RFC 9637, read 2026-11-21.
+Pure: it looks up no names. Python's `is_global` is True for several ranges that lead back inside (NAT64, 6to4,
+IPv4-compatible, cloud metadata), so the ranges are listed here. Sources: IANA special-purpose registries, RFC 6890,
+RFC 6052, RFC 9637, read 2026-11-21.
 """
 
 from collections.abc import Iterable
@@ -43,7 +43,7 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 
 
 def is_public(address: IPv4Address | IPv6Address) -> bool:
-    """True for a unicast address of the public internet; an IPv4 address inside an IPv6 one is judged by itself."""
+    """True for a unicast address of the public internet; for an IPv4 address within an IPv6 one that one decides."""
     if isinstance(address, IPv4Address):
         return not any(address in net for net in _DENIED_V4)
     if address.scope_id is not None:
@@ -57,7 +57,11 @@ def is_public(address: IPv4Address | IPv6Address) -> bool:
 
 
 class AddressPolicy:
-    """`allow` holds exact `host:port` entries (names or addresses, `[v6]:port`) and CIDR networks; ValueError else."""
+    """The operator's allow-list beside the public addresses.
+
+    `allow` has exact `host:port` entries (names or addresses, `[v6]:port`) and CIDR networks. Raises ValueError for
+    any other entry.
+    """
 
     def __init__(self, allow: Iterable[str] = ()) -> None:
         self._exact: set[tuple[str, int]] = set()
@@ -71,31 +75,31 @@ class AddressPolicy:
             return
         host, _, port = entry.rpartition(":")
         if not host or not port.isdecimal() or not 0 < int(port) < 65536:
-            raise ValueError(f"{entry!r} is neither an exact host:port nor a network like 10.0.0.0/8")
+            raise ValueError(f"{entry!r} is not allowed here; use an exact host:port or a network such as 10.0.0.0/8")
         host = host.strip("[]").rstrip(".").lower()
         address = parse_address(host)
         self._exact.add((host if address is None else str(address), int(port)))
 
     def names(self, host: str, port: int) -> bool:
-        """True when exactly this host and port are allowed, whatever address the name has."""
+        """True when the list has exactly this host and port, whatever address the name resolves to."""
         return (host.rstrip(".").lower(), port) in self._exact
 
     def permits(self, host: str, address: str, port: int) -> bool:
-        """May `host`, found at `address`, be connected to on `port`?"""
+        """True when `host`, which resolved to `address`, may be connected to on `port`."""
         parsed = parse_address(address)
         if parsed is None:
             return False
         return is_public(parsed) or self.is_exempt(host, parsed, port)
 
     def is_exempt(self, host: str, address: IPv4Address | IPv6Address, port: int) -> bool:
-        """Allowed by the operator's list alone."""
+        """True when the operator's list allows the host, address and port."""
         if self.names(host, port) or (str(address), port) in self._exact:
             return True
         return any(address.version == net.version and address in net for net in self._networks)
 
 
 def parse_address(text: str) -> IPv4Address | IPv6Address | None:
-    """The address, or None when `text` is none."""
+    """The IP address that `text` is, or None."""
     try:
         return ip_address(text)
     except ValueError:

@@ -1,7 +1,7 @@
-"""Why one page could not be had: the engine's failures, worded for the agent that asked.
+"""The web engine's failures for one URL, worded for the agent that asked.
 
-A reason never tells an open port from a closed one, nor a private name from one that does not exist: the fetcher must
-not serve as a scanner of the network it runs in.
+A reason never distinguishes an open port from a closed one, or a private name from one that does not exist: nobody can
+use the fetcher to scan the network that it runs in.
 """
 
 from gateway.errors import InvalidRequest
@@ -11,8 +11,12 @@ NOT_PUBLIC = "this address is not public, or the host name does not exist; only 
 
 
 class FetchFailed(InvalidRequest):
-    """One URL's failure. `code` is one of url_refused, unreachable, http_status, too_large, unsupported_type,
-    timeout, redirects, robots, unparsable; `http_status` is the page's own status, 0 when there was none."""
+    """The failure of one URL.
+
+    `code` is one of `url_refused unreachable http_status too_large unsupported_type timeout redirects robots unparsable
+    empty scripted unreadable`. `http_status` is the page's own status, 0 when there was none. `retry_after_s` is the
+    pause that the host asked for, in seconds, or None.
+    """
 
     code = "unreachable"
 
@@ -24,7 +28,7 @@ class FetchFailed(InvalidRequest):
 
 
 class SkippedUrl(FetchFailed):
-    """A URL the gateway may not fetch: not public, not http(s), or malformed."""
+    """A URL that the gateway must not fetch: not public, not http(s), or malformed. Its code is `url_refused`."""
 
     def __init__(self, message: str = NOT_PUBLIC) -> None:
         super().__init__(message, "url_refused")

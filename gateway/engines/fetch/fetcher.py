@@ -1,9 +1,9 @@
-"""Fetches what a caller, or a page, named, without ever being turned against the network the gateway runs in.
+"""Fetches URLs that a caller or a page names, without reaching into the network that the gateway runs in.
 
-Ten rules hold here: plain http(s) only; an exact allow-list; a guarded, pinned resolution; every redirect hop judged
-anew, IP literals too; no proxy, no cookie jar, no credentials; a connector shared with nobody; caps on wire and
-inflated bytes; a cap on total time that a slow drip cannot outlast; capped headers; reasons that tell nothing of
-closed ports. It knows neither robots.txt nor what is in a page. HTTP as in RFC 9110.
+Ten rules against server-side request forgery: plain http(s) only; an exact allow-list; name resolution that checks the
+address which is then connected to; every redirect hop checked again, IP literals included; no proxy, cookie jar or
+credentials; a connector of its own; caps on wire and decompressed bytes; a cap on the total time of a slow body; capped
+headers; reasons that do not reveal open ports. It knows neither robots.txt nor what is in a page. Source: RFC 9110.
 """
 
 import asyncio
@@ -24,14 +24,34 @@ from gateway.engines.fetch.resolver import GuardedResolver, SystemLookup
 from gateway.engines.fetch.urls import join, parse_url
 
 MAX_HOPS = 8
+"""Redirects followed. Chosen: honest chains have up to five (http, www, language, login check); browsers stop at 20,
+which at a second each would use up a fetch's time."""
+MAX_COOKIES = 20
+"""Cookies kept of one response within a fetch. Chosen: more than sites set; bounds the request's headers."""
+MAX_CONNECTIONS = 128
+"""Chosen: above the 32 page requests that HostSlots admits, so that images and robots.txt never wait for pages."""
+_KEEPALIVE_S = 15
+"""Chosen: a crawl returns to a host within seconds; idle connections of other calls are closed soon."""
+_CONNECT_S = 5
+_SILENCE_S = 10
+"""Time to connect, and longest silence of a body. Chosen: within FetchLimits.total_s; half fails slow sites, double
+lets a dead host hold its caller for the whole of it."""
+_MAX_HEADER_LINE_BYTES = 16_384
+_MAX_HEADER_FIELD_BYTES = 32_768
+"""Chosen: twice and four times aiohttp's 8,190, as some sites send that much of cookies and policies."""
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _ACCEPT = "text/html,application/xhtml+xml;q=0.9,application/pdf;q=0.8,*/*;q=0.5"
-_KEPT_HEADERS = ("retry-after", "last-modified", "x-robots-tag", "refresh", "link", "server")
+_USED_HEADERS = ("retry-after", "last-modified", "x-robots-tag", "refresh", "link", "server")
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """One response: where it came from in the end, its status, declared type (`text/html; charset=x`) and body."""
+    """One response, whatever its status.
+
+    `url` is the address after redirects, `content_type` the header (`text/html; charset=x`), `body` decompressed.
+    `headers` has the names in `_USED_HEADERS` that were sent, in lower case. `public` is False when only the
+    operator's allow-list permitted the fetch.
+    """
 
     url: str
     status: int
@@ -43,7 +63,11 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True)
 class FetchLimits:
-    """Caps of one fetch: bytes on the wire, bytes once unpacked, seconds in all."""
+    """Caps of one fetch: bytes on the wire, bytes once decompressed, seconds in all.
+
+    The defaults are chosen: half fails long specifications and PDFs, double costs memory for each of up to 32 fetches
+    at once. 20 s is what a tool call can spend on one page.
+    """
 
     max_bytes: int = 5_242_880
     max_inflated_bytes: int = 10_485_760
@@ -51,7 +75,11 @@ class FetchLimits:
 
 
 class Fetcher:
-    """The one way out to the web. Build it inside a running loop or before; the session opens at first use."""
+    """The only client for addresses that callers and pages name. It opens its session at first use.
+
+    `policy` decides which addresses are allowed; `limits` are the defaults of `fetch`; `resolver` replaces the
+    system's.
+    """
 
     def __init__(
         self,
@@ -67,13 +95,14 @@ class Fetcher:
         self._session: aiohttp.ClientSession | None = None
 
     async def close(self) -> None:
+        """Closes the connections and the resolver."""
         if self._session is not None:
             await self._session.close()
             self._session = None
         await self._guard.close()
 
     async def fetch(self, url: str, limits: FetchLimits | None = None, accept: str = _ACCEPT) -> Fetched:
-        """The response at the end of at most 8 redirects, whatever its status. Raises FetchFailed."""
+        """The response after at most MAX_HOPS redirects, whatever its status. Raises FetchFailed."""
         limits = limits or self.limits
         began_s = time.monotonic()
         try:
@@ -82,13 +111,13 @@ class Fetcher:
         except FetchFailed:
             raise
         except TimeoutError as error:
-            waited_s = round(time.monotonic() - began_s, 1)  # a silence ends it sooner than the whole limit
+            waited_s = round(time.monotonic() - began_s, 1)  # a silent host fails before the whole limit
             raise FetchFailed(f"{NO_ANSWER}; gave up after {waited_s:g} s", "timeout") from error
         except (aiohttp.ClientError, OSError, ssl.SSLError, ValueError, asyncio.IncompleteReadError) as error:
             raise FetchFailed(NO_ANSWER) from error
 
     async def fetch_image(self, url: str, max_bytes: int) -> bytes:
-        """The image's bytes. Raises FetchFailed (an InvalidRequest) when refused, missing or too large."""
+        """The image's bytes, at most `max_bytes`. Raises FetchFailed (an InvalidRequest)."""
         limits = FetchLimits(max_bytes, max_bytes, self.limits.total_s)
         fetched = await self.fetch(url, limits, "image/*")
         if fetched.status != 200:
@@ -99,15 +128,15 @@ class Fetcher:
         cookies: dict[str, dict[str, str]] = {}
         for _ in range(MAX_HOPS + 1):
             self._check(url)
-            request = self._opened().get(
+            request = self._open_session().get(
                 url, headers=self._headers(accept, cookies.get(url.raw_host or "")), allow_redirects=False
             )
             async with request as response:
                 location = response.headers.get("Location")
                 if response.status not in _REDIRECTS or not location:
-                    return await self._read(url, response, limits)
+                    return await self._read_body(url, response, limits)
                 jar = cookies.setdefault(url.raw_host or "", {})
-                jar.update({name: morsel.value for name, morsel in list(response.cookies.items())[:20]})
+                jar.update({name: morsel.value for name, morsel in list(response.cookies.items())[:MAX_COOKIES]})
                 response.close()
             target = join(str(url), location)
             if target is None:
@@ -116,7 +145,7 @@ class Fetcher:
         raise FetchFailed(f"the page redirects more than {MAX_HOPS} times", "redirects")
 
     def _check(self, url: URL) -> None:
-        """Judges IP literals, for which the HTTP client never asks a resolver."""
+        """Checks IP literals, for which aiohttp never asks the resolver. Raises SkippedUrl."""
         host = url.raw_host or ""
         if parse_address(host) is not None and not self.policy.permits(host, host, url.port or 0):
             raise SkippedUrl()
@@ -128,11 +157,11 @@ class Fetcher:
             "Accept-Language": "en, *;q=0.5",
             "Accept-Encoding": "gzip, deflate",
         }
-        if cookies:  # some sites redirect until their own cookie comes back; it goes to the same host only
+        if cookies:  # some sites redirect until their cookie comes back; it is sent to the same host only
             headers["Cookie"] = "; ".join(f"{name}={value}" for name, value in cookies.items())
         return headers
 
-    async def _read(self, url: URL, response: aiohttp.ClientResponse, limits: FetchLimits) -> Fetched:
+    async def _read_body(self, url: URL, response: aiohttp.ClientResponse, limits: FetchLimits) -> Fetched:
         if (response.content_length or 0) > limits.max_bytes:
             raise too_large(limits.max_bytes)
         decoder = decoder_for(response.headers.get("Content-Encoding", ""), limits.max_inflated_bytes)
@@ -143,31 +172,34 @@ class Fetcher:
             if wire_bytes > limits.max_bytes:
                 raise too_large(limits.max_bytes)
             body += decoder.feed(piece)
-        kind = response.headers.get("Content-Type", "")
-        return Fetched(str(url), response.status, kind, bytes(body), _kept(response.headers), self._is_public(response))
+        content_type, headers = response.headers.get("Content-Type", ""), _used_headers(response.headers)
+        public = self._is_public(response)
+        return Fetched(str(url), response.status, content_type, bytes(body), headers, public)
 
     def _is_public(self, response: aiohttp.ClientResponse) -> bool:
-        """False when only the operator's allow-list let this through: such pages are never shared between keys."""
+        """False when only the operator's allow-list permitted this; such pages are never shared between keys."""
         host, port = response.url.raw_host or "", response.url.port or 0
         if self.policy.names(host, port) or self._guard.was_exempt(host, port):
             return False
         address = parse_address(host)
         return address is None or not self.policy.is_exempt(host, address, port)
 
-    def _opened(self) -> aiohttp.ClientSession:
+    def _open_session(self) -> aiohttp.ClientSession:
         if self._session is None:
-            connector = aiohttp.TCPConnector(resolver=self._guard, use_dns_cache=False, limit=128, keepalive_timeout=15)
+            connector = aiohttp.TCPConnector(
+                resolver=self._guard, use_dns_cache=False, limit=MAX_CONNECTIONS, keepalive_timeout=_KEEPALIVE_S
+            )
             self._session = aiohttp.ClientSession(
                 connector=connector,
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
                 trust_env=False,
-                timeout=aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=10),
-                max_line_size=16_384,
-                max_field_size=32_768,
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S, sock_read=_SILENCE_S),
+                max_line_size=_MAX_HEADER_LINE_BYTES,
+                max_field_size=_MAX_HEADER_FIELD_BYTES,
             )
         return self._session
 
 
-def _kept(headers: CIMultiDictProxy[str]) -> MappingProxyType[str, str]:
-    return MappingProxyType({name: headers[name] for name in _KEPT_HEADERS if name in headers})
+def _used_headers(headers: CIMultiDictProxy[str]) -> MappingProxyType[str, str]:
+    return MappingProxyType({name: headers[name] for name in _USED_HEADERS if name in headers})

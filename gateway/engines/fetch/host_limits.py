@@ -1,12 +1,20 @@
-"""Turns at hosts: so many requests at once to one host, so many in all, and a pause where robots.txt asks for one.
+"""Limits of requests to hosts: how many at once to one host and in all, and a pause where robots.txt asks for one.
 
-Knows no HTTP. State is kept only for hosts in use, so it cannot grow.
+Knows no HTTP and no robots.txt: the caller passes the pause. Holds state for hosts in use, and for some idle ones.
 """
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+
+_TOTAL = 32
+"""Requests at once to all hosts. Chosen: about what two cores can parse while pages arrive. At half, crawls of slow
+sites take twice as long; at double, more pages (5 MiB each at most) wait in memory for a parse process."""
+
+_MAX_HOSTS = 4096
+"""Idle hosts are forgotten above this number. Chosen: about 2 MB. At half or double only that changes: a forgotten host
+loses no more than the rest of its pause."""
 
 
 @dataclass(slots=True)
@@ -18,39 +26,40 @@ class _Host:
 
 
 class HostSlots:
-    """`per_host` requests at once to one host:port, `total` in all."""
+    """At most `per_host` requests at once to one host (a HOST:PORT), and `total` in all."""
 
-    def __init__(self, per_host: int, total: int = 32) -> None:
+    def __init__(self, per_host: int, total: int = _TOTAL) -> None:
         self._per_host = per_host
         self._total = asyncio.Semaphore(total)
         self._hosts: dict[str, _Host] = {}
 
     @asynccontextmanager
     async def hold(self, host: str, delay_s: float = 0) -> AsyncIterator[None]:
-        """A turn at `host`; starts there are at least `delay_s` apart. The caller bounds the wait."""
-        entry = self._hosts.setdefault(host, _Host(asyncio.Semaphore(self._per_host)))
-        entry.users += 1
+        """A slot for one request to `host` until the block ends; requests there start at least `delay_s` seconds apart.
+        Waits without a limit: the caller sets a timeout."""
+        state = self._hosts.setdefault(host, _Host(asyncio.Semaphore(self._per_host)))
+        state.users += 1
         try:
-            async with entry.slots:
+            async with state.slots:
                 if delay_s > 0:
-                    await self._pace(entry, delay_s)
+                    await self._pace(state, delay_s)
                 async with self._total:
                     yield
         finally:
-            entry.users -= 1
-            if entry.users == 0 and entry.next_start <= asyncio.get_running_loop().time():
+            state.users -= 1
+            if state.users == 0 and state.next_start <= asyncio.get_running_loop().time():
                 self._hosts.pop(host, None)
-            if len(self._hosts) > 4096:
+            if len(self._hosts) > _MAX_HOSTS:
                 self._forget_idle()
 
-    async def _pace(self, entry: _Host, delay_s: float) -> None:
+    async def _pace(self, state: _Host, delay_s: float) -> None:
         loop = asyncio.get_running_loop()
-        async with entry.pacing:
-            wait_s = entry.next_start - loop.time()
+        async with state.pacing:
+            wait_s = state.next_start - loop.time()
             if wait_s > 0:
                 await asyncio.sleep(wait_s)
-            entry.next_start = loop.time() + delay_s
+            state.next_start = loop.time() + delay_s
 
     def _forget_idle(self) -> None:
-        for host in [host for host, entry in self._hosts.items() if entry.users == 0]:
+        for host in [host for host, state in self._hosts.items() if state.users == 0]:
             del self._hosts[host]

@@ -1,28 +1,35 @@
-"""A resolver that lets no private address through and pins what it checked, and the lookups it stands on.
+"""DNS for the fetcher: a resolver that returns no private address, over the system's own lookups.
 
-aiohttp asks it once per connection and connects to exactly the addresses it returns, so there is no second lookup that
-could answer differently (rebinding). It is never asked about IP literals: the fetcher judges those on every hop.
-Lookups have threads of their own: names that a page invents and no server answers for must not hold up anybody else's.
+aiohttp resolves a name once per connection and connects to exactly the addresses returned here, so no second lookup
+can give another answer (DNS rebinding). aiohttp does not resolve IP literals: the fetcher checks those at every hop.
+Lookups have threads of their own, because a page may name many hosts that no server answers for, and those lookups
+must not hold up other work. Knows no HTTP and no redirects.
 """
 
 import asyncio
 import socket
-import time
-from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from gateway.engines.fetch.address_policy import AddressPolicy, is_public, parse_address
 from gateway.engines.fetch.errors import SkippedUrl
+from gateway.resilience.bounded_cache import BoundedCache
 
-_LOOKUPS_AT_ONCE = 16
-_REMEMBERED = 10_000
-_UNKNOWN_S = 10.0
+_LOOKUP_THREADS = 16
+"""Chosen: half of the 32 fetches that may run at once (host_limits). At half, eight dead names of one
+page stop all lookups for the system's timeout (5 s and more); double costs threads that are seldom busy."""
+
+_MAX_NAMES = 10_000
+"""Bounds each of the two tables below. Chosen: about 2 MB each; one crawl meets fewer names."""
+
+_UNKNOWN_TTL_S = 10.0
+"""How long a name that does not exist is not looked up again. Chosen: as long as one page takes. At half, a page with a
+hundred links to a dead host asks twice; at double, a name that was just made cannot be fetched for 20 s."""
 
 
 class SystemLookup(AbstractResolver):
-    """The system's own resolver, getaddrinfo(3), in its own threads; they start at first use."""
+    """The system's own resolver, getaddrinfo(3), in threads that start at first use."""
 
     def __init__(self) -> None:
         self._threads: ThreadPoolExecutor | None = None
@@ -30,10 +37,10 @@ class SystemLookup(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        """Every address of the name. Raises OSError."""
+        """Every address of the name; nothing is cached. Raises OSError (socket.gaierror) or UnicodeError."""
 
         def look_up() -> list[ResolveResult]:
-            found = socket.getaddrinfo(host, port, family, socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG)
+            answers = socket.getaddrinfo(host, port, family, socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG)
             return [
                 ResolveResult(
                     hostname=host,
@@ -43,64 +50,61 @@ class SystemLookup(AbstractResolver):
                     proto=proto,
                     flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
                 )
-                for kind, _, proto, _, address in found
+                for kind, _, proto, _, address in answers
             ]
 
         if self._threads is None:
-            self._threads = ThreadPoolExecutor(_LOOKUPS_AT_ONCE, "lookup")
+            self._threads = ThreadPoolExecutor(_LOOKUP_THREADS, "lookup")
         return await asyncio.get_running_loop().run_in_executor(self._threads, look_up)
 
     async def close(self) -> None:
+        """Give up lookups that wait; those that run end by themselves."""
         if self._threads is not None:
             self._threads.shutdown(wait=False, cancel_futures=True)
             self._threads = None
 
 
 class GuardedResolver(AbstractResolver):
-    """Wraps `inner`; refuses a name as soon as any one of its addresses is refused."""
+    """Resolves through `inner` and refuses a name as soon as `policy` refuses any one of its addresses."""
 
     def __init__(self, policy: AddressPolicy, inner: AbstractResolver) -> None:
         self._policy = policy
         self._inner = inner
-        self._exempt: OrderedDict[tuple[str, int], None] = OrderedDict()
-        self._unknown: OrderedDict[str, float] = OrderedDict()
+        self._exempt: BoundedCache[tuple[str, int], bool] = BoundedCache(_MAX_NAMES)
+        self._unknown: BoundedCache[str, bool] = BoundedCache(_MAX_NAMES, ttl_s=_UNKNOWN_TTL_S)
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        """Raises SkippedUrl when the name does not exist or any of its addresses may not be fetched."""
-        if self._unknown.get(_plain(host), 0.0) > time.monotonic():
+        """Every address of the name. Raises SkippedUrl when it does not exist or an address may not be fetched.
+
+        A name that does not exist is remembered for a moment: a page may link to one dead host a hundred times.
+        """
+        name = _normal_name(host)
+        if self._unknown.get(name):
             raise SkippedUrl()
         try:
-            found = await self._inner.resolve(host, port, family)
+            answers = await self._inner.resolve(host, port, family)
         except (OSError, UnicodeError) as error:
-            self._note_unknown(host)
+            self._unknown.put(name, True)
             raise SkippedUrl() from error
-        if not found or not all(self._policy.permits(host, answer["host"], port) for answer in found):
+        if not answers or not all(self._policy.permits(host, answer["host"], port) for answer in answers):
             raise SkippedUrl()
-        key = (_plain(host), port)
-        self._exempt.pop(key, None)
-        addresses = [parse_address(answer["host"]) for answer in found]
-        if not all(address is not None and is_public(address) for address in addresses):
-            self._exempt[key] = None
-            if len(self._exempt) > _REMEMBERED:
-                self._exempt.popitem(last=False)
-        return found
-
-    def _note_unknown(self, host: str) -> None:
-        """Not to be asked again for a moment: a page may link to one dead host a hundred times."""
-        self._unknown[_plain(host)] = time.monotonic() + _UNKNOWN_S
-        self._unknown.move_to_end(_plain(host))
-        if len(self._unknown) > _REMEMBERED:
-            self._unknown.popitem(last=False)
+        addresses = [parse_address(answer["host"]) for answer in answers]
+        if all(address is not None and is_public(address) for address in addresses):
+            self._exempt.remove((name, port))
+        else:
+            self._exempt.put((name, port), True)
+        return answers
 
     def was_exempt(self, host: str, port: int) -> bool:
-        """True when the name's connections lead to an address that only the operator's list permits."""
-        return (_plain(host), port) in self._exempt
+        """Whether the last `resolve` of this name gave an address that only the operator's list permits."""
+        return self._exempt.get((_normal_name(host), port)) is not None
 
     async def close(self) -> None:
+        """Close the inner resolver."""
         await self._inner.close()
 
 
-def _plain(host: str) -> str:
+def _normal_name(host: str) -> str:
     return host.rstrip(".").lower()

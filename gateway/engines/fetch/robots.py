@@ -1,23 +1,48 @@
-"""robots.txt: what a crawl may fetch at an origin and how slowly. RFC 9309, read 2026-11-21.
+"""robots.txt: which URLs of an origin a crawl may fetch, and how slowly. RFC 9309, read 2026-11-21.
 
-Own matcher, linear in the length of the path: rules become neither regular expressions nor anything else that a
-hostile file could make expensive. 4xx means everything is allowed, 5xx and silence mean nothing is, for now.
+Rules are matched by string searches, in time linear in the length of the path, and never become regular expressions,
+which a hostile file could make expensive. A 4xx answer allows everything; a 5xx answer or none forbids everything for
+a minute (RFC 9309 §2.3.1). Knows no crawl: the crawler asks, paces itself and reports.
 """
 
 import asyncio
 import re
-import time
-from collections import OrderedDict
 from dataclasses import dataclass, field
 from urllib.parse import quote, urlsplit
 
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.fetch.fetcher import Fetcher, FetchLimits
+from gateway.resilience.bounded_cache import BoundedCache
+from gateway.resilience.single_flight import SingleFlight
 
-MAX_CHARS = 512_000  # RFC 9309 §2.5 wants the first 500 KiB read; what follows them binds nobody
+MAX_CHARS = 512_000
+"""RFC 9309 §2.5: at least the first 500 KiB are parsed; rules behind them are ignored."""
+
 MAX_DELAY_S = 5.0
+"""Longest Crawl-delay obeyed (the directive is not in RFC 9309). Chosen: a crawl has minutes. At half, a site that asks
+for 5 s is read twice as fast as it wants; at double, such a site gives half as many pages within a crawl's time."""
+
 _MAX_RULES = 5_000
+_MAX_SITEMAPS = 100
+"""Chosen: bound what one hostile file costs at every page of its site. At half, rules of the largest known sites (about
+2,000 lines) still fit; at double, `allows` may take twice as long for each URL."""
+
 _LIMITS = FetchLimits(total_s=10.0)
+"""Chosen: a crawl's first page waits for this file. At half, slow sites count as unreadable; at double, a dead site
+holds up a crawl for 20 s before the answer says so."""
+
+_TTL_S = 3600.0
+"""RFC 9309 §2.4 allows a day. Chosen: at half, each site is asked twice as often; at double, a rule that a site adds is
+ignored for up to two hours."""
+
+_UNKNOWN_TTL_S = 60.0
+"""How long an unreadable file forbids its site. Chosen: at half, a site in trouble is asked twice a minute; at double,
+a crawl that fails is worth repeating only after two minutes."""
+
+_MAX_ORIGINS = 1000
+"""Chosen: a crawl visits few origins, and rules are a few KB. At half, an import of many sites fetches files again; at
+double, a thousand hostile files more (up to 500 KiB each) may be held."""
+
 _STARS = re.compile(r"\*+")
 _PERCENT = re.compile(r"%[0-9a-fA-F]{2}")
 
@@ -31,7 +56,11 @@ class _Group:
 
 @dataclass(frozen=True, slots=True)
 class Robots:
-    """The rules of one origin for one user agent. `rules` are (pattern, allowed); `known`: the file could be had."""
+    """The rules of one origin for one user agent.
+
+    `rules` are (pattern, whether it allows); `delay_s` is the pause between requests, at most MAX_DELAY_S; `sitemaps`
+    are URLs as the file has them; `known` is False when the file could not be read.
+    """
 
     rules: tuple[tuple[str, bool], ...] = ()
     delay_s: float = 0.0
@@ -39,7 +68,8 @@ class Robots:
     known: bool = True
 
     def allows(self, url: str) -> bool:
-        """The longest matching rule decides, Allow when two are equally long; no match is allowed."""
+        """Whether `url` may be fetched: the longest matching rule decides, Allow between two of equal length (RFC 9309
+        §2.2.2); a URL that no rule matches is allowed."""
         parts = urlsplit(url)
         path = _normal((parts.path or "/") + (f"?{parts.query}" if parts.query else ""))
         best, verdict = -1, True
@@ -51,18 +81,22 @@ class Robots:
 
 
 ALLOW_ALL = Robots()
+"""For an origin without a robots.txt."""
+
 UNKNOWN = Robots((("/", False),), known=False)
+"""For an origin whose robots.txt could not be read: nothing is allowed."""
 
 
 def parse(text: str, agent: str) -> Robots:
-    """The group that names `agent` (a product token), else the `*` group."""
+    """The rules of all groups that name `agent` (a product token), or else of the `*` groups. Never raises: lines that
+    are not understood are skipped."""
     groups, sitemaps = _groups(text)
     token = agent.lower()
     named = [group for group in groups if token in group.agents]
     chosen = named or [group for group in groups if "*" in group.agents]
     rules = [rule for group in chosen for rule in group.rules]
     delay_s = max((group.delay_s for group in chosen), default=0.0)
-    return Robots(tuple(rules[:_MAX_RULES]), min(delay_s, MAX_DELAY_S), tuple(sitemaps[:100]))
+    return Robots(tuple(rules[:_MAX_RULES]), min(delay_s, MAX_DELAY_S), tuple(sitemaps[:_MAX_SITEMAPS]))
 
 
 def _groups(text: str) -> tuple[list[_Group], list[str]]:
@@ -96,7 +130,7 @@ def _add_rule(group: _Group, key: str, value: str) -> None:
 
 
 def _normal(path: str) -> str:
-    """Percent signs in one spelling: what needs no escape is plain, the rest upper case."""
+    """One spelling for equal paths: escapes of unreserved characters are decoded, all others get upper-case digits."""
     quoted = quote(path, safe="/?:@!$&'()*+,;=%~-._[]")
 
     def one(match: re.Match[str]) -> str:
@@ -107,7 +141,11 @@ def _normal(path: str) -> str:
 
 
 def _matches(pattern: str, path: str) -> bool:
-    """`*` is any run, a last `$` the end; each literal piece is found leftmost, which is enough for globs."""
+    """Whether a pattern matches a path: `*` is any run of characters, a final `$` the end of the path.
+
+    Equals the regular expression with `.*` for each `*`, without its backtracking: it is enough to look for each
+    literal piece at its leftmost place, since a later place leaves less of the path for the pieces behind it.
+    """
     anchored = pattern.endswith("$")
     pieces = (pattern[:-1] if anchored else pattern).split("*")
     if not path.startswith(pieces[0]):
@@ -116,10 +154,10 @@ def _matches(pattern: str, path: str) -> bool:
     if len(pieces) == 1:
         return not anchored or at == len(path)
     for piece in pieces[1:-1]:
-        found = path.find(piece, at)
-        if found < 0:
+        start = path.find(piece, at)
+        if start < 0:
             return False
-        at = found + len(piece)
+        at = start + len(piece)
     last = pieces[-1]
     if anchored:
         return len(path) - len(last) >= at and path.endswith(last)
@@ -127,46 +165,39 @@ def _matches(pattern: str, path: str) -> bool:
 
 
 class RobotsCache:
-    """Rules by origin, fetched once an hour at most; at most 1,000 origins are remembered."""
+    """Rules by origin; each file is fetched once in `ttl_s` seconds at most. Holds the `max_origins` used last."""
 
-    def __init__(self, source: Fetcher, agent: str, *, ttl_s: float = 3600.0, max_origins: int = 1000) -> None:
+    def __init__(self, source: Fetcher, agent: str, *, ttl_s: float = _TTL_S, max_origins: int = _MAX_ORIGINS) -> None:
         self._source = source
         self._agent = agent.split("/", maxsplit=1)[0].strip()
         self._ttl_s = ttl_s
-        self._max_origins = max_origins
-        self._known: OrderedDict[str, tuple[float, Robots]] = OrderedDict()
-        self._locks: dict[str, asyncio.Lock] = {}
+        self._rules: BoundedCache[str, Robots] = BoundedCache(max_origins, ttl_s=ttl_s, lru=True)
+        self._fetches: SingleFlight[str, Robots] = SingleFlight()
 
     async def of(self, url: str) -> Robots:
-        """The rules for `url`'s origin. Never raises: what cannot be learnt counts as a refusal for a while."""
+        """The rules for the origin of `url`, fetched if need be. Never raises: a file that cannot be read gives
+        `UNKNOWN` (nothing is allowed) for a minute."""
         parts = urlsplit(url)
         origin = f"{parts.scheme}://{parts.netloc}"
-        lock = self._locks.setdefault(origin, asyncio.Lock())
-        try:
-            async with lock:
-                known = self._known.get(origin)
-                if known is None or known[0] < time.monotonic():
-                    robots, keep_s = await self._fetch(origin)
-                    known = (time.monotonic() + keep_s, robots)
-                    self._known[origin] = known
-                self._known.move_to_end(origin)
-                while len(self._known) > self._max_origins:
-                    self._known.popitem(last=False)
-                return known[1]
-        finally:
-            if not lock.locked():
-                self._locks.pop(origin, None)
+        rules = self._rules.get(origin)
+        return rules if rules is not None else await self._fetches.run(origin, lambda: self._load(origin))
+
+    async def _load(self, origin: str) -> Robots:
+        robots, ttl_s = await self._fetch(origin)
+        self._rules.put(origin, robots, ttl_s=ttl_s)
+        return robots
 
     async def _fetch(self, origin: str) -> tuple[Robots, float]:
+        """The rules and for how many seconds they hold."""
         try:
             fetched = await self._source.fetch(f"{origin}/robots.txt", _LIMITS, "text/plain")
         except FetchFailed as failure:
             if failure.code in ("redirects", "url_refused"):
                 return ALLOW_ALL, self._ttl_s
-            return UNKNOWN, 60.0
+            return UNKNOWN, _UNKNOWN_TTL_S
         if fetched.status == 200:
             text = fetched.body.decode("utf-8", "replace").removeprefix("\ufeff")
             return await asyncio.to_thread(parse, text[:MAX_CHARS], self._agent), self._ttl_s
         if fetched.status >= 500 or fetched.status == 429:
-            return UNKNOWN, 60.0
+            return UNKNOWN, _UNKNOWN_TTL_S
         return ALLOW_ALL, self._ttl_s

@@ -1,8 +1,8 @@
-"""URLs: which are well-formed enough to fetch, and which two are the same page.
+"""URLs: which are well-formed enough to fetch, and the canonical form that all spellings of one page share.
 
-Knows no network. The host is always judged as yarl reads it, since yarl is what the HTTP client connects by; parsers
-disagree about userinfo, backslashes, blanks and percent signs, so a URL that holds any of these is refused.
-Canonical form: WHATWG URL standard plus the usual tracking parameters, read 2026-11-21.
+Knows no network. The host is the one that yarl reads, as aiohttp connects to that one; parsers disagree about userinfo,
+backslashes, blanks and percent signs, so a URL whose authority has one of these is refused.
+Canonical form: WHATWG URL standard without the usual tracking parameters, read 2026-11-21.
 """
 
 import re
@@ -14,6 +14,10 @@ from yarl import URL
 from gateway.engines.fetch.errors import SkippedUrl
 
 MAX_URL_CHARS = 2000
+"""Chosen: about what browsers and proxies have long allowed; double lets crawler traps grow longer, half loses signed
+URLs."""
+_MAX_HOST_CHARS = 253
+"""From RFC 1035 §2.3.4: 255 octets on the wire."""
 _AUTHORITY = re.compile(r"^(https?)://([^/?#]*)", re.IGNORECASE)
 _BAD_CHARS = re.compile(r"[\x00-\x20\x7f\\]")
 _HOST = re.compile(r"^[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?\.?$")
@@ -26,7 +30,7 @@ _TRACKERS = frozenset(
         "_ga", "_gl", "_hsenc", "_hsmi", "mkt_tok", "sid", "sessionid", "phpsessid", "jsessionid",
     }
 )  # fmt: skip
-# The fetch standard's "bad ports": never a web server, so a request there can only be mischief.
+# "Bad ports" of the WHATWG fetch standard, and those of common databases: no public web server listens there.
 _BAD_PORTS = frozenset(
     {
         0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104,
@@ -39,17 +43,19 @@ _BAD_PORTS = frozenset(
 
 
 def parse_url(raw: str) -> URL:
-    """The URL to connect to, without its fragment. Raises SkippedUrl for anything but plain http(s)."""
+    """The URL to connect to, without its fragment. Raises SkippedUrl for anything but a well-formed http(s) URL."""
     if len(raw) > MAX_URL_CHARS:
         raise SkippedUrl(f"the URL is longer than {MAX_URL_CHARS} characters")
     match = _AUTHORITY.match(raw)
     if match is None:
         raise SkippedUrl("only absolute http:// and https:// URLs can be fetched")
     if _BAD_CHARS.search(raw) or "@" in match[2] or "%" in match[2]:
-        raise SkippedUrl("the URL holds a blank, a backslash, a control character or credentials")
+        raise SkippedUrl(
+            "the URL holds a blank, a backslash, a control character or credentials; remove or escape them"
+        )
     try:
         url = URL(raw).with_fragment(None)
-        host, port = url.raw_host, url.port  # raw: an international name in its ASCII form, as it is looked up
+        host, port = url.raw_host, url.port  # raw_host: the ASCII form of an international name, which is looked up
     except (ValueError, UnicodeError) as error:
         raise SkippedUrl("the URL is malformed") from error
     if not host or url.user is not None or port is None or port in _BAD_PORTS:
@@ -59,13 +65,14 @@ def parse_url(raw: str) -> URL:
 
 
 def check_host(host: str) -> None:
-    """Refuses what a resolver might read as an address while a parser reads a name (`0x7f.1`, `2130706433`).
+    """Raises SkippedUrl for a host that a resolver may read as an address but a parser as a name (`0x7f.1`,
+    `2130706433`).
 
-    `host` is in lower case and ASCII.
+    `host` is lower-case ASCII.
     """
     if ":" in host:
-        return  # an IPv6 literal, judged as an address
-    if len(host) > 253 or not _HOST.match(host):
+        return  # an IPv6 literal, which the address policy checks
+    if len(host) > _MAX_HOST_CHARS or not _HOST.match(host):
         raise SkippedUrl("the URL's host is malformed")
     if _NUMERIC_LABEL.match(host.rstrip(".").rpartition(".")[2]):
         try:
@@ -75,7 +82,7 @@ def check_host(host: str) -> None:
 
 
 def from_caller(raw: str) -> str:
-    """What a person or agent typed as an absolute URL: blanks trimmed, a missing scheme added, inner blanks quoted."""
+    """A URL as a person or agent types it, made absolute: blanks trimmed or escaped, a missing scheme added."""
     text = raw.strip().strip("<>")
     if "://" not in text and _BARE_HOST.match(text):
         text = "https://" + text
@@ -83,7 +90,7 @@ def from_caller(raw: str) -> str:
 
 
 def join(base: str, reference: str) -> str | None:
-    """`reference` made absolute against `base`, or None when it leads to no web page."""
+    """`reference` resolved against `base`; None when the result is no http(s) URL."""
     reference = "".join(reference.split("\n")).strip().replace("\t", "").replace(" ", "%20")
     try:
         joined = urljoin(base, reference)
@@ -93,9 +100,9 @@ def join(base: str, reference: str) -> str | None:
 
 
 def canonical(raw: str) -> str | None:
-    """One spelling per page: lower-case host, no default port, dots resolved, query sorted, trackers and fragment gone.
+    """The canonical spelling of a page's URL; None for a URL that `parse_url` refuses.
 
-    None for what cannot be fetched anyway.
+    Lower-case host, no default port, dot segments resolved, query sorted, no trackers, session ids or fragment.
     """
     try:
         url = parse_url(raw)
@@ -115,5 +122,5 @@ def _is_tracker(name: str) -> bool:
 
 
 def site_of(host: str) -> str:
-    """The host without a leading `www.`: the two are taken for one site."""
+    """The host without a leading `www.`, as the two are one site for a crawl."""
     return host.removeprefix("www.")

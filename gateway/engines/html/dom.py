@@ -1,7 +1,7 @@
 """Parses HTML and finds the region of a page that holds its content.
 
-Runs in the parsing processes only. Elements are lxml's and typed Any. Thresholds were set on labelled pages
-(bench/extract.py), not on any one site.
+Runs in the parsing processes only. Elements are lxml's and typed Any. Knows nothing of models and Markdown. The
+thresholds were set on the labelled pages of bench/extract.py, not on any one site; no single measurement is recorded.
 """
 
 import re
@@ -26,11 +26,23 @@ _CONTENT_IDS = re.compile(
     re.IGNORECASE,
 )
 _SPACE = re.compile(r"\s+")
-_MAX_NESTING = 512  # what browsers nest, too; libxml2's trees end at 2,048 and drop all that follows
+_MAX_NESTING = 512
+"""Depth of elements in pages beyond libxml2's limit of 2,048, after which it drops the rest of the page. 512 is the
+limit of Chromium and WebKit. At half, real pages with many wrappers would be changed; at double, recursion gets deeper.
+"""
+_FALLBACK_CHARS, _FALLBACK_SHARE = 400, 0.5
+"""A `noscript` with more characters than both (in all, and of the page's) is the page's content for browsers without
+scripts. At half, notices such as "enable JavaScript" count; at double (the whole page), none does."""
+_FORM_CHARS = 400
+"""A form with more text is a page wrapped in a form (ASP.NET), not a search box. At half, long sign-up forms are
+content; at double, short pages are lost."""
+_MAIN_SHARE, _NAMED_SHARE = 0.25, 0.35
+"""Share of the body's text that a marked main region must hold, and one named so by its id, which is a weaker sign. At
+half, an empty `main` beside the text is taken; at double, pages with long menus or comments lose their main region."""
 
 
 class _Flattening:
-    """A parser target that lets no element stand deeper than `_MAX_NESTING`: deeper ones become neighbours there."""
+    """A parser target that limits depth to `_MAX_NESTING`: deeper elements become siblings at that depth."""
 
     def __init__(self, builder: Any) -> None:
         self._builder = builder
@@ -64,10 +76,8 @@ class _Flattening:
 
 
 def parse(markup: str) -> Any:
-    """The root element of a document, comments left out; None when there is nothing in it. Raises EngineMissing.
-
-    Elements stand at most 2,048 deep.
-    """
+    """The root element of a document, without comments; None for an empty or unreadable one. Elements are at most 2,048
+    deep. Raises EngineMissing without lxml."""
     try:
         from lxml import etree  # noqa: PLC0415 - an optional extra
     except ImportError as error:
@@ -87,7 +97,7 @@ def parse(markup: str) -> Any:
 
 
 def remove(element: Any) -> None:
-    """Takes an element out and leaves the text that follows it."""
+    """Removes an element from its parent; the text that follows it stays."""
     parent = element.getparent()
     if parent is None:
         return
@@ -102,25 +112,25 @@ def remove(element: Any) -> None:
 
 
 def text_of(element: Any) -> str:
-    """All text inside, blanks collapsed."""
+    """All text inside an element, runs of blanks as one space."""
     return _SPACE.sub(" ", "".join(element.itertext())).strip()
 
 
 def text_size(element: Any) -> int:
-    """Characters of text inside, runs of blanks counted once; done in C."""
+    """Characters of text inside an element, runs of blanks counted once: `len(text_of(element))`, computed in C."""
     return int(element.xpath("string-length(normalize-space(.))"))
 
 
 @dataclass(frozen=True, slots=True)
 class ContentRegion:
-    """Where the content is. `semantic` when the page itself said so (main, role=main, a lone article)."""
+    """The element that holds the content. `semantic`: the page marked it (main, role=main, a single article, an id)."""
 
     element: Any
     semantic: bool
 
 
 def drop_code(root: Any) -> None:
-    """Removes what holds no text for readers. The text for browsers without scripts stays where it is the page."""
+    """Removes elements without text for readers. Text for browsers without scripts stays if it is most of the page."""
     body = root.find("body")
     fallback = [] if body is None else list(body.iter("noscript"))
     for element in list(root.iter(*_DROPPED)):
@@ -129,7 +139,7 @@ def drop_code(root: Any) -> None:
     total = 0 if body is None else text_size(body)
     for element in fallback:
         size = text_size(element)
-        if size > 400 and size > 0.5 * total:
+        if size > _FALLBACK_CHARS and size > _FALLBACK_SHARE * total:
             element.tag = "div"
         else:
             remove(element)
@@ -138,7 +148,7 @@ def drop_code(root: Any) -> None:
 
 
 def drop_furniture(root: Any) -> None:
-    """Removes what the page itself marks as no content: navigation, controls, hidden parts."""
+    """Removes elements that the page marks as other than content: navigation, controls, hidden parts."""
     for element in list(root.iter("nav", "dialog", "button")):
         remove(element)
     for element in list(root.xpath("//*[@hidden or @aria-hidden='true' or @role or @style]")):
@@ -148,7 +158,7 @@ def drop_furniture(root: Any) -> None:
         if _is_page_furniture(element):
             remove(element)
     for element in list(root.iter("form")):
-        if text_size(element) < 400:
+        if text_size(element) < _FORM_CHARS:
             remove(element)
 
 
@@ -166,30 +176,30 @@ def _is_furniture(element: Any) -> bool:
 
 
 def _is_page_furniture(element: Any) -> bool:
-    """A footer, an aside, or a header of the page itself: one inside an article may hold its title."""
+    """True for a footer, an aside, and a header of the whole page; an article's header may hold its title."""
     if element.tag != "header":
         return True
     return not any(parent.tag in ("article", "main", "section") for parent in element.iterancestors())
 
 
 def region_of(root: Any) -> ContentRegion:
-    """The content region: what the page marks as main, if it holds enough of the text; else the body."""
+    """The content region: the element that the page marks as main, if it holds enough of the text; else the body."""
     body = root.find("body")
     if body is None:
         body = root
     total = text_size(body)
     for candidate in _marked(body):
-        if text_size(candidate) >= 0.25 * total:
+        if text_size(candidate) >= _MAIN_SHARE * total:
             return ContentRegion(candidate, True)
     for candidate in body.iter("div", "section", "td"):
-        if _CONTENT_IDS.match(candidate.get("id") or "") and text_size(candidate) >= 0.35 * total:
+        if _CONTENT_IDS.match(candidate.get("id") or "") and text_size(candidate) >= _NAMED_SHARE * total:
             return ContentRegion(candidate, True)
     return ContentRegion(body, False)
 
 
 def _marked(body: Any) -> list[Any]:
-    found = list(body.iter("main")) or body.xpath(".//*[@role='main']")
+    mains = list(body.iter("main")) or body.xpath(".//*[@role='main']")
     articles = list(body.iter("article"))
     if len(articles) == 1:
-        return [*found, articles[0]] if found else articles
-    return list(found)
+        return [*mains, articles[0]] if mains else articles
+    return list(mains)

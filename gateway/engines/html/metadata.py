@@ -1,6 +1,7 @@
-"""What a page says about itself: title, canonical address, links, images, icon, dates, wishes about indexing.
+"""Reads a page's metadata: title, canonical address, links, images, icon, dates, directives about indexing.
 
-Runs in the parsing processes. Nothing here is fetched; all addresses come back absolute.
+Runs in the parsing processes. Fetches nothing; all addresses are absolute. Sources: the HTML standard, Open Graph,
+schema.org JSON-LD and microdata.
 """
 
 import re
@@ -12,7 +13,22 @@ from gateway.engines.fetch.urls import canonical, join
 from gateway.engines.html.dom import text_of
 
 _MAX_LINKS = 3_000
+"""Links of one page. Chosen: indexes and sitemaps in HTML have hundreds. At half, large indexes are crawled in part; at
+double, one page's answer to the gateway's process passes a megabyte."""
 _MAX_IMAGES = 50
+"""Images of one page. Chosen: an illustrated article has a dozen. At half, galleries lose half their pictures; at
+double, answers are mostly addresses of thumbnails."""
+_MAX_REFRESH_S = 10
+"""A page that refreshes itself later is read before it does. At half, redirects with a notice ("in 5 seconds") near the
+bound are missed; at double, pages that reload themselves count as redirects."""
+_MAX_TITLE_CHARS, _MAX_ALT_CHARS, _MAX_ANCHOR_CHARS, _MAX_LANGUAGE_CHARS = 300, 300, 200, 20
+"""Bounds of single texts, chosen above honest use: longer ones are stuffed with keywords. At half, some real titles and
+descriptions are cut."""
+_MAX_DESCRIBED_CHARS = 200_000
+"""JSON-LD text of one page that blocks are compared with: a long article. It bounds the set of word pairs."""
+_ICON_PX, _UNKNOWN_ICON_RANK, _TINY_PX = 64, 32, 32
+"""Icons are shown small: the largest of at most 64 pixels is best, one without a size counts as 32. An image with a
+side below 32 pixels is an icon or a tracker."""
 _REFRESH = re.compile(r"^\s*(\d{1,4})(?:\.\d*)?\s*[;,]\s*(?:url\s*=\s*)?[\"']?([^\"'\s][^\"']*)", re.IGNORECASE)
 _DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
 _DATE_META = (
@@ -34,9 +50,10 @@ _BINARY = re.compile(
 
 @dataclass(slots=True)
 class Head:
-    """Everything of a page but its content. `base` is what its relative links stand against; `kinds` are the
-    schema.org types it names; `semantic` is set once a marked main region was found; `described` is the text
-    of its JSON-LD."""
+    """A page's metadata. `base`: the address against which relative links are resolved; `refresh`: target of a
+    redirect by `meta`; `published`: YYYY-MM-DD; `meta`: content of `meta` elements by lower-case name; `kinds`: the
+    schema.org types it names; `described`: the text of its JSON-LD. `semantic` is set later, by `measure_page`, when a
+    marked main region was found."""
 
     base: str
     title: str = ""
@@ -55,9 +72,9 @@ class Head:
 
 
 def read_head(root: Any, url: str) -> Head:
-    """Reads the whole document; call it before anything is removed."""
+    """The metadata of a document at `url`. Call it before anything is removed from the document."""
     head = Head(_base(root, url))
-    head.lang = (root.get("lang") or "")[:20]
+    head.lang = (root.get("lang") or "")[:_MAX_LANGUAGE_CHARS]
     for element in root.iter("meta"):
         name = (element.get("property") or element.get("name") or element.get("itemprop") or "").strip().lower()
         content = (element.get("content") or "").strip()
@@ -84,9 +101,9 @@ def _base(root: Any, url: str) -> str:
 
 
 def refresh_target(content: str, base: str) -> str | None:
-    """The address of a `Refresh` of at most ten seconds."""
+    """The absolute address of a `Refresh` value (header or `meta`) of at most _MAX_REFRESH_S; else None."""
     match = _REFRESH.match(content)
-    if match is None or int(match[1]) > 10:
+    if match is None or int(match[1]) > _MAX_REFRESH_S:
         return None
     return join(base, match[2].strip())
 
@@ -94,7 +111,7 @@ def refresh_target(content: str, base: str) -> str | None:
 def _title(root: Any, head: Head, url: str) -> str:
     for text in (_first_text(root, "title"), head.meta.get("og:title"), _first_text(root, "h1")):
         if text:
-            return " ".join(text.split())[:300]
+            return " ".join(text.split())[:_MAX_TITLE_CHARS]
     return title_from_url(url)
 
 
@@ -108,7 +125,7 @@ def _first_text(root: Any, tag: str) -> str:
 
 
 def title_from_url(url: str) -> str:
-    """The last piece of the path, or the host."""
+    """The last segment of the path, decoded, or the host: the title of a page without one."""
     parts = urlsplit(url)
     segment = unquote(parts.path.rstrip("/").rpartition("/")[2])
     return segment or parts.netloc
@@ -148,7 +165,7 @@ def _described(root: Any) -> str:
     for script in root.iter("script"):
         if "ld+json" in (script.get("type") or ""):
             found += _JSON_LD_TEXT.findall(script.text or "")
-    text = " ".join(found)[:200_000]
+    text = " ".join(found)[:_MAX_DESCRIBED_CHARS]
     return _ESCAPES.sub(" ", text)
 
 
@@ -160,7 +177,7 @@ def _read_links(root: Any, head: Head, url: str) -> None:
         if not href:
             continue
         if "stylesheet" in rels and href.partition("?")[0].endswith("pygments.css"):
-            head.meta.setdefault("generator", "Sphinx")  # which does not always name itself
+            head.meta.setdefault("generator", "Sphinx")  # it does not always name itself
         if "canonical" in rels and head.canonical is None:
             target = join(head.base, href)
             head.canonical = canonical(target) if target else None
@@ -174,18 +191,19 @@ def _read_links(root: Any, head: Head, url: str) -> None:
 
 
 def _icon_rank(element: Any) -> int:
-    """The largest icon of at most 64 pixels; one that scales, or says no size, comes between."""
+    """Rank of an icon by its side: up to _ICON_PX larger is better; an unknown size ranks between, a larger last."""
     size = re.match(r"(\d{1,4})x", (element.get("sizes") or "").lower())
     if size is None:
-        return 32
-    return int(size[1]) if int(size[1]) <= 64 else 1
+        return _UNKNOWN_ICON_RANK
+    return int(size[1]) if int(size[1]) <= _ICON_PX else 1
 
 
 def links_of(root: Any, region: Any, head: Head) -> list[list[Any]]:
-    """`[canonical url, anchor text, is in the region]`, each once: the region's in document order, then the rest."""
+    """`[canonical url, anchor text, whether it is in the region]`, each URL once: those of the region in document
+    order, then the rest, at most _MAX_LINKS in all."""
     inside: dict[str, list[Any]] = {}
     outside: dict[str, list[Any]] = {}
-    held = set(region.iter("a", "area")) if region is not None else set()
+    in_region = set(region.iter("a", "area")) if region is not None else set()
     for element in root.iter("a", "area", "frame", "iframe"):
         href = element.get("src") if element.tag in ("frame", "iframe") else element.get("href")
         if not href or href.startswith("#"):
@@ -193,17 +211,17 @@ def links_of(root: Any, region: Any, head: Head) -> list[list[Any]]:
         url = link_target(head.base, href)
         if url is None:
             continue
-        here = element in held
+        here = element in in_region
         place = inside if here else outside
         if url not in place:
-            place[url] = [url, text_of(element)[:200], here]
+            place[url] = [url, text_of(element)[:_MAX_ANCHOR_CHARS], here]
         if len(inside) + len(outside) >= _MAX_LINKS:
             break
     return [*inside.values(), *(link for url, link in outside.items() if url not in inside)]
 
 
 def link_target(base: str, href: str) -> str | None:
-    """The canonical address a link leads to; None for what is no page (downloads of known kinds, mailto, …)."""
+    """The canonical address of a link; None if it leads to no page (downloads by their file ending, mailto, …)."""
     target = join(base, href.strip())
     if target is None:
         return None
@@ -212,7 +230,8 @@ def link_target(base: str, href: str) -> str | None:
 
 
 def images_of(region: Any, head: Head) -> list[dict[str, str]]:
-    """`{url, description}` of the content's images, the page's own picture first; no icons, trackers or data URLs."""
+    """`{url, description}` for each image of the content, og:image first, at most _MAX_IMAGES; no icons, trackers or
+    data URLs."""
     found: dict[str, str] = {}
     if head.image:
         found[head.image] = head.meta.get("og:image:alt", "")
@@ -224,11 +243,11 @@ def images_of(region: Any, head: Head) -> list[dict[str, str]]:
             found[target] = found.get(target) or " ".join((element.get("alt") or element.get("title") or "").split())
         if len(found) >= _MAX_IMAGES:
             break
-    return [{"url": url, "description": alt[:300]} for url, alt in found.items()]
+    return [{"url": url, "description": alt[:_MAX_ALT_CHARS]} for url, alt in found.items()]
 
 
 def _tiny(value: str | None) -> bool:
-    return value is not None and value.isdecimal() and len(value) < 5 and int(value) < 32
+    return value is not None and value.isdecimal() and len(value) < 5 and int(value) < _TINY_PX
 
 
 def _source(image: Any) -> str:

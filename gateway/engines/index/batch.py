@@ -1,33 +1,40 @@
-"""Pages on their way into the search index: stored a few dozen at a time while a crawl still runs.
+"""Stores the pages of a running crawl in the search index, a few dozen at a time.
 
-So a long crawl holds no texts for the index's sake, and one that is cut short keeps what it has read.
+So a long crawl does not keep their texts in memory, and one that is cut short has stored the pages it read. Knows
+neither the crawl nor the database.
 """
 
 from gateway.engines.index.store import IndexedPage, PageIndex
 
 _MAX_PAGES = 50
 _MAX_CHARS = 2_000_000
+"""Pages and characters that wait to be stored. Chosen: half makes twice the transactions, each of which waits for the
+disk; double takes twice the memory and loses twice the pages when the process dies."""
 
 
 class IndexBatch:
-    """`take` pages, `store` what is left at the end; `problem` is the last sentence why some were not stored."""
+    """Call `take` for each page and `store` at the end.
+
+    `added` counts the pages stored; `problem` is the last sentence on why pages were not stored, or None.
+    """
 
     def __init__(self, index: PageIndex) -> None:
         self._index = index
-        self._held: list[IndexedPage] = []
+        self._waiting: list[IndexedPage] = []
         self._chars = 0
         self.added = 0
         self.problem: str | None = None
 
     async def take(self, page: IndexedPage) -> None:
-        self._held.append(page)
+        """Adds a page, and stores the batch when it is full."""
+        self._waiting.append(page)
         self._chars += len(page.content)
-        if len(self._held) >= _MAX_PAGES or self._chars > _MAX_CHARS:
+        if len(self._waiting) >= _MAX_PAGES or self._chars > _MAX_CHARS:
             await self.store()
 
     async def store(self) -> None:
-        """Puts what is held into the index. Never raises for a full disk or a damaged file."""
-        pages, self._held, self._chars = self._held, [], 0
+        """Stores the waiting pages. A full disk or a damaged file sets `problem` and raises nothing."""
+        pages, self._waiting, self._chars = self._waiting, [], 0
         problem = await self._index.add(pages)
         if problem is None:
             self.added += len(pages)

@@ -15,6 +15,9 @@ _LISTING = re.compile(
 _SOURCE = re.compile(r"/_modules/|/_sources/|/src/|/source/|\.(?:c|h|cc|cpp|py|rs|go|js|java)\.html?$")
 _NOT_WORDS = re.compile(r"[\W_]+")
 
+_PATH_CHARS, _TITLE_CHARS = 400, 200
+"""Beginnings of a path and a title that are read: longer ones do not name a kind."""
+
 RELEASE_NOTES_SHARE = 0.8
 LISTING_SHARE = 0.7
 SOURCE_SHARE = 0.75
@@ -30,7 +33,7 @@ def page_prior(url: str, title: str, query: str) -> float:
     asked = query.lower()
     if _SOURCE.search("/" + path) and "source" not in asked:
         return SOURCE_SHARE
-    folders = _NOT_WORDS.sub(" ", path[:400])
+    folders = _NOT_WORDS.sub(" ", path[:_PATH_CHARS])
     if (_RELEASE_NOTES.search(folders) or _RELEASE_NOTES.search(title.lower()[:200])) and not _RELEASE_NOTES.search(
         asked
     ):

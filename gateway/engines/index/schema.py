@@ -1,12 +1,12 @@
-"""The search index's file: its tables, its version and the way from older ones, and what happens when it is damaged.
+"""The search index's file: its tables, upgrades from older versions, and the recovery of a damaged file.
 
-One SQLite database in WAL mode. `pages` holds one row per page and owner, the content compressed; `passages` says where
-the page's passages begin and end and under which headings (one a line); `passage_search` is the FTS5 table over their
-words with the same rowid. Pages whose `passages` are still to be written (`is_cut` 0, left by an older version) are not
-found until the writer has caught up with them. `user_version` says how many of STEPS the file has been through; the
-missing ones are done in order, in one transaction, so that a crash leaves either the old shape or the new. A damaged
-file, or one that a newer gateway wrote, is moved aside, and an empty one takes its place.
-"""
+One SQLite database in WAL mode. `pages` has one row per page and owner, its content compressed with zlib; `passages`
+has a row for each passage of a page: where it begins and ends and its headings, one a line; `passage_search` is the
+FTS5 table over the passages' words, with the same rowid. Pages with `is_cut` 0 come from an older version and are not
+found until the writer has cut them (see `store`). `PRAGMA user_version` is the number of STEPS the file has been
+through; the missing ones run in order in one transaction, so that a crash leaves either the old schema or the new one.
+A damaged file, or one that a newer gateway wrote, is moved aside and an empty one takes its place. Knows neither
+ranking nor threads."""
 
 import fcntl
 import os
@@ -17,7 +17,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 SHARED = ""
-KEPT_ASIDE = 3
+"""The owner of pages that every key may find."""
+MAX_DAMAGED_FILES = 3
+"""Damaged files that are kept for the operator. Chosen: one may be of use, several fill the disk; a newer gateway's
+files are never deleted."""
+_BUSY_TIMEOUT_S = 10
+"""Wait for another process's write. Chosen: `gateway index add` writes batches of a second or two; half fails beside a
+slow disk, double blocks the writer's thread longer than a caller waits."""
 STEPS: tuple[tuple[str, ...], ...] = (
     (
         """CREATE TABLE pages (
@@ -31,7 +37,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
         )""",
         "CREATE VIRTUAL TABLE vocabulary USING fts5vocab(search, row)",
     ),
-    # 2: how common a word is, is now asked of the index itself, through its own stemmer
+    # 2: a word's frequency is counted with a query of `search`, which applies the stemmer
     ("DROP TABLE vocabulary",),
     # 3: passages are ranked instead of pages
     (
@@ -49,31 +55,35 @@ STEPS: tuple[tuple[str, ...], ...] = (
     ),
 )
 VERSION = len(STEPS)
-
-
 _INCREMENTAL = 2
-"""What `PRAGMA auto_vacuum` says of a file that can give space back."""
+"""Value of `PRAGMA auto_vacuum` for a file whose free pages can be returned to the disk."""
+_LOG_BYTES = 16_777_216
+_CACHE_KIB = 8_000
+"""Size to which the write-ahead log is cut after a checkpoint, and page cache of one connection, of which there are
+three. Chosen: a batch of pages (store._TRANSACTION_CHARS) fits into either; half writes the log anew more often, double
+only costs disk and memory."""
 
 
 class DamagedIndex(Exception):
-    """The file is not a database, or one whose pages contradict each other. The text is the end of a sentence."""
+    """The file is not a database, or an inconsistent one. The message continues "the index …"."""
 
 
 class NewerIndex(DamagedIndex):
-    """A later version of the gateway wrote the file; this one must not guess at its shape."""
+    """A later version of the gateway wrote the file, with a schema that this one does not know."""
 
 
 def open_database(path: Path) -> sqlite3.Connection:
-    """A connection to the index at `path`, made or upgraded as needed. Raises DamagedIndex, sqlite3.Error."""
-    connection = sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False)
+    """A connection to the index at `path`, which is created or upgraded if needed. Raises DamagedIndex,
+    sqlite3.Error."""
+    connection = sqlite3.connect(path, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False)
     try:
         if connection.execute("PRAGMA auto_vacuum").fetchone()[0] != _INCREMENTAL:
-            # Takes effect on a file that is yet to be made. On any other it is a write, which a full disk refuses.
+            # Only a new file takes the setting. On an old one it would be a write, which a full disk refuses.
             connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=NORMAL")
-        connection.execute("PRAGMA journal_size_limit=16777216")
-        connection.execute("PRAGMA cache_size=-8000")
+        connection.execute(f"PRAGMA journal_size_limit={_LOG_BYTES}")
+        connection.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
         connection.execute("PRAGMA mmap_size=0")
         upgrade(connection)
     except DamagedIndex:
@@ -88,11 +98,14 @@ def open_database(path: Path) -> sqlite3.Connection:
 
 
 def upgrade(connection: sqlite3.Connection, steps: Sequence[Sequence[str]] = STEPS) -> None:
-    """Does the steps the file has not been through; version 0 is an empty file. Raises NewerIndex, sqlite3.Error."""
+    """Runs the steps that the file has not been through; version 0 is an empty file.
+
+    Raises NewerIndex, sqlite3.Error.
+    """
     if _version(connection) == len(steps):
         return
     with transaction(connection):
-        version = _version(connection)  # another process may have been here meanwhile
+        version = _version(connection)  # another process may have upgraded it meanwhile
         if version > len(steps):
             raise NewerIndex(f"was written by a newer gateway (schema {version}, this one knows {len(steps)})")
         for step in steps[version:]:
@@ -107,7 +120,7 @@ def _version(connection: sqlite3.Connection) -> int:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """All or nothing."""
+    """A write transaction: committed at the end of the block, rolled back when the block raises."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -119,42 +132,43 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def is_damage(error: sqlite3.Error) -> bool:
-    """True for errors that only a new file can mend."""
+    """True for errors that only a new file cures."""
     name = getattr(error, "sqlite_errorname", "") or ""
     text = str(error)
     return name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or "malformed" in text or "not a database" in text
 
 
 def set_aside(path: Path) -> Path | None:
-    """Moves an unusable file out of the way, once even if several processes find it; returns where it went.
+    """Renames an unusable file and returns its new path; None when the file is usable.
 
-    Raises sqlite3.Error when it cannot be told whether the file is unusable.
+    A lock file makes several processes that find it damaged rename it once. Raises sqlite3.Error when it is unknown
+    whether the file is damaged, for instance because it is locked.
     """
     with (path.parent / (path.name + ".lock")).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         kind = "damaged"
         try:
             open_database(path).close()
-            if _sound(path):
+            if _is_intact(path):
                 return None
         except NewerIndex:
             kind = "newer"
         except DamagedIndex:
             pass
         except sqlite3.DatabaseError as error:
-            if not is_damage(error):  # locked, say, or no descriptors left: the file itself may be sound
+            if not is_damage(error):  # for instance locked, or no file descriptors left: the file itself may be intact
                 raise
         target = path.with_name(f"{path.name}.{kind}-{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}")
         if path.exists():
             path.rename(target)
         for suffix in ("-wal", "-shm"):
             path.with_name(path.name + suffix).unlink(missing_ok=True)
-        for old in sorted(path.parent.glob(f"{path.name}.damaged-*"), key=lambda file: file.name)[:-KEPT_ASIDE]:
+        for old in sorted(path.parent.glob(f"{path.name}.damaged-*"), key=lambda file: file.name)[:-MAX_DAMAGED_FILES]:
             old.unlink(missing_ok=True)
         return target
 
 
-def _sound(path: Path) -> bool:
+def _is_intact(path: Path) -> bool:
     connection = sqlite3.connect(path)
     try:
         return bool(connection.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok")

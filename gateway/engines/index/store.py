@@ -1,7 +1,8 @@
-"""The local search index: pages that were fetched, searchable by the key that fetched them, or by all.
+"""The local search index: stores fetched pages and finds them for the key that fetched them, or for every key.
 
-Writes go through one thread, reads through two more; the event loop never waits for the disk. When the disk is full
-the page is simply not indexed, and `problem` says so; when the file is damaged it is set aside and begun anew.
+One thread writes and two read, each with its own connection; the event loop never waits for the disk. When the disk is
+full pages are not stored and `problem` says so; a damaged file is moved aside and an empty one takes its place. Knows
+no ranking (engines.index.query) and no schema (engines.index.schema).
 """
 
 import asyncio
@@ -12,7 +13,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
@@ -25,11 +26,24 @@ from gateway.engines.index.ranking import run
 from gateway.engines.index.schema import SHARED, DamagedIndex, is_damage, open_database, set_aside, transaction
 
 T = TypeVar("T")
+_ZLIB_LEVEL = 6
+"""zlib's own default."""
 _SWEEP_EVERY = 500
+"""Pages added between two sweeps. Chosen: a sweep counts all pages; at double the index is longer above its limit."""
+_SWEPT_SHARE = 20
+"""A sweep of too many pages goes 1/20 below the limit, so that the next batch does not need another one."""
+_OLD_PAGES_WAIT_S = 2.0
+"""How long the first search waits for pages of an older version of the file. Chosen: a thousand pages are cut
+meanwhile; at double a caller takes the pause for a fault."""
 _FULL_BYTES = 1_000_000
-_TRANSACTION_CHARS = 4_000_000
+"""Free bytes of a disk that counts as full when SQLite's error is unclear: less than one batch needs."""
+_TRANSACTION_CHARS = 2_000_000
 _DROPPED_AT_ONCE = 10
+"""Size of one write transaction in characters, and in pages dropped. Chosen: the log of a transaction that fails stays
+on a nearly full disk, so it must be small (store.reserve_bytes is 20 MB); half makes more transactions of the same
+work."""
 _DATABASE_PAGE_BYTES = 4096
+"""SQLite's default page size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +61,11 @@ class IndexedPage:
 
 
 class PageIndex:
-    """One database file. Nothing is opened before the first use."""
+    """One database file, opened at first use.
+
+    `max_pages` and `ttl_days` bound number and age of its pages, `reserve_bytes` of the disk are left free (chosen:
+    room for the log of a few transactions). `problem` is what last went wrong, as the end of a sentence, or None.
+    """
 
     def __init__(
         self, path: Path, *, max_pages: int = 200_000, ttl_days: int = 90, reserve_bytes: int = 20_000_000
@@ -63,11 +81,12 @@ class PageIndex:
         self._lock = threading.Lock()
         self._generation = 0
         self._until_sweep = 0
-        self._is_catching_up = False
+        self._is_catching_up = self._has_waited = False
+        self._cutting: Future[None] | None = None
         self.problem: str | None = None
 
     async def close(self) -> None:
-        """Finishes the writes under way and lets go of the file."""
+        """Finishes the running writes and closes the file."""
         await asyncio.to_thread(self._shut)
 
     def _shut(self) -> None:
@@ -78,40 +97,46 @@ class PageIndex:
         self._connections.clear()
 
     async def add(self, pages: Sequence[IndexedPage]) -> str | None:
-        """Stores or replaces pages; they are searchable on return. A sentence when they could not be stored."""
+        """Stores or replaces pages, which can be found on return. Returns a sentence when they could not be stored."""
         if not pages:
             return None
         rows = list(pages)
         try:
             await self._on(self._writer, lambda connection: self._add(connection, rows))
         except (sqlite3.Error, OSError) as error:
-            self.problem = self._in_words(error)
+            self.problem = self._describe(error)
             return f"the pages were not added to the search index: {self.problem}"
         if self.problem is not None and "set aside" not in self.problem:
             self.problem = None
         return None
 
     async def remove(self, url: str, owner: str | None = None) -> int:
-        """Takes out the page, and all pages below it when `url` ends with `/`; of every owner unless one is named."""
+        """Removes the page, and all pages below it when `url` ends with `/`, of `owner` or of every owner.
+
+        Returns the number of pages removed. Raises sqlite3.Error, OSError.
+        """
         return await self._on(self._writer, lambda connection: _remove(connection, url, owner))
 
     async def search(self, query: IndexQuery) -> list[IndexHit]:
-        """Best first; see IndexQuery. Raises sqlite3.Error when the file cannot be read."""
+        """The pages found, best first; expired ones are left out. Raises sqlite3.Error, OSError."""
+        if not self._has_waited:
+            self._has_waited = True
+            await self._wait_for_old_pages()
         query = replace(query, not_before=max(query.not_before, time.time() - self._ttl_s))
         return await self._on(self._readers, lambda connection: run(connection, query))
 
     async def stats(self) -> Json:
-        """`{pages, bytes, oldest, newest, error}`: ages as Unix times, None when empty."""
+        """`{pages, bytes, oldest, newest, error}`: fetch dates as Unix times, None in an empty index."""
         try:
             counts = await self._on(self._readers, _counts)
         except (sqlite3.Error, OSError) as error:
-            self.problem = self._in_words(error)
+            self.problem = self._describe(error)
             counts = {"pages": 0, "oldest": None, "newest": None}
         size = self._path.stat().st_size if self._path.exists() else 0
         return {**counts, "bytes": size, "error": self.problem}
 
     async def _on(self, pool: ThreadPoolExecutor, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Runs `work` with this thread's connection; once more on a new file when the old one is damaged."""
+        """Runs `work` with its thread's connection, and once more on a new file when the old one is damaged."""
         loop = asyncio.get_running_loop()
 
         def guarded() -> T:
@@ -126,15 +151,15 @@ class PageIndex:
         return await loop.run_in_executor(pool, guarded)
 
     def _connection(self) -> sqlite3.Connection:
-        held: tuple[int, sqlite3.Connection] | None = getattr(self._local, "held", None)
-        if held is not None and held[0] == self._generation:
-            return held[1]
+        entry: tuple[int, sqlite3.Connection] | None = getattr(self._local, "entry", None)
+        if entry is not None and entry[0] == self._generation:
+            return entry[1]
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with self._lock:
             generation = self._generation
             connection = open_database(self._path)
             self._connections.append(connection)
-        self._local.held = (generation, connection)
+        self._local.entry = (generation, connection)
         if not self._is_catching_up:
             self._is_catching_up = True
             self._catch_up()
@@ -153,7 +178,14 @@ class PageIndex:
                     self._catch_up()
 
         with contextlib.suppress(RuntimeError):  # closing: the rest is cut at the next start
-            self._writer.submit(cut)
+            self._cutting = self._writer.submit(cut)
+
+    async def _wait_for_old_pages(self) -> None:
+        """At the first search: give the pages of an older version a moment to be cut."""
+        await self._on(self._readers, lambda _: None)
+        if self._cutting is not None:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(self._cutting)), _OLD_PAGES_WAIT_S)
 
     def _replace_file(self, why: str) -> None:
         with self._lock:
@@ -163,14 +195,14 @@ class PageIndex:
                 self.problem = f"the index {why}; it was set aside as {moved.name} and begun anew"
 
     def _add(self, connection: sqlite3.Connection, pages: list[IndexedPage]) -> None:
-        for part in _parts(pages):
+        for batch in _batches(pages):
             self._need_room(connection)
             try:
                 with transaction(connection):
-                    for page in part:
+                    for page in batch:
                         _store(connection, page)
             except sqlite3.OperationalError:
-                _give_back(connection)
+                _truncate_log(connection)
                 raise
         self._until_sweep -= len(pages)
         if self._until_sweep <= 0:
@@ -178,50 +210,47 @@ class PageIndex:
             self._sweep(connection)
 
     def _need_room(self, connection: sqlite3.Connection) -> None:
-        """Leaves the disk a reserve, so that this index is never what fills it; free pages of the file count as room.
-
-        Raises OSError when there is none.
-        """
+        """Raises OSError when less than `reserve_bytes` of the disk are free, counting the file's own free pages."""
         unused = connection.execute("PRAGMA freelist_count").fetchone()[0] * _DATABASE_PAGE_BYTES
         if shutil.disk_usage(self._path.parent).free + unused < self._reserve_bytes:
-            _give_back(connection)
+            _truncate_log(connection)
             raise OSError("disk full")
 
-    def _in_words(self, error: Exception) -> str:
+    def _describe(self, error: Exception) -> str:
         text = str(error)
         if "full" in text:
             return "the disk is full"
         if "readonly" in text or isinstance(error, PermissionError):
             return "the index file cannot be written"
-        with contextlib.suppress(OSError):  # SQLite has many words for a disk without a single free block
+        with contextlib.suppress(OSError):  # SQLite reports a full disk with several errors
             if shutil.disk_usage(self._path.parent).free < _FULL_BYTES:
                 return "the disk is full"
         return "the index file cannot be used"
 
     def _sweep(self, connection: sqlite3.Connection) -> None:
-        """Drops what is too old, and the oldest of what is too many."""
+        """Drops expired pages and, above `max_pages`, the oldest ones."""
         oldest = time.time() - self._ttl_s
         doomed = connection.execute("SELECT id FROM pages WHERE fetched_at < ?", (oldest,)).fetchall()
         total = connection.execute("SELECT count(*) FROM pages").fetchone()[0] - len(doomed)
         if total > self._max_pages:
-            spare = total - self._max_pages + self._max_pages // 20
+            spare = total - self._max_pages + self._max_pages // _SWEPT_SHARE
             query = "SELECT id FROM pages WHERE fetched_at >= ? ORDER BY fetched_at LIMIT ?"
             doomed += connection.execute(query, (oldest, spare)).fetchall()
         _drop(connection, [row[0] for row in doomed])
 
 
-def _parts(pages: list[IndexedPage]) -> Iterator[list[IndexedPage]]:
-    """Pieces that are small transactions: what one that fails leaves in the log stays small, too."""
-    part: list[IndexedPage] = []
-    held = 0
+def _batches(pages: list[IndexedPage]) -> Iterator[list[IndexedPage]]:
+    """The pages in batches of about `_TRANSACTION_CHARS`."""
+    batch: list[IndexedPage] = []
+    chars = 0
     for page in pages:
-        part.append(page)
-        held += len(page.content)
-        if held > _TRANSACTION_CHARS:
-            yield part
-            part, held = [], 0
-    if part:
-        yield part
+        batch.append(page)
+        chars += len(page.content)
+        if chars > _TRANSACTION_CHARS:
+            yield batch
+            batch, chars = [], 0
+    if batch:
+        yield batch
 
 
 def _delete(connection: sqlite3.Connection, ids: list[int]) -> None:
@@ -230,15 +259,15 @@ def _delete(connection: sqlite3.Connection, ids: list[int]) -> None:
 
 
 def _drop(connection: sqlite3.Connection, ids: list[int]) -> None:
-    """Takes many pages out in small transactions, for which a nearly full disk has room; hands the space back."""
+    """Deletes pages in small transactions, which fit on a nearly full disk, and returns the space to the disk."""
     for at in range(0, len(ids), _DROPPED_AT_ONCE):
         with transaction(connection):
             _delete(connection, ids[at : at + _DROPPED_AT_ONCE])
     connection.execute("PRAGMA incremental_vacuum").fetchall()
 
 
-def _give_back(connection: sqlite3.Connection) -> None:
-    """Shrinks the log that a failed write blew up: on a full disk it would keep every later one from fitting."""
+def _truncate_log(connection: sqlite3.Connection) -> None:
+    """Truncates the log after a failed write; on a full disk a large log would make every later write fail."""
     with contextlib.suppress(sqlite3.Error):
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
@@ -252,7 +281,7 @@ def _store(connection: sqlite3.Connection, page: IndexedPage) -> None:
     if old is not None:
         _delete(connection, [old[0]])
     host = urlsplit(page.url).hostname or ""
-    content = zlib.compress(page.content.encode("utf-8", "replace"), 6)
+    content = zlib.compress(page.content.encode("utf-8", "replace"), _ZLIB_LEVEL)
     values = (*key, host, page.title, page.published, page.fetched_at, page.favicon, page.hash, content)
     columns = "url, owner, host, title, published, fetched_at, favicon, hash, content, is_cut"
     cursor = connection.execute(f"INSERT INTO pages ({columns}) VALUES (?,?,?,?,?,?,?,?,?,1)", values)  # noqa: S608

@@ -1,7 +1,9 @@
-"""Code blocks: their text, blank for blank, and the language the page says it is."""
+"""Code blocks: their text with all blanks, and the language that the page names. Knows nothing of Markdown."""
 
 import re
 from typing import Any
+
+from gateway.engines.markdown.inline import MAX_DEPTH
 
 _LANGUAGE_CLASS = re.compile(
     r"(?:^|\s)(?:language|lang|highlight-source|highlight|sourceCode|brush:?)[-: ]\s*([A-Za-z0-9+#._-]+)"
@@ -14,14 +16,20 @@ _BARE = frozenset(
         "r", "ruby", "rust", "scala", "sh", "shell", "sql", "swift", "toml", "ts", "typescript", "xml", "yaml", "zsh",
     }
 )  # fmt: skip
+_MAX_BOXES = 3
+"""Elements around a code block whose classes may name its language: Chosen as
+highlighters wrap it in a few. Further out, a
+class such as `language-en` describes the page."""
+_MAX_LANGUAGE_CHARS = 20
+"""Chosen: longer names are classes rather than languages. At half, names such as `objective-cpp` are cut."""
 _LINE_NUMBERS = frozenset({"linenos", "lineno", "linenumber", "line-number", "line-numbers", "gutter", "hljs-ln-n"})
 
 
 def language_of(pre: Any) -> str:
-    """The language named by the block, its code element or the boxes around it; empty when none is."""
+    """The language in lower case, named by the block, its code element or the elements around it; empty without one."""
     code = pre.find("code")
     nearest = [element for element in (code, pre) if element is not None]
-    around = list(pre.iterancestors())[:3]
+    around = list(pre.iterancestors())[:_MAX_BOXES]
     for element in nearest + around:
         for name in ("data-lang", "data-language", "lang-name"):
             if element.get(name):
@@ -38,11 +46,11 @@ def language_of(pre: Any) -> str:
 
 def _clean(name: str) -> str:
     lowered = re.sub(r"[^a-z0-9+#._-]", "", name.lower())
-    return "" if lowered in _NO_LANGUAGE else lowered[:20]
+    return "" if lowered in _NO_LANGUAGE else lowered[:_MAX_LANGUAGE_CHARS]
 
 
 def code_text(pre: Any) -> str:
-    """The block's text verbatim, without line numbers, trailing blanks of lines kept, outer blank lines gone."""
+    """The block's text verbatim, but without line numbers and outer blank lines; line ends are `\\n`."""
     pieces: list[str] = []
     _collect(pre, pieces, 0)
     text = "".join(pieces).replace("\r\n", "\n").replace("\r", "\n").replace("\u00a0", " ")
@@ -58,7 +66,7 @@ def _collect(element: Any, pieces: list[str], depth: int) -> None:
             if child.tag == "br":
                 pieces.append("\n")
             elif _LINE_NUMBERS.isdisjoint(classes) and child.get("data-line-number") is None:
-                if depth < 150:
+                if depth < MAX_DEPTH:
                     _collect(child, pieces, depth + 1)
                 _end_line(child, pieces)
         if child.tail:
@@ -66,6 +74,6 @@ def _collect(element: Any, pieces: list[str], depth: int) -> None:
 
 
 def _end_line(child: Any, pieces: list[str]) -> None:
-    """Some highlighters put each line in a block of its own, without line ends."""
+    """Adds a line end after an element that holds one line: some highlighters use blocks instead of line ends."""
     if child.tag in ("div", "p", "li", "tr") and pieces and not pieces[-1].endswith("\n"):
         pieces.append("\n")

@@ -1,13 +1,21 @@
-"""Tables: which hold data and which only lay a page out, and how data is written in GFM."""
+"""Tells tables of data from layout, and writes data as GFM tables. Source: GFM 0.29, section 4.10.
+
+Knows nothing of inline Markdown: the caller gives the text of a cell.
+"""
 
 from collections.abc import Callable
 from typing import Any
 
 _MAX_COLUMNS = 60
+"""Columns of a table, and rows or columns of one cell: a forged span must not blow up the text. At half, calendars and
+matrices are cut; at double, a forged table of the same size costs four times as much."""
+_LAYOUT_CHARS = 1500
+"""A table without headings whose longest cell has as many characters lays out a page: a cell of data is no article. At
+half, tables with long remarks become text; at double, short articles become one row."""
 
 
 def rows_of(table: Any) -> list[list[Any]]:
-    """The cells of each row, those of nested tables left to themselves; header groups first."""
+    """The cells of each non-empty row, in document order, without those of nested tables."""
     rows: list[list[Any]] = []
     for child in table:
         if child.tag == "tr":
@@ -22,7 +30,7 @@ def _cells(row: Any) -> list[Any]:
 
 
 def is_data(table: Any, rows: list[list[Any]]) -> bool:
-    """False for layout: one row or column, nested tables, whole articles or programs in the cells."""
+    """False for layout: one row or column, nested tables, headings, articles or code in cells. `rows`: see rows_of."""
     role = (table.get("role") or "").lower()
     if not rows or role in ("presentation", "none"):
         return False
@@ -40,7 +48,7 @@ def is_data(table: Any, rows: list[list[Any]]) -> bool:
     if len(rows) < 2:
         return False
     longest = max(len("".join(cell.itertext())) for row in rows for cell in row)
-    return longest < 1500
+    return longest < _LAYOUT_CHARS
 
 
 def line_numbered_code(rows: list[list[Any]]) -> Any | None:
@@ -50,13 +58,16 @@ def line_numbered_code(rows: list[list[Any]]) -> Any | None:
     numbers, code = rows[0]
     digits: list[str] = "".join(numbers.itertext()).split()
     if digits and all(word.isdecimal() for word in digits):
-        found: Any | None = next(code.iter("pre"), None)
-        return found
+        pre: Any | None = next(code.iter("pre"), None)
+        return pre
     return None
 
 
 def write(rows: list[list[Any]], cell_text: Callable[[Any], str], plain: bool) -> str:
-    """The table as lines; cells spanning columns leave blanks after them, cells spanning rows leave them below."""
+    """The table as lines: GFM, or tab-separated when `plain`; empty without text.
+
+    `cell_text` gives a cell's text. The further places that a spanning cell covers are empty.
+    """
     grid = _grid(rows, cell_text)
     grid = [row for row in grid if any(row)]
     if not grid:
@@ -76,10 +87,10 @@ def _grid(rows: list[list[Any]], cell_text: Callable[[Any], str]) -> list[list[s
         for cell in row:
             _skip_spanned(line, below)
             text = flat([cell_text(cell)])
-            columns, deep = _span(cell, "colspan"), _span(cell, "rowspan")
+            columns, height = _span(cell, "colspan"), _span(cell, "rowspan")
             for offset in range(columns):
-                if deep > 1:
-                    below[len(line)] = deep - 1
+                if height > 1:
+                    below[len(line)] = height - 1
                 line.append(text if offset == 0 else "")
             if len(line) > _MAX_COLUMNS:
                 break
@@ -100,7 +111,7 @@ def _span(cell: Any, name: str) -> int:
 
 
 def flat(blocks: list[str]) -> str:
-    """Blocks on one line, as a table cell needs them."""
+    """Blocks joined on one line, as a table cell needs them."""
     return " ".join(" ".join(blocks).split())
 
 

@@ -1,7 +1,7 @@
 """Writes a region of HTML as Markdown (CommonMark with GFM tables) or as plain text.
 
-Knows nothing of what is content and what is not; whoever calls has pruned the region. Structure is kept: headings,
-code with its language and its blanks, tables, nested lists, links, images. Source: CommonMark 0.31, GFM 0.29.
+Does not decide what is content: the caller prunes the region first. Keeps structure: headings, code with its language
+and blanks, tables, nested lists, links, images. Source: CommonMark 0.31, GFM 0.29.
 """
 
 import re
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.engines.markdown import tables
-from gateway.engines.markdown.inline import Inline, InlineStyle, collapse
+from gateway.engines.markdown.inline import MAX_DEPTH, Inline, InlineStyle, collapse
 from gateway.engines.markdown.source_code import code_text, language_of
 
 BLOCKS = frozenset(
@@ -20,7 +20,6 @@ BLOCKS = frozenset(
         "td", "tfoot", "th", "thead", "tr", "ul", "caption", "listing", "xmp", "frameset", "noframes", "option",
     }
 )  # fmt: skip
-_MAX_DEPTH = 150
 _HEADING = re.compile(r"^h[1-6]$")
 _BLOCK_START = re.compile(r"^(#{1,6}(?=\s)|[-+](?=\s)|>|\d{1,9}[.)](?=\s)|={3,}$|-{3,}$|~~~)")
 
@@ -34,7 +33,7 @@ class WriterOptions:
 
 
 class Writer:
-    """One rendering of one region. Not reusable."""
+    """Writes one region, once."""
 
     def __init__(self, options: WriterOptions) -> None:
         self._plain = options.plain
@@ -42,7 +41,7 @@ class Writer:
         self._mixed: set[Any] = set()
 
     def write(self, region: Any) -> str:
-        """The whole text, blocks parted by blank lines, no blank at either end."""
+        """The whole text: blocks separated by blank lines, no blank at either end."""
         for block in region.iter(*BLOCKS):
             parent = block.getparent()
             while parent is not None and parent not in self._mixed:
@@ -53,8 +52,8 @@ class Writer:
         return "\n\n".join(self._container(region, 0))
 
     def _container(self, element: Any, depth: int) -> list[str]:
-        """The blocks inside `element`; loose inline content between them becomes paragraphs."""
-        if depth > _MAX_DEPTH:
+        """The blocks inside `element`; inline content between them becomes paragraphs."""
+        if depth > MAX_DEPTH:
             return self._paragraph([" ".join(element.itertext())])
         blocks: list[str] = []
         loose: list[str] = [self._inline.escape(element.text)] if element.text else []
@@ -125,7 +124,7 @@ class Writer:
         tight = True
         for child in element:
             tag = child.tag
-            if tag in ("ul", "ol") and items:  # a nested list put beside its item instead of inside it
+            if tag in ("ul", "ol") and items:  # a nested list beside its item instead of inside it
                 nested = "\n\n".join(self._list(child, depth + 1))
                 items[-1] += "\n" + _indent(nested, 2)
                 continue
@@ -161,7 +160,7 @@ class Writer:
     def _quote(self, element: Any, depth: int) -> list[str]:
         blocks = self._container(element, depth)
         if self._plain or all(block.startswith(("```", "| ")) for block in blocks):
-            return blocks  # a quotation of nothing but code or tables is there to indent them
+            return blocks  # a quotation of code or tables alone only indents them
         text = "\n\n".join(blocks)
         return ["\n".join(f"> {line}" if line else ">" for line in text.split("\n"))]
 
@@ -172,7 +171,7 @@ class Writer:
         return [f"**{blocks[0]}**"]
 
     def _card(self, element: Any, depth: int) -> list[str]:
-        """A link around whole blocks: its first line carries the link."""
+        """A link around whole blocks: its first single-line block becomes the link."""
         blocks = self._container(element, depth)
         if self._plain or not blocks:
             return blocks
@@ -184,14 +183,14 @@ class Writer:
 
 
 def _guard(mark: str) -> str:
-    """Keeps a paragraph that starts like a list, heading or rule from being read as one."""
+    """Escapes the start of a paragraph that would be read as a list, heading or rule."""
     if mark[0].isdecimal():
         return f"{mark[:-1]}\\{mark[-1]}"
     return "\\" + mark
 
 
 def _item(blocks: list[str]) -> tuple[str, bool]:
-    """One list item's text; tight when it is a line and perhaps a nested list."""
+    """One list item's text, and whether it is tight: a paragraph, perhaps with a nested list."""
     simple = len(blocks) == 1 or (len(blocks) == 2 and re.match(r"(- |\d+\. )", blocks[1]) is not None)
     return ("\n" if simple else "\n\n").join(blocks), simple
 

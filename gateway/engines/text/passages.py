@@ -1,9 +1,9 @@
 """Cuts a page's Markdown into passages: the units that the search index ranks and that excerpts are made of.
 
-A passage is a slice of the page, so its place in the page is known and nothing in it is rewritten. It begins at a block,
-never inside a code fence, a table row or a list item that fits; a heading, a definition's term and a line that ends in
-a colon stay with what follows them. Each passage carries the headings above it. Pure; every function takes time linear
-in the text. Knows no index and no query.
+A passage is a slice of the page, so its place in the page is known and nothing in it is rewritten. It begins at a
+block, never inside a code fence, a table row or a list item that fits; a heading, a definition's term and a line that
+ends in a colon stay with what follows them. Each passage carries the headings above it. Every function takes time
+linear in the text. Knows no index and no query.
 """
 
 import re
@@ -22,7 +22,9 @@ over an introductory line would be a passage of one sentence; at one half, answe
 _TERM_CHARS = 200
 """Longest line that may be the term of a definition. Signatures of functions with many parameters reach 150."""
 
-_MARKS = re.compile(r"!?\[([^\[\]\n]{0,1000})\]\([^()\s]{0,2000}\)|[*_`#|>~\\]+|-{3,}")
+_MARKS = re.compile(
+    r"!?\[([^\[\]\n]{0,1000})\]\([^()\s]{0,2000}(?:\([^()\s]{0,200}\)[^()\s]{0,500})?\)|[*_`#|>~\\]+|-{3,}"
+)
 _HEADING = re.compile(r"(#{1,6})[ \t]+(?=\S)")
 _LIST_ITEM = re.compile(r"[ \t]{0,12}(?:[-*+]|\d{1,9}[.)])[ \t]")
 _FENCE = re.compile(r"[ \t]{0,12}(`{3,64}|~{3,64})")

@@ -1,4 +1,7 @@
-"""Words of texts for ranking: tokens, stop words, a light stemmer, CJK bigrams. Pure and small, used on both sides."""
+"""Words of a text for ranking: tokens, stop words, a light English stemmer, CJK bigrams.
+
+Pure; used in the server and in the parsing processes. The search index stems with SQLite's own Porter stemmer instead.
+"""
 
 import re
 import unicodedata
@@ -19,14 +22,22 @@ _INSTRUCTION = (
     "mention mentions mentioning describe describes describing explain explains explaining concerning"
 )
 STOP_WORDS = frozenset(_STOP.split())
+"""English words that say nothing of a text's subject."""
 INSTRUCTION_WORDS = STOP_WORDS | frozenset(_INSTRUCTION.split())
+"""Stop words, and words that say what to do with pages instead of which pages."""
+_ENDINGS = ("ingly", "edly", "ing", "ies", "ed", "es", "ly", "s")
+"""Endings that `stem` removes, longest first where one ends with another."""
+_MIN_WORD_CHARS = 4
+_MIN_STEM_CHARS = 3
+"""Shortest word that is stemmed and shortest stem that remains. Chosen: with one character less, unlike short words get
+one stem; with one more, short words keep their plural and so differ from the singular."""
 _CAMEL_JOINT = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_+")
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+")
 _VOWEL_BEFORE = re.compile(r"[aeiouy]")
 
 
 def fold(text: str) -> str:
-    """Lower case, accents gone."""
+    """The text in lower case and without accents."""
     if text.isascii():
         return text.lower()
     decomposed = unicodedata.normalize("NFKD", text.lower())
@@ -34,17 +45,16 @@ def fold(text: str) -> str:
 
 
 def terms(text: str, stop: frozenset[str] = STOP_WORDS) -> list[str]:
-    """Stems of the words that carry meaning, CJK runs as bigrams; all words when only stop words are there."""
+    """Stems of the text's words without those in `stop`, CJK runs as bigrams; all words when there are no others."""
     folded = fold(text)
     words = [word.replace("’", "'").removesuffix("'s") for word in WORD.findall(folded)]
-    kept = [word for word in words if word not in stop] or words
-    out: list[str] = []
-    for word in kept:
+    stems: list[str] = []
+    for word in [word for word in words if word not in stop] or words:
         if CJK.search(word):
-            out += bigrams(word)
+            stems += bigrams(word)
         else:
-            out.append(stem(word))
-    return out
+            stems.append(stem(word))
+    return stems
 
 
 def name_parts(name: str) -> list[str]:
@@ -62,28 +72,20 @@ def joined_name_parts(text: str) -> str:
 
 
 def bigrams(text: str) -> list[str]:
-    """Every two neighbouring CJK characters; a lone one stands alone."""
-    out: list[str] = []
+    """Every two neighbouring CJK characters of the text; a single one by itself."""
+    pairs: list[str] = []
     for run in CJK.findall(text):
-        out += [run] if len(run) == 1 else [run[at : at + 2] for at in range(len(run) - 1)]
-    return out
+        pairs += [run] if len(run) == 1 else [run[at : at + 2] for at in range(len(run) - 1)]
+    return pairs
 
 
 def stem(word: str) -> str:
-    """Strips common English endings: enough to match `crawling` with `crawled` and `caches` with `cache`."""
-    if len(word) < 4 or not word.isascii():
+    """The word without common English endings, so that `crawling` equals `crawled` and `caches` equals `cache`."""
+    if len(word) < _MIN_WORD_CHARS or not word.isascii():
         return word
-    for ending, length in (
-        ("ingly", 5),
-        ("edly", 4),
-        ("ing", 3),
-        ("ies", 3),
-        ("ed", 2),
-        ("es", 2),
-        ("ly", 2),
-        ("s", 1),
-    ):
-        if word.endswith(ending) and len(word) - length >= 3 and _VOWEL_BEFORE.search(word[:-length]):
+    for ending in _ENDINGS:
+        length = len(ending)
+        if word.endswith(ending) and len(word) - length >= _MIN_STEM_CHARS and _VOWEL_BEFORE.search(word[:-length]):
             if ending == "s" and word.endswith("ss"):
                 return word
             base = word[:-length]

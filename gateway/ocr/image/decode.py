@@ -1,9 +1,9 @@
-"""Encoded image bytes to an upright page of pixels, within bounds of size and memory.
+"""Decodes image bytes to an upright page of pixels, within bounds of size and memory.
 
 Decodes PNG, JPEG, GIF, WEBP, BMP and TIFF with Pillow and nothing else (no EPS, no plug-ins): the first frame, turned
-upright by its EXIF orientation, transparency on white, 8 bits a channel. Knows nothing of text. The size is judged
-from the header, before any pixel is decoded. Raises InvalidRequest (`invalid_image_format`, `image_too_large`) for
-what cannot be read, EngineMissing without the `ocr` extra.
+upright by its EXIF orientation, transparency on white, 8 bits a channel. Knows nothing of text. The size is checked in
+the header, before any pixel is decoded. Raises InvalidRequest (`invalid_image_format`, `image_too_large`) for what
+cannot be read, EngineMissing without the `ocr` extra.
 """
 
 import io
@@ -18,16 +18,25 @@ from gateway.wire import image_header
 
 FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")
 MAX_PIXELS = 50_000_000
+"""Larger images are refused: decoded they take 150 MB and more. Chosen: an A4 page at 600 dpi has 35 million. At half,
+these are refused; at double, a PNG, which cannot be decoded reduced, takes much of the worker's memory limit."""
 WORK_PIXELS = 3_600_000
-"""Larger pages are reduced to this area: text is read no better above it, and memory grows with it."""
+"""Larger pages are reduced to this area: text is read no better above it, and memory grows with it. It is an A4 page at
+about 200 dpi. At half, 6 pt print becomes too small to read."""
 STRIP_WIDTH = 900
+"""Least width in pixels to which a long strip, such as a till roll, is reduced. Chosen: 40 characters a line keep
+letters of 20 pixels. At half, letters of 10 pixels are misread; at double, a roll at MAX_ASPECT takes four times the
+memory."""
 MAX_ASPECT = 60
+"""Longer shapes are refused: at STRIP_WIDTH they would have more than MAX_PIXELS (900 x 54,000 is 48.6 million)."""
 ORIENTATION_TAG = 0x0112
+"""EXIF 2.3, tag Orientation."""
 
 
 @dataclass(frozen=True, slots=True)
 class UprightImage:
-    """An upright page: `pixels` is a BGR uint8 array of (height, width, 3), perhaps reduced from `full_width`."""
+    """An upright page: `pixels` is a BGR uint8 array (height, width, 3), perhaps reduced; `full_width` and
+    `full_height` are the size of the upright image before, in pixels."""
 
     pixels: Any
     full_width: int
@@ -43,7 +52,10 @@ class UprightImage:
 
 
 def open_image(data: bytes, max_pixels: int = MAX_PIXELS) -> Any:
-    """A Pillow image whose pixels are not decoded yet; its format and size have been judged."""
+    """A Pillow image of checked format and size, its pixels not decoded yet.
+
+    Raises InvalidRequest for other or damaged data, or more than `max_pixels`; EngineMissing without the extra.
+    """
     pil = pillow()
     image_header.check_size(image_header.read_header(data), max_pixels)
     try:
@@ -57,24 +69,24 @@ def open_image(data: bytes, max_pixels: int = MAX_PIXELS) -> Any:
 
 
 def check_size(size: tuple[int, int], max_pixels: int = MAX_PIXELS) -> None:
-    """What a frame itself says its size is. Raises InvalidRequest."""
+    """Checks the size (width, height) that a frame declares. Raises InvalidRequest."""
     image_header.check_size(image_header.ImageInfo("", *size), max_pixels)
     if min(size) < 1:
         raise _unreadable()
 
 
 def decode_page(data: bytes, work_pixels: int = WORK_PIXELS) -> UprightImage:
-    """The page to be read: upright, on white, reduced to `work_pixels` when it is larger."""
+    """The page: upright, on white, reduced to `work_pixels` if larger. Raises InvalidRequest, EngineMissing."""
     image = open_image(data)
     cv2, numpy = vision()
     turned = orientation(image) in (5, 6, 7, 8)
     full_width, full_height = image.size[::-1] if turned else image.size
     if max(full_width, full_height) > MAX_ASPECT * min(full_width, full_height):
         raise InvalidRequest(
-            f"The image is {full_width} x {full_height} pixels: one side is more than {MAX_ASPECT} times the other.",
+            f"the image is {full_width} x {full_height} pixels: one side may be at most {MAX_ASPECT} times the other",
             code="invalid_image_format",
         )
-    # A long strip, a till roll, keeps its width: it is looked at in tiles.
+    # A long strip, a till roll, keeps its width: it is searched in tiles.
     enough = max(math.sqrt(work_pixels / (full_width * full_height)), STRIP_WIDTH / min(full_width, full_height))
     scale = min(1.0, enough)
     pixels = numpy.asarray(upright_rgb(image, scale), dtype=numpy.uint8)
@@ -85,12 +97,15 @@ def decode_page(data: bytes, work_pixels: int = WORK_PIXELS) -> UprightImage:
 
 
 def upright_rgb(image: Any, scale: float = 1.0) -> Any:
-    """The image's first frame as RGB, EXIF orientation applied, transparency on white. May reduce a JPEG by `scale`."""
+    """The first frame as a Pillow RGB image, upright, on white, reduced towards `scale` where that is cheap.
+
+    Raises InvalidRequest for damaged data.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             if scale < 1 and image.format == "JPEG":
-                # The decoder itself halves a JPEG as often as fits: less time, a quarter of the memory.
+                # The decoder can halve a JPEG while it decodes: less time, a quarter of the memory.
                 image.draft("RGB", (math.ceil(image.size[0] * scale), math.ceil(image.size[1] * scale)))
             image.load()
             return pillow().ops.exif_transpose(_on_white(image, max(1, int(1 / scale))))
@@ -131,4 +146,7 @@ def _on_white(image: Any, reduction: int) -> Any:
 
 
 def _unreadable() -> InvalidRequest:
-    return InvalidRequest("The image is damaged or incomplete.", code="invalid_image_format")
+    return InvalidRequest(
+        "the image is damaged or incomplete: send a whole PNG, JPEG, GIF, WEBP, BMP or TIFF",
+        code="invalid_image_format",
+    )

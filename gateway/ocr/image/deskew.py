@@ -1,7 +1,8 @@
-"""Turns a page so that its text stands upright and level, and leads boxes back to the page as it came.
+"""Finds how far a page is turned, levels it, and maps boxes back to the image that was sent.
 
-A scan may lie on its side or a degree askew: columns, rows and rules are only found on a level page. Callers see boxes
-in the frame of the image they sent (upright by EXIF), so everything that was turned is turned back here.
+A scan may lie on its side or be tilted by a degree, and columns, rows and rules are only found on a level page. Callers
+get boxes in the frame of their own image (upright by EXIF). Knows nothing of reading: which way up text is, `engine`
+finds out.
 """
 
 import math
@@ -13,16 +14,32 @@ from gateway.ocr.extras import vision
 from gateway.ocr.types import Line, Rect
 
 COORDINATE_MAX = 999
+"""DeepSeek-OCR's coordinates run from 0 to 999 each way (wire.ocr)."""
 MAX_SKEW_DEG = 25.0
+"""A larger tilt is a misreading of slanted decoration. Chosen: photographs are held within it. At half, carelessly
+taken ones stay tilted; at double, corners of the levelled page would leave the picture."""
 MIN_SKEW_LINES = 3
 MIN_SKEW_ASPECT = 6
+MAX_SKEW_LINES = 40
+"""The skew is the median of the longest lines, of at least three and at most 40, that are six times as long as high: a
+descender at one end tilts the box of a short line. At half, short lines mislead; at double, receipts and forms have too
+few lines to be levelled. More than 40 change the median no longer."""
+AGREEING_DEG, AGREEING_SHARE = 1.0, 0.6
+"""So many of these lines must be within this angle of the median: else the page is curved or has no one direction. At
+half, photographs of bent pages stay tilted; at double the angle, curved pages are turned by chance."""
+MATTERING_HEIGHTS = 0.5
+"""A skew that moves the end of the text by less, in line heights, is left alone: it mixes no rows, and turning blurs.
+At double, the ends of neighbouring rows mix."""
+TALL_RATIO, TALL_AREA = 1.5, 2
+"""A line this much higher than wide runs up or down; a page does when such lines have this much more area than wide
+ones. At 1, square boxes (single letters) would decide; at double, mixed pages are never turned."""
 
 Point = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """How the working page came from the image: quarter turns anticlockwise, then a rotation about its middle.
+    """How the working page was made from the image: quarter turns anticlockwise, then a rotation about its middle.
 
     `width` and `height` are those of the image in working pixels, before any turn.
     """
@@ -33,7 +50,7 @@ class Frame:
     skew_deg: float = 0.0
 
     def box(self, rect: Rect) -> tuple[int, int, int, int]:
-        """The rectangle in the image as it came, 0..999 each way."""
+        """The rectangle (of the working page) in the image that was sent: x1, y1, x2, y2, each 0..999."""
         corners = [(rect.x1, rect.y1), (rect.x2, rect.y1), (rect.x2, rect.y2), (rect.x1, rect.y2)]
         points = [self._unturn(self._unskew(corner)) for corner in corners]
         xs, ys = [x / self.width for x, _ in points], [y / self.height for _, y in points]
@@ -41,6 +58,7 @@ class Frame:
 
     @property
     def turned_size(self) -> tuple[int, int]:
+        """Width and height after the quarter turns."""
         return (self.height, self.width) if self.quarter_turns % 2 else (self.width, self.height)
 
     def _unskew(self, point: Point) -> Point:
@@ -63,7 +81,7 @@ def _scaled(share: float) -> int:
 
 
 def rotate(point: Point, center: Point, angle_deg: float) -> Point:
-    """Clockwise on the screen, where y grows downwards."""
+    """The point rotated about `center`, clockwise on the screen, where y grows downwards."""
     angle = math.radians(angle_deg)
     dx, dy = point[0] - center[0], point[1] - center[1]
     return (
@@ -73,17 +91,16 @@ def rotate(point: Point, center: Point, angle_deg: float) -> Point:
 
 
 def mostly_tall(lines: list[Line]) -> bool:
-    """Whether most of the text runs up or down the page."""
-    tall = sum(line.rect.area for line in lines if line.rect.height > 1.5 * line.rect.width)
-    wide = sum(line.rect.area for line in lines if line.rect.width > 1.5 * line.rect.height)
-    return tall > 2 * wide
+    """Whether most of the text, by area, runs up or down the page."""
+    tall = sum(line.rect.area for line in lines if line.rect.height > TALL_RATIO * line.rect.width)
+    wide = sum(line.rect.area for line in lines if line.rect.width > TALL_RATIO * line.rect.height)
+    return tall > TALL_AREA * wide
 
 
 def skew_of(lines: list[Line]) -> float:
-    """The page's skew in degrees (positive: lines fall to the right), by its longest lines; 0 when it does not matter.
+    """The page's skew in degrees (positive: lines fall to the right), by its longest lines.
 
-    Short lines tell little (a descender at one end tilts their box), and a skew that moves nothing by half a line over
-    the width of the text is left alone.
+    0 when it is too small to matter, too large to believe, or the lines disagree.
     """
     angles = []
     for line in lines:
@@ -93,17 +110,18 @@ def skew_of(lines: list[Line]) -> float:
             angles.append((length, math.degrees(math.atan2((y2 + y3) - (y1 + y4), (x2 + x3) - (x1 + x4)))))
     if len(angles) < MIN_SKEW_LINES:
         return 0.0
-    longest = sorted(angles, reverse=True)[:40]
+    longest = sorted(angles, reverse=True)[:MAX_SKEW_LINES]
     angle = median(value for _, value in longest)
-    agreeing = sum(abs(value - angle) < 1.0 for _, value in longest)
+    agreeing = sum(abs(value - angle) < AGREEING_DEG for _, value in longest)
     span = max(line.rect.x2 for line in lines) - min(line.rect.x1 for line in lines)
     moved = abs(math.tan(math.radians(angle))) * span
-    matters = moved > 0.5 * median(min(line.rect.height, line.rect.width) for line in lines)
-    return angle if matters and abs(angle) <= MAX_SKEW_DEG and agreeing >= 0.6 * len(longest) else 0.0
+    matters = moved > MATTERING_HEIGHTS * median(min(line.rect.height, line.rect.width) for line in lines)
+    return angle if matters and abs(angle) <= MAX_SKEW_DEG and agreeing >= AGREEING_SHARE * len(longest) else 0.0
 
 
 def level(pixels: Any, lines: list[Line], angle_deg: float) -> tuple[Any, list[Line]]:
-    """The page and its lines rotated by minus the angle about the page's middle, same size, edges repeated."""
+    """The page and its lines rotated by minus the angle about the page's middle; same size, edges repeated. The lines
+    are new and unread."""
     cv2, _ = vision()
     height, width = pixels.shape[:2]
     center = (width / 2, height / 2)

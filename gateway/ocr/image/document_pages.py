@@ -1,7 +1,7 @@
 """Splits a document into page images: the frames of a TIFF, the pages of a PDF, or the one picture there is.
 
-For `gateway ocr`: the HTTP route takes single images. PDF pages are rendered by pypdfium2 (of the `ocr` extra) at
-RENDER_DPI. Pages are made one at a time, as they are asked for.
+For the command `gateway ocr`; the HTTP route takes single images. PDF pages are rendered by pypdfium2 (of the `ocr`
+extra) at RENDER_DPI. Pages are made one at a time, when the iterator is advanced. Knows nothing of text.
 """
 
 import io
@@ -15,20 +15,29 @@ from gateway.ocr.extras import MISSING, pillow
 from gateway.ocr.image.decode import check_size, open_image
 
 RENDER_DPI = 200
+"""An A4 page then has about decode.WORK_PIXELS: more would be reduced again. At half, 6 pt print is too small to read.
+"""
 MAX_PAGE_PIXELS = 12_000_000
+"""Large formats are rendered smaller than at RENDER_DPI: 36 MB a page. Chosen: A2 keeps 170 dpi. At half, plans lose
+their small print; at double, memory doubles for pages that are reduced before reading."""
 MAX_PAGES = 2000
+"""Documents with more pages are refused: at about 1.3 s a page they take an hour. At half, books are refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """`pages` yields one encoded image a page and is read once."""
+    """`pages` yields one encoded image for each page, and can be read once."""
 
     page_count: int
     pages: Iterator[bytes]
 
 
 def open_document(data: bytes) -> Document:
-    """Raises InvalidRequest for what is neither an image nor a PDF, EngineMissing without the extra."""
+    """Opens an image or a PDF. Raises InvalidRequest for other, damaged or too large data, EngineMissing without the
+    extra.
+
+    Damaged TIFF frames raise InvalidRequest only when their page is reached.
+    """
     if data[:1024].lstrip().startswith(b"%PDF"):
         return _open_pdf(data)
     image = open_image(data)
@@ -54,7 +63,7 @@ def _open_pdf(data: bytes) -> Document:
     try:
         document = pypdfium2.PdfDocument(data)
     except pypdfium2.PdfiumError as error:
-        raise InvalidRequest("The PDF cannot be opened: it is damaged or needs a password.") from error
+        raise InvalidRequest("the PDF cannot be opened: it is damaged or needs a password") from error
     _check_count(len(document))
     return Document(len(document), _pdf_pages(document))
 
@@ -75,7 +84,7 @@ def _pdf_pages(document: Any) -> Iterator[bytes]:
 
 def _check_count(count: int) -> None:
     if not 1 <= count <= MAX_PAGES:
-        raise InvalidRequest(f"The document has {count} pages; 1 to {MAX_PAGES} are read.")
+        raise InvalidRequest(f"the document has {count} pages; at most {MAX_PAGES} are read")
 
 
 def _png(image: Any) -> bytes:

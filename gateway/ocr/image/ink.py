@@ -1,7 +1,8 @@
-"""Tightens boxes to the ink inside them, and finds where words part on a line.
+"""Shrinks boxes to the ink inside them, and finds where the words of a line part.
 
-A detector's boxes carry a margin and a recogniser's columns drift along a line; what callers draw or crop is the ink.
-Otsu's threshold inside the box tells ink from ground, whichever is darker.
+A detector's boxes have margins, and a recogniser's columns drift along a line, but callers want boxes that fit the ink.
+Otsu's threshold inside the box separates ink and ground, whichever is darker. Knows nothing of pages. The thresholds
+are chosen; bench/ocr.py scores them all together, and no measurement of a single one is recorded.
 """
 
 from collections.abc import Sequence
@@ -14,24 +15,54 @@ from gateway.ocr.types import Line, Rect, Word
 
 MIN_SIDE_PX = 3
 MIN_CONTRAST = 24
-RULE_FILL = 0.9
+"""A smaller box, or one whose gray levels (of 256) span less, has no clear ink. At half, paper noise is ink; at double,
+pale print keeps its loose boxes."""
+DARK_GROUND_SHARE = 0.55
+"""From this share of dark pixels the text is light on dark: ink covers less than ground. A little above half, as bold
+capitals come near it."""
+EDGE_SHARE = 0.4
+"""How far from Otsu's threshold towards the ground a pixel still counts as ink: the soft edges of letters. At half,
+thin strokes are cut off; at double, shadows of the paper are ink."""
+MIN_TIGHT_SHARE = 0.05
+"""A shrunk box with less of the old area holds a speck, not the text: the old one stays."""
 COLUMN_GAP_SIZES = 2.0
-"""In heights of small letters: a wider gap in a line parts columns."""
 MAX_SIZE_SHARE = 0.42
+"""A gap of so many heights of small letters parts columns: justified spaces are about one. The height is taken as at
+most MAX_SIZE_SHARE of the line's, as for a line of capitals the measured one may be theirs. At half, justified lines
+fall apart; at double, close cells stay one line."""
 CLEAR_RATIO = 1.35
 DRIFT_WEIGHT = 0.4
 MAX_DRIFT_HEIGHTS = 3.0
+"""Gaps between words: the widest are taken as they are when the narrowest of them is CLEAR_RATIO times the next. Else
+each gap scores its width less DRIFT_WEIGHT times its distance from the expected place, of at most MAX_DRIFT_HEIGHTS
+line heights. At half the weight, gaps inside wide-set words win; at double, the recogniser's drift wins over the ink.
+At half the limit, long lines keep their drift; at double, a wrong gap may move a word by its own length."""
 MARGIN_HEIGHTS = 0.15
+"""Room left around a word, in line heights, so that a box does not touch its letters; at most half the gap."""
 PROFILE_SHARE = 0.6
 CAPITAL_RATIO = 1.37
-EDGE_SHARE = 0.4
-"""How far from Otsu's threshold towards the ground a pixel still counts as ink: the soft edges of letters."""
+CAPITALS_SHARE = 0.85
+"""Rows with PROFILE_SHARE of the most ink of any row are the band of the small letters. If the band is CAPITALS_SHARE
+of all inked rows, the line has no ascenders, so it is of capitals or digits, which are CAPITAL_RATIO times as high as
+small letters in usual typefaces. At half the first, descenders count; at double (above 1) there is no band."""
+RIM_SHARE, RULE_FILL = 0.3, 0.9
+"""A row or column of pixels in this outer share of the box that is inked over RULE_FILL of its length is a table's
+rule, not a letter. At half the share, rules stay in loose boxes; at double, the bars of `E` and `T` in the middle may
+go."""
+STRAY_SIDE, STRAY_END, FULL_HEIGHT = 0.12, 0.18, 0.95
+FULL_WIDTH = 0.98
+SPECK_SHARE = 0.0004
+"""Parts of ink that are removed, in heights of the box: those that touch its left or right side, are narrower than
+STRAY_SIDE and not of FULL_HEIGHT (neighbouring letters; an `l` or `I` is higher); those that touch its top or bottom
+and are lower than STRAY_END (descenders of the line above); bars over FULL_WIDTH of the width; and specks of fewer
+pixels than SPECK_SHARE of the squared height (a dot of an `i` has 0.01). At half, strays widen the boxes; at double,
+commas and accents are cut off."""
 
 Gap = tuple[int, int]
 
 
 def tighten(gray: Any, rect: Rect) -> Rect:
-    """The box of the ink inside `rect` of a gray page; the rectangle itself where there is no clear ink."""
+    """The box of the ink inside `rect` of a gray page, 8 bits; the rectangle itself where there is no clear ink."""
     _, numpy = vision()
     found = _ink(gray, rect)
     if found is None:
@@ -43,19 +74,18 @@ def tighten(gray: Any, rect: Rect) -> Rect:
     tight = Rect(
         float(left + columns[0]), float(top + rows[0]), float(left + columns[-1] + 1), float(top + rows[-1] + 1)
     )
-    return tight if tight.area >= 0.05 * rect.area else rect
+    return tight if tight.area >= MIN_TIGHT_SHARE * rect.area else rect
 
 
 def parts_of(gray: Any, line: Line) -> list[Line]:
-    """A line parted where its ink leaves more room than any space: cells that stand close are seen as one line.
+    """The line cut at gaps wider than any space: the detector takes close cells for one line.
 
-    Text that was read over the gap is dropped. A line that runs downwards, or has no measure, is left whole.
+    The parts are unread. A line that runs downwards, or was not measured, is left whole.
     """
     found = _ink(gray, line.rect) if line.size else None
     if found is None:
         return [line]
     ink, left, _ = found
-    # The measure of a line of capitals may be theirs.
     size = min(line.size, MAX_SIZE_SHARE * line.rect.height)
     wide = [gap for gap in _gaps(ink)[0] if _width(gap) >= COLUMN_GAP_SIZES * size]
     if not wide:
@@ -83,7 +113,7 @@ def _between(one: tuple[float, float], other: tuple[float, float], share: float)
 
 
 def measure(gray: Any, line: Line) -> Line:
-    """The line with its size and weight, told from the profile of its ink; a line that runs downwards keeps 0."""
+    """The line with its size and weight, from the profile of its ink; a line that runs downwards keeps 0."""
     _, numpy = vision()
     found = _ink(gray, line.rect) if line.rect.width > line.rect.height else None
     if found is None:
@@ -98,12 +128,12 @@ def measure(gray: Any, line: Line) -> Line:
     band = ink[full[0] : full[-1] + 1, columns[0] : columns[-1] + 1]
     height = float(len(band))
     # Capitals and digits fill the whole height; their small letters would be lower.
-    size = height / CAPITAL_RATIO if height >= 0.85 * (rows[-1] - rows[0] + 1) else height
+    size = height / CAPITAL_RATIO if height >= CAPITALS_SHARE * (rows[-1] - rows[0] + 1) else height
     return replace(line, size=size, weight=float(band.mean()))
 
 
 def part_words(gray: Any, line: Line) -> Line:
-    """The line with its words' sides moved to the gaps in its ink; unchanged where these do not fit."""
+    """The line with its words' left and right sides moved to the gaps in its ink; unchanged where these do not fit."""
     if len(line.words) == 1:
         ink_only = tighten(gray, line.rect)
         word = Word(line.words[0].text, Rect(ink_only.x1, line.rect.y1, ink_only.x2, line.rect.y2))
@@ -130,9 +160,10 @@ def part_words(gray: Any, line: Line) -> Line:
 
 
 def choose_gaps(gaps: Sequence[Gap], expected: Sequence[float], height: float) -> list[Gap] | None:
-    """One gap for each expected boundary, in order: wide ones near it. None when there are too few.
+    """One gap for each expected boundary (its x), in order: wide ones near it. None when there are too few.
 
-    The widest gaps are taken as they are when they clearly stand out; otherwise width is weighed against drift.
+    The widest gaps are taken when clearly wider than the rest; else width is weighed against drift. `height` of the
+    line.
     """
     count = len(expected)
     if len(gaps) < count:
@@ -147,27 +178,28 @@ def choose_gaps(gaps: Sequence[Gap], expected: Sequence[float], height: float) -
 
 
 def _best_path(gaps: Sequence[Gap], expected: Sequence[float], limit: float) -> list[Gap] | None:
-    """Dynamic programming over boundaries and gaps, both from left to right."""
+    """The gaps with the greatest sum of scores, or None. Equals trying all increasing choices of gaps; by dynamic
+    programming over boundaries and gaps, both from left to right."""
     worst = float("-inf")
     best = [0.0] * len(gaps)
     choices: list[list[int]] = []
     for number, at in enumerate(expected):
-        row, taken = [worst] * len(gaps), [-1] * len(gaps)
+        row, sources = [worst] * len(gaps), [-1] * len(gaps)
         reach, source = (0.0, -1) if number == 0 else (worst, -1)
         for index, gap in enumerate(gaps):
             drift = abs(_middle(gap) - at)
             if drift <= limit and reach > worst:
-                row[index], taken[index] = reach + _width(gap) - DRIFT_WEIGHT * drift, source
+                row[index], sources[index] = reach + _width(gap) - DRIFT_WEIGHT * drift, source
             if number and best[index] > reach:
                 reach, source = best[index], index
         best = row
-        choices.append(taken)
+        choices.append(sources)
     end = max(range(len(gaps)), key=lambda index: best[index])
     if best[end] == worst:
         return None
     path = [end]
-    for taken in reversed(choices[1:]):
-        path.append(taken[path[-1]])
+    for sources in reversed(choices[1:]):
+        path.append(sources[path[-1]])
     return [gaps[index] for index in reversed(path)]
 
 
@@ -200,8 +232,7 @@ def _ink(gray: Any, rect: Rect) -> tuple[Any, int, int] | None:
     if not part.size or min(part.shape[:2]) < MIN_SIDE_PX or int(part.max()) - int(part.min()) < MIN_CONTRAST:
         return None
     middle, dark = cv2.threshold(part, 0, 1, cv2.THRESH_BINARY_INV + cv2.THRESH_OTSU)
-    # The ground covers more than the ink does: when most is dark, the text is light on dark.
-    is_inverted = float(dark.mean()) > 0.55
+    is_inverted = float(dark.mean()) > DARK_GROUND_SHARE
     ground = float(numpy.median(part[dark == (1 if is_inverted else 0)]))
     threshold = middle + EDGE_SHARE * (ground - middle)
     ink = (part > threshold if is_inverted else part <= threshold).astype(numpy.uint8)
@@ -209,9 +240,9 @@ def _ink(gray: Any, rect: Rect) -> tuple[Any, int, int] | None:
 
 
 def _without_rules(ink: Any) -> Any:
-    """Without the strokes of a table's or form's rules near the rim, which run through the whole box."""
+    """The ink without the rules of a table or form, which run through the whole box near its rim."""
     height, width = ink.shape
-    band = max(2, round(0.3 * height))
+    band = max(2, round(RIM_SHARE * height))
     ink = ink.copy()
     rows, columns = ink.mean(axis=1) >= RULE_FILL, ink.mean(axis=0) >= RULE_FILL
     if width > 1.5 * height:
@@ -224,16 +255,16 @@ def _without_rules(ink: Any) -> Any:
 
 
 def _without_strays(ink: Any) -> Any:
-    """Without specks, and without what reaches in from outside: parts that touch the rim and hardly enter the box."""
+    """The ink without specks and without parts that reach in from outside: they touch the rim and hardly enter."""
     cv2, numpy = vision()
     _, labels, stats, _ = cv2.connectedComponentsWithStats(ink.astype(numpy.uint8), connectivity=8)
     height, width = ink.shape
     left, top, part_width, part_height, area = stats.T
     touches_sides = (left == 0) | (left + part_width == width)
     touches_ends = (top == 0) | (top + part_height == height)
-    slim_side = touches_sides & (part_width <= max(1, 0.12 * height)) & (part_height < 0.95 * height)
-    slim_end = touches_ends & (part_height <= max(1, 0.18 * height))
-    rule = (part_width >= 0.98 * width) & (part_height <= 0.12 * height)
-    keep = (area >= max(2, 0.0004 * height * height)) & ~slim_side & ~slim_end & ~rule
+    slim_side = touches_sides & (part_width <= max(1, STRAY_SIDE * height)) & (part_height < FULL_HEIGHT * height)
+    slim_end = touches_ends & (part_height <= max(1, STRAY_END * height))
+    rule = (part_width >= FULL_WIDTH * width) & (part_height <= STRAY_SIDE * height)
+    keep = (area >= max(2, SPECK_SHARE * height * height)) & ~slim_side & ~slim_end & ~rule
     keep[0] = False
     return keep[labels] if keep.any() else ink

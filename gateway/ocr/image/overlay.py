@@ -1,4 +1,4 @@
-"""Draws an answer's boxes on its image, so that people can see what was read where."""
+"""Draws an answer's boxes on its image, for people. Knows nothing of how the answer was made."""
 
 import io
 from typing import Any
@@ -12,7 +12,8 @@ OTHER_COLOUR = "#ef6c00"
 
 
 def draw_boxes(data: bytes, answer: str) -> bytes:
-    """The upright image as PNG with every block of the answer outlined and labelled."""
+    """The upright image as PNG, every block of the answer outlined and labelled. `answer`: text of the grounded
+    Markdown mode (wire.ocr). Raises InvalidRequest for an unreadable image, EngineMissing without the extra."""
     image = upright_rgb(open_image(data))
     draw = pillow().draw.Draw(image)
     stroke = max(2, round(max(image.size) / 600))
@@ -26,8 +27,8 @@ def draw_boxes(data: bytes, answer: str) -> bytes:
     return out.getvalue()
 
 
-def _draw_one(draw: Any, size: tuple[int, int], box: tuple[int, ...], label: str, look: tuple[str, int, Any]) -> None:
-    colour, stroke, font = look
+def _draw_one(draw: Any, size: tuple[int, int], box: tuple[int, ...], label: str, style: tuple[str, int, Any]) -> None:
+    colour, stroke, font = style
     x1, y1, x2, y2 = (value / COORDINATE_MAX * size[index % 2] for index, value in enumerate(box))
     draw.rectangle((min(x1, x2), min(y1, y2), max(x1, x2), max(y1, y2)), outline=colour, width=stroke)
     left, top, right, bottom = draw.textbbox((x1, y1), label, font=font, anchor="lb")

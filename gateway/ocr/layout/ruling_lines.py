@@ -1,4 +1,8 @@
-"""The rules of a table: horizontal and vertical strokes found by morphology, and the grid they draw."""
+"""The rules of a table: horizontal and vertical strokes found by morphology, and the grid they draw.
+
+Works on gray pixels; knows nothing of words. The thresholds are chosen; bench/ocr_tables.py scores them all together,
+and no measurement of a single one is recorded.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,14 +11,38 @@ from gateway.ocr.extras import vision
 from gateway.ocr.types import Rect
 
 MIN_RULE_SHARE = 0.25
+MIN_RULE_PX = 15
+"""A rule runs over this share of the table's side, in one piece of this share, and at least so many pixels: longer than
+the strokes of letters. At half, underlines and large letters are rules; at double, rules of partly ruled tables are
+missed."""
 MERGE_PX = 6
+"""Rules closer than this are one: double rules, and the two edges of a thick one. At half, a double rule makes an empty
+row; at double, rows of small print at 100 dpi vanish."""
 PRESENT_SHARE = 0.6
+"""Share of a cell's side that a stroke must cover to be its wall: print breaks, and scans tilt. At half, a letter tall
+as its row is a wall; at double (above 1) there are no walls."""
 MAX_RULES = 120
+"""More lines than this are a hatching or graph paper, whose grid would take long to build. At half, pages of ruled
+ledgers are refused."""
+THRESHOLD_WINDOW, THRESHOLD_BELOW = 25, 10
+"""A pixel is dark when it is this many levels below the mean of a window of so many pixels: window wider than a stroke,
+difference above paper noise. At half the window, thick rules break up; at double the difference, gray rules are lost.
+"""
+NET_WIDTH_SHARE, NET_HEIGHT_SHARE = 0.1, 0.02
+"""Least size of a net of rules, as shares of the page: as wide as a column of a small table, as high as two rows. At
+half, check boxes are tables; at double, narrow tables are missed."""
+MIN_PART_PX = 16
+AROUND_PX = 8
+"""Pixels added around a table, so that rules at its rim are seen; nothing narrower than two such margins holds a grid.
+"""
+OPEN_SIDE_SHARE, OPEN_END_PX = 0.04, 14
+"""Room beyond the last rule that is a further column (plus AROUND_PX) or row, as share of the width and in pixels: more
+than the margin alone. At half, the margin counts as a cell; at double, a narrow open column is lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Rule positions in page pixels, and which inner walls exist.
+    """Positions of the rules in page pixels, and which walls between cells exist.
 
     `walls_right[r][c]`: a wall between cell (r, c) and (r, c + 1); `walls_below[r][c]`: one below it.
     """
@@ -33,10 +61,11 @@ class Grid:
         return len(self.xs) - 1
 
     def row_at(self, y: float) -> int:
-        """The band between horizontal rules, -1 above the first."""
+        """The number of the row at a height, -1 above the first rule, `row_count` below the last."""
         return sum(y > rule for rule in self.ys) - 1
 
     def place(self, rect: Rect) -> tuple[int, int] | None:
+        """Row and column of the rectangle's middle; None outside the grid."""
         row, column = self.row_at(rect.center_y), sum(rect.center_x > rule for rule in self.xs) - 1
         if 0 <= row < self.row_count and 0 <= column < self.column_count:
             return row, column
@@ -44,14 +73,14 @@ class Grid:
 
     def cells(self) -> list[tuple[int, int, int, int]]:
         """(row, column, row span, column span) of every cell, row by row."""
-        taken: set[tuple[int, int]] = set()
+        covered: set[tuple[int, int]] = set()
         found = []
         for row in range(self.row_count):
             for column in range(self.column_count):
-                if (row, column) in taken:
+                if (row, column) in covered:
                     continue
-                rows, columns = self._extent(row, column, taken)
-                taken.update((row + r, column + c) for r in range(rows) for c in range(columns))
+                rows, columns = self._extent(row, column, covered)
+                covered.update((row + r, column + c) for r in range(rows) for c in range(columns))
                 found.append((row, column, rows, columns))
         return found
 
@@ -64,12 +93,12 @@ class Grid:
             for column in range(columns)
         }
 
-    def _extent(self, row: int, column: int, taken: set[tuple[int, int]]) -> tuple[int, int]:
+    def _extent(self, row: int, column: int, covered: set[tuple[int, int]]) -> tuple[int, int]:
         columns = 1
         while (
             column + columns < self.column_count
             and not self.walls_right[row][column + columns - 1]
-            and (row, column + columns) not in taken
+            and (row, column + columns) not in covered
         ):
             columns += 1
         rows = 1
@@ -81,20 +110,26 @@ class Grid:
 
 
 def find_grid(gray: Any, rect: Rect) -> Grid | None:
-    """The grid inside `rect` (and a little around it); None when there are not even two rules one way.
+    """The grid inside `rect` and AROUND_PX around it; None with fewer than two horizontal rules. `gray`: 8 bits.
 
-    With horizontal rules alone the grid has one column: it still tells where rows end.
+    With horizontal rules alone the grid has one column, and its rows still show where cells end.
     """
     cv2, numpy = vision()
-    margin = 8
+    margin = AROUND_PX
     top, left = max(0, int(rect.y1) - margin), max(0, int(rect.x1) - margin)
     part = gray[top : int(rect.y2) + margin, left : int(rect.x2) + margin]
-    if min(part.shape[:2]) < 16:
+    if min(part.shape[:2]) < MIN_PART_PX:
         return None
-    dark = cv2.adaptiveThreshold(part, 1, cv2.ADAPTIVE_THRESH_MEAN_C, cv2.THRESH_BINARY_INV, 25, 10)
+    dark = cv2.adaptiveThreshold(
+        part, 1, cv2.ADAPTIVE_THRESH_MEAN_C, cv2.THRESH_BINARY_INV, THRESHOLD_WINDOW, THRESHOLD_BELOW
+    )
     height, width = dark.shape
-    across = cv2.morphologyEx(dark, cv2.MORPH_OPEN, numpy.ones((1, max(15, int(width * MIN_RULE_SHARE))), numpy.uint8))
-    down = cv2.morphologyEx(dark, cv2.MORPH_OPEN, numpy.ones((max(15, int(height * MIN_RULE_SHARE)), 1), numpy.uint8))
+    across = cv2.morphologyEx(
+        dark, cv2.MORPH_OPEN, numpy.ones((1, max(MIN_RULE_PX, int(width * MIN_RULE_SHARE))), numpy.uint8)
+    )
+    down = cv2.morphologyEx(
+        dark, cv2.MORPH_OPEN, numpy.ones((max(MIN_RULE_PX, int(height * MIN_RULE_SHARE)), 1), numpy.uint8)
+    )
     ys = _positions(across.sum(axis=1), MIN_RULE_SHARE * width)
     xs = _positions(down.sum(axis=0), MIN_RULE_SHARE * height)
     if len(ys) < 2 or len(ys) + len(xs) > MAX_RULES:
@@ -114,17 +149,19 @@ def find_grid(gray: Any, rect: Rect) -> Grid | None:
 
 
 def ruled_regions(gray: Any) -> list[Rect]:
-    """Places on a page where rules cross one another: boxes around every connected net of strokes."""
+    """Boxes around the connected rules on a page that draw two rows and two columns at least. `gray`: 8 bits."""
     cv2, numpy = vision()
     height, width = gray.shape
-    dark = cv2.adaptiveThreshold(gray, 1, cv2.ADAPTIVE_THRESH_MEAN_C, cv2.THRESH_BINARY_INV, 25, 10)
+    dark = cv2.adaptiveThreshold(
+        gray, 1, cv2.ADAPTIVE_THRESH_MEAN_C, cv2.THRESH_BINARY_INV, THRESHOLD_WINDOW, THRESHOLD_BELOW
+    )
     across = cv2.morphologyEx(dark, cv2.MORPH_OPEN, numpy.ones((1, max(25, width // 16)), numpy.uint8))
     down = cv2.morphologyEx(dark, cv2.MORPH_OPEN, numpy.ones((max(20, height // 50), 1), numpy.uint8))
     net = cv2.dilate(across | down, numpy.ones((5, 5), numpy.uint8))
     count, _, stats, _ = cv2.connectedComponentsWithStats(net, connectivity=8)
     found = []
     for left, top, part_width, part_height, _ in stats[1:count].tolist():
-        if part_width < 0.1 * width or part_height < 0.02 * height:
+        if part_width < NET_WIDTH_SHARE * width or part_height < NET_HEIGHT_SHARE * height:
             continue
         rect = Rect(left, top, left + part_width, top + part_height)
         grid = find_grid(gray, rect)
@@ -134,7 +171,7 @@ def ruled_regions(gray: Any) -> list[Rect]:
 
 
 def _positions(profile: Any, least: float) -> list[float]:
-    """Middles of the runs where a profile exceeds `least`, runs closer than MERGE_PX taken as one rule."""
+    """Middles of the runs where a profile is at least `least`; runs at most MERGE_PX apart are one rule."""
     found: list[list[int]] = []
     for index, value in enumerate(profile.tolist()):
         if value < least:
@@ -147,23 +184,23 @@ def _positions(profile: Any, least: float) -> list[float]:
 
 
 def _with_open_sides(xs: list[float], width: int) -> list[float]:
-    """A table without outer walls still has its outer columns."""
-    least = 0.04 * width
+    """Adds the outer sides of a table whose outer columns have no walls."""
+    least = OPEN_SIDE_SHARE * width
     sides = list(xs)
-    if sides[0] > least + 8:
+    if sides[0] > least + AROUND_PX:
         sides.insert(0, 0.0)
-    if sides[-1] < width - least - 8:
+    if sides[-1] < width - least - AROUND_PX:
         sides.append(float(width))
     return sides
 
 
 def _with_open_ends(ys: list[float], height: int, xs: list[float], down: Any) -> list[float]:
-    """Vertical rules that go on past the last horizontal one draw a further row."""
+    """Adds a row where vertical rules go on past the first or last horizontal one."""
     ends = list(ys)
     column = down[:, [min(down.shape[1] - 1, int(x)) for x in xs]].any(axis=1)
-    if ends[0] > 14 and column[: int(ends[0])].mean() > PRESENT_SHARE:
+    if ends[0] > OPEN_END_PX and column[: int(ends[0])].mean() > PRESENT_SHARE:
         ends.insert(0, 0.0)
-    if ends[-1] < height - 14 and column[int(ends[-1]) :].mean() > PRESENT_SHARE:
+    if ends[-1] < height - OPEN_END_PX and column[int(ends[-1]) :].mean() > PRESENT_SHARE:
         ends.append(float(height))
     return ends
 

@@ -1,6 +1,7 @@
-"""The structure of tables: a grid from rules, or rows and columns from where the words stand.
+"""The structure of tables: a grid from rules in the pixels, or rows and columns from the boxes of the words.
 
-Words are given with their boxes; rules are looked for in the pixels. Knows nothing of formats: see ocr_answer.
+Knows nothing of output formats: see `render`. The thresholds are chosen; bench/ocr_tables.py scores them all together,
+and no measurement of a single one is recorded.
 """
 
 from itertools import pairwise
@@ -12,13 +13,32 @@ from gateway.ocr.layout.ruling_lines import Grid, find_grid
 from gateway.ocr.types import Cell, Line, Rect, Table, Word
 
 MIN_ROWS, MIN_COLUMNS = 2, 2
+"""What has fewer rows or columns is a line or a list."""
 MAX_COLUMNS = 40
+"""More gutters than this are the gaps of letters set widely. At half, calendars of 31 days are no tables."""
 MIN_GUTTER = 0.42
-"""In heights of words."""
+"""Least width of a gutter, in heights of words: wider than a space (a quarter to a third). At half, spaces that chance
+puts above one another are gutters; at double, narrow columns merge."""
+MAX_OUTSIDE_SHARE = 0.2
+"""Share of the words that may lie outside the grid of rules: more means that the rules draw something else. At half, a
+caption makes a small table fail; at double, boxes beside a table count as its grid."""
+MAX_CROSSING_SHARE = 0.1
+"""Share of the rows, of more than three, that may cross a gutter: headings over several columns. At half, tables of
+under twenty rows allow none; at double, columns of long cells part where words chance to end."""
+MIN_BANDED_GRID_ROWS, MIN_BANDED_SHARE = 4, 0.5
+"""Horizontal rules decide about the rows only when there are some, and they part at least half as many rows as the
+words form: fewer rules separate the head and the total. At double nearly no table without walls keeps its cells whole.
+"""
+TWO_KINDS_OF_GAPS = 0.4
+"""Gaps between rows that differ by more, in row heights, are of two kinds, of which the narrow ones lie inside rows. At
+half, the jitter of boxes joins rows; at double, wrapped cells become rows."""
 
 
 def build_table(gray: Any, rect: Rect, lines: list[Line]) -> Table | None:
-    """The table inside `rect`, None when what stands there has no two rows and two columns."""
+    """The table inside `rect`; None when its words form no two rows and two columns.
+
+    `gray`: the page, 8 bits; `lines`: read lines inside, with their words parted (ink.part_words).
+    """
     words = [word for line in lines for word in (line.words or (Word(line.text, line.rect),)) if word.text]
     if not words:
         return None
@@ -28,7 +48,7 @@ def build_table(gray: Any, rect: Rect, lines: list[Line]) -> Table | None:
 
 
 def ruled_table(grid: Grid, words: list[Word]) -> Table | None:
-    """Cells as the rules draw them; None when the rules enclose no table."""
+    """The table whose cells the rules draw; None when the rules enclose no table of these words."""
     if grid.row_count < MIN_ROWS or grid.column_count < MIN_COLUMNS:
         return None
     contents: dict[tuple[int, int], list[Word]] = {}
@@ -40,13 +60,13 @@ def ruled_table(grid: Grid, words: list[Word]) -> Table | None:
             outside += 1
             continue
         contents.setdefault(owners[place], []).append(word)
-    if outside > 0.2 * len(words):
+    if outside > MAX_OUTSIDE_SHARE * len(words):
         return None
     cells = [
         Cell(row, column, cell_text(contents.get((row, column), [])), row_span, column_span)
         for row, column, row_span, column_span in grid.cells()
     ]
-    return _without_empty(Table(grid.row_count, grid.column_count, tuple(cells)))
+    return _unless_empty(Table(grid.row_count, grid.column_count, tuple(cells)))
 
 
 def cell_text(words: list[Word]) -> str:
@@ -56,7 +76,7 @@ def cell_text(words: list[Word]) -> str:
 
 
 def column_table(words: list[Word], grid: Grid | None) -> Table | None:
-    """Rows by height and columns by gutters no word crosses (a spanning heading may)."""
+    """The table whose rows follow from heights, and its columns from gutters that hardly any row crosses; or None."""
     rows = _rows(words, grid)
     if len(rows) < MIN_ROWS:
         return None
@@ -71,22 +91,22 @@ def column_table(words: list[Word], grid: Grid | None) -> Table | None:
 
 
 def _rows(words: list[Word], grid: Grid | None) -> list[list[Word]]:
-    """Words in rows; where horizontal rules part every row, the rules decide (cells of several lines stay whole)."""
+    """The words in rows; where rules part the rows, they decide, so that a cell of several lines stays whole."""
     rects = [word.rect for word in words]
     rows = [[words[index] for index in row] for row in bands_of(rects, rows_of(rects, range(len(words))))]
-    if grid is None or grid.row_count < 4:
+    if grid is None or grid.row_count < MIN_BANDED_GRID_ROWS:
         return rows
     banded: dict[int, list[Word]] = {}
     for word in words:
         banded.setdefault(grid.row_at(word.rect.center_y), []).append(word)
-    return [banded[band] for band in sorted(banded)] if len(banded) >= 0.5 * len(rows) else rows
+    return [banded[band] for band in sorted(banded)] if len(banded) >= MIN_BANDED_SHARE * len(rows) else rows
 
 
 def _gutters(rows: list[list[Word]]) -> list[float]:
-    """The x of every gutter: a gap wider than a space that nearly no row crosses, with text on both sides."""
+    """The x of every gutter: a gap wider than a space that hardly any row crosses, with text on both sides."""
     words = [word for row in rows for word in row]
     height = median(word.rect.height for word in words)
-    allowed = max(0, round(0.1 * len(rows))) if len(rows) > 3 else 0
+    allowed = max(0, round(MAX_CROSSING_SHARE * len(rows))) if len(rows) > 3 else 0
     edges = sorted({word.rect.x1 for word in words} | {word.rect.x2 for word in words})
     free: list[tuple[float, float]] = []
     for left, right in pairwise(edges):
@@ -103,16 +123,16 @@ def _gutters(rows: list[list[Word]]) -> list[float]:
 
 
 def _with_columns(rows: list[list[Word]], gutters: list[float]) -> list[float]:
-    """Without gutters that part off nothing but the ends of what crosses them."""
-    kept: list[float] = []
+    """The gutters with a column of more than one row on one side at least, and text on both."""
+    columns: list[float] = []
     for number, gutter in enumerate(gutters):
         right_edge = gutters[number + 1] if number + 1 < len(gutters) else float("inf")
-        left_edge = kept[-1] if kept else float("-inf")
+        left_edge = columns[-1] if columns else float("-inf")
         left = sum(any(left_edge < w.rect.x1 and w.rect.x2 <= gutter for w in row) for row in rows)
         right = sum(any(gutter <= w.rect.x1 and w.rect.x2 <= right_edge for w in row) for row in rows)
         if left and right and max(left, right) > 1:
-            kept.append(gutter)
-    return kept
+            columns.append(gutter)
+    return columns
 
 
 def _column_of(x: float, gutters: list[float]) -> int:
@@ -120,7 +140,7 @@ def _column_of(x: float, gutters: list[float]) -> int:
 
 
 def _row_cells(number: int, row: list[Word], gutters: list[float]) -> list[Cell]:
-    """One row's cells: runs of words; a run over a gutter spans the columns it covers."""
+    """One row's cells; a word over a gutter makes its cell span the columns it covers."""
     contents: dict[int, list[Word]] = {}
     spans: dict[int, int] = {}
     for word in sorted(row, key=lambda word: word.rect.x1):
@@ -138,19 +158,21 @@ def _row_cells(number: int, row: list[Word], gutters: list[float]) -> list[Cell]
 
 
 def _joined_rows(rows: list[list[Word]], gutters: list[float]) -> list[list[Word]]:
-    """Rows, with the lines of a cell joined: they are set closer than rows are, and fill some of the row's columns."""
+    """The rows with the lines of a cell joined: these are set closer than rows, and fill some of the row's columns."""
     tops = [min(word.rect.y1 for word in row) for row in rows]
     bottoms = [max(word.rect.y2 for word in row) for row in rows]
     gaps = [below - above for above, below in zip(bottoms, tops[1:], strict=False)]
     height = median(bottom - top for top, bottom in zip(tops, bottoms, strict=True))
     # Where gaps come in two kinds, the narrow ones are inside rows.
-    narrow = (min(gaps) + max(gaps)) / 2 if gaps and max(gaps) - min(gaps) > 0.4 * height else float("-inf")
+    narrow = (
+        (min(gaps) + max(gaps)) / 2 if gaps and max(gaps) - min(gaps) > TWO_KINDS_OF_GAPS * height else float("-inf")
+    )
     joined: list[list[Word]] = [list(rows[0])]
     filled = _columns_of(rows[0], gutters)
     for gap, row in zip(gaps, rows[1:], strict=True):
         columns = _columns_of(row, gutters)
-        is_part = columns != filled or len(columns) == 1
-        if gap < narrow and is_part:
+        is_partial = columns != filled or len(columns) == 1
+        if gap < narrow and is_partial:
             joined[-1].extend(row)
             filled = filled | columns
         else:
@@ -163,8 +185,8 @@ def _columns_of(row: list[Word], gutters: list[float]) -> set[int]:
     return {_column_of(word.rect.center_x, gutters) for word in row}
 
 
-def _without_empty(table: Table) -> Table | None:
-    """Without rows and columns that hold nothing at all; None when too little is left."""
+def _unless_empty(table: Table) -> Table | None:
+    """The table; None when fewer than MIN_ROWS of its rows hold text or plain cells."""
     if not any(cell.text for cell in table.cells):
         return None
     keep_rows = _occupied(table.row_count, [(c.row, c.row_span) for c in table.cells if c.text or c.column_span == 1])

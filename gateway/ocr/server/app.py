@@ -1,9 +1,9 @@
 """The embedded OCR engine as an OpenAI-compatible server on loopback: `gateway ocr-server --port P`.
 
 `POST /v1/chat/completions` (whole and streamed), `GET /v1/models`, `GET /health`. One image a request, as a data URL:
-the gateway fetches and inlines, so this process has no reason to reach the network. Model parameters other than
-`max_tokens` and `stop` have no meaning for a deterministic engine and are ignored. Wire format: OpenAI chat
-completions, read 2026-11-21.
+the gateway fetches and inlines images, so that this process needs no network. Model parameters other than `max_tokens`
+and `stop` have no meaning for a deterministic engine and are ignored. Knows nothing of pixels: `worker` reads. Wire
+format: OpenAI chat completions, read 2026-11-21.
 """
 
 import asyncio
@@ -25,19 +25,21 @@ from aiohttp import web
 from gateway.domain import Json
 from gateway.embedded.parent_death import die_with_parent
 from gateway.errors import GatewayError, InvalidRequest, PayloadTooLarge
-from gateway.ocr.server.output_limit import IMAGE_TOKENS, OutputLimit, count_tokens
+from gateway.ocr.server.output_limit import CHARS_PER_TOKEN, IMAGE_TOKENS, OutputLimit, count_tokens
 from gateway.ocr.server.worker_client import OcrWorker, worker_command
 
 HOST = "127.0.0.1"
 MODEL_NAME = "embedded-ocr"
 MAX_BODY_BYTES = 48 * 1024 * 1024
+"""Chosen: above the gateway's own limit (server.max_body_bytes, 32 MiB), as base64 adds a third. At half, large images
+that the gateway took are refused here; at double, eight waiting requests may hold 0.8 GB."""
 DATA_URL = re.compile(r"data:[^,]*;base64,", re.IGNORECASE)
 WORKER = web.AppKey("worker", OcrWorker)
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A checked request."""
+    """A checked request: `max_tokens` None for no limit, `stops` the stop strings."""
 
     model: str
     image: bytes
@@ -51,8 +53,8 @@ class Job:
 def serve(port: int, threads: int = 0, nice: int = 0) -> None:
     """Run until SIGTERM or SIGINT. Prints `ready PORT` on standard output once it listens.
 
-    `threads` 0: every core. `nice`: by how much the process that reads gives way to others, so that the gateway beside
-    it is not kept from a core by a page.
+    `threads` 0: every core. `nice`: the nice value of the process that reads, so that a page does not keep the
+    gateway beside it from a core.
     """
     die_with_parent()
     asyncio.run(_serve(port, worker_command(threads or os.cpu_count() or 1, nice)))
@@ -76,7 +78,7 @@ async def _serve(port: int, command: tuple[str, ...]) -> None:
 
 
 def build_app(worker: OcrWorker) -> web.Application:
-    """The application around a worker, which it closes at its end."""
+    """The application around a worker; its cleanup closes the worker."""
     app = web.Application(client_max_size=MAX_BODY_BYTES, middlewares=[errors])
     app[WORKER] = worker
     app.router.add_post("/v1/chat/completions", chat)
@@ -92,6 +94,7 @@ def build_app(worker: OcrWorker) -> web.Application:
 
 @web.middleware
 async def errors(request: web.Request, handler: Any) -> web.StreamResponse:
+    """Answers GatewayErrors and too large bodies with `error_body`."""
     try:
         response: web.StreamResponse = await handler(request)
         return response
@@ -99,32 +102,36 @@ async def errors(request: web.Request, handler: Any) -> web.StreamResponse:
         headers = {} if error.retry_after_s is None else {"Retry-After": str(round(error.retry_after_s))}
         return web.json_response(error_body(error), status=error.status, headers=headers)
     except web.HTTPRequestEntityTooLarge:
-        too_large = PayloadTooLarge(f"The body is larger than {MAX_BODY_BYTES} bytes.")
+        too_large = PayloadTooLarge(f"the body is too large: at most {MAX_BODY_BYTES} bytes are allowed")
         return web.json_response(error_body(too_large), status=413)
 
 
 def error_body(error: GatewayError) -> Json:
+    """`{error: {message, type, param, code}}`, as OpenAI words errors."""
     return {"error": {"message": error.message, "type": error.type, "param": error.param, "code": error.code}}
 
 
 async def health(request: web.Request) -> web.Response:
+    """`{status: "ok", loaded: whether the worker process runs}`."""
     return web.json_response({"status": "ok", "loaded": request.app[WORKER].is_loaded})
 
 
 async def models(request: web.Request) -> web.Response:
+    """OpenAI's list of models, with the one there is."""
     entry = {"id": MODEL_NAME, "object": "model", "created": 0, "owned_by": "gateway"}
     return web.json_response({"object": "list", "data": [entry]})
 
 
 async def chat(request: web.Request) -> web.StreamResponse:
-    job = read_job(await request.read())
+    """One chat completion, whole or as server-sent events. Errors of a running stream become its last event."""
+    job = parse_job(await request.read())
     worker = request.app[WORKER]
     limit = OutputLimit(job.max_tokens, job.stops)
     pieces = worker.read(job.image, job.prompt)
     try:
         if job.is_stream:
             return await _stream(request, job, limit, pieces)
-        text = "".join([shown async for shown in _limited(pieces, limit)])
+        text = "".join([text async for text in _limited(pieces, limit)])
         return web.json_response(_completion(job, limit, text, worker.fingerprint))
     finally:
         await pieces.aclose()
@@ -132,24 +139,24 @@ async def chat(request: web.Request) -> web.StreamResponse:
 
 async def _limited(pieces: AsyncIterator[str], limit: OutputLimit) -> AsyncIterator[str]:
     async for piece in pieces:
-        if shown := limit.feed(piece):
-            yield shown
+        if text := limit.feed(piece):
+            yield text
         if limit.finish_reason is not None:
             return
-    if shown := limit.finish():
-        yield shown
+    if rest := limit.finish():
+        yield rest
 
 
 async def _stream(request: web.Request, job: Job, limit: OutputLimit, pieces: AsyncIterator[str]) -> web.StreamResponse:
-    shown = _limited(pieces, limit)
-    # The first piece is waited for before the headers go out, so that a bad image is a true 400.
-    first = await anext(shown, "")
+    texts = _limited(pieces, limit)
+    # The headers are sent after the first piece, so that a bad image gets a status of 400.
+    first = await anext(texts, "")
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
     await response.prepare(request)
     chunks = Chunks(job, request.app[WORKER].fingerprint)
     await response.write(chunks.delta({"role": "assistant", "content": first}))
     try:
-        async for piece in shown:
+        async for piece in texts:
             await response.write(chunks.delta({"content": piece}))
     except GatewayError as error:
         await response.write(b"data: " + orjson.dumps(error_body(error)) + b"\n\n")
@@ -175,9 +182,11 @@ class Chunks:
         }
 
     def delta(self, delta: Json, finish_reason: str | None = None) -> bytes:
+        """One event with a delta: `{role, content}`, `{content}` or, at the end, `{}`."""
         return self._event([{"index": 0, "delta": delta, "finish_reason": finish_reason}])
 
     def usage(self, limit: OutputLimit) -> bytes:
+        """The event with the estimated usage and no choices."""
         return self._event([], usage=_usage(self._job, limit))
 
     def _event(self, choices: list[Json], **more: Any) -> bytes:
@@ -199,7 +208,7 @@ def _completion(job: Job, limit: OutputLimit, text: str, fingerprint: str) -> Js
 
 def _usage(job: Job, limit: OutputLimit) -> Json:
     prompt = IMAGE_TOKENS + count_tokens(job.prompt)
-    completion = -(-limit.text_chars // 4)
+    completion = -(-limit.text_chars // CHARS_PER_TOKEN)
     counts = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
     return {**counts, "estimated": True}
 
@@ -211,20 +220,21 @@ def _new_id() -> str:
 # --- checks -----------------------------------------------------------------------------------------------------------
 
 
-def read_job(body: bytes) -> Job:
-    """The request. Raises InvalidRequest naming the field; not every caller is the gateway."""
+def parse_job(body: bytes) -> Job:
+    """The checked request. Raises InvalidRequest that names the field: callers other than the gateway may send
+    anything."""
     try:
         request = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise InvalidRequest("The body is not valid JSON.", code="invalid_json") from error
+        raise InvalidRequest("the body is not valid JSON", code="invalid_json") from error
     if not isinstance(request, dict) or not isinstance(request.get("messages"), list):
-        raise InvalidRequest("`messages` must be a list with one user message.", param="messages")
+        raise InvalidRequest("`messages` must be a list with one user message", param="messages")
     texts: list[str] = []
     images: list[bytes] = []
     for number, message in enumerate(request["messages"]):
-        _read_message(message, f"messages[{number}]", texts, images)
+        _collect_parts(message, f"messages[{number}]", texts, images)
     if len(images) != 1:
-        raise InvalidRequest(f"Exactly one image is read a request; {len(images)} came.", param="messages")
+        raise InvalidRequest(f"a request must have exactly one image; this one has {len(images)}", param="messages")
     stop = request.get("stop")
     maximum = request.get("max_completion_tokens") or request.get("max_tokens")
     options = request.get("stream_options")
@@ -239,9 +249,9 @@ def read_job(body: bytes) -> Job:
     )
 
 
-def _read_message(message: Any, where: str, texts: list[str], images: list[bytes]) -> None:
+def _collect_parts(message: Any, where: str, texts: list[str], images: list[bytes]) -> None:
     if not isinstance(message, dict):
-        raise InvalidRequest("A message must be an object.", param=where)
+        raise InvalidRequest("a message must be an object", param=where)
     content = message.get("content")
     if message.get("role") != "user":
         return
@@ -260,8 +270,8 @@ def _image_of(part: Json, where: str) -> bytes:
     url = image.get("url") if isinstance(image, dict) else image
     head = DATA_URL.match(url) if isinstance(url, str) else None
     if head is None or not isinstance(url, str):
-        raise InvalidRequest("The image must come as a base64 data URL.", param=where, code="invalid_image_url")
+        raise InvalidRequest("the image must be a base64 data URL", param=where, code="invalid_image_url")
     try:
         return base64.b64decode(url[head.end() :], validate=True)
     except binascii.Error as error:
-        raise InvalidRequest("The image is not valid base64.", param=where, code="invalid_image_url") from error
+        raise InvalidRequest("the image is not valid base64", param=where, code="invalid_image_url") from error

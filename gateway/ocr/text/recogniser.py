@@ -1,4 +1,6 @@
-"""Reads the text in a picture of one line: a network that gives each column's character, and what follows from it.
+"""Reads the text in a picture of one line: a network gives each column's character; decoding makes text of them.
+
+Knows nothing of pages and of where the line came from.
 
 Source of the networks: PP-OCRv6 (Apache-2.0), trained with CTC: a column's class 0 is no character, the last one a
 space, those between stand in the dictionary's order; a character spans columns, and is repeated only after a gap.
@@ -15,19 +17,28 @@ from gateway.ocr.onnx import Network
 from gateway.ocr.text.detector import scaled
 
 HEIGHT = 48
+"""The network's input height in pixels, as trained."""
 MIN_WIDTH = 48
-"""In the network's pixels: narrower pictures get ground to their right."""
+"""In the network's pixels: narrower pictures get ground to their right. Chosen: a square. At half, single letters fill
+the whole input, which training never showed; at double, they take more time."""
 MAX_WIDTH = 9600
-"""About 400 characters. The network compares each column with all others: twice the width is four times the memory."""
+"""About 400 characters. The network compares each column with all others: twice the width is four times the memory. At
+half, lines of more than 200 characters are squeezed and misread."""
+REDUCED_HEIGHTS, REDUCED_WIDTH = 1.5, 0.8
+"""A picture that is so much higher than HEIGHT, or gets so much narrower, is reduced by averaging areas, which keeps
+thin strokes; others are resized linearly. Near the bounds the two differ little."""
+MIN_PROBABILITY = 1e-9
+"""Below it the logarithm would outweigh all other columns of a line."""
 
 
 class LineReading(NamedTuple):
-    """`score` is the mean chance of the characters, as their first columns give it; `centers` their middles, 0..1.
+    """A reading: `score` is the mean probability of the characters in their first columns; `centers` their middles,
+    0..1.
 
-    `losses` say how badly the text explains what was seen: in each column the chances of no character, of the one
-    before and of the next are added up; number n is the sum of the negative logarithms before character n and after
-    the one before it, so there is one more than there are characters. Unlike the score they tell where a character or
-    a space may be missing.
+    `losses` measure how badly the text explains the picture. In each column the probabilities of no character, of the
+    character before and of the next one are added. Loss n is the sum of the negative logarithms of these between
+    character n - 1 and character n; there is one more than there are characters. Unlike the score, losses show where a
+    character or a space may be missing.
     """
 
     text: str
@@ -37,12 +48,15 @@ class LineReading(NamedTuple):
 
     @property
     def fit(self) -> float:
-        """The chances of all columns multiplied, as a mean a character: 1 where nothing else could have been read."""
+        """The geometric mean of the columns' probabilities a character: 1 if no other reading was possible."""
         return math.exp(-sum(self.losses) / len(self.text)) if self.text else 0.0
 
 
 class Recogniser:
-    """Calling reads one picture. May be called by several threads at a time, each with one core."""
+    """Calling it reads one picture. Several threads may call it at a time; each call uses one core.
+
+    Raises EngineMissing without the extra, at construction.
+    """
 
     def __init__(self, network: Path, dictionary: Path) -> None:
         self._cv2, self._numpy = vision()
@@ -51,28 +65,33 @@ class Recogniser:
         self._characters = ["", *characters, " "]
 
     def __call__(self, picture: Any) -> LineReading:
-        """`picture`: BGR, 8 bits. Time grows with the width at the network's height."""
+        """The reading of `picture`: BGR, 8 bits. Time grows with the width at the network's height."""
         numpy = self._numpy
         height, width = picture.shape[:2]
-        seen_width = width_seen(width, height)
-        is_smaller = height > 1.5 * HEIGHT or seen_width < 0.8 * width
+        input_width_px = input_width(width, height)
+        is_smaller = height > REDUCED_HEIGHTS * HEIGHT or input_width_px < REDUCED_WIDTH * width
         # Enlarged linearly: after sharper methods both networks make a tenth to a half more errors on small print.
         method = self._cv2.INTER_AREA if is_smaller else self._cv2.INTER_LINEAR
-        seen = scaled(self._cv2.resize(picture, (seen_width, HEIGHT), interpolation=method)).transpose(2, 0, 1)
-        ground = numpy.zeros((1, 3, HEIGHT, max(MIN_WIDTH, seen_width)), numpy.float32)
-        ground[0, :, :, :seen_width] = seen
-        return decode(self._network(ground)[0], self._characters, seen_width / ground.shape[3])
+        resized = scaled(self._cv2.resize(picture, (input_width_px, HEIGHT), interpolation=method)).transpose(2, 0, 1)
+        ground = numpy.zeros((1, 3, HEIGHT, max(MIN_WIDTH, input_width_px)), numpy.float32)
+        ground[0, :, :, :input_width_px] = resized
+        return decode(self._network(ground)[0], self._characters, input_width_px / ground.shape[3])
 
 
-def width_seen(width: int, height: int) -> int:
-    """How wide the network sees a picture: in proportion, but never so wide that its memory runs away."""
+def input_width(width: int, height: int) -> int:
+    """The width of the network's input for a picture, in pixels: in proportion, at most MAX_WIDTH."""
     return min(MAX_WIDTH, max(1, round(HEIGHT * width / height)))
 
 
-def decode(chances: Any, characters: Sequence[str], used: float) -> LineReading:
-    """`chances`: (columns, classes); `used`: the share of the columns that belongs to the picture."""
+def decode(probabilities: Any, characters: Sequence[str], used: float) -> LineReading:
+    """The reading by CTC. `probabilities`: an array (columns, classes); `characters`: one for each class, the first
+    empty; `used`: the share of the columns that belongs to the picture.
+
+    The naive form goes through the columns one by one: a character begins where the likeliest class is neither 0 nor
+    that of the column before; each column's loss goes to the gap after the last character that began.
+    """
     _, numpy = vision()
-    best = chances.argmax(axis=1)
+    best = probabilities.argmax(axis=1)
     begins = best != 0
     begins[1:] &= best[1:] != best[:-1]
     columns = numpy.flatnonzero(begins)
@@ -82,16 +101,18 @@ def decode(chances: Any, characters: Sequence[str], used: float) -> LineReading:
     centers = numpy.minimum(1.0, (columns + 0.5) / (used * len(best)))
     text = "".join(characters[index] for index in labels.tolist())
     begun = numpy.cumsum(begins)
-    loss = -numpy.log(numpy.clip(_explained(chances, labels, begun), 1e-9, 1.0))
+    loss = -numpy.log(numpy.clip(_explained_by(probabilities, labels, begun), MIN_PROBABILITY, 1.0))
     losses = numpy.bincount(begun, weights=loss, minlength=len(labels) + 1)
-    return LineReading(text, float(chances[columns, labels].mean()), tuple(centers.tolist()), tuple(losses.tolist()))
+    return LineReading(
+        text, float(probabilities[columns, labels].mean()), tuple(centers.tolist()), tuple(losses.tolist())
+    )
 
 
-def _explained(chances: Any, labels: Any, begun: Any) -> Any:
-    """What each column's chances of blank and of the characters around it add up to; `begun`: characters begun."""
+def _explained_by(probabilities: Any, labels: Any, begun: Any) -> Any:
+    """For each column the summed probabilities of blank and of the characters around it; `begun`: characters begun."""
     _, numpy = vision()
     around = numpy.concatenate([[0], labels, [0]])
     before, following = around[begun], around[begun + 1]
-    column = numpy.arange(len(chances))
-    explained = chances[:, 0] + numpy.where(before == 0, 0, chances[column, before])
-    return explained + numpy.where((following == 0) | (following == before), 0, chances[column, following])
+    column = numpy.arange(len(probabilities))
+    explained = probabilities[:, 0] + numpy.where(before == 0, 0, probabilities[column, before])
+    return explained + numpy.where((following == 0) | (following == before), 0, probabilities[column, following])

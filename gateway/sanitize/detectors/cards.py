@@ -1,14 +1,15 @@
-"""Payment cards: 12 to 19 digits with a valid Luhn check digit in a range that an issuer really uses.
+"""Finds payment cards in runs of digits: 12 to 19 digits, a valid Luhn check digit, and an issuer's range in use.
 
 Source of the ranges: ISO/IEC 7812 issuer lists as published on Wikipedia ("Payment card number"), read 2026-11-21.
-Groups: four by four, the American Express and Diners shapes, evenly spelt-out digits, or any shape that stands alone.
+Accepted groups: fours, the American Express and Diners forms, equal groups of one to three digits; a run that is no
+longer than the card may be grouped in any way. Numbers outside the ranges need a word for cards before them.
 """
 
 import re
 
 import re2
 
-from gateway.sanitize.detectors.digit_runs import Run, Words
+from gateway.sanitize.detectors.digit_runs import DigitRun, WordIndex
 from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.work_budget import WorkBudget
 
@@ -17,7 +18,7 @@ _ISSUERS = re.compile(
     rb"|(?:5[1-5]\d\d|222[1-9]|22[3-9]\d|2[3-6]\d\d|27[01]\d|2720)\d{12}"  # Mastercard
     rb"|3[47]\d{13}"  # American Express
     rb"|(?:30[0-5]|309|3[689]\d)\d{11}(?:\d{2})?"  # Diners Club
-    rb"|35\d{14}(?:\d{3})?|(?:2131|1800)\d{11}"  # JCB: 3528 to 3589; the rest of 35 is nobody's, and passes for it
+    rb"|35\d{14}(?:\d{3})?|(?:2131|1800)\d{11}"  # JCB: 3528 to 3589; the rest of 35 is unassigned and accepted
     rb"|(?:6011|64[4-9]\d|65\d\d)\d{12}(?:\d{3})?"  # Discover, RuPay
     rb"|62\d{14,17}|81\d{14}"  # UnionPay, RuPay
     rb"|(?:50\d\d|5[6-8]\d\d|6304|6390|67\d\d|0604)\d{8,15}"  # Maestro
@@ -28,63 +29,68 @@ _DOUBLED = bytes.maketrans(b"0123456789", b"0246813579")
 CARD_WORDS = re2.compile(
     rb"card|\bcc\b|charge\b|pay with|visa\b|master|amex|maestro|credit|debit|\bpan\b|kart|carte|tarjeta|\bcv[vc]"
 )
-_S = rb"(?:[ /_()\t-]{1,2}|\.)"
-_SHAPED = re.compile(
+_SEPARATOR = rb"(?:[ /_()\t-]{1,2}|\.)"
+_GROUPED = re.compile(
     rb"(?<!\d)(?:\d{12,19}|\d{4}S\d{4}S\d{4}S\d{4}(S\d{1,3})?|\d{4}S\d{6}S\d{4,5}|\d{4}S\d{4}S\d{5}|\d{6}S\d{13}"
-    rb"|\d{8}[ -]\d{8}|(?:\dS){11,18}\d|(?:\d\dS){5,9}\d{1,2}|(?:\d{3}S){3,6}\d{1,3})(?!\d)".replace(b"S", _S)
+    rb"|\d{8}[ -]\d{8}|(?:\dS){11,18}\d|(?:\d\dS){5,9}\d{1,2}|(?:\d{3}S){3,6}\d{1,3})(?!\d)".replace(b"S", _SEPARATOR)
 )
-_FOURS = re.compile(rb"(?<!\d)(?=(\d{4}S\d{4}S\d{4}S\d{4})(?!\d))".replace(b"S", _S))
+_FOURS = re.compile(rb"(?<!\d)(?=(\d{4}S\d{4}S\d{4}S\d{4})(?!\d))".replace(b"S", _SEPARATOR))
 _DATA_MARKS = frozenset(bytes([mark]) for mark in b":=\"'[-_,{/(")
-"""A number of a rare length right behind one of these is more often an id in some data."""
+"""A number of a rare length directly behind one of these is more often an id in data than a card."""
 _GROUP = re.compile(rb"\d+")
-_REACH = 60
-LEAST = 12
-"""The digits of the shortest card."""
+_REACH_CHARS = 60
+"""Chosen: how far before a number a word for cards counts, about one line of text. At half a label and a name between
+are too far; at double unrelated numbers of the next lines count."""
+MIN_DIGITS = 12
+"""The digits of the shortest cards (Maestro; ISO/IEC 7812 allows up to 19)."""
 
 
 def luhn(digits: bytes) -> bool:
+    """Whether ASCII digits pass the Luhn check (ISO/IEC 7812-1 annex B)."""
     odd, even = digits[-1::-2], digits[-2::-2].translate(_DOUBLED)
     return (sum(odd) + sum(even) - 48 * len(digits)) % 10 == 0
 
 
-def find_cards(run: Run, words: Words, budget: WorkBudget) -> list[Finding]:
-    """Cards in one run of at least LEAST digits. `words` says where a card's words stand."""
+def find_cards(run: DigitRun, words: WordIndex, budget: WorkBudget) -> list[Finding]:
+    """Cards in one run of at least MIN_DIGITS digits. `words` is the index of CARD_WORDS. Raises BudgetExceeded."""
     size, dots = len(run.digits), run.raw.count(b".")
     one_shape = size <= 19 and (not dots or (dots > 1 and run.separator_count == 1))
-    judged = one_shape and run.is_bounded
-    if judged and _fits(run.digits, run.start, run, words):
+    is_single = one_shape and run.is_bounded
+    if is_single and _is_card(run.digits, run.start, run, words):
         return [Finding(run.start, run.end, "CREDIT_CARD")]
-    if (one_shape and size == LEAST) or size == run.end - run.start or run.digits.count(run.digits[:1]) == size:
+    if (one_shape and size == MIN_DIGITS) or size == run.end - run.start or run.digits.count(run.digits[:1]) == size:
         return []
     budget.spend(4)
-    found: list[Finding] = []
-    for match in _SHAPED.finditer(run.text, run.start, run.end):
+    findings: list[Finding] = []
+    for match in _GROUPED.finditer(run.text, run.start, run.end):
         budget.spend(6)
         start, end = match.span()
-        if not (judged and end - start == run.end - run.start) and _stands(run, start, end, words):
-            found.append(Finding(start, end, "CREDIT_CARD"))
-        elif match.start(1) >= 0 and _stands(run, start, match.start(1), words):  # its security code behind it
-            found.append(Finding(start, match.start(1), "CREDIT_CARD"))
-    if size >= 20 and words.before(run.end, run.end - run.start + _REACH):
+        if not (is_single and end - start == run.end - run.start) and _is_card_at(run, start, end, words):
+            findings.append(Finding(start, end, "CREDIT_CARD"))
+        elif match.start(1) >= 0 and _is_card_at(run, start, match.start(1), words):
+            # the last group is its security code
+            findings.append(Finding(start, match.start(1), "CREDIT_CARD"))
+    if size >= 20 and words.before(run.end, run.end - run.start + _REACH_CHARS):
         for match in _FOURS.finditer(run.text, run.start, run.end):
             start, end = match.span(1)
-            if words.before(start, _REACH) and _fits(run.digits_between(start, end), start, run, words):
-                found.append(Finding(start, end, "CREDIT_CARD"))
-    return found
+            if words.before(start, _REACH_CHARS) and _is_card(run.digits_between(start, end), start, run, words):
+                findings.append(Finding(start, end, "CREDIT_CARD"))
+    return findings
 
 
-def _stands(run: Run, start: int, end: int, words: Words) -> bool:
-    """Whether [start, end), which has a card's shape, is a card, and no part of something longer."""
+def _is_card_at(run: DigitRun, start: int, end: int, words: WordIndex) -> bool:
+    """Whether the digits at [start, end), grouped like a card, are one and not part of a longer number."""
     digits = run.digits_between(start, end)
-    if len(digits) < LEAST or not luhn(digits):
+    if len(digits) < MIN_DIGITS or not luhn(digits):
         return False
     if run.text[start - 1 : start].isalnum() or run.text[end : end + 1].isalnum():
         return False
-    return (len(digits) == end - start or _is_whole_row(run, start, end)) and _fits(digits, start, run, words)
+    return (len(digits) == end - start or _is_whole_row(run, start, end)) and _is_card(digits, start, run, words)
 
 
-def _is_whole_row(run: Run, start: int, end: int) -> bool:
-    """Groups of one size are a number only where no further group of that size stands beside them."""
+def _is_whole_row(run: DigitRun, start: int, end: int) -> bool:
+    """Whether no further group of the same size is beside the groups at [start, end): else they are part of a longer
+    row."""
     text = run.text
     sizes = [len(group) for group in _GROUP.findall(text, start, end)]
     after = _GROUP.search(text, end, min(end + 8, run.end))
@@ -93,18 +99,20 @@ def _is_whole_row(run: Run, start: int, end: int) -> bool:
     return size_before != sizes[0] and (after is None or after.end() - after.start() != sizes[-1])
 
 
-def _fits(digits: bytes, start: int, run: Run, words: Words) -> bool:
-    """Whether these digits, which begin at `start` of the text, are a card's."""
-    if not LEAST <= len(digits) <= 19 or not luhn(digits) or digits.count(digits[:1]) == len(digits):
+def _is_card(digits: bytes, start: int, run: DigitRun, words: WordIndex) -> bool:
+    """Whether these digits, which begin at `start` of the text, are those of a card."""
+    if not MIN_DIGITS <= len(digits) <= 19 or not luhn(digits) or digits.count(digits[:1]) == len(digits):
         return False
     text = run.text
     if start > 1 and text[start - 1] == 0x2E and text[start - 2 : start - 1].isdigit():
         return False  # the fraction of a decimal number
     rare = len(digits) not in (13, 15, 16) and text[start - 1 : start] in _DATA_MARKS
     if rare or _ISSUERS.fullmatch(digits) is None or (len(digits) == 13 and _ean_valid(digits)):
-        return digits[0] in b"23456" and words.before(start, _REACH)  # another trade number may pass by chance
+        # a tenth of all other numbers pass the Luhn check by chance, so a word is needed
+        return digits[0] in b"23456" and words.before(start, _REACH_CHARS)
     return True
 
 
 def _ean_valid(digits: bytes) -> bool:
+    """Whether 13 digits pass the check of article numbers (EAN-13)."""
     return (sum(digits[0::2]) + 3 * sum(digits[1::2]) - 48 * (7 + 3 * 6)) % 10 == 0

@@ -1,7 +1,10 @@
-"""Runs of digits with their separators: found once, read by every detector of numbers.
+"""Runs of digits with their separators, found once for all detectors of numbers, and the words near them.
 
-A run is digits with at most two separators between neighbours, however many. Its groups are what stands between
-separators. Words that must stand near a number are found once a text, so a thousand numbers cost a thousand look-ups.
+A run is any number of digits with at most two separators between neighbours; its groups are the digits between
+separators. The text is translated to character classes first (d digit, s separator, `.`, `+`, x other): a regular
+expression over five classes is faster than the naive form, `[0-9]` and the separators searched in the
+text itself, and finds the same runs (a test compares them). Words that must be near a number are found once a text,
+so each number costs one binary search. Does not know which numbers a run holds.
 """
 
 import re
@@ -9,9 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-import re2
-
-from gateway.sanitize.detectors.re2_search import searcher_within
+from gateway.sanitize.detectors.re2_search import Pattern, searcher_within
 from gateway.sanitize.text.folding import View
 from gateway.sanitize.text.work_budget import WorkBudget
 
@@ -21,7 +22,7 @@ _CLASS = bytes(
     for code in range(256)
 )
 _DECIMAL = rb"(?<!d\.d)(?!(?<!\+d)d{0,10}\.d++(?!\.)(?!s{0,2}d))"
-"""No decimal number, nor a fraction: no detector takes one, but for numbers behind the name of a US one."""
+"""Excludes decimal numbers and fractions: no detector accepts one, but for a US number behind its name."""
 _RUN, _LONG_RUN, _RUN_WITH_DECIMALS = (
     re.compile(form)
     for form in (
@@ -30,23 +31,29 @@ _RUN, _LONG_RUN, _RUN_WITH_DECIMALS = (
         rb"d(?<!dd)[ds.]{4,}d",
     )
 )
+"""(any run of six characters or more; of nine; of six, decimal numbers included). `(?<!dd)` starts at a first digit."""
 _DECIMAL_00 = re.compile(rb"00\d{1,3}\.\d{6}")
 _JOINED = re.compile(rb"d(?:s{0,2}d)*")
-_LEAST_DIGITS = 6
-_MARGIN = 160
-"""More than any word's reach."""
-_MOST_RUNS = 32
+_MIN_DIGITS = 6
+"""The digits of the shortest telephone number that is detected behind a word."""
+_MARGIN_CHARS = 160
+"""Characters beside a run that are searched for words: more than the farthest reach (64 in `identities`, and 60 and a
+run's length in `cards`). At half words are missed; at double more text is searched."""
+_MAX_SEPARATE_RUNS = 32
+"""Chosen: with more runs the whole text is searched for words at once, as their surroundings soon cover most of it. At
+half short texts are searched whole too early; at double the bookkeeping of ranges costs more than it saves."""
 _NOT_DIGITS = bytes(code for code in range(256) if not 0x30 <= code <= 0x39)
 _GROUP = re.compile(rb"\d+")
 _DATE = re.compile(rb"(?:19|20)\d\d[-./][01]\d[-./][0-3]\d(?: [0-2]\d)?")
-"""With the hour of a time: stands in every line of many a log, and is no number of anything."""
+"""A date, also with the hour of a time, as in the lines of logs: never a number that is detected."""
 _OCTET = rb"(?:25[0-5]|2[0-4]\d|1?\d?\d)"
 _NO_NUMBER = re.compile(_DATE.pattern + rb"|" + _OCTET + rb"(?:\." + _OCTET + rb"){3}|97[89](?:[ -]?\d){10}")
-"""Dates, addresses and ISBNs: none of them is a card, and only beside a telephone's words a telephone number."""
+"""Dates, IPv4 addresses and ISBNs: never cards, and telephone numbers only near a word for them."""
 
 
-class Run:
-    """One run at [start, end) of the folded text, its digits, and the characters beside it."""
+class DigitRun:
+    """The run at [start, end) of the folded text. `digits` leaves out separators; `before` and `after` are single
+    bytes."""
 
     __slots__ = ("_groups", "after", "before", "digits", "end", "raw", "start", "text")
 
@@ -60,6 +67,7 @@ class Run:
 
     @property
     def is_bounded(self) -> bool:
+        """Whether neither neighbour is a letter or digit."""
         return not self.before.isalnum() and not self.after.isalnum()
 
     @property
@@ -71,112 +79,117 @@ class Run:
 
     @property
     def is_grouped(self) -> bool:
+        """Whether the run has separators."""
         return len(self.digits) < self.end - self.start
 
     @property
     def separator_count(self) -> int:
-        """How many different separators stand in the run."""
+        """The number of different separators in the run."""
         return len(set(self.raw.translate(None, b"0123456789")))
 
-    def without(self, spans: Iterable[tuple[int, int, str]]) -> "list[Run]":
-        """What is left of the run beside spans of it that are something already."""
+    def remainders(self, findings: Iterable[tuple[int, int, str]]) -> "list[DigitRun]":
+        """The parts of the run between findings in it, as runs, where they are at least six characters long."""
         edges = [self.start]
-        for start, end, _ in sorted(spans):
+        for start, end, _ in sorted(findings):
             edges += (start, end)
         edges.append(self.end)
-        rest, groups = [], self.groups
+        remainders, groups = [], self.groups
         for start, end in zip(edges[::2], edges[1::2], strict=True):
             first, last = bisect_left(groups, (start, 0)), bisect_right(groups, (end, 0)) - 1
             if first <= last and groups[last][1] - groups[first][0] >= 6:
-                rest.append(Run(self.text, groups[first][0], groups[last][1]))
-        return rest
+                remainders.append(DigitRun(self.text, groups[first][0], groups[last][1]))
+        return remainders
 
     def digits_between(self, start: int, end: int) -> bytes:
+        """The digits in [start, end) of the folded text, without separators."""
         return self.text[start:end].translate(None, SEPARATORS)
 
 
 def has_digits(view: View) -> bool:
-    """Whether there are six digits at all, which is cheap to say of a short text."""
+    """Whether a text may have six digits; counted only where that is cheap: a text above 4,096 bytes always may."""
     return len(view.folded) > 4096 or len(view.folded.translate(None, _NOT_DIGITS)) >= 6
 
 
 def digit_runs(
-    view: View, budget: WorkBudget, short: bool, plain_from: int, decimals: bool
+    view: View, budget: WorkBudget, short: bool, min_plain_digits: int, decimals: bool
 ) -> Iterator[tuple[int, int, int]]:
-    """[start, end) and the digits of every run of nine digits or more, or with `short` of six or more, in order.
+    """(start, end, number of digits) of every run of nine digits or more, with `short` of six or more, in order.
 
-    Of those without any separator only runs of `plain_from` digits or more, and those that begin with `00`; decimal
-    numbers only with `decimals`.
+    Runs without separators only with `min_plain_digits` or more, or where they begin with `00`; decimal numbers only
+    with `decimals`. Dates, IPv4 addresses and ISBNs are left out unless a `+` is before them.
     """
     text = view.folded
-    least = _LEAST_DIGITS if short else 9
+    least = _MIN_DIGITS if short else 9
     classes = text.translate(_CLASS)
     decimals = decimals or _DECIMAL_00.search(text) is not None
     runs = _RUN_WITH_DECIMALS if decimals else _RUN if short else _LONG_RUN
-    usual = _DATE if short or decimals else _NO_NUMBER
+    not_numbers = _DATE if short or decimals else _NO_NUMBER
     flat = classes.replace(b".", b"s")
     gaps = b"sss" in flat
     for match in runs.finditer(classes):
         start, end = match.span()
         budget.spend(2)
-        in_parts = gaps and flat.find(b"sss", start, end) >= 0
-        for low, high in [part.span() for part in _JOINED.finditer(flat, start, end)] if in_parts else ((start, end),):
+        has_wide_gap = gaps and flat.find(b"sss", start, end) >= 0
+        for low, high in (
+            [part.span() for part in _JOINED.finditer(flat, start, end)] if has_wide_gap else ((start, end),)
+        ):
             count = flat.count(b"d", low, high)
             if (
                 count >= least
-                and (count < high - low or count >= plain_from or text.startswith(b"00", low))
-                and (usual.fullmatch(text, low, high) is None or text[low - 1 : low] == b"+")
+                and (count < high - low or count >= min_plain_digits or text.startswith(b"00", low))
+                and (not_numbers.fullmatch(text, low, high) is None or text[low - 1 : low] == b"+")
             ):
                 yield low, high, count
 
 
 class NumberContext(NamedTuple):
-    """A text in lower case, and where in it words may concern a number: [start, end) each, in order, apart."""
+    """A folded text in lower case, and the ranges [start, end) near its numbers, in order and disjoint."""
 
     lower: bytes
-    places: list[tuple[int, int]]
+    ranges: list[tuple[int, int]]
 
     @property
-    def are_everywhere(self) -> bool:
-        return self.places == [(0, len(self.lower))]
+    def covers_all(self) -> bool:
+        """Whether the one range is the whole text."""
+        return self.ranges == [(0, len(self.lower))]
 
 
 def number_context(view: View) -> NumberContext:
-    """Of every run that has enough digits for a number; the whole text, where such are many."""
-    text, places = view.folded, list[tuple[int, int]]()
+    """The surroundings of every run with enough digits for a number; the whole text when there are many runs."""
+    text, ranges = view.folded, list[tuple[int, int]]()
     classes = text.translate(_CLASS)
     for number, match in enumerate(_RUN_WITH_DECIMALS.finditer(classes)):
-        if number == _MOST_RUNS:
+        if number == _MAX_SEPARATE_RUNS:
             return NumberContext(view.lower, [(0, len(text))])
         start, end = match.span()
-        if classes.count(b"d", start, end) < _LEAST_DIGITS:
+        if classes.count(b"d", start, end) < _MIN_DIGITS:
             continue
-        low, high = max(0, start - _MARGIN), min(len(text), end + _MARGIN)
-        if places and low <= places[-1][1]:
-            places[-1] = places[-1][0], high
+        low, high = max(0, start - _MARGIN_CHARS), min(len(text), end + _MARGIN_CHARS)
+        if ranges and low <= ranges[-1][1]:
+            ranges[-1] = ranges[-1][0], high
         else:
-            places.append((low, high))
-    return NumberContext(view.lower, places)
+            ranges.append((low, high))
+    return NumberContext(view.lower, ranges)
 
 
-class Words:
-    """Where certain words stand around the numbers of a text; found when first asked."""
+class WordIndex:
+    """The offsets of certain words near the numbers of a text; found at the first question."""
 
-    __slots__ = ("_around", "_effort", "_ends", "_pattern", "_starts")
+    __slots__ = ("_budget", "_context", "_ends", "_pattern", "_starts")
 
-    def __init__(self, pattern: re2._Regexp, around: NumberContext, budget: WorkBudget) -> None:
-        self._pattern, self._around, self._effort = pattern, around, budget
+    def __init__(self, pattern: Pattern, context: NumberContext, budget: WorkBudget) -> None:
+        self._pattern, self._context, self._budget = pattern, context, budget
         self._starts: list[int] | None = None
         self._ends: list[int] = []
 
-    def _look(self) -> list[int]:
+    def _find_words(self) -> list[int]:
         if self._starts is None:
             self._starts = []
-            search, text = searcher_within(self._pattern), self._around.lower
-            for low, high in self._around.places:
+            search, text = searcher_within(self._pattern), self._context.lower
+            for low, high in self._context.ranges:
                 start, end = search(text, low, high)
                 while start >= 0:
-                    self._effort.spend(4)
+                    self._budget.spend(4)
                     self._starts.append(start)
                     self._ends.append(end)
                     start, end = search(text, end, high)
@@ -184,16 +197,17 @@ class Words:
 
     @property
     def any(self) -> bool:
-        return bool(self._look())
+        """Whether the words occur near any number."""
+        return bool(self._find_words())
 
-    def before(self, place: int, reach: int) -> bool:
-        """Whether one of the words ends in the `reach` characters before `place`, and begins in them."""
-        starts = self._starts if self._starts is not None else self._look()
-        index = bisect_right(self._ends, place) - 1
-        return index >= 0 and starts[index] >= place - reach
+    def before(self, offset: int, reach: int) -> bool:
+        """Whether one of the words lies completely in the `reach` characters before `offset`."""
+        starts = self._starts if self._starts is not None else self._find_words()
+        index = bisect_right(self._ends, offset) - 1
+        return index >= 0 and starts[index] >= offset - reach
 
-    def after(self, place: int, reach: int) -> bool:
-        """Whether one of the words begins in the `reach` characters from `place` on."""
-        starts = self._look()
-        index = bisect_left(starts, place)
-        return index < len(starts) and starts[index] <= place + reach
+    def after(self, offset: int, reach: int) -> bool:
+        """Whether one of the words begins in the `reach` characters from `offset` on."""
+        starts = self._find_words()
+        index = bisect_left(starts, offset)
+        return index < len(starts) and starts[index] <= offset + reach

@@ -1,7 +1,7 @@
-"""E-mail addresses: written plainly, or with the at and the dots spelt out in brackets or words.
+"""Finds e-mail addresses: plain ones, and ones with `at` and `dot` spelt out in words or brackets.
 
-Top-level domains are not looked up: two letters or more, as in the addresses people write. Package coordinates
-(`@types/node@1.2`, `user@host` without a dot) are not addresses.
+Any top-level domain of two to 24 letters is accepted; there is no list of domains. Package coordinates
+(`@types/node@1.2`), `user@host` without a dot, image names and addresses of repositories are not e-mail addresses.
 """
 
 import re
@@ -15,11 +15,11 @@ from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.folding import View
 from gateway.sanitize.text.work_budget import WorkBudget
 
-_LOCAL = bytes(
+_LOCAL_CLASS = bytes(
     0x6C if code in b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789\x02._%+'{}|~-" else 0x20
     for code in range(256)
 )
-_SPELT_LOCAL = bytes(
+_SPELT_LOCAL_CLASS = bytes(
     0x6C if code in b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789\x02._%+-" else 0x20
     for code in range(256)
 )
@@ -42,6 +42,7 @@ _WORDED_AT = re2.compile(rb" (?:at|@) [a-z0-9-]{1,63} ?(?:dot |\[dot|\(dot)| @ "
 
 
 def find_emails(view: View, budget: WorkBudget) -> Iterator[Finding]:
+    """Findings of the entity EMAIL, in folded offsets; plain ones first. Raises BudgetExceeded."""
     text = view.folded
     if b"@" in text:
         for start, _ in spans(_FIND_PLAIN, text):
@@ -51,24 +52,25 @@ def find_emails(view: View, budget: WorkBudget) -> Iterator[Finding]:
             if domain is None:
                 continue
             start = at - 64 if at > 64 else 0
-            start += text[start:at].translate(_LOCAL).rfind(b" ") + 1
+            start += text[start:at].translate(_LOCAL_CLASS).rfind(b" ") + 1
             while start < at and text[start] in b".'{}|~-%":
                 start += 1
-            repository = text[start:at] in _LOGINS and text[domain.end() : domain.end() + 1] in (b":", b"/")
-            if start < at and not repository and domain.group(1).lower() not in _FILE_TYPES:
+            is_repository = text[start:at] in _LOGINS and text[domain.end() : domain.end() + 1] in (b":", b"/")
+            if start < at and not is_repository and domain.group(1).lower() not in _FILE_TYPES:
                 yield Finding(start, domain.end(), "EMAIL")
     yield from _find_spelt(view, budget)
 
 
 def is_any_spelt(lower: bytes) -> bool:
-    """Whether a text, in lower case, has anything that an address spelt out must have."""
+    """Whether a folded text in lower case may hold an address that is spelt out."""
     if _BRACKETED_AT.search(lower) is not None:
         return True
     return (b"dot" in lower or b" @ " in lower) and _WORDED_AT.search(lower) is not None
 
 
 def _find_spelt(view: View, budget: WorkBudget) -> Iterator[Finding]:
-    """`jane [at] example [dot] org`, `jane at example dot org`: the at or a dot is spelt, so prose does not match."""
+    """`jane [at] example [dot] org`, `jane at example dot org`. Either `at` has brackets or `dot` is a word: prose has
+    not."""
     text = view.lower
     patterns = [_EACH_BRACKETED_AT] if _BRACKETED_AT.search(text) else []
     if b"dot" in text or b" @ " in text:
@@ -79,10 +81,10 @@ def _find_spelt(view: View, budget: WorkBudget) -> Iterator[Finding]:
         while start > 0 and mark.start() - start < 64 and text[start - 1] in b" ":
             start -= 1
         low = max(0, start - 64)
-        begin = low + text[low:start].translate(_SPELT_LOCAL).rfind(b" ") + 1
+        begin = low + text[low:start].translate(_SPELT_LOCAL_CLASS).rfind(b" ") + 1
         match = _SPELT.match(text, begin, begin + 400) if begin < start else None
         if match is None:
             continue
-        bracketed = mark.group()[:1] != b" "
-        if bracketed or b"dot" in text[mark.start() : match.end()]:
+        is_bracketed = mark.group()[:1] != b" "
+        if is_bracketed or b"dot" in text[mark.start() : match.end()]:
             yield Finding(begin, match.end(), "EMAIL")

@@ -1,6 +1,8 @@
-"""Escapes undone: percent (`%34`, UTF-8 too), HTML (`&#52;`), `\\u0034`, `\\x34`, `\\064`, quoted-printable (`=34`).
+"""Decodes escapes: percent (`%34`, also UTF-8), HTML (`&#52;`), `\\u0034`, `\\x34`, `\\064`, quoted-printable (`=34`).
 
-A word without its escapes is a text of its own, with a way back to the places its characters came from.
+A decoded word is a text of its own that maps the offsets of its characters back to the escaped word. Decodes one level;
+the scanner calls it again for the result. Sources: RFC 3986 2.1, RFC 2045 6.7, the HTML standard's named characters as
+in `html.entities`.
 """
 
 import re
@@ -23,52 +25,57 @@ _ESCAPE = re.compile(
     rb"|(?<=&)(?:#(?:[0-9]{1,10}|[xX]H{1,10});?|".replace(b"H", _HEX) + _NAMED
     + rb")|(?<==)[2-7]H)".replace(b"H", _HEX)
 )  # fmt: skip
-"""Every one begins with the one class of signs, which is found at the speed of a search for a character."""
-_GAPS = bytes(0x20 if code in b" \t\n\r\f\"'<>" else 0x78 for code in range(256))
-_STRICT = re.compile(rb"=[2-7](?:[0-9](?![0-9])|[A-F])")
-"""`=34` is an escape, but not where a number follows the sign, as in every other address and setting."""
-_HIDDEN = frozenset("@._- %")
+"""Each alternative begins with the same character class, so that the search skips from one such character to the
+next."""
+_WORD_ENDS = bytes(0x20 if code in b" \t\n\r\f\"'<>" else 0x78 for code in range(256))
+_CERTAIN_QUOTED_PRINTABLE = re.compile(rb"=[2-7](?:[0-9](?![0-9])|[A-F])")
+"""Quoted-printable that is no assignment: in `=345` of a query or setting the digits are a number."""
+_ADDRESS_CHARS = frozenset("@._- %")
+"""Characters of addresses: decoding a word matters only where one of these, a letter, digit or non-ASCII is escaped."""
 _UNIT_CHARS = 6
+"""Characters of `\\u0034`, one UTF-16 code unit."""
 
 
-class _Meaning(NamedTuple):
-    """What an escape stands for. `hides`: more than the usual punctuation of addresses."""
+class _DecodedEscape(NamedTuple):
+    """The text of an escape, also as UTF-8. `matters`: it has letters, digits or characters of addresses."""
 
     text: str
     data: bytes
-    hides: bool
+    matters: bool
     widths: tuple[int, ...]
-    """Bytes of the escape for each character of the text; only the first when all are alike."""
+    """Bytes of the escape for each character of the text; a single number when all have the same."""
 
 
 class Unescaped:
-    """A word that begins at `start` of a text, and what it is without its escapes."""
+    """An escaped word at `start` of a text; `text` is the word decoded."""
 
-    __slots__ = ("_effort", "_known", "_segments", "start", "text", "word")
+    __slots__ = ("_budget", "_escapes", "_segments", "start", "text", "word")
 
-    def __init__(self, start: int, word: bytes, text: str, known: dict[bytes, _Meaning], budget: WorkBudget) -> None:
+    def __init__(
+        self, start: int, word: bytes, text: str, escapes: dict[bytes, _DecodedEscape], budget: WorkBudget
+    ) -> None:
         self.start, self.word, self.text = start, word, text
-        self._known, self._effort = known, budget
-        # (where it begins in the text, where in the word, bytes of the word a character)
+        self._escapes, self._budget = escapes, budget
+        # (start in `text`, start in `word`, bytes of the word for each character)
         self._segments: list[tuple[int, int, int]] | None = None
 
-    def place(self, index: int) -> int:
-        """Where the character `index` of the text comes from, in the raw word; behind the last: its end."""
+    def offset_of(self, index: int) -> int:
+        """The offset in the word of the character `index` of `text`; the word's end for the index behind the last."""
         if self._segments is None:
-            self._segments = self._read()
-        begin, place, step = self._segments[bisect_right(self._segments, (index, maxsize)) - 1]
-        return place + (index - begin) * step
+            self._segments = self._build_segments()
+        begin, offset, step = self._segments[bisect_right(self._segments, (index, maxsize)) - 1]
+        return offset + (index - begin) * step
 
-    def _read(self) -> list[tuple[int, int, int]]:
+    def _build_segments(self) -> list[tuple[int, int, int]]:
         segments: list[tuple[int, int, int]] = []
         size = place = 0
         for escape in _ESCAPE.finditer(self.word):
             begin, end = escape.span()
-            self._effort.spend(3)
+            self._budget.spend(3)
             if begin > place:
                 segments.append((size, place, 1))
                 size += begin - place
-            text, _, _, widths = self._known[escape.group()]
+            text, _, _, widths = self._escapes[escape.group()]
             if len(widths) == 1:
                 segments.append((size, begin, widths[0]))
                 size += len(text)
@@ -83,58 +90,61 @@ class Unescaped:
 
 
 def has_escapes(text: bytes) -> bool:
+    """Whether the folded text has any escape."""
     return _ESCAPE.search(text) is not None
 
 
 def unescaped_words(text: bytes, budget: WorkBudget) -> Iterator[Unescaped]:
-    """Every word with an escape in it that hides something."""
-    flat = text.translate(_GAPS)
-    known: dict[bytes, _Meaning] = {}
+    """Every word with an escape that matters, in order. Raises BudgetExceeded."""
+    gaps = text.translate(_WORD_ENDS)
+    escapes: dict[bytes, _DecodedEscape] = {}
     parts: list[bytes] = []
     start = end = place = -1
-    hides = counts = False
+    matters = is_certain = False
     for escape in _ESCAPE.finditer(text):
         low, high = escape.span()
         if low >= end:
-            if counts:
-                yield from _word((start, text[start:end]), [*parts, text[place:end]], hides, known, budget)
-            start, end = flat.rfind(b" ", 0, low) + 1, flat.find(b" ", high)
+            if is_certain:
+                yield from _make_unescaped(
+                    (start, text[start:end]), [*parts, text[place:end]], matters, escapes, budget
+                )
+            start, end = gaps.rfind(b" ", 0, low) + 1, gaps.find(b" ", high)
             end = end if end >= 0 else len(text)
-            place, hides, counts, parts = start, False, False, []
+            place, matters, is_certain, parts = start, False, False, []
             budget.spend(6)
         raw = text[low:high]
-        meaning = known.get(raw)
-        if meaning is None:
+        escaped = escapes.get(raw)
+        if escaped is None:
             budget.spend(10 + len(raw) // 16)
-            meaning = known[raw] = _meaning_of(raw)
+            escaped = escapes[raw] = _decode_escape(raw)
         budget.spend(3)
-        parts += (text[place:low], meaning.data)
+        parts += (text[place:low], escaped.data)
         place = high
-        hides = hides or meaning.hides
-        counts = counts or text[low] != 0x3D or _STRICT.match(text, low) is not None
-    if counts:
-        yield from _word((start, text[start:end]), [*parts, text[place:end]], hides, known, budget)
+        matters = matters or escaped.matters
+        is_certain = is_certain or text[low] != 0x3D or _CERTAIN_QUOTED_PRINTABLE.match(text, low) is not None
+    if is_certain:
+        yield from _make_unescaped((start, text[start:end]), [*parts, text[place:end]], matters, escapes, budget)
 
 
-def _word(
-    raw: tuple[int, bytes], parts: list[bytes], hides: bool, known: dict[bytes, _Meaning], budget: WorkBudget
+def _make_unescaped(
+    raw: tuple[int, bytes], parts: list[bytes], matters: bool, escapes: dict[bytes, _DecodedEscape], budget: WorkBudget
 ) -> Iterator[Unescaped]:
     data = b"".join(parts)
-    if hides or b"&#" in data:
-        yield Unescaped(*raw, data.decode(), known, budget)
+    if matters or b"&#" in data:
+        yield Unescaped(*raw, data.decode(), escapes, budget)
 
 
-def _meaning_of(raw: bytes) -> _Meaning:
-    text, widths = _decoded(raw)
-    hides = len(text) > len(widths) or any(char > "\x7f" or char.isalnum() or char in _HIDDEN for char in text)
-    return _Meaning(text, text.encode(), hides, widths)
+def _decode_escape(raw: bytes) -> _DecodedEscape:
+    text, widths = _decode_text(raw)
+    matters = len(text) > len(widths) or any(char > "\x7f" or char.isalnum() or char in _ADDRESS_CHARS for char in text)
+    return _DecodedEscape(text, text.encode(), matters, widths)
 
 
-def _decoded(raw: bytes) -> tuple[str, tuple[int, ...]]:
-    """What an escape stands for, and the bytes for each of its characters, or for all when they are alike."""
+def _decode_text(raw: bytes) -> tuple[str, tuple[int, ...]]:
+    """The text of an escape and its `widths` (see _DecodedEscape)."""
     kind, form = raw[:1], raw[1:2]
     if kind == b"%" and form != b"u":
-        return _decoded_row(bytes.fromhex(raw.translate(None, b"%").decode()))
+        return _decode_percent(bytes.fromhex(raw.translate(None, b"%").decode()))
     if kind == b"\\" and form == b"u" and raw[2:3] != b"{":
         text = bytes.fromhex(raw.translate(None, b"\\u").decode()).decode("utf-16-be", "replace")
         if _UNIT_CHARS * len(text) == len(raw):
@@ -151,7 +161,7 @@ def _decoded(raw: bytes) -> tuple[str, tuple[int, ...]]:
     return (chr(number) if number < 0xD800 or 0xE000 <= number < 0x110000 else "?"), (len(raw),)
 
 
-def _decoded_row(row: bytes) -> tuple[str, tuple[int, ...]]:
+def _decode_percent(row: bytes) -> tuple[str, tuple[int, ...]]:
     if row.isascii():
         return row.decode(), (3,)
     try:

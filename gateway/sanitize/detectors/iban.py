@@ -1,4 +1,5 @@
-"""International bank account numbers: the country's own length and a valid mod-97 check, spaced or not.
+"""Finds international bank account numbers, with or without separators, by country, length and mod-97 check (ISO
+13616).
 
 Source of the lengths: the SWIFT IBAN registry, release 99, as listed on Wikipedia, read 2026-11-21.
 """
@@ -39,14 +40,15 @@ _LENGTHS = {
     )
     for country in countries.split(",")
 }
-_SHAPE = re2.compile(rb"(?:^|[^A-Za-z0-9])[A-Za-z] ?[A-Za-z] ?[0-9] ?[0-9][ .-]?(?:[A-Za-z0-9] ?[.-]?){10,32}")
-_FIND = searcher(_SHAPE)
-_JOINTS = b" .-"
+_CANDIDATE = re2.compile(rb"(?:^|[^A-Za-z0-9])[A-Za-z] ?[A-Za-z] ?[0-9] ?[0-9][ .-]?(?:[A-Za-z0-9] ?[.-]?){10,32}")
+_FIND = searcher(_CANDIDATE)
+_SEPARATORS = b" .-"
 _DIGITS = b"0123456789"
-_VALUES = {ord(char): str(int(char, 36)) for char in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
+_LETTER_VALUES = {ord(char): str(int(char, 36)) for char in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 
 
 def find_ibans(view: View, budget: WorkBudget) -> Iterator[Finding]:
+    """Findings of the entity IBAN, in order, in folded offsets. Raises BudgetExceeded."""
     text, at = view.folded, 0
     while True:
         low, high = _FIND(text, at)
@@ -63,8 +65,8 @@ def find_ibans(view: View, budget: WorkBudget) -> Iterator[Finding]:
 
 
 def _length_of(raw: bytes) -> int:
-    """The length of the IBAN that `raw` begins with, 0 when it does not."""
-    joined = raw.translate(None, _JOINTS)
+    """The number of letters and digits of the IBAN at the start of `raw`; 0 when there is no valid one."""
+    joined = raw.translate(None, _SEPARATORS)
     compact = joined.decode().upper()
     length = _LENGTHS.get(compact[:2], 0)
     if not length or len(compact) < length:
@@ -72,12 +74,12 @@ def _length_of(raw: bytes) -> int:
     compact = compact[:length]
     if not compact.isalnum() or len(joined[:length].translate(None, _DIGITS)) > length - 10:
         return 0
-    return length if int((compact[4:] + compact[:4]).translate(_VALUES)) % 97 == 1 else 0
+    return length if int((compact[4:] + compact[:4]).translate(_LETTER_VALUES)) % 97 == 1 else 0
 
 
 def _end_of(raw: bytes, length: int) -> int:
-    """Where the first `length` letters and digits end, 0 when another follows at once."""
+    """The index behind the first `length` letters and digits; 0 when another one follows directly."""
     end = length
-    while (short := length - len(raw[:end].translate(None, _JOINTS))) > 0:
-        end += short
+    while (missing := length - len(raw[:end].translate(None, _SEPARATORS))) > 0:
+        end += missing
     return 0 if raw[end : end + 1].isalnum() else end

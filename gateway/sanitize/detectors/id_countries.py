@@ -1,4 +1,4 @@
-"""National numbers: who checks them and what names them. Data only."""
+"""National numbers: the python-stdnum module that checks each, and the words that name it. Data only."""
 
 COUNTRIES: tuple[tuple[str, str], ...] = (
     ("ad.nrt", "nrt,registre tributari"),
@@ -123,4 +123,5 @@ COUNTRIES: tuple[tuple[str, str], ...] = (
     ("tw.ubn", "ubn"),
     ("ma.ice", "ice"),
 )  # fmt: skip
-"""python-stdnum module, and the words (any case, accents folded) that must stand before its number."""
+"""(python-stdnum module, comma-separated words, in any case and with accents folded, of which one must precede its
+number)."""

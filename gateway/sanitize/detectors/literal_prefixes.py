@@ -1,92 +1,100 @@
-"""The fixed beginnings of a key's form: `gh[op]_[A-Z]{36}` begins with `gho_` or `ghp_`. Pure.
+"""The literal prefixes of a regular expression: those of `gh[op]_[A-Z]{36}` are `gho_` and `ghp_`. Pure.
 
-Reads the small part of the regular expression language that the table of forms is written in, and stops, with what it
-has, at the first thing that has no fixed spelling.
+Used to search a text for all prefixes at once and to match a pattern only where one is found. Naive form: search the
+text for each pattern, which finds the same; a test compares them. Parses only the part of the regular expression
+language that `vendor_tokens` uses, and ends a prefix at the first element that is not a fixed spelling.
 """
 
-_MOST_HEADS = 64
-_MOST_CHOICES = 8
-_LONGEST = 8
+_MAX_PREFIXES = 64
+"""Chosen: prefixes of one pattern; an element that would multiply them beyond this ends them. Few forms of the table
+come near it; at half some prefixes would be shorter and match more often by chance, at double the automaton grows."""
+_MAX_CHOICES = 8
+"""Chosen: members of a character class that are listed as alternatives, for the same reason."""
+_MAX_PREFIX_CHARS = 8
+"""Chosen: longer prefixes are cut: eight characters are hardly ever met by chance, and more make a larger automaton."""
 
 
-def heads(form: str) -> list[str]:
-    """Every spelling that a match of the form can begin with, as far as it is fixed; `[""]` when nothing is."""
-    return [head for head, _ in _read(form)]
+def literal_prefixes(form: str) -> list[str]:
+    """The prefixes of which every match of the pattern `form` has one; `[""]` when it begins with no fixed spelling."""
+    return [prefix for prefix, _ in _prefixes(form)]
 
 
-def _read(form: str) -> list[tuple[str, bool]]:
-    """(spelling, whether it goes on to the form's end) of each alternative."""
-    found: list[tuple[str, bool]] = []
+def _prefixes(form: str) -> list[tuple[str, bool]]:
+    """(prefix, whether it is the whole of the alternative) for each alternative of `form`."""
+    prefixes: list[tuple[str, bool]] = []
     for alternative in alternatives(form):
-        found += _read_sequence(alternative)
-    return found
+        prefixes += _sequence_prefixes(alternative)
+    return prefixes
 
 
-def _read_sequence(form: str) -> list[tuple[str, bool]]:
-    known, open_heads = [""], True
-    closed: list[str] = []
-    at = 0
-    while at < len(form) and open_heads:
-        choices, at = _atom(form, at)
-        optional = form[at : at + 1] == "?"
-        repeated = form[at : at + 1] in ("*", "+", "{")
-        if choices is None or repeated or len(known) * len(choices) > _MOST_HEADS:
-            open_heads = False
+def _sequence_prefixes(form: str) -> list[tuple[str, bool]]:
+    """As `_prefixes`, for a pattern without alternatives on its outermost level."""
+    growing, complete = [""], True
+    ended: list[str] = []
+    index = 0
+    while index < len(form) and complete:
+        choices, index = _element(form, index)
+        optional = form[index : index + 1] == "?"
+        repeated = form[index : index + 1] in ("*", "+", "{")
+        if choices is None or repeated or len(growing) * len(choices) > _MAX_PREFIXES:
+            complete = False
             break
-        at += optional
-        grown = [(head + choice, whole) for head in known for choice, whole in choices]
-        closed += [head for head, whole in grown if not whole or len(head) >= _LONGEST]
-        known = [head for head, whole in grown if whole and len(head) < _LONGEST] + (known if optional else [])
-        open_heads = bool(known)
-    return [(head, False) for head in closed] + [(head, open_heads) for head in known]
+        index += optional
+        grown = [(prefix + choice, whole) for prefix in growing for choice, whole in choices]
+        ended += [prefix for prefix, whole in grown if not whole or len(prefix) >= _MAX_PREFIX_CHARS]
+        growing = [prefix for prefix, whole in grown if whole and len(prefix) < _MAX_PREFIX_CHARS] + (
+            growing if optional else []
+        )
+        complete = bool(growing)
+    return [(prefix, False) for prefix in ended] + [(prefix, complete) for prefix in growing]
 
 
-def _atom(form: str, at: int) -> tuple[list[tuple[str, bool]] | None, int]:
-    """What stands at `at`: its spellings (None when they are too many to list), and where it ends."""
-    char = form[at]
+def _element(form: str, index: int) -> tuple[list[tuple[str, bool]] | None, int]:
+    """The spellings of the element at `index` (None when they cannot be listed) and where it ends."""
+    char = form[index]
     if char == "\\":
-        fixed = not form[at + 1].isalnum()
-        return ([(form[at + 1], True)] if fixed else None), at + 2
+        fixed = not form[index + 1].isalnum()
+        return ([(form[index + 1], True)] if fixed else None), index + 2
     if char == "[":
-        end = form.index("]", at)
-        chars = form[at + 1 : end]
-        listed = "-" not in chars and len(chars) <= _MOST_CHOICES
-        return ([(each, True) for each in chars] if listed else None), end + 1
+        end = form.index("]", index)
+        chars = form[index + 1 : end]
+        can_list = "-" not in chars and len(chars) <= _MAX_CHOICES
+        return ([(each, True) for each in chars] if can_list else None), end + 1
     if char == "(":
-        end = _closing(form, at)
-        return _read(form[at + 3 : end]), end + 1
-    return ([(char, True)] if char not in ".^$" else None), at + 1
+        end = _closing_bracket(form, index)
+        return _prefixes(form[index + 3 : end]), end + 1
+    return ([(char, True)] if char not in ".^$" else None), index + 1
 
 
-def _closing(form: str, at: int) -> int:
+def _closing_bracket(form: str, index: int) -> int:
     depth = 0
-    for place in _bare(form, at):
-        depth += {"(": 1, ")": -1}.get(form[place], 0)
+    for offset in _operator_indexes(form, index):
+        depth += {"(": 1, ")": -1}.get(form[offset], 0)
         if depth == 0:
-            return place
-    raise ValueError(form)
+            return offset
+    raise ValueError(f"no closing bracket in the pattern {form!r}")
 
 
-def _bare(form: str, at: int) -> list[int]:
-    """Places from `at` on that are neither escaped nor inside a class."""
-    places, inside = [], False
-    while at < len(form):
-        if form[at] == "\\":
-            at += 2
+def _operator_indexes(form: str, start: int) -> list[int]:
+    """Indexes from `start` on whose characters are neither escaped nor inside a character class."""
+    indexes, in_class = [], False
+    while start < len(form):
+        if form[start] == "\\":
+            start += 2
             continue
-        if not inside:
-            places.append(at)
-        inside = form[at] == "[" if not inside else form[at] != "]"
-        at += 1
-    return places
+        if not in_class:
+            indexes.append(start)
+        in_class = form[start] == "[" if not in_class else form[start] != "]"
+        start += 1
+    return indexes
 
 
 def alternatives(form: str) -> list[str]:
-    """The alternatives of the outermost level."""
+    """The alternatives of the pattern's outermost level, in order."""
     parts, depth, begin = [], 0, 0
-    for place in _bare(form, 0):
-        depth += {"(": 1, ")": -1}.get(form[place], 0)
-        if form[place] == "|" and depth == 0:
-            parts.append(form[begin:place])
-            begin = place + 1
+    for index in _operator_indexes(form, 0):
+        depth += {"(": 1, ")": -1}.get(form[index], 0)
+        if form[index] == "|" and depth == 0:
+            parts.append(form[begin:index])
+            begin = index + 1
     return [*parts, form[begin:]]

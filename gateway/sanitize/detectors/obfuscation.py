@@ -1,7 +1,8 @@
-"""Other spellings of a text: escapes and encodings undone, words spelt out letter by letter put together.
+"""Decodes words that hide their text: escapes (see `escapes`), base64, hex, and characters spelt one by one (`4 1 1
+1`).
 
-Each spelling is a text of its own with a way back to the places it came from; the scanner looks at it as at any other.
-Undone: escapes (see `escapes`); base64 and hex words of plain text; `4 1 1 1 …` of single characters.
+Each decoded word is a Spelling: a text of its own that maps back to the word's offsets. The scanner scans it like any
+other text. Does not know what is searched in it.
 """
 
 import binascii
@@ -16,7 +17,7 @@ from gateway.sanitize.detectors.escapes import unescaped_words
 from gateway.sanitize.text.work_budget import WorkBudget
 
 _REST_OF_ENCODED = re.compile(rb"t*+=?=?")
-_CLASS = bytes(
+_ENCODED_CLASS = bytes(
     0x74
     if code in b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-"
     else 0x3D
@@ -25,87 +26,92 @@ _CLASS = bytes(
     for code in range(256)
 )
 _HEX = re.compile(rb"(?:[0-9A-Fa-f]{2}){8,}")
-_LETTERED = re2.compile(
+_SPELT_OUT = re2.compile(
     rb"(?:^|[\s:=\"'(])((?:[A-Za-z0-9@.+_-](?: |[._*/|,-]| [-.*|] )){9,160}[A-Za-z0-9@])(?:[\s,;:.!?)\"']|$)"
 )
 _PRINTABLE = bytes({*range(0x20, 0x100), *b"\t\n\r"} - {0x7F})
 _STANDARD = bytes.maketrans(b"-_", b"+/")
-_LEAST = 16
-_LEAST_ENCODED = b"t" * _LEAST
-_FIRST_LOOK = 64
+_MIN_ENCODED_CHARS = 16
+"""The shortest word that is decoded: 8 bytes as hex, 12 as base64, about the shortest values. Chosen: at half most long
+words of a text would be decoded; at double a card number in base64 (24 characters) is missed."""
+_MIN_ENCODED = b"t" * _MIN_ENCODED_CHARS
+_PROBE_CHARS = 64
+"""Chosen: the start of a longer base64 word is decoded first, and the rest only if this is text. At half binary data
+passes the probe by chance more often; at double each probe costs more."""
 
 
 class Spelling(NamedTuple):
-    """`text` is what [start, end) of the folded text spells.
+    """`text` is the decoded word at [start, end) of the folded text.
 
-    `place` says where in the word a character of the text begins or, behind the last, where the word ends; without it
-    a finding takes the whole word.
+    `offset_of(index)` is the offset in the word of a character of `text`, or the word's length for the index behind the
+    last one. Where it is None, a finding covers the whole word.
     """
 
     start: int
     end: int
     text: str
-    place: Callable[[int], int] | None = None
+    offset_of: Callable[[int], int] | None = None
 
 
 def spellings(text: bytes, budget: WorkBudget) -> Iterator[Spelling]:
-    """Every word of the folded text that may hide something behind its spelling."""
+    """Words of the folded text with escapes, or with characters spelt one by one. Raises BudgetExceeded."""
     if b"%" in text or b"&" in text or b"\\" in text or b"=" in text:
-        for plain in unescaped_words(text, budget):
-            yield Spelling(plain.start, plain.start + len(plain.word), plain.text, plain.place)
-    for match in _LETTERED.finditer(text):
+        for decoded in unescaped_words(text, budget):
+            yield Spelling(decoded.start, decoded.start + len(decoded.word), decoded.text, decoded.offset_of)
+    for match in _SPELT_OUT.finditer(text):
         start, end = match.span(1)
         budget.spend(16 + (end - start) // 2)
         word = text[start:end]
         if len(set(word[1::2])) == 1:
-            kept = list(range(0, end - start, 2))
+            indexes = list(range(0, end - start, 2))
         else:
-            kept = [place for place, code in enumerate(word) if code not in b" *|,/"]
-        joined = bytes([word[place] for place in kept])
-        yield Spelling(start, end, joined.decode(), [*kept, end - start].__getitem__)
+            indexes = [index for index, code in enumerate(word) if code not in b" *|,/"]
+        joined = bytes([word[index] for index in indexes])
+        yield Spelling(start, end, joined.decode(), [*indexes, end - start].__getitem__)
 
 
 def decoded_words(text: bytes, budget: WorkBudget) -> Iterator[Spelling]:
-    """Words that are base64 or hex of plain text."""
-    known: dict[bytes, tuple[str, ...]] = {}
-    classes = text.translate(_CLASS)
-    start = classes.find(_LEAST_ENCODED)
+    """Words of the folded text that are base64 or hex of readable text. Raises BudgetExceeded."""
+    decoded_by_word: dict[bytes, tuple[str, ...]] = {}
+    classes = text.translate(_ENCODED_CLASS)
+    start = classes.find(_MIN_ENCODED)
     while start >= 0:
-        rest = _REST_OF_ENCODED.match(classes, start + _LEAST)
-        end = rest.end() if rest else start + _LEAST
+        rest = _REST_OF_ENCODED.match(classes, start + _MIN_ENCODED_CHARS)
+        end = rest.end() if rest else start + _MIN_ENCODED_CHARS
         word = text[start:end]
-        plains = known.get(word)
+        texts = decoded_by_word.get(word)
         budget.spend(1)
-        if plains is None:
+        if texts is None:
             budget.spend(5 + len(word) // 16)
-            plains = known[word] = _decodings(word, cut=start == 0 or end == len(text))
-        for plain in plains:
-            yield Spelling(start, end, plain)
-        start = classes.find(_LEAST_ENCODED, end)
+            texts = decoded_by_word[word] = _decode(word, cut=start == 0 or end == len(text))
+        for decoded in texts:
+            yield Spelling(start, end, decoded)
+        start = classes.find(_MIN_ENCODED, end)
 
 
-def _decodings(word: bytes, cut: bool) -> tuple[str, ...]:
-    """What a word says as hex or as base64, where that is plain text. `cut`: an end of it may be missing."""
+def _decode(word: bytes, cut: bool) -> tuple[str, ...]:
+    """The readable texts that a word is in hex or base64. `cut`: the text begins or ends with it, so a part may be
+    missing."""
     if not cut:
-        return _read(word)
-    plains: tuple[str, ...] = ()
-    for skipped in range(max(1, min(4, len(word) - _LEAST))):
-        plains += _read(word[skipped:], cut=True)
-    return plains
+        return _decode_word(word)
+    texts: tuple[str, ...] = ()
+    for skipped in range(max(1, min(4, len(word) - _MIN_ENCODED_CHARS))):
+        texts += _decode_word(word[skipped:], cut=True)
+    return texts
 
 
-def _read(word: bytes, cut: bool = False) -> tuple[str, ...]:
-    plains: tuple[str, ...] = ()
+def _decode_word(word: bytes, cut: bool = False) -> tuple[str, ...]:
+    texts: tuple[str, ...] = ()
     if _HEX.fullmatch(word) and not word.isalpha():
-        plains = _printable(bytes.fromhex(word.decode()))
+        texts = _as_text(bytes.fromhex(word.decode()))
     body = word.rstrip(b"=")
     if len(body) % 4 == 1:
         if not cut:
-            return plains
+            return texts
         body = body[:-1]
-    if len(body) <= _FIRST_LOOK or _printable(_from_base64(body[:_FIRST_LOOK])):
-        plains += _printable(_from_base64(body))
-    return plains
+    if len(body) <= _PROBE_CHARS or _as_text(_from_base64(body[:_PROBE_CHARS])):
+        texts += _as_text(_from_base64(body))
+    return texts
 
 
 def _from_base64(body: bytes) -> bytes:
@@ -115,9 +121,9 @@ def _from_base64(body: bytes) -> bytes:
         return b""
 
 
-def _printable(plain: bytes) -> tuple[str, ...]:
-    """The text in UTF-8, if it is one, without control characters."""
-    if not plain or plain.translate(None, _PRINTABLE):
+def _as_text(decoded: bytes) -> tuple[str, ...]:
+    """(the text,) if the bytes are UTF-8 without control characters, else ()."""
+    if not decoded or decoded.translate(None, _PRINTABLE):
         return ()
-    text = plain.decode("utf-8", "ignore")  # an error would cost more than all else
-    return (text,) if len(text) == len(plain) or len(text.encode()) == len(plain) else ()
+    text = decoded.decode("utf-8", "ignore")  # an exception would cost more than the rest of the function
+    return (text,) if len(text) == len(decoded) or len(text.encode()) == len(decoded) else ()

@@ -1,7 +1,7 @@
-"""Telephone numbers: international ones that the numbering plans allow, national ones beside a word that says so.
+"""Finds telephone numbers: international ones that a numbering plan allows, national ones near a word for them.
 
-A number without `+` is only taken with a telephone word near it, or in the North American form; years, amounts, dates,
-versions and order numbers look too much like one otherwise. Plans: libphonenumber, through `phonenumbers`.
+A number without `+` or `00` needs a telephone word near it or the North American form: years, amounts, dates, versions
+and order numbers look too similar otherwise. Plans: libphonenumber's, through `phonenumbers`.
 """
 
 import re
@@ -10,8 +10,8 @@ from itertools import islice
 import phonenumbers
 import re2
 
-from gateway.sanitize.detectors.digit_runs import NumberContext, Run, Words
-from gateway.sanitize.detectors.phone_plans import Judgement, judge
+from gateway.sanitize.detectors.digit_runs import DigitRun, NumberContext, WordIndex
+from gateway.sanitize.detectors.phone_plans import Judgement, judge_number
 from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.work_budget import WorkBudget
 
@@ -22,9 +22,9 @@ STRONG_WORDS = re2.compile(
     rb"|dial |\bmy (?:new |old |private |work )?number\b"
 )
 WEAK_WORDS = re2.compile(rb"\bcall|contact|messages? (?:to|from)|registered|number is|\bdial|reach|\bsms|\bnumber\b")
-_AFTER = re.compile(rb"(?:\s?x\d{1,6})?[\s\\,(-]{1,3}(?:office|fax|mobile|cell|phone|tel|home|work|desk|direct)")
-_AFTER_SIGNS = frozenset(bytes([sign]) for sign in b" \t\n\r\v\f\\,(-x")
-_AFTER_WORDS = re2.compile(rb"[0-9][\s\\,(-]{1,3}(?:office|fax|cell|home|work|desk|direct)")
+_WORD_BEHIND = re.compile(rb"(?:\s?x\d{1,6})?[\s\\,(-]{1,3}(?:office|fax|mobile|cell|phone|tel|home|work|desk|direct)")
+_SIGNS_BEHIND = frozenset(bytes([sign]) for sign in b" \t\n\r\v\f\\,(-x")
+_ANY_WORD_BEHIND = re2.compile(rb"[0-9][\s\\,(-]{1,3}(?:office|fax|cell|home|work|desk|direct)")
 _EXTENSION = re.compile(rb"\s?(?:x|ext\.?|extension|#)\s?\d{1,6}\b")
 _ANY_EXTENSION = re2.compile(rb"(?:x|ext\.?|extension|#)[\s\x0b]?[0-9]")
 _NORTH_AMERICAN = re.compile(rb"(?:\+?1[ .-]?)?(?:\([2-9]\d\d\) ?|[2-9]\d\d[.-])[2-9]\d\d[.-]\d{4}\Z")
@@ -32,143 +32,152 @@ _DATE = re.compile(
     rb"(?:19|20)\d\d[-./]\d\d?[-./]\d\d?|\d\d?[-./]\d\d?[-./](?:19|20)\d\d|(?:19|20)\d\d ?[-/] ?(?:19|20)?\d\d\Z"
 )
 _DOT = 0x2E
-_REACH = 48
-_LONGEST = 36
-_MOST_IN_GROUP = 12
-_MOST_LOOKED_UP = 12
+_REACH_CHARS = 48
+"""Chosen: how far before a number a telephone word counts, about a short clause. At half "call me, please, on my new …"
+is lost; at double the next number of a line counts too."""
+_MAX_NUMBER_CHARS = 36
+"""15 digits (ITU-T E.164) and the prefix, each with a separator, and some brackets; a longer run is cut at a gap."""
+_MAX_GROUP_DIGITS = 12
+"""The most digits of a national number without a separator, as in the longest plans."""
+_MAX_PARSED = 12
+"""Numbers of one text given to `phonenumbers.parse`, which costs about 480 units (140 µs) each; later ones count as
+valid. Chosen: at half lists of numbers with trunk prefixes are masked unchecked sooner; at double they use up to 11,520
+units."""
 _GAP = re.compile(rb"[ /]")
-_OPENINGS = (b"+", b"+(")
+_INTERNATIONAL_SIGNS = (b"+", b"+(")
 _PLUS = re.compile(rb"\+\(?[0-9]")
 
 
 class Phones:
-    """The telephone numbers of one text. Past a number of look-ups, what would need one counts as one."""
+    """Finds the telephone numbers of one text. Every method but `accepts_short` may raise BudgetExceeded."""
 
-    def __init__(self, around: NumberContext, budget: WorkBudget) -> None:
-        self._lower = lower = around.lower
-        self._strong = Words(STRONG_WORDS, around, budget)
-        self._weak = Words(WEAK_WORDS, around, budget)
-        self._effort, self._look_ups = budget, 0
-        self._known: dict[bytes, Judgement] = {}
+    def __init__(self, context: NumberContext, budget: WorkBudget) -> None:
+        self._lower = lower = context.lower
+        self._strong = WordIndex(STRONG_WORDS, context, budget)
+        self._weak = WordIndex(WEAK_WORDS, context, budget)
+        self._budget, self._parse_count = budget, 0
+        self._judgements: dict[bytes, Judgement] = {}
         self._is_any_extended: bool | None = None
-        self._is_named = (
+        self._has_words = (
             self._strong.any
             or self._weak.any
-            or any(_AFTER_WORDS.search(lower, low, high) for low, high in around.places)
+            or any(_ANY_WORD_BEHIND.search(lower, low, high) for low, high in context.ranges)
         )
 
     @property
-    def may_be_short(self) -> bool:
-        """Whether anything in the text makes a telephone number of a few digits."""
-        return self._is_named or _PLUS.search(self._lower) is not None
+    def accepts_short(self) -> bool:
+        """Whether the text has a word or a `+` that makes a telephone number of fewer than nine digits."""
+        return self._has_words or _PLUS.search(self._lower) is not None
 
-    def may_be(self, start: int, end: int) -> bool:
+    def may_match(self, start: int, end: int) -> bool:
         """Whether the digits at [start, end), which have no separators, may be a telephone number."""
-        if self._lower.endswith(_OPENINGS, 0, start) or self._lower.startswith(b"00", start):
+        if self._lower.endswith(_INTERNATIONAL_SIGNS, 0, start) or self._lower.startswith(b"00", start):
             return True
-        return self._is_named and (self._strong.before(start, _REACH) or self._is_named_behind(end))
+        return self._has_words and (self._strong.before(start, _REACH_CHARS) or self._has_word_behind(end))
 
-    def _is_named_behind(self, end: int) -> bool:
-        """The sign there is looked at first, as that is cheaper than the pattern and nearly always says no."""
-        return self._lower[end : end + 1] in _AFTER_SIGNS and _AFTER.match(self._lower, end) is not None
+    def _has_word_behind(self, end: int) -> bool:
+        """Whether a telephone word follows. The first character is tested before the pattern, as that is cheaper."""
+        return self._lower[end : end + 1] in _SIGNS_BEHIND and _WORD_BEHIND.match(self._lower, end) is not None
 
-    def find(self, run: Run) -> Finding | None:
+    def find(self, run: DigitRun) -> Finding | None:
+        """The telephone number that the run holds, with its extension, in folded offsets; None when it holds none."""
         start, end, lower = run.start, run.end, self._lower
         if run.after.isalnum():
-            glued_on = not _EXTENSION.match(lower, end)
-            if glued_on and run.before == b"+" and len(run.groups) > 1:
-                self._effort.spend(6)
-                run = Run(run.text, start, run.groups[-2][1])  # the last digits belong to a word
-                end, glued_on = run.end, False
+            is_glued = not _EXTENSION.match(lower, end)
+            if is_glued and run.before == b"+" and len(run.groups) > 1:
+                self._budget.spend(6)
+                run = DigitRun(run.text, start, run.groups[-2][1])  # the last group belongs to the word behind it
+                end, is_glued = run.end, False
         else:
-            glued_on = False
-        if (glued_on or run.before.isalnum()) and not self._is_named_behind(end):
+            is_glued = False
+        if (is_glued or run.before.isalnum()) and not self._has_word_behind(end):
             return None
-        found = None
+        span = None
         if run.before == b"+":
-            found = self._international(start - 1, end)
+            span = self._international(start - 1, end)
         else:
             if run.before == b"(":
                 start -= 1
                 if lower.startswith(b"+", start - 1):
-                    return self._extended(self._international(start - 1, end))
+                    return self._with_extension(self._international(start - 1, end))
             elif lower.startswith(b"00", start) and len(run.digits) >= 10:
-                found = self._international(start, end)
-            found = found or self._national(run, start, end)
-        return self._extended(found)
+                span = self._international(start, end)
+            span = span or self._national(run, start, end)
+        return self._with_extension(span)
 
-    def _extended(self, found: tuple[int, int] | None) -> Finding | None:
-        """With the extension that follows."""
-        if found is None:
+    def _with_extension(self, span: tuple[int, int] | None) -> Finding | None:
+        """The finding with the extension that follows it, if any."""
+        if span is None:
             return None
-        start, end = found
+        start, end = span
         if self._is_any_extended is None:
             self._is_any_extended = _ANY_EXTENSION.search(self._lower) is not None
         extension = _EXTENSION.match(self._lower, end) if self._is_any_extended else None
         return Finding(start, extension.end() if extension else end, "PHONE")
 
     def _international(self, start: int, end: int) -> tuple[int, int] | None:
-        """A number with its country code; what follows it in the run may belong to something else."""
-        if end - start > _LONGEST:
-            end = max(self._lower.rfind(mark, start, start + _LONGEST) for mark in (b" ", b"/"))
+        """The span of a number with its country code; groups at the run's end may belong to something else."""
+        if end - start > _MAX_NUMBER_CHARS:
+            end = max(self._lower.rfind(mark, start, start + _MAX_NUMBER_CHARS) for mark in (b" ", b"/"))
             if end < start:
                 return None
         raw = self._lower[start:end]
         number = raw[2:] if raw.startswith(b"00") else raw[1:]
-        judgement = self._judge(number)
+        judgement = self._judge_number(number)
         if judgement == "valid":
             return start, end
         possible = (start, end) if judgement == "possible" else None
         for gap in islice(_GAP.finditer(number, 8), 5):
-            judgement = self._judge(number[: gap.start()])
-            found = start, end - len(number) + gap.start()
+            judgement = self._judge_number(number[: gap.start()])
+            span = start, end - len(number) + gap.start()
             if judgement == "valid":
-                return found
+                return span
             if possible is None and judgement == "possible":
-                possible = found
+                possible = span
         return possible
 
-    def _judge(self, number: bytes) -> Judgement:
-        judgement = self._known.get(number)
-        self._effort.spend(2 if judgement else 7)
+    def _judge_number(self, number: bytes) -> Judgement:
+        judgement = self._judgements.get(number)
+        self._budget.spend(2 if judgement else 7)
         if judgement is None:
-            judgement = judge(number)
+            judgement = judge_number(number)
             if judgement == "unknown":
-                judgement = self._looked_up(number)
-            self._known[number] = judgement
+                judgement = self._parse_within_limit(number)
+            self._judgements[number] = judgement
         return judgement
 
-    def _looked_up(self, number: bytes) -> Judgement:
-        if self._look_ups == _MOST_LOOKED_UP:
+    def _parse_within_limit(self, number: bytes) -> Judgement:
+        if self._parse_count == _MAX_PARSED:
             return "valid"
-        self._effort.spend(480)
-        self._look_ups += 1
-        return _parsed(number)
+        self._budget.spend(480)
+        self._parse_count += 1
+        return _parse(number)
 
-    def _national(self, run: Run, start: int, end: int) -> tuple[int, int] | None:
+    def _national(self, run: DigitRun, start: int, end: int) -> tuple[int, int] | None:
         count = len(run.digits)
         grouped = count < run.end - run.start
-        if count > 15 or not (grouped or (count >= 7 and self._is_named)):
+        if count > 15 or not (grouped or (count >= 7 and self._has_words)):
             return None
         raw = self._lower[start:end]
         if grouped and 10 <= count <= 11 and _NORTH_AMERICAN.match(raw):
             return start, end
-        if not self._is_named:
+        if not self._has_words:
             return None
-        self._effort.spend(4)
-        strong = self._strong.before(start, _REACH) or self._is_named_behind(end)
-        if not strong and (count < 7 or not grouped or not self._weak.before(start, _REACH)):
+        self._budget.spend(4)
+        strong = self._strong.before(start, _REACH_CHARS) or self._has_word_behind(end)
+        if not strong and (count < 7 or not grouped or not self._weak.before(start, _REACH_CHARS)):
             return None
         if not strong and raw.endswith(b"000") and raw[:1] != b"0":
             return None  # a round amount
         if not grouped:
-            return (start, end) if count <= _MOST_IN_GROUP else None
-        if _DATE.match(raw) or (_DOT in raw and not _is_dotted(raw)) or not _grouped_like_a_phone(run):
+            return (start, end) if count <= _MAX_GROUP_DIGITS else None
+        if _DATE.match(raw) or (_DOT in raw and not _has_phone_dots(raw)) or not _has_phone_groups(run):
             return None
         return start, end
 
 
-def _parsed(raw: bytes) -> Judgement:
+def _parse(raw: bytes) -> Judgement:
+    """The judgement of `phonenumbers` on the number behind a `+`. The naive form of `phone_plans.judge_number`."""
     try:
         number = phonenumbers.parse("+" + raw.decode(), None)
     except phonenumbers.NumberParseException:
@@ -178,12 +187,13 @@ def _parsed(raw: bytes) -> Judgement:
     return "possible" if phonenumbers.is_possible_number(number) else "none"
 
 
-def _is_dotted(raw: bytes) -> bool:
-    """Dots between groups of two to four digits are a telephone's; others are a version's or an amount's."""
+def _has_phone_dots(raw: bytes) -> bool:
+    """Whether dots part three or more groups of two to four digits; other dots are those of versions and amounts."""
     sizes = [len(part) for part in raw.split(b".")]
     return len(sizes) > 2 and min(sizes) >= 2 and max(sizes) <= 4
 
 
-def _grouped_like_a_phone(run: Run) -> bool:
+def _has_phone_groups(run: DigitRun) -> bool:
+    """At most seven groups of at most twelve digits, and no more than two single digits among more than two groups."""
     sizes = [last - first for first, last in run.groups]
-    return len(sizes) <= 7 and max(sizes) <= _MOST_IN_GROUP and not (len(sizes) > 2 and sizes.count(1) > 2)
+    return len(sizes) <= 7 and max(sizes) <= _MAX_GROUP_DIGITS and not (len(sizes) > 2 and sizes.count(1) > 2)

@@ -1,8 +1,9 @@
-"""Keys in the forms their makers gave them, and private keys between their marks.
+"""Finds keys and tokens in the forms of their vendors, and private keys in PEM.
 
-A form is only tried where its fixed beginning stands, or, where it has none, around a mark from its middle; each place
-costs one small match over a bounded slice. One automaton for all forms would be shorter, but it has more states than
-memory for text made to visit them.
+Naive form: search the text for every pattern of `vendor_tokens`, which finds the same tokens (a test compares them).
+Here one search finds all literal prefixes (or, for patterns without one, their inner marks), and only the patterns with
+that prefix are matched there, each over a bounded slice. One automaton of all patterns is no alternative: text made for
+the purpose makes it use more states than its memory allows.
 """
 
 import re
@@ -11,141 +12,163 @@ from functools import lru_cache
 
 import re2
 
-from gateway.sanitize.detectors.literal_prefixes import alternatives, heads
-from gateway.sanitize.detectors.re2_search import searcher, spans
-from gateway.sanitize.detectors.vendor_tokens import MARKS, VENDORS
+from gateway.sanitize.detectors.literal_prefixes import alternatives, literal_prefixes
+from gateway.sanitize.detectors.re2_search import Pattern, searcher, spans
+from gateway.sanitize.detectors.vendor_tokens import INNER_MARKS, VENDORS
 from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.folding import View
 from gateway.sanitize.text.work_budget import WorkBudget
 
-LEAST = 16
+MIN_WORD_CHARS = 16
+"""The shortest token of the table (Alibaba Cloud); shorter matches are words that only begin like one."""
 _WORD_CHARS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/=.:|!~%$@&?#,")
 _CLASS = bytes(0x74 if code in _WORD_CHARS else 0x20 for code in range(256))
-_NUMBERED = re.compile(rb"[0-9_]")
-_LEAST_HEAD = 2
-_LONGEST = 4096
-_BEFORE_MARK, _BEHIND_MARK = 128, 384
+_DIGIT_OR_UNDERSCORE = re.compile(rb"[0-9_]")
+_MIN_PREFIX_CHARS = 2
+"""Patterns with a shorter prefix are match by their inner mark: one character matches everywhere."""
+_MAX_TOKEN_CHARS = 4096
+"""Chosen: characters matched from a prefix on; longer tokens are not mark. At half long JSON web tokens are lost; at
+double a text of prefixes costs more than is charged for it."""
+_BEFORE_MARK_CHARS, _BEHIND_MARK_CHARS = 128, 384
+"""Chosen: characters beside an inner mark that are searched. Azure storage has 76 before its mark, so at half it is
+lost; at double each mark costs twice as much."""
 
 
-def _open_ended(repeat: re.Match[str]) -> str:
-    """The upper bound of a form's end says little: makers lengthen their keys, and the word's end bounds it as well."""
+def _without_upper_bound(repeat: re.Match[str]) -> str:
+    """Remove a pattern's upper bound at its end: vendors lengthen their keys, and the word's end bounds the match
+    too."""
     least, most = int(repeat[1]), int(repeat[2])
     return f"{{{least},}}" if most - least >= 12 else repeat[0]
 
 
 _FORMS = tuple(
-    (name, re.sub(r"\{(\d+),(\d+)\}(?=$|\)|=\{)", _open_ended, form))
+    (name, re.sub(r"\{(\d+),(\d+)\}(?=$|\)|=\{)", _without_upper_bound, form))
     for name, forms in VENDORS
     for form in alternatives(forms)
 )
-_HEADED = tuple((head, form) for _, form in _FORMS if min(map(len, heads(form))) >= _LEAST_HEAD for head in heads(form))
-_HEAD = re2.compile(
+_PREFIXED = tuple(
+    (prefix, form)
+    for _, form in _FORMS
+    if min(map(len, literal_prefixes(form))) >= _MIN_PREFIX_CHARS
+    for prefix in literal_prefixes(form)
+)
+_PREFIX = re2.compile(
     (
-        "(?:^|[^A-Za-z0-9])(?:" + "|".join(re.escape(head) for head in sorted({head for head, _ in _HEADED})) + ")"
+        "(?:^|[^A-Za-z0-9])(?:"
+        + "|".join(re.escape(prefix) for prefix in sorted({prefix for prefix, _ in _PREFIXED}))
+        + ")"
     ).encode()
 )
-_FIND_HEAD = searcher(_HEAD)
-_AFLOAT = tuple(
-    (re.compile(MARKS[name].encode()), form) for name, form in _FORMS if min(map(len, heads(form))) < _LEAST_HEAD
+_FIND_PREFIX = searcher(_PREFIX)
+_MARKED = tuple(
+    (re.compile(INNER_MARKS[name].encode()), form)
+    for name, form in _FORMS
+    if min(map(len, literal_prefixes(form))) < _MIN_PREFIX_CHARS
 )
-_MARK = re2.compile("|".join(sorted(set(MARKS.values()))).encode())
+_MARK = re2.compile("|".join(sorted(set(INNER_MARKS.values()))).encode())
 _FIND_MARK = searcher(_MARK)
 _KEY_BODY = re.compile(
     rb"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
     rb"(?:[A-Za-z0-9+/=]{1,200}(?![A-Za-z0-9-])|[:,-]|\s|\\n|\\r)*"
 )
 _KEY_END = re.compile(rb"-----END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
-_MAX_KEY = 16_384
-_UNKNOWN = -2
+_MAX_KEY_CHARS = 16_384
+"""Chosen: twice the longest key that a stream holds back. At half an 8192-bit RSA key with long headers may not end in
+it; at double texts of BEGIN lines cost more."""
+_NOT_SEARCHED = -2
 
 
-def find_secrets(view: View, budget: WorkBudget) -> Iterator[Finding]:
+def find_secret_tokens(view: View, budget: WorkBudget) -> Iterator[Finding]:
+    """Findings of the entity SECRET, in folded offsets; private keys first. Raises BudgetExceeded."""
     text = view.folded
     if b"-----BEGIN" in text:
         yield from _find_private_keys(text, budget)
-    found = [*_find_headed(text, budget), *_find_afloat(text, budget)]
-    for start, end in found:
+    matches = [*_find_prefixed(text, budget), *_find_marked(text, budget)]
+    for start, end in matches:
         while text[end : end + 1] == b"=":
             end += 1
-        if _in_long_numbered_word(text, start, end):
+        if _is_in_token_word(text, start, end):
             yield Finding(start, end, "SECRET")
 
 
-def _find_headed(text: bytes, budget: WorkBudget) -> Iterator[tuple[int, int]]:
-    """Forms with a fixed beginning."""
+def _find_prefixed(text: bytes, budget: WorkBudget) -> Iterator[tuple[int, int]]:
+    """Spans of tokens whose pattern has a literal prefix."""
     at = 0
     while True:
-        start, end = _FIND_HEAD(text, at)
+        start, end = _FIND_PREFIX(text, at)
         if start < 0:
             return
         if not text[start : start + 1].isalnum():
             start += 1
-        at = end - 1  # the last character may be the next beginning's neighbour
+        at = end - 1  # the last character may be the one before the next prefix
         budget.spend(15)
-        found = _forms_of(text[start:end]).match(text, start, start + _LONGEST)
-        if found is not None:
-            yield found.span()
-            at = max(at, found.end() - 1)
+        match = _patterns_with(text[start:end]).match(text, start, start + _MAX_TOKEN_CHARS)
+        if match is not None:
+            yield match.span()
+            at = max(at, match.end() - 1)
 
 
 @lru_cache(1024)
-def _forms_of(head: bytes) -> re.Pattern[bytes]:
-    """Every form that may stand where `head` does."""
-    name = head.decode()
-    forms = {form: None for each, form in _HEADED if each.startswith(name) or name.startswith(each)}
-    return _compiled("|".join(forms))
+def _patterns_with(prefix: bytes) -> re.Pattern[bytes]:
+    """One pattern of all those that can match where `prefix` is match."""
+    name = prefix.decode()
+    forms = {form: None for each, form in _PREFIXED if each.startswith(name) or name.startswith(each)}
+    return _compile("|".join(forms))
 
 
 @lru_cache(64)
-def _compiled(form: str) -> re.Pattern[bytes]:
+def _compile(form: str) -> re.Pattern[bytes]:
     return re.compile(f"(?<![A-Za-z0-9])(?:{form})(?![A-Za-z0-9])".encode())
 
 
 @lru_cache(64)
-def _linear(form: str) -> re2._Regexp:
+def _linear_pattern(form: str) -> Pattern:
     return re2.compile(f"(?:^|[^A-Za-z0-9])({form})(?:[^A-Za-z0-9]|$)".encode())
 
 
-def _find_afloat(text: bytes, budget: WorkBudget) -> Iterator[tuple[int, int]]:
-    """Forms that begin with anything and have their mark further on."""
-    behind = 0
+def _find_marked(text: bytes, budget: WorkBudget) -> Iterator[tuple[int, int]]:
+    """Spans of tokens whose pattern has no literal prefix, but a mark inside."""
+    last_end = 0
     for place, _ in spans(_FIND_MARK, text):
-        if place < behind:
+        if place < last_end:
             continue
-        low = max(0, place - _BEFORE_MARK, behind)
+        low = max(0, place - _BEFORE_MARK_CHARS, last_end)
         budget.spend(16)
-        for known, form in _AFLOAT:
-            if known.match(text, place) is None:
+        for mark, form in _MARKED:
+            if mark.match(text, place) is None:
                 continue
             budget.spend(8)
-            found = _linear(form).search(text, low, place + _BEHIND_MARK)
-            if found is not None and found.end(1) > place:
-                yield found.span(1)
-                behind = found.end(1)
+            match = _linear_pattern(form).search(text, low, place + _BEHIND_MARK_CHARS)
+            if match is not None and match.end(1) > place:
+                yield match.span(1)
+                last_end = match.end(1)
                 break
 
 
-def _in_long_numbered_word(text: bytes, start: int, end: int) -> bool:
-    """Plain words have neither digits nor `_`, and short ones are no keys, whatever they begin with."""
+def _is_in_token_word(text: bytes, start: int, end: int) -> bool:
+    """Whether the word around [start, end) is long enough for a key and has a digit or `_`, which plain words have
+    not."""
     low, high = max(0, start - 64), end + 64
     classes = text[low:high].translate(_CLASS)
     first = classes.rfind(b" ", 0, start - low) + 1 + low
     last = classes.find(b" ", end - low)
     last = high if last < 0 else last + low
-    return last - first >= LEAST and (_NUMBERED.search(text, first, last) is not None or text.startswith(b"SG.", start))
+    return last - first >= MIN_WORD_CHARS and (
+        _DIGIT_OR_UNDERSCORE.search(text, first, last) is not None or text.startswith(b"SG.", start)
+    )
 
 
 def _find_private_keys(text: bytes, budget: WorkBudget) -> Iterator[Finding]:
-    """From BEGIN to END; without an END, as far as what follows reads like a key."""
-    at, closing_at = text.find(b"-----BEGIN"), _UNKNOWN
+    """Private keys from BEGIN to END; without an END line, as far as the characters of keys follow."""
+    at, closing_at = text.find(b"-----BEGIN"), _NOT_SEARCHED
     while at >= 0:
-        body = _KEY_BODY.match(text, at, at + _MAX_KEY)
+        body = _KEY_BODY.match(text, at, at + _MAX_KEY_CHARS)
         budget.spend(16)
         end = at + 10
         if body is not None:
-            if closing_at == _UNKNOWN or 0 <= closing_at < at:
+            if closing_at == _NOT_SEARCHED or 0 <= closing_at < at:
                 closing_at = text.find(b"-----END", at)
-            closing = _KEY_END.match(text, closing_at) if at < closing_at < at + _MAX_KEY else None
+            closing = _KEY_END.match(text, closing_at) if at < closing_at < at + _MAX_KEY_CHARS else None
             end = closing.end() if closing else body.end()
             while text[end - 1] in b" \t\r\n":
                 end -= 1

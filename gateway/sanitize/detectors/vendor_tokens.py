@@ -1,8 +1,8 @@
-"""Forms in which makers issue keys and tokens: (maker, RE2 pattern). Data only.
+"""Patterns of the keys and tokens that vendors issue. Data only; `secret_tokens` searches for them.
 
-Each form has a mark of its own (a prefix, a length, an alphabet), so that it needs no name beside it. The table's
-reader adds that neither neighbour is a letter or a digit. Sources: the makers' own documentation of their token
-formats, as of 2026-11.
+Each pattern is distinctive (a prefix, a length, an alphabet), so that no word needs to name the token. `secret_tokens`
+adds that neither neighbour is a letter or digit. Sources: the vendors' documentation of their token formats, read
+2026-11.
 """
 
 VENDORS: tuple[tuple[str, str], ...] = (
@@ -191,8 +191,9 @@ VENDORS: tuple[tuple[str, str], ...] = (
     ("Bitcoin extended key", r"[xyz]prv[A-HJ-NP-Za-km-z1-9]{105,110}"),
     ("JSON web token", r"ey[JI][A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*){0,3}"),
 )  # fmt: skip
+"""(vendor, pattern in the common syntax of `re` and RE2); alternatives at the outermost level are separate forms."""
 
-MARKS: dict[str, str] = {
+INNER_MARKS: dict[str, str] = {
     "Azure AI and DevOps": "JQQJ99[A-Za-z0-9+/]{20}",
     "Azure storage": r"\+ASt[A-Za-z0-9+/]{6}==",
     "Azure Entra client secret": "[0-9]Q~[A-Za-z0-9_~.-]{31}",
@@ -208,4 +209,4 @@ MARKS: dict[str, str] = {
     "ngrok": "_[0-9][A-Za-z0-9]{20}",
     "RapidAPI": "[0-9a-f]msh[0-9a-f]{15}p",
 }
-"""What stands inside a form that begins with anything."""
+"""{vendor: pattern of a distinctive part} for the patterns that begin with no literal prefix."""

@@ -1,16 +1,15 @@
-"""The second stage: the service's own language model looks at what the detectors have masked, and may only add to it.
+"""The second stage of sanitizing: a language model reads what the detectors have masked and may only add findings.
 
-It is asked through `ports.ChatModel`, which never sanitizes again, so it cannot call itself. Answers are kept under a
-keyed hash of the text, as places and never as text; the same question asked twice at once is asked once. Slow, broken
-and lying models cost at most the deadline: what a failure means is the caller's policy.
+The model is called through `ports.ChatModel`, which never sanitizes, so the guardrail cannot call itself. Answers are
+remembered under a keyed hash of the text, as positions and never as text; equal questions asked at the same time share
+one call. A slow, broken or lying model costs at most the deadline; what a failure means is the caller's policy. Knows
+no wire format beyond `prompt` and no masking.
 """
 
 import asyncio
 import hashlib
 import hmac
 import secrets
-import time
-from collections import OrderedDict
 from collections.abc import Coroutine, Iterator
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -19,26 +18,56 @@ from gateway.config import settings as config
 from gateway.domain import Json
 from gateway.errors import EngineMissing, GatewayError, ModelNotFound, UpstreamRefused
 from gateway.ports import ChatModel
-from gateway.sanitize.guardrail.breaker import Breaker
-from gateway.sanitize.guardrail.prompt import FORMATS, POLICY_VERSION, Unreadable, findings, question
+from gateway.resilience.bounded_cache import BoundedCache
+from gateway.resilience.circuit_breaker import BreakerPolicy, CircuitBreaker
+from gateway.resilience.single_flight import SingleFlight
+from gateway.sanitize.guardrail.prompt import FORMATS, POLICY_VERSION, UnreadableAnswer, parse_findings, question
 
 CHUNK_CHARS = 6000
-_OVERLAP = 200
-_MOST_CHUNKS = 40
-_AT_ONCE = 4
-_KEPT = 4096
-_KEPT_S = 3600
+_OVERLAP_CHARS = 200
+_MAX_CHUNKS = 40
+"""Chosen together. A chunk is about 1,500 tokens of English, which with prompt and answer fits the 4,096 of the
+embedded model: at half, a text takes twice as many calls; at double, small models cut or miss the end. The
+overlap is the longest value that is reported, so that each value is whole in one chunk. 40 chunks are 240,000
+characters: more cannot be answered within any usual deadline, and at double twice as many calls are made in vain."""
+
+_MAX_CALLS = 4
+"""Calls to the model at once. Chosen: the slots of the embedded model, which it shares with chats. At half, texts of
+several chunks take twice as long; at double, chats wait behind them."""
+
+_MAX_ANSWERS = 4096
+_ANSWER_TTL_S = 3600.0
+"""Chosen together: an answer is a few positions, under 1 KB, so 4 MB. A chat's earlier turns come again with each new
+one, mostly within the hour. At half either, long chats pay for their old turns again; double only costs memory."""
+
+GUARDRAIL_BREAKER = BreakerPolicy(
+    failures_in_window=5,
+    window_s=30.0,
+    first_rest_s=15.0,
+    longest_rest_s=15.0,
+    probe_limit_s=120.0,
+    late_outcomes_count=True,
+)
+"""Chosen: every failure may cost a request its whole deadline, so five within half a minute stop the calls. At half of
+the failures, two slow texts switch it off; at double, ten requests wait in vain. At half the rest, twice as many
+requests wait for probes of a dead model; at double, texts pass without it (or are refused) for 30 s after it is back.
+A probe is bounded by the caller's deadline; its own limit only covers a probe that is lost. Late outcomes count, since
+the deadline is reported by `Guardrail.find`, after its calls were cancelled and so released."""
+
+_DEGRADED_S = 60.0
+"""How long the status shows `degraded` after a failure. Chosen: twice the breaker's window."""
 
 Answer = tuple[tuple[str, int, int], ...]
-"""(entity, start, end) of each value in the text asked about."""
+"""(entity, start, end) of each value in one chunk, in characters."""
 
 
 class GuardrailFailed(Exception):
-    """No judgement could be had in time."""
+    """The model gave no usable answer in time."""
 
 
 class Guardrail:
-    """`endpoint` and `model_name` are for the status. `enabled` false: never asked, only described."""
+    """One for the whole server. `endpoint` and `model_name` are shown in the status and used for nothing else; with
+    `enabled` False the caller does not call `find`, and the status says `disabled`."""
 
     def __init__(
         self,
@@ -59,14 +88,16 @@ class Guardrail:
         self._model_name = model_name
         self._timeout_s = settings.timeout_s
         self._secret = secrets.token_bytes(32)
-        self._kept: OrderedDict[bytes, tuple[float, Answer]] = OrderedDict()
-        self._asking: dict[bytes, _Question] = {}
-        self._slots = asyncio.Semaphore(_AT_ONCE)
+        self._answers: BoundedCache[bytes, Answer] = BoundedCache(_MAX_ANSWERS, ttl_s=_ANSWER_TTL_S, lru=True)
+        self._calls: SingleFlight[bytes, Answer] = SingleFlight()
+        self._slots = asyncio.Semaphore(_MAX_CALLS)
         self._format = 0
         self._called = self._misconfigured = False
-        self.breaker = Breaker()
+        self.breaker = CircuitBreaker(GUARDRAIL_BREAKER)
 
     def status(self) -> Json:
+        """`{enabled: bool, status, endpoint, model}`; `status` is one of disabled, misconfigured, unavailable,
+        degraded, ok, and unknown before the first call."""
         return {
             "enabled": self.enabled,
             "status": self._status(),
@@ -81,115 +112,78 @@ class Guardrail:
             return "misconfigured"
         if self.breaker.is_open:
             return "unavailable"
-        if self.breaker.has_failed_lately:
+        if self.breaker.has_failed_within(_DEGRADED_S):
             return "degraded"
         return "ok" if self._called else "unknown"
 
-    async def look(self, text: str) -> list[tuple[str, str]]:
-        """(entity, value) of what the model finds in the text. Raises GuardrailFailed, within the deadline."""
+    async def find(self, text: str) -> list[tuple[str, str]]:
+        """(entity, value) of each value that the model finds in the text. Raises GuardrailFailed, within the deadline
+        (`guardrail.timeout_s`)."""
         chunks = list(_chunks(text))
-        if len(chunks) > _MOST_CHUNKS:
+        if len(chunks) > _MAX_CHUNKS:
             raise GuardrailFailed("the text is too long to be judged in time")
         try:
             async with asyncio.timeout(self._timeout_s):
-                answers = await _all([self._judge(chunk) for chunk in chunks])
+                findings = await _gather([self._find_in_chunk(chunk) for chunk in chunks])
         except TimeoutError as error:
             self._called = True
             self.breaker.failed()
             raise GuardrailFailed("the guardrail did not answer in time") from error
-        return list(dict.fromkeys(found for answer in answers for found in answer))
+        return list(dict.fromkeys(finding for of_chunk in findings for finding in of_chunk))
 
-    async def _judge(self, chunk: str) -> list[tuple[str, str]]:
+    async def _find_in_chunk(self, chunk: str) -> list[tuple[str, str]]:
         key = hmac.digest(self._secret, f"{POLICY_VERSION}\0{chunk}".encode("utf-8", "replace"), hashlib.sha256)
-        answer = self._recall(key)
+        answer = self._answers.get(key)
         if answer is None:
-            answer = await self._ask_once(key, chunk)
+            answer = await self._calls.run(key, lambda: self._call(key, chunk))
         return [(entity, chunk[start:end]) for entity, start, end in answer]
 
-    def _recall(self, key: bytes) -> Answer | None:
-        kept = self._kept.get(key)
-        if kept is None:
-            return None
-        if kept[0] < time.monotonic():
-            del self._kept[key]
-            return None
-        self._kept.move_to_end(key)
-        return kept[1]
-
-    async def _ask_once(self, key: bytes, chunk: str) -> Answer:
-        """Join the question if someone is asking it already. Who gives up leaves it to the others."""
-        asking = self._asking.get(key)
-        if asking is None:
-            if not self.breaker.may_call():
-                raise GuardrailFailed("the guardrail is unavailable")
-            asking = self._asking[key] = _Question(asyncio.create_task(self._ask(key, chunk)))
-        asking.waiting += 1
-        try:
-            return await asyncio.shield(asking.task)
-        finally:
-            asking.waiting -= 1
-            if not asking.waiting:
-                asking.task.cancel()
-
-    async def _ask(self, key: bytes, chunk: str) -> Answer:
+    async def _call(self, key: bytes, chunk: str) -> Answer:
+        """Ask the model, report to the breaker, remember the answer."""
+        if not self.breaker.take():
+            raise GuardrailFailed("the guardrail is unavailable")
         try:
             async with self._slots:
-                found = findings(await self._answer(chunk), chunk)
+                findings = parse_findings(await self._ask_model(chunk), chunk)
         except asyncio.CancelledError:
-            self.breaker.abandoned()  # nobody waits for it any more; a deadline is told by who had it
+            self.breaker.release()  # every caller has left; if the deadline was the reason, `find` reports it
             raise
-        except (GatewayError, Unreadable) as error:
+        except (GatewayError, UnreadableAnswer) as error:
             self._misconfigured = _is_misconfigured(error)
             self.breaker.failed()
             raise GuardrailFailed("the guardrail failed") from error
         finally:
             self._called = True
-            self._asking.pop(key, None)
         self._misconfigured = False
         self.breaker.succeeded()
-        answer = tuple((entity, chunk.index(value), chunk.index(value) + len(value)) for entity, value in found)
-        self._kept[key] = time.monotonic() + _KEPT_S, answer
-        while len(self._kept) > _KEPT:
-            self._kept.popitem(last=False)
+        answer = tuple((entity, chunk.index(value), chunk.index(value) + len(value)) for entity, value in findings)
+        self._answers.put(key, answer)
         return answer
 
-    async def _answer(self, chunk: str) -> Json:
-        """Ask in the best way the endpoint takes, and remember which that is."""
+    async def _ask_model(self, chunk: str) -> Json:
+        """The model's chat completion. Uses the best answer format that the endpoint accepts, and remembers it."""
         while True:
-            tried = self._format
+            number = self._format
             try:
-                return await self._model.ask(question(chunk, FORMATS[tried]), self._timeout_s)
+                return await self._model.ask(question(chunk, FORMATS[number]), self._timeout_s)
             except UpstreamRefused as error:
-                if error.status not in (400, 422) or tried + 1 >= len(FORMATS):
+                if error.status not in (400, 422) or number + 1 >= len(FORMATS):
                     raise
-                self._format = max(self._format, tried + 1)
+                self._format = max(self._format, number + 1)
 
 
-async def _all(judging: list[Coroutine[Any, Any, list[tuple[str, str]]]]) -> list[list[tuple[str, str]]]:
-    """All results, or the first failure and nothing left running."""
+async def _gather(calls: list[Coroutine[Any, Any, list[tuple[str, str]]]]) -> list[list[tuple[str, str]]]:
+    """All results, or the first failure with nothing left running (`asyncio.gather` would leave the others)."""
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(each) for each in judging]
-    except BaseExceptionGroup as failed:
-        raise failed.exceptions[0] from None
+            tasks = [group.create_task(call) for call in calls]
+    except BaseExceptionGroup as failures:
+        raise failures.exceptions[0] from None
     return [task.result() for task in tasks]
 
 
-class _Question:
-    __slots__ = ("task", "waiting")
-
-    def __init__(self, task: "asyncio.Task[Answer]") -> None:
-        self.task, self.waiting = task, 0
-        task.add_done_callback(_retrieve)
-
-
-def _retrieve(task: "asyncio.Task[Answer]") -> None:
-    if not task.cancelled():
-        task.exception()
-
-
 def _is_misconfigured(error: Exception) -> bool:
-    """Whether waiting will not help: the operator must act."""
+    """Whether only the operator can mend it (credentials, model name, missing engine): waiting does not help."""
     if isinstance(error, UpstreamRefused):
         return error.status in (401, 403, 404)
     if isinstance(error, EngineMissing | ModelNotFound):
@@ -198,18 +192,18 @@ def _is_misconfigured(error: Exception) -> bool:
 
 
 def _chunks(text: str) -> Iterator[str]:
-    """Pieces that overlap, cut at spaces."""
+    """Overlapping pieces of at most CHUNK_CHARS, cut at a space where the second half of a piece has one."""
     start = 0
     while len(text) - start > CHUNK_CHARS:
         cut = text.rfind(" ", start + CHUNK_CHARS // 2, start + CHUNK_CHARS)
         cut = cut if cut > 0 else start + CHUNK_CHARS
         yield text[start:cut]
-        start = cut - _OVERLAP
+        start = cut - _OVERLAP_CHARS
     yield text[start:]
 
 
 def without_credentials(endpoint: str) -> str:
-    """The address without user, password, query and fragment."""
+    """A URL without user, password, query and fragment; empty when it is not a URL."""
     try:
         parts = urlsplit(endpoint)
         host = parts.netloc.rpartition("@")[2]

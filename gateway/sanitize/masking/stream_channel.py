@@ -1,6 +1,7 @@
-"""One text of a stream: its pieces, how far it is decided, and the edits that the pieces take over.
+"""One text of a stream: its pieces, how much of it is decided, and the masks that are written into the pieces.
 
-Offsets count from the channel's beginning. Knows neither detectors nor policy.
+The states are described in `stream_masker`. Does not know detectors or policy. "Offset" counts characters from the
+channel's beginning, "index" characters of the buffer.
 """
 
 import re
@@ -10,37 +11,48 @@ from dataclasses import dataclass, field
 
 from gateway.domain import Event, RelayTemplate, TextSlot
 from gateway.sanitize.text.folding import View
-from gateway.sanitize.text.holdback import REST_OF_KEY, REST_OF_VALUE, hold_from
+from gateway.sanitize.text.holdback import REST_OF_KEY, REST_OF_VALUE, holdback_start
 
-_CONTEXT = 256
-_TAIL = 160
-"""Where what must wait begins is nearly always seen from here; when not, the whole buffer is looked at."""
-_QUOTES = re.compile(r'\\.|"', re.DOTALL)
+_CONTEXT_CHARS = 256
+"""Decided text that stays in the buffer, as detectors look to the left of a value. More than any reach of a word (64
+characters in `identities`). At half, words at the far end of their reach are lost; at double each scan costs more."""
+_TAIL_CHARS = 160
+"""Characters at the buffer's end that are searched for the holdback's start first; only if it is not among them, the
+whole buffer is searched. More than the usual holdback of one to three words; at half the second search comes more
+often.
+"""
+_QUOTE_OR_ESCAPE = re.compile(r'\\.|"', re.DOTALL)
 
 
 @dataclass(slots=True)
 class PendingEvent:
-    """An event that waits; `number` counts the events, `frame` is how it came, while nothing is masked in it."""
+    """An event in the queue. `number` counts the stream's events from 1; `frame` holds the bytes it came as, None when
+    it must be encoded again; `undecided_pieces` counts its pieces of text that are not decided."""
 
     event: Event
     number: int
     frame: bytes | None = None
-    open_pieces: int = 0
+    undecided_pieces: int = 0
 
 
 @dataclass(slots=True)
 class Piece:
-    """A text at [start, end) of its channel: a slot's, or the one of a relayed event."""
+    """The text of one slot, or of one relayed event, at the offsets [start, end) of its channel."""
 
     slot: TextSlot | RelayTemplate
     start: int
     end: int
-    held: PendingEvent
+    pending: PendingEvent
 
 
 @dataclass(slots=True, eq=False)
 class Channel:
-    """`buffer` starts at `base`; up to `final` all is decided; `edits` are (start, end, mask)."""
+    """`form` and `where` are those of its first TextSlot.
+
+    `buffer` begins at offset `base`; text before offset `final` is decided. `edits` are (start, end, mask) in offsets,
+    in order. `last_event` is the number of the last event with text. `mask_until` matches the rest of a value that was
+    too long to hold back. `in_string`: for the form `json`, whether `final` is inside a JSON string.
+    """
 
     form: str
     where: str
@@ -56,56 +68,61 @@ class Channel:
 
     @property
     def length(self) -> int:
+        """The offset of the text's end."""
         return self.base + len(self.buffer)
 
-    def append(self, slot: TextSlot, held: PendingEvent) -> None:
+    def append(self, slot: TextSlot, pending: PendingEvent) -> None:
+        """Add the slot's text as the next piece."""
         start = self.base + len(self.buffer)
         self.buffer += slot.text
-        self.last_event = held.number
-        self.pieces.append(Piece(slot, start, self.base + len(self.buffer), held))
-        held.open_pieces += 1
+        self.last_event = pending.number
+        self.pieces.append(Piece(slot, start, self.base + len(self.buffer), pending))
+        pending.undecided_pieces += 1
 
-    def cut(self, start: int, least_held: int) -> int:
-        """The first place of the buffer, not before `start`, that must wait. At least `least_held` characters do."""
+    def holdback_start(self, start: int, min_chars: int) -> int:
+        """The index from which on the buffer must be held back: not before `start`, and at least `min_chars` long.
+
+        Naive form: `_holdback_start(self.buffer)` alone; the tail is searched first as it is shorter.
+        """
         length = len(self.buffer)
-        found = 0
-        if length > _TAIL and "-----BEGIN" not in self.buffer:
-            found = _held_part(self.buffer[-_TAIL:])
-            found = found and length - _TAIL + found
-        if found == 0:
-            found = _held_part(self.buffer)
-        return max(min(found, length - least_held), start)
+        index = 0
+        if length > _TAIL_CHARS and "-----BEGIN" not in self.buffer:
+            index = _holdback_start(self.buffer[-_TAIL_CHARS:])
+            index = index and length - _TAIL_CHARS + index
+        if index == 0:
+            index = _holdback_start(self.buffer)
+        return max(min(index, length - min_chars), start)
 
-    def edit(self, start: int, end: int, mask: str) -> None:
-        """Put `mask` over [start, end) of the buffer. A JSON text stays one: outside a string the mask is quoted."""
+    def add_edit(self, start: int, end: int, mask: str) -> None:
+        """Replace the buffer's [start, end) by `mask`. In a JSON text a mask outside a string is quoted."""
         if self.form == "json":
-            self.note_quotes(start)
+            self.track_quotes(start)
             mask = mask if self.in_string else f'"{mask}"'
         self.edits.append((self.base + start, self.base + end, mask))
         self.final = max(self.final, self.base + end)
 
-    def note_quotes(self, place: int) -> None:
-        """Keep track, in a JSON text, of whether `place` of the buffer stands inside a string."""
+    def track_quotes(self, index: int) -> None:
+        """In a JSON text, update `in_string` to what it is at the buffer's `index`."""
         if self.form == "json":
-            for match in _QUOTES.finditer(self.buffer, self.final - self.base, place):
+            for match in _QUOTE_OR_ESCAPE.finditer(self.buffer, self.final - self.base, index):
                 self.in_string ^= match.group() == '"'
-            self.final = max(self.final, self.base + place)
+            self.final = max(self.final, self.base + index)
 
-    def decided(self, cut: int) -> None:
-        """All before `cut` of the buffer is final; some of it is kept as context for what follows."""
+    def mark_decided(self, cut: int) -> None:
+        """Decide all text before the buffer's index `cut`; only _CONTEXT_CHARS of it stay in the buffer."""
         if self.form == "json":
-            self.note_quotes(cut)
+            self.track_quotes(cut)
         self.final = self.base + cut
-        if cut > 2 * _CONTEXT:
-            self.buffer = self.buffer[cut - _CONTEXT :]
-            self.base += cut - _CONTEXT
+        if cut > 2 * _CONTEXT_CHARS:
+            self.buffer = self.buffer[cut - _CONTEXT_CHARS :]
+            self.base += cut - _CONTEXT_CHARS
 
-    def swallow_rest(self, start: int) -> None:
-        """The value from `start` of the buffer is too long to wait for: the rest of it vanishes as it comes."""
+    def mask_tail_of(self, start: int) -> None:
+        """The value at the buffer's index `start` is too long to hold back: mask the rest of it as it arrives."""
         self.mask_until = REST_OF_KEY if self.buffer.startswith("-----BEGIN", start) else REST_OF_VALUE
 
     def continue_mask(self) -> None:
-        """Extend the last edit over the rest of a value that was too long to wait for."""
+        """Extend the last edit over new text, as far as `mask_until` matches; end when it matches no further."""
         if self.mask_until is None:
             return
         start = self.final - self.base
@@ -117,27 +134,27 @@ class Channel:
         if end < len(self.buffer):
             self.mask_until = None
 
-    def stop_at(self, place: int) -> PendingEvent | None:
-        """Nothing from `place` of the buffer on goes out. Gives the event in which that place stands."""
-        start = self.base + place
+    def cut_at(self, index: int) -> PendingEvent | None:
+        """Remove all text from the buffer's `index` on and decide the rest. Returns the event that holds the index."""
+        start = self.base + index
         self.edits.append((start, self.length, ""))
         self.final = self.length
-        ending = next((piece.held for piece in self.pieces if piece.end > start), None)
-        self.fill()
-        return ending
+        last_event = next((piece.pending for piece in self.pieces if piece.end > start), None)
+        self.emit_decided()
+        return last_event
 
-    def fill(self) -> None:
-        """Give every piece that is decided its final text."""
+    def emit_decided(self) -> None:
+        """Write its final text into the slot of every piece that is decided, and forget piece and used edits."""
         pieces, edits = self.pieces, self.edits
         while pieces and pieces[0].end <= self.final:
             piece = pieces.popleft()
-            piece.held.open_pieces -= 1
+            piece.pending.undecided_pieces -= 1
             if edits:
-                slot = piece.slot if isinstance(piece.slot, TextSlot) else piece.slot.slot_of(piece.held.event)
+                slot = piece.slot if isinstance(piece.slot, TextSlot) else piece.slot.slot_of(piece.pending.event)
                 text = _edited(piece, slot.text, edits)
                 if text is not None:
                     slot.text = text
-                    piece.held.frame = None
+                    piece.pending.frame = None
         if not edits:
             return
         needed_from = pieces[0].start if pieces else self.final
@@ -145,28 +162,28 @@ class Channel:
             edits.popleft()
 
 
-def _held_part(text: str) -> int:
+def _holdback_start(text: str) -> int:
     if text.isascii() and "[" not in text:
-        return hold_from(text.encode(), 0)
+        return holdback_start(text.encode(), 0)
     view = View(text)
-    place = hold_from(view.folded, 0)
+    index = holdback_start(view.folded, 0)
     if not view.is_shifted:
-        return place
-    return view.origin(place, place + 1)[0] if place < len(view.folded) else len(text)
+        return index
+    return view.origin(index, index + 1)[0] if index < len(view.folded) else len(text)
 
 
 def _edited(piece: Piece, text: str, edits: Iterable[tuple[int, int, str]]) -> str | None:
-    """The piece's text with the edits that touch it; None when none does."""
+    """The piece's text with the edits that overlap it; None when none does."""
     parts: list[str] = []
-    place, touched = piece.start, False
+    offset, is_changed = piece.start, False
     for first, last, mask in edits:
         if last <= piece.start or first >= piece.end:
             continue
-        touched = True
-        if first >= place:
-            parts += (text[place - piece.start : first - piece.start], mask)
-        place = max(place, last)
-    if not touched:
+        is_changed = True
+        if first >= offset:
+            parts += (text[offset - piece.start : first - piece.start], mask)
+        offset = max(offset, last)
+    if not is_changed:
         return None
-    parts.append(text[max(place - piece.start, 0) :])
+    parts.append(text[max(offset - piece.start, 0) :])
     return "".join(parts)

@@ -1,10 +1,36 @@
-"""Masking a stream while it runs: text is looked at as one text though it comes in pieces of many events.
+"""Masks a stream of events while it runs. Result: as if each text were scanned whole after the stream's end.
 
-Events are kept, in order, until the text they hold is final; so a value split over several events is masked where it
-starts, the rest of it vanishes from the later ones, and ids, order and everything that is not text stay as they were.
-Only what might still become part of a value waits (see `holdback`), at most MAX_HELD characters a channel, and no
-longer than IDLE_EVENTS events of other channels; nothing is lost at the end. Knows no interface: the dialect says where
-the text is.
+Naive form: collect all pieces of a text, `masked(text, scanner.scan(text))`, then send. Here a piece is sent as soon as
+no later piece can change what is found in it. Tests compare both forms for texts cut anywhere. Does not know any wire
+format: the dialect's `slots_of` says where text is. Theory of operation (also of `channel_scan`, `stream_channel`,
+`text.holdback`, `scan.fast_path`):
+
+A channel is one text of the stream (the content of a choice, the arguments of a tool call). Its pieces arrive in
+events, and events of several channels may alternate. Offsets count characters from the channel's beginning:
+
+    0 <= base <= final <= length     [base, length) is buffered, [0, final) is decided, [final, length) is held back
+
+| channel       | condition                     | more text arrives                | idle, closed, [DONE], end |
+|---------------|-------------------------------|----------------------------------|---------------------------|
+| decided       | final == length               | fast path or scan; hold the rest | nothing to do             |
+| holding back  | final < length, no mask_until | the same                         | all of it is decided      |
+| masking a tail| mask_until is a pattern       | extend the last mask over it     | what was masked stays     |
+| closed        | not in `_channels`            | a new channel under this name    | nothing to do             |
+
+| event   | condition                            | leaves this state when                           |
+|---------|--------------------------------------|--------------------------------------------------|
+| pending | in `_queue`, undecided_pieces > 0    | `Channel.emit_decided` decides its last piece     |
+| decided | in `_queue`, undecided_pieces == 0   | every event before it is decided too             |
+| ready   | in `_ready`                          | `push` or `finish` returns it                    |
+| dropped | after the event of a blocked finding | never; the queue is cut there                    |
+
+Invariants: events leave in the order in which they came, and no event is lost, but for a blocked stream. Text before
+`final` is never judged again; a value split over events is masked in the event where it starts and removed from the
+others. A channel holds back at most MAX_HOLDBACK_CHARS once it is scanned; a channel without new text for IDLE_EVENTS
+events is decided as it is. The fast path decides only what the full scan would decide in the same way.
+
+Callers: one task, either `run` alone or `push` any number of times and then `finish`. After an exception the masker
+must not be used again. `push` and `finish` raise SanitizerFailed (a detector failed) or Blocked (`run` handles it).
 """
 
 from collections import deque
@@ -12,56 +38,51 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 
 from gateway.domain import Event, EventBatch, EventStream, Json, RelayTemplate, TextSlot
 from gateway.errors import ContentBlocked, GatewayError, SanitizerFailed
+from gateway.sanitize.masking.channel_scan import Blocked, ChannelScan
 from gateway.sanitize.masking.policy import Action
 from gateway.sanitize.masking.slot_masker import SlotMasker
 from gateway.sanitize.masking.stream_channel import Channel, PendingEvent, Piece
-from gateway.sanitize.scan.fast_path import plain_cut
 from gateway.sanitize.scan.scanner import Scanner
-from gateway.sanitize.text.findings import Finding, mask_of
-from gateway.sanitize.text.holdback import MAX_HELD
 from gateway.wire import sse
 
 IDLE_EVENTS = 64
-_NEAR = 40
-_MOST_AT_ONCE = 24
-"""Pieces of a text that came together are looked at by so many: what is odd in one makes few others cost more."""
+"""Chosen: a channel that holds text back delays at most so many events of other channels. At half, a value split over
+channels that alternate slowly is cut more often and can leak; at double, a silent choice delays the others longer."""
+_MAX_RELAYED_RUN = 24
+"""Chosen: relayed pieces of one batch that the fast path takes together. One piece that is not plain sends the whole
+run to the full scan: at double it takes more plain pieces with it, at half plain bursts need twice the fast path
+calls."""
 
 
 Refusal = Callable[[GatewayError, Json | None], list[Event]]
-"""Ends a stream, given why and the data of the last event that came."""
-
-
-class _Blocked(Exception):
-    def __init__(self, entity: str, where: str) -> None:
-        super().__init__(entity)
-        self.entity, self.where = entity, where
+"""(error, data of the last event with data, or None) -> the events that end the stream in its dialect."""
 
 
 class StreamMask:
-    """One stream's worth of state. `found` is told of every finding once, by entity."""
+    """Masks one stream. `on_finding(entity)` is called once for each finding, before its text is sent."""
 
     def __init__(
         self,
         scanner: Scanner,
         actions: Mapping[str, Action],
         slots_of: Callable[[Json], Iterable[TextSlot]],
-        found: Callable[[str], None],
+        on_finding: Callable[[str], None],
     ) -> None:
-        self._scanner = scanner
-        self._actions = actions
         self._slots_of = slots_of
-        self._found = found
-        self._masker = SlotMasker(scanner, actions, self._note)
+        self._on_finding = on_finding
+        self._scan = ChannelScan(scanner, actions, on_finding)
+        self._slot_masker = SlotMasker(scanner, actions, self._note)
         self._queue: deque[PendingEvent] = deque()
         self._ready: EventBatch = []
-        self._events = 0
+        self._event_count = 0
         self._last: Event | None = None
         self._channels: dict[Hashable, Channel] = {}
 
     async def run(self, events: EventStream, refused_events: Refusal) -> EventStream:
-        """The same events, masked. A blocked stream ends with `refused_events`; a broken one yields what was whole.
+        """Yield the same events, masked, and close `events` at the end.
 
-        Raises SanitizerFailed when a detector fails, and whatever `events` raises.
+        A blocked finding ends the stream with `refused_events`. If `events` raises a GatewayError, the text held back
+        is yielded first. Raises SanitizerFailed when a detector fails, and whatever `events` raises.
         """
         try:
             async for batch in events:
@@ -70,42 +91,47 @@ class StreamMask:
         except SanitizerFailed:
             raise
         except GatewayError:
-            yield self._last_words()
+            yield self._finish_after_error()
             raise
-        except _Blocked as blocked:
+        except Blocked as blocked:
             error = ContentBlocked(f"the answer holds {blocked.entity}", param=blocked.where)
             last = sse.decode(self._last) if self._last is not None else None
-            yield [*self._released(), *refused_events(error, last)]
+            yield [*self._take_ready(), *refused_events(error, last)]
         finally:
             await events.aclose()
 
     def push(self, batch: EventBatch) -> EventBatch:
-        """Take in events; give back those whose text is final, in order."""
-        touched: list[Channel] = []
-        odd: list[Channel] = []
-        place, size = 0, len(batch)
-        while place < size:
-            event = batch[place]
-            first, place = place, place + 1
+        """Add events; return, in order, those that are ready. Raises SanitizerFailed and Blocked."""
+        changed: list[Channel] = []
+        not_plain: list[Channel] = []
+        index, size = 0, len(batch)
+        while index < size:
+            event = batch[index]
+            first, index = index, index + 1
             if event.relayed is None or event.data is not None:
-                self._take(event, touched)
+                self._add_event(event, changed)
                 continue
-            while place < size and batch[place].relayed is event.relayed and batch[place].data is None:
-                place += 1
-                if place - first == _MOST_AT_ONCE:
+            while index < size and batch[index].relayed is event.relayed and batch[index].data is None:
+                index += 1
+                if index - first == _MAX_RELAYED_RUN:
                     break
-            self._take_run(event.relayed, batch if size == 1 else batch[first:place], odd)
-        for channel in touched + odd:
+            self._add_relayed(event.relayed, batch if size == 1 else batch[first:index], not_plain)
+        for channel in changed + not_plain:
             self._advance(channel)
-        if self._queue and self._events - self._queue[0].number > IDLE_EVENTS:
-            self._close_idle()
-        return self._released()
+        if self._queue and self._event_count - self._queue[0].number > IDLE_EVENTS:
+            self._decide_idle_channels()
+        return self._take_ready()
 
-    def _take(self, event: Event, touched: list[Channel]) -> None:
-        """Take in an event of any kind; `touched` are the channels in which something came."""
-        self._events += 1
-        held = PendingEvent(event, self._events, event.raw)
-        self._queue.append(held)
+    def finish(self) -> EventBatch:
+        """Decide and return everything that is left: the stream has ended. Raises SanitizerFailed and Blocked."""
+        self._close_all()
+        return self._take_ready()
+
+    def _add_event(self, event: Event, changed: list[Channel]) -> None:
+        """Add an event of any kind; channels that got text are appended to `changed`."""
+        self._event_count += 1
+        pending = PendingEvent(event, self._event_count, event.raw)
+        self._queue.append(pending)
         data = sse.decode(event)
         if data is None:
             if event.raw == sse.DONE:
@@ -114,119 +140,83 @@ class StreamMask:
         self._last = event
         for slot in self._slots_of(data):
             if slot.channel is None:
-                held.frame = None
-                self._clean_whole(slot)
+                pending.frame = None
+                self._mask_whole_text(slot)
             else:
-                channel = self._append(slot, held)
-                if not touched or touched[-1] is not channel:
-                    touched.append(channel)
+                channel = self._append(slot, pending)
+                if not changed or changed[-1] is not channel:
+                    changed.append(channel)
 
-    def _take_run(self, relayed: RelayTemplate, events: EventBatch, odd: list[Channel]) -> None:
-        """Take in pieces of one text. Where they are plain words, as nearly always, only those that wait cost much.
+    def _add_relayed(self, relayed: RelayTemplate, events: EventBatch, not_plain: list[Channel]) -> None:
+        """Add pieces of one channel that came together. Plain words, the usual case, go to `_ready` at once.
 
-        `odd` are the channels that are not: what else comes there at once is looked at together.
+        A channel whose new text is not plain is appended to `not_plain`: its text is scanned once at the end of `push`.
         """
         channel = self._channels.get(relayed.channel)
         if channel is None:
             channel = self._channels[relayed.channel] = Channel("text", relayed.where)
         self._last = events[-1]
-        place, queue = channel.base + len(channel.buffer), self._queue
+        offset, queue = channel.base + len(channel.buffer), self._queue
         channel.buffer += events[0].text if len(events) == 1 else "".join([event.text for event in events])
-        is_odd = channel in odd
-        is_plain = not is_odd and self._let_plain_out(channel)
-        if is_plain and not queue:
-            out, place = len(events), channel.base + len(channel.buffer)
-            while out and place > channel.final:
-                out -= 1
-                place -= len(events[out].text)
-            if out:
-                self._ready += events[:out]
-                self._events += out
-                events = events[out:]
-        for event in events:
-            self._events += 1
-            held = PendingEvent(event, self._events, event.raw, 1)
-            queue.append(held)
-            end = place + len(event.text)
-            channel.pieces.append(Piece(relayed, place, end, held))
-            place = end
-        channel.last_event = self._events
-        if is_plain:
-            channel.fill()  # what stands behind an event of another channel is decided, and waits
-        elif not is_odd:
-            odd.append(channel)
-
-    def _let_plain_out(self, channel: Channel) -> bool:
-        """Decide a text of plain words as far as can be. False when it is anything else."""
-        if channel.edits or channel.mask_until is not None or self._scanner.least_held:
-            return False
-        start = channel.final - channel.base
-        first = start - _NEAR if start > _NEAR else 0
-        try:
-            cut = plain_cut(channel.buffer[first:], start - first)
-        except Exception as error:
-            raise SanitizerFailed("the sanitizer failed on this stream") from error
-        if cut < 0:
-            return False
-        if first + cut > start:
-            channel.decided(first + cut)
-            if channel.pieces:
-                channel.fill()
-                self._release()
-        return True
-
-    def finish(self) -> EventBatch:
-        """Everything that is left: the stream has ended."""
-        self._close_all()
-        return self._released()
-
-    def _last_words(self) -> EventBatch:
-        try:
-            return self.finish()
-        except (_Blocked, SanitizerFailed):
-            return []
-
-    def _released(self) -> EventBatch:
-        if self._queue:
+        must_scan = channel in not_plain
+        is_plain = not must_scan and self._scan.advance_plain(channel)
+        if is_plain and queue:
             self._release()
-        ready, self._ready = self._ready, []
-        return ready
+        if is_plain and not queue:
+            ready, offset = len(events), channel.base + len(channel.buffer)
+            while ready and offset > channel.final:
+                ready -= 1
+                offset -= len(events[ready].text)
+            if ready:
+                self._ready += events[:ready]
+                self._event_count += ready
+                events = events[ready:]
+        for event in events:
+            self._event_count += 1
+            pending = PendingEvent(event, self._event_count, event.raw, 1)
+            queue.append(pending)
+            end = offset + len(event.text)
+            channel.pieces.append(Piece(relayed, offset, end, pending))
+            offset = end
+        channel.last_event = self._event_count
+        if is_plain:
+            channel.emit_decided()  # pieces behind another channel's pending event are decided and stay in the queue
+        elif not must_scan:
+            not_plain.append(channel)
 
-    def _release(self) -> None:
-        queue = self._queue
-        while queue and not queue[0].open_pieces:
-            held = queue.popleft()
-            if held.frame is not None:
-                held.event.raw = held.frame  # as it came: need not be made again
-            self._ready.append(held.event)
-
-    def _append(self, slot: TextSlot, held: PendingEvent) -> Channel:
-        name = slot.channel
-        channel = self._channels.get(name)
+    def _append(self, slot: TextSlot, pending: PendingEvent) -> Channel:
+        channel = self._channels.get(slot.channel)
         if channel is None:
-            channel = self._channels[name] = Channel(slot.form, slot.where)
-        channel.append(slot, held)
+            channel = self._channels[slot.channel] = Channel(slot.form, slot.where)
+        channel.append(slot, pending)
         if slot.last:
             channel.closed = True
-            self._channels.pop(name)
+            self._channels.pop(slot.channel)
             self._advance(channel)
         return channel
 
-    def _clean_whole(self, slot: TextSlot) -> None:
-        """A text that stands in one event whole."""
+    def _mask_whole_text(self, slot: TextSlot) -> None:
+        """Mask a text that one event holds completely."""
         try:
-            self._masker.clean(slot)
-        except _Blocked:
-            self._queue.pop()  # the event that holds it is the last one taken in
-            self._stop(None)
+            self._slot_masker.clean(slot)
+        except Blocked:
+            self._queue.pop()  # the event with this text is the newest one and must not be sent
+            self._drop_events_after(None)
             raise
         except Exception as error:
             raise SanitizerFailed("the sanitizer failed on this stream") from error
 
     def _note(self, entity: str, action: Action, where: str) -> None:
-        self._found(entity)
+        self._on_finding(entity)
         if action == "block":
-            raise _Blocked(entity, where)
+            raise Blocked(entity, where, None)
+
+    def _advance(self, channel: Channel, whole: bool = False) -> None:
+        try:
+            self._scan.advance(channel, whole)
+        except Blocked as blocked:
+            self._drop_events_after(blocked.last_event)
+            raise
 
     def _close_all(self) -> None:
         for channel in self._channels.values():
@@ -234,64 +224,38 @@ class StreamMask:
             self._advance(channel)
         self._channels.clear()
 
-    def _close_idle(self) -> None:
-        """A channel that others have left behind holds them up: what it has is decided as it stands."""
+    def _decide_idle_channels(self) -> None:
         for channel in self._channels.values():
-            if channel.pieces and self._events - channel.last_event > IDLE_EVENTS:
+            if channel.pieces and self._event_count - channel.last_event > IDLE_EVENTS:
                 self._advance(channel, whole=True)
 
-    def _advance(self, channel: Channel, whole: bool = False) -> None:
-        """Decide as much of a channel as can be, and give its pieces their text."""
+    def _finish_after_error(self) -> EventBatch:
         try:
-            if channel.mask_until is not None:
-                channel.continue_mask()
-            start, length = channel.final - channel.base, len(channel.buffer)
-            cut = length if whole or channel.closed else channel.cut(start, self._scanner.least_held)
-            if cut > start or length - start > MAX_HELD:
-                self._decide(channel, cut)
-        except _Blocked:
-            raise
-        except Exception as error:
-            raise SanitizerFailed("the sanitizer failed on this stream") from error
-        channel.fill()
+            return self.finish()
+        except (Blocked, SanitizerFailed):
+            return []
 
-    def _decide(self, channel: Channel, cut: int) -> None:
-        start, length = channel.final - channel.base, len(channel.buffer)
-        spans: list[Finding] = []
-        if not self._scanner.is_quiet(channel.buffer[max(0, start - _NEAR) : cut + _NEAR]):
-            spans = [each for each in self._scanner.look(channel.buffer) if each.end > start and self._acts_on(each)]
-        for span in spans:
-            if span.start < cut < span.end:
-                cut = max(span.start, start)
-        too_long = length - cut > MAX_HELD
-        if too_long:
-            cut = length
-        for span in spans:
-            if span.start < cut:
-                self._act(channel, Finding(max(span.start, start), span.end, span.entity))
-        if too_long and channel.edits and channel.edits[-1][1] == channel.length:
-            channel.swallow_rest(spans[-1].start)
-        channel.decided(cut)
+    def _take_ready(self) -> EventBatch:
+        if self._queue:
+            self._release()
+        ready, self._ready = self._ready, []
+        return ready
 
-    def _acts_on(self, finding: Finding) -> bool:
-        return self._actions.get(finding.entity, "off") != "off"
+    def _release(self) -> None:
+        queue = self._queue
+        while queue and not queue[0].undecided_pieces:
+            pending = queue.popleft()
+            if pending.frame is not None:
+                pending.event.raw = pending.frame  # unchanged: the frame need not be encoded again
+            self._ready.append(pending.event)
 
-    def _act(self, channel: Channel, finding: Finding) -> None:
-        self._found(finding.entity)
-        action = self._actions[finding.entity]
-        if action == "redact":
-            channel.edit(finding.start, finding.end, mask_of(finding.entity))
-        elif action == "block":
-            self._stop(channel.stop_at(finding.start))
-            raise _Blocked(finding.entity, channel.where)
-
-    def _stop(self, ending: PendingEvent | None) -> None:
-        """No event after `ending` goes out, nor one that still waits for another channel."""
-        kept: deque[PendingEvent] = deque()
-        for held in self._queue:
-            if held.open_pieces:
+    def _drop_events_after(self, last: PendingEvent | None) -> None:
+        """Keep the queue's decided events up to `last`; drop the rest, also those that wait for another channel."""
+        remaining: deque[PendingEvent] = deque()
+        for pending in self._queue:
+            if pending.undecided_pieces:
                 break
-            kept.append(held)
-            if held is ending:
+            remaining.append(pending)
+            if pending is last:
                 break
-        self._queue = kept
+        self._queue = remaining

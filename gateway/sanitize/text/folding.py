@@ -1,9 +1,9 @@
-"""Folding: a text as the detectors see it, with the way back to the original's offsets.
+"""Folds a text to one byte a character, the form that detectors search, and maps offsets back to the text.
 
-Every character becomes one ASCII byte: digits of any script become ASCII digits, look-alike letters their Latin twin,
-accented letters their base letter, any dash `-`, any space ` `; another letter becomes LETTER, another symbol SYMBOL.
-Characters that show nothing (zero-width, bidi, tags, variation selectors, combining marks) are dropped. Pure ASCII
-text, the common case, costs one `encode`. Knows nothing of what is looked for.
+Digits of any script become ASCII digits, look-alike letters their Latin twin, accented letters their base letter, any
+dash `-`, any space ` `; other letters become LETTER, other symbols SYMBOL. Invisible characters (zero-width, bidi,
+tags, variation selectors, combining marks) are dropped. Naive form: `_fold_char` for each character; the table holds
+its results, and ASCII text, the common case, is only encoded. Does not know the detectors.
 
 Sources: Unicode Character Database as in `unicodedata`; the look-alikes are those of Unicode TR 39 that are confusable
 with ASCII letters (confusables.txt, read 2026-11-21), Cyrillic, Greek and Armenian only.
@@ -16,8 +16,11 @@ from bisect import bisect_right
 from itertools import accumulate
 
 LETTER = 0x02
+"""Any letter without a Latin twin. Like SYMBOL and _DROP a control character, as texts hardly ever contain it."""
 SYMBOL = 0x03
+"""Any other character that is shown."""
 _DROP = 0x01
+"""An invisible character; removed from the folded bytes."""
 
 _CONFUSABLE = (
     "аa еe оo рp сc уy хx ѕs іi јj һh ԁd ԛq ԝw ɡg ӏl ѵv кk тt мm нh вb пn гr зz бb иu "
@@ -33,12 +36,12 @@ _PUNCTUATION = {
     "\u00bb": '"', "\u2212": "-", "\u02d7": "-", "\u2043": "-", "\u30fc": "-", "\u2028": "\n", "\u2029": "\n",
     "\u0085": "\n", "\u01c0": "|", "\u2223": "|", "\u2217": "*", "\u02f8": ":",
 }  # fmt: skip
-_LAST = 0x20000
-"""Above this plane there are ideographs (LETTER) and, from U+E0000, tags and selectors (dropped)."""
+_END_OF_SCRIPTS = 0x20000
+"""The end of plane 1: above are ideographs (LETTER) and, from U+E0000, tags and selectors (dropped)."""
 
 
 def _fold_char(code: int) -> int:
-    """The one byte that stands for a non-ASCII code point."""
+    """The byte for a code point beyond ASCII, by its Unicode category and decomposition."""
     char = chr(code)
     category = unicodedata.category(char)
     if category in ("Cf", "Mn", "Me"):
@@ -62,7 +65,7 @@ def _make_table() -> str:
     for block in (range(0x80, 0x3100), range(0xA000, 0xAC00), range(0xF900, 0x11000), range(0x1D000, 0x1DA00)):
         for code in block:
             table[code] = _fold_char(code)
-    for code in range(0x11000, _LAST):
+    for code in range(0x11000, _END_OF_SCRIPTS):
         if table[code] == LETTER and unicodedata.category(chr(code)) not in ("Lo", "Cn"):
             table[code] = _fold_char(code)
     table[0xD800:0xE000] = bytes([SYMBOL]) * 0x800
@@ -77,31 +80,32 @@ def _make_table() -> str:
 _TABLE = _make_table()
 
 
-def _replace(error: UnicodeError) -> tuple[str, int]:
+def _fold_unencodable(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return error.object[error.start : error.end].translate(_TABLE), error.end
 
 
-codecs.register_error("gateway-fold", _replace)
+codecs.register_error("gateway-fold", _fold_unencodable)
 
 
 def folded(text: str) -> bytes:
-    """Character by character where many are not ASCII, else only those that are not."""
-    many = len(text.encode("utf-8", "surrogatepass")) > len(text) * 17 // 16
-    return text.translate(_TABLE).encode() if many else text.encode("ascii", "gateway-fold")
+    """The folded bytes, dropped characters included as 0x01. Two equal ways: `translate` looks up every character; the
+    encoder's error handler only those beyond ASCII, which is faster while they are few (up to one in 16 bytes)."""
+    is_dense = len(text.encode("utf-8", "surrogatepass")) > len(text) * 17 // 16
+    return text.translate(_TABLE).encode() if is_dense else text.encode("ascii", "gateway-fold")
 
 
 _MASK = re.compile(rb"\[REDACTED:[A-Z_]{2,40}\]")
 
 
-def _blank(mask: re.Match[bytes]) -> bytes:
-    """A mask is no word: `PHONE` in it says nothing about the number behind it."""
+def _hide_mask(mask: re.Match[bytes]) -> bytes:
+    """SYMBOL for each byte: the word `PHONE` in a mask must not name the number behind it."""
     return b"\x03" * len(mask.group())
 
 
 class View:
-    """A text and its folded bytes. `lower` is the folded bytes in lower case, made at first need."""
+    """A text, its folded bytes, and the way back from offsets in these to offsets in the text."""
 
     __slots__ = ("_dropped", "_lower", "folded", "text")
 
@@ -114,34 +118,35 @@ class View:
         else:
             plain = folded(text)
             if b"\x01" in plain:
-                kept = plain.split(b"\x01")
-                self._dropped = [*accumulate(map(len, kept[:-1]))]
-                plain = b"".join(kept)
+                parts = plain.split(b"\x01")
+                self._dropped = [*accumulate(map(len, parts[:-1]))]
+                plain = b"".join(parts)
         if b"[REDACTED:" in plain:
-            plain = _MASK.sub(_blank, plain)
+            plain = _MASK.sub(_hide_mask, plain)
         self.folded = plain
 
     @property
     def lower(self) -> bytes:
+        """The folded bytes in lower case, made when first used."""
         if self._lower is None:
             self._lower = self.folded.lower()
         return self._lower
 
     @property
     def is_shifted(self) -> bool:
-        """Whether offsets in the folded bytes differ from the text's."""
+        """Whether characters were dropped, so that offsets in the folded bytes differ from those in the text."""
         return bool(self._dropped)
 
     @property
     def folding_cost(self) -> int:
-        """Units of `crowd.Effort` that folding takes beyond what ASCII does."""
+        """Units of the WorkBudget that folding costs beyond what it costs for ASCII."""
         if self.text.isascii():
             return 0
-        strange = len(self.text.encode("utf-8", "surrogatepass")) - len(self.text)
-        return strange // 6 + len(self._dropped) // 2
+        extra_bytes = len(self.text.encode("utf-8", "surrogatepass")) - len(self.text)
+        return extra_bytes // 6 + len(self._dropped) // 2
 
     def origin(self, start: int, end: int) -> tuple[int, int]:
-        """Offsets in the original text of the folded range [start, end), which is not empty."""
+        """The range of the text that was folded to [start, end), which must not be empty."""
         if not self._dropped:
             return start, end
         last = end - 1

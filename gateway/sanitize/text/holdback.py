@@ -1,78 +1,98 @@
-"""Where a growing text may be cut: from which place on what follows could still change what is found.
+"""Where the holdback of a growing text begins: the part in which later text could still change what is found.
 
-A value is at most one word, or a chain of words that belong together: groups of digits, an address with its at and
-dots spelt out, a private key between its marks. All other context that detectors look at stands to the left and may
-have gone out already. Works on folded bytes.
+A sensitive value is at most one word, or a chain of words: groups of digits, an address with its `at` and `dot` spelt
+out, a private key between BEGIN and END. All other context that detectors use is to the left of the value. So the
+holdback begins at the last word, or at the chain that ends with it. Naive form: hold the whole text back until it ends.
+Works on folded bytes. Used for streams (`masking.stream_masker`) and for long texts (`scan.chunked`).
 """
 
 import re
 
-MAX_HELD = 8192
-"""Characters that may wait; past that a value that is still open is masked as far as it goes."""
+MAX_HOLDBACK_CHARS = 8192
+"""Chosen: longer than the PEM text of an 8192-bit RSA key (about 6.4 KB). A longer holdback is decided as it is, and an
+unfinished value in it is masked as far as REST_OF_VALUE or REST_OF_KEY matches. At half such keys end by that guess; at
+double a stream may keep twice as much text from its reader."""
 REST_OF_VALUE = re.compile(r"[A-Za-z0-9_+/=.%~-]*")
+"""What continues a value of one word that was too long to hold back."""
 REST_OF_KEY = re.compile(r"[A-Za-z0-9+/=\s\\-]*")
+"""What continues a private key that was too long to hold back."""
 
-_MAX_CHAIN = 96
+_MAX_CHAIN_CHARS = 96
+"""Chosen: how far a chain may reach to the left of the last word. The longest chains of groups (an IBAN of 33
+characters in groups of four is 41 long, a card spelt digit by digit 37, an address spelt out mostly below 80) fit; at
+half some are cut, at double rows of numbers hold twice as much back."""
+_MAX_GROUP_LETTERS = 4
+"""The longest group of letters in a chain of groups: the bank code of an IBAN (`WEST` in `GB82 WEST …`)."""
+_MAX_LETTER_GROUPS = 2
+"""Chosen: neighbouring groups of two to four letters in one chain. No number has more; each one more would hold back
+one more short word of ordinary prose."""
+_MAX_BLANKS = 3
+"""Blanks and tabs between two words of one chain: detectors allow at most two joints, and one is tolerance."""
 _SPACES = b" \t\n\r\x0b\x0c"
 _LINE_FEED = 0x0A
-_FLAT = bytes(range(256)).lower().replace(b"\t", b" ").replace(b"\n", b" ")
+_LOWER_BLANKED = bytes(range(256)).lower().replace(b"\t", b" ").replace(b"\n", b" ")
+"""Class translation: small letters for capitals, a blank for tab and line feed; so `rfind(b" ")` finds a word's
+start."""
 _DIGIT = re.compile(rb"[0-9]")
 _LETTER = re.compile(rb"[a-z\x02]")
-LINKS = frozenset(
+ADDRESS_LINKS = frozenset(
     opening + word[:length]
     for opening in (b"", b"[", b"(", b"{", b"<")
     for word in (b"at]", b"at)", b"at}", b"at>", b"at", b"dot]", b"dot)", b"dot}", b"dot>", b"dot", b"@]", b"@)", b"@")
     for length in range(len(word) + 1)
 )
-"""What stands between the parts of a spelt-out address, or may become it."""
+"""Words between the parts of an address that is spelt out (`at`, `[dot]`), and every beginning of them."""
 
 
-def hold_from(text: bytes, least: int) -> int:
-    """The first place, not before `least`, that must wait. `text` has all that is known so far."""
-    flat = text.translate(_FLAT)
-    start = flat.rfind(b" ") + 1
-    begin, shorts, following = start, 0, flat[start:]
-    while begin > least and start - begin <= _MAX_CHAIN:
+def holdback_start(text: bytes, least: int) -> int:
+    """Index of the first byte to hold back, not before `least`; `text` is all that is known so far, folded."""
+    lower = text.translate(_LOWER_BLANKED)
+    start = lower.rfind(b" ") + 1
+    begin, letter_groups, following = start, 0, lower[start:]
+    while begin > least and start - begin <= _MAX_CHAIN_CHARS:
         end = begin - 1
         if text[end] == _LINE_FEED:
             break
         if text[end - 1] in _SPACES:
-            end = _end_before(text, begin)
+            end = _previous_word_end(text, begin)
         if end <= 0:
             break
-        previous = flat.rfind(b" ", 0, end) + 1
-        word = flat[previous:end]
-        if end - previous > 4 and following not in LINKS and word.isalpha():
+        previous = lower.rfind(b" ", 0, end) + 1
+        word = lower[previous:end]
+        if end - previous > _MAX_GROUP_LETTERS and following not in ADDRESS_LINKS and word.isalpha():
             break
-        if word in LINKS or not word.isalpha() or len(word) > 4:
-            shorts = 0
-            if not (following in LINKS or _may_continue(word)):
+        if word in ADDRESS_LINKS or not word.isalpha() or len(word) > _MAX_GROUP_LETTERS:
+            letter_groups = 0
+            if not (following in ADDRESS_LINKS or _may_continue(word)):
                 break
         elif len(word) > 1:
-            shorts += 1
-            if shorts > 2:
+            letter_groups += 1
+            if letter_groups > _MAX_LETTER_GROUPS:
                 break
         else:
-            shorts = 0
+            letter_groups = 0
         begin, following = previous, word
     if text.find(b"-----BEGIN") >= 0:
-        begin = _private_key_from(text, begin)
+        begin = _private_key_start(text, begin)
     return begin if begin > least else least
 
 
-def _end_before(text: bytes, begin: int) -> int:
-    """Where the word before the one at `begin` ends; 0 when none belongs to it: more than some blanks stand between."""
+def _previous_word_end(text: bytes, begin: int) -> int:
+    """Where the word before the one at `begin` ends; 0 when it is too far away to belong to the same chain."""
     end = begin
-    while end > 0 and text[end - 1] in b" \t" and begin - end < 3:
+    while end > 0 and text[end - 1] in b" \t" and begin - end < _MAX_BLANKS:
         end -= 1
     return 0 if text[end - 1] in _SPACES else end
 
 
 def _may_continue(word: bytes) -> bool:
-    return len(word) == 1 or word in LINKS or _DIGIT.search(word) is not None or _LETTER.search(word) is None
+    """Whether the word before may be of the same value: a single character, a link, with a digit, or without
+    letters."""
+    return len(word) == 1 or word in ADDRESS_LINKS or _DIGIT.search(word) is not None or _LETTER.search(word) is None
 
 
-def _private_key_from(text: bytes, begin: int) -> int:
+def _private_key_start(text: bytes, begin: int) -> int:
+    """`begin`, or the start of the last private key when its END line is not complete."""
     mark = text.rfind(b"-----BEGIN")
     closing = text.find(b"-----END", mark)
     if closing >= 0 and text.find(b"-----", closing + 8) >= 0:

@@ -1,32 +1,35 @@
-"""Work budget of one scan. Detectors charge each candidate they judge; overspending raises BudgetExceeded.
+"""Work budget of one scan. Detectors charge each candidate they check; overspending raises BudgetExceeded.
 
-A text whose candidates stand too close for its budget is not judged but masked by `fallback_mask`. So no filler,
-however it is made, hides a value or takes more time than its length allows. The limit is set by what people write:
-settings that are nothing but secrets and the densest dumps of customers (`bench.pii_rows`) need nineteen twentieths
-of it, tables and text full of escapes half or more, logs a quarter, articles a few hundredths.
+A text that holds more candidates than its budget allows is not checked further: `scan.fallback_mask` masks it. So no
+filler can hide a value among candidates, or make a scan slower than linear. One unit is about 0.3 µs; a text gets one
+unit a character. Measured with the densest ordinary texts (`bench.pii_rows`): settings of secrets only and the densest
+customer dumps need 95 % of the budget, tables and escaped text half or more, logs a quarter, articles a few hundredths.
 
-A charge is what the work took, measured, so that no kind of candidate is cheap to fill a text with. What is charged too
-little is what `bench.pii_fuzz` finds; what is charged too much crowds ordinary text.
+A charge is the measured cost of its step, so that no kind of candidate is cheap filler. `python -m bench.pii_fuzz`
+finds charges that are too low; charges that are too high send ordinary texts to the fallback (the tests with `ORDINARY`
+rows).
 """
 
-_LEAST = 26_000
-"""What a short text may spend: some checks are bounded by their number, however long the text is."""
+_MIN_UNITS = 26_000
+"""Budget of short texts, about 8 ms. Some checks are limited in number, not by length (12 parsed telephone numbers at
+480 units are 5,760, 200 id checks at 12 or more 2,400). Chosen: at half a short text of several such checks
+falls back; at double many small texts may take twice as long."""
 
 
 class BudgetExceeded(Exception):
-    """The text holds more candidates than can be judged in its time."""
+    """The text holds more candidates than its budget allows to check."""
 
 
 class WorkBudget:
-    """What may still be spent on a text of `size` characters: a unit for each, which is some 0.3 microseconds."""
+    """Units of about 0.3 µs that the scan of `size` characters may still spend."""
 
     __slots__ = ("left",)
 
     def __init__(self, size: int) -> None:
-        self.left = max(_LEAST, size)
+        self.left = max(_MIN_UNITS, size)
 
     def spend(self, cost: int) -> None:
-        """Raises Crowded when nothing is left."""
+        """Charge `cost` units. Raises BudgetExceeded when more is spent than there was."""
         self.left -= cost
         if self.left < 0:
             raise BudgetExceeded

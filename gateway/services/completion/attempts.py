@@ -1,7 +1,31 @@
-"""The attempts of one request: which upstream next, whether a fault may be hidden by trying again.
+"""The attempts of one request: which upstream is next, and whether an error leads to another attempt.
 
-Only before the first byte of an answer. An upstream that failed is not asked again while there is another; the last
-one is asked once more, after faults that cost nothing, inside its retry budget. Knows no HTTP.
+Knows no HTTP and no wire format.
+
+Theory of operation. `Plan` holds one request's candidates: the model's own upstreams in weighted random order, then
+those of its fallback models. The service loops over `async with plan.attempt(stats)`: the block returns to end the
+loop; an error that may be retried is swallowed, so the loop goes on; any other error leaves the block.
+
+| attempt | entered when                    | what follows                                                         |
+|---------|---------------------------------|----------------------------------------------------------------------|
+| waiting | the plan is made                | its breaker allows a call: calling; its breaker is open: dropped     |
+| calling | `attempt()` takes it            | `begin()`: begun; an error: failed; the block returns: succeeded     |
+| begun   | the first event was passed on   | never retried, since the caller has seen a part of the answer        |
+| failed  | UpstreamError before `begin()`  | the next waiting attempt; else one repeat of the same; else raised   |
+
+What is reported to the breaker of the attempt's upstream. An attempt that fails after `begin()` reports both:
+
+| outcome                                                       | breaker     |
+|---------------------------------------------------------------|-------------|
+| answer begun, or whole                                        | `succeeded` |
+| UpstreamRefused other than 429: healthy, the request is wrong | `succeeded` |
+| UpstreamRefused 429, cancelled, or an error of our own        | `release`   |
+| `invalid_json_answer`: the model's fault, not the upstream's  | nothing     |
+| any other UpstreamError                                       | `failed`    |
+
+Invariants: at most _MAX_ATTEMPTS calls; no call to an upstream whose breaker is open; the same upstream is called again
+at most once, only when no other is left, the error came before any byte of an answer (_REPLAYABLE), and its retry
+budget has a token; a refusal of the request itself (4xx other than 429) is never retried.
 """
 
 import asyncio
@@ -12,30 +36,43 @@ from dataclasses import dataclass, field
 from gateway.domain import RequestStats
 from gateway.errors import UpstreamError, UpstreamRefused, UpstreamUnavailable
 from gateway.ports import CompletionUpstream
-from gateway.services.completion.circuit_breaker import Breaker, RetryBudget, backoff_s, weighted_order
+from gateway.resilience.circuit_breaker import CircuitBreaker
+from gateway.services.completion.retries import RetryBudget, backoff_s, upstream_breaker, weighted_order
 from gateway.wire.chat.request import UpstreamOptions
 
 _MAX_ATTEMPTS = 3
+"""Upstream calls for one request. Chosen: at two, one dead upstream and one busy one fail a request that a third could
+answer; at six, an outage multiplies the load on what is left and the caller's wait by up to six."""
 _MAX_RETRY_AFTER_S = 2.0
+"""Seconds that a request waits before its one repeat; an upstream that asks for more gets no repeat. Chosen: at double,
+callers wait longer than most of them pause themselves; at half, ordinary pauses of 1 to 2 s would not be used."""
 _REPLAYABLE = ("upstream_unreachable", "upstream_disconnected", "upstream_unavailable", "rate_limit_exceeded")
+"""Error codes of failures before any byte of an answer: no answer is paid for twice."""
 
 
 @dataclass(slots=True)
 class Target:
-    """One upstream of a model, with what is known of its health. `native`: it speaks /responses itself."""
+    """One upstream of a model, and the state of its health, shared by all requests.
+
+    `weight` orders the upstreams of a model; 0 is tried last. `native`: it speaks /responses itself.
+    `first_event_wait_s`: seconds until the answer's status is sent even though the upstream has sent nothing.
+    """
 
     upstream: CompletionUpstream
     options: UpstreamOptions
     weight: int = 1
     native: bool = False
     first_event_wait_s: float = 25
-    breaker: Breaker = field(default_factory=Breaker)
+    breaker: CircuitBreaker = field(default_factory=upstream_breaker)
     budget: RetryBudget = field(default_factory=RetryBudget)
 
 
 @dataclass(slots=True)
 class ModelEntry:
-    """One row of the model table. `created` is what GET /v1/models shows."""
+    """One model that callers may name. `kind` is `text` or `ocr`; `fallback` holds the names of other models.
+
+    `created` is Unix time in seconds, shown by GET /v1/models.
+    """
 
     name: str
     kind: str
@@ -46,24 +83,26 @@ class ModelEntry:
 
     @property
     def first_event_wait_s(self) -> float:
+        """The shortest wait among the upstreams, in seconds."""
         return min((target.first_event_wait_s for target in self.targets), default=25)
 
 
 @dataclass(slots=True)
 class Attempt:
-    """A call being made: to which upstream, under which public model name. `begin` when its answer has begun."""
+    """One call to one upstream, under the public model name of `entry`."""
 
     entry: ModelEntry
     target: Target
     begun: bool = False
 
     def begin(self) -> None:
+        """Call when the first event is passed on: from here on no error is retried. The upstream counts as healthy."""
         self.begun = True
         self.target.breaker.succeeded()
 
 
 class Plan:
-    """`entries`: the model asked for, then its fallbacks."""
+    """The attempts of one request. `entries`: the requested model, then its fallbacks. See the module's tables."""
 
     def __init__(self, entries: Sequence[ModelEntry]) -> None:
         self._waiting = [
@@ -76,8 +115,11 @@ class Plan:
 
     @asynccontextmanager
     async def attempt(self, stats: RequestStats) -> AsyncIterator[Attempt]:
-        """The next attempt. A fault inside the block that may be hidden is: loop on. Any other is raised."""
-        attempt = self._take()
+        """The next attempt, counted in `stats`. A retryable UpstreamError inside the block is swallowed: loop again.
+
+        Raises UpstreamUnavailable when no upstream is configured or all breakers are open, and what the block raises.
+        """
+        attempt = self._next_attempt()
         target = attempt.target
         target.budget.request()
         self._made += 1
@@ -90,7 +132,7 @@ class Plan:
                 target.breaker.release() if error.status == 429 else target.breaker.succeeded()
             elif error.code != "invalid_json_answer":
                 target.breaker.failed()
-            if attempt.begun or not await self._go_on(attempt, error):
+            if attempt.begun or not await self._may_retry(attempt, error):
                 raise
         except BaseException:
             target.breaker.release()
@@ -99,30 +141,31 @@ class Plan:
             if not attempt.begun:
                 target.breaker.succeeded()
 
-    def _take(self) -> Attempt:
+    def _next_attempt(self) -> Attempt:
         if not self._waiting:
             raise UpstreamUnavailable("no upstream is configured for this model", code="no_upstream")
         waits = [attempt.target.breaker.wait_s for attempt in self._waiting]
-        self._skip_resting()
+        self._drop_unavailable()
         if not self._waiting or not self._waiting[0].target.breaker.take():
             raise UpstreamUnavailable(
-                "the upstream keeps failing and is left alone for a while", retry_after_s=max(min(waits), 1.0)
+                "the upstream keeps failing and is not called for a while; try again later",
+                retry_after_s=max(min(waits), 1.0),
             )
         return self._waiting.pop(0)
 
-    def _skip_resting(self) -> None:
+    def _drop_unavailable(self) -> None:
         self._waiting = [attempt for attempt in self._waiting if attempt.target.breaker.wait_s <= 0]
 
-    async def _go_on(self, attempt: Attempt, error: UpstreamError) -> bool:
-        """Whether another attempt is to be made; waits for it as long as is right."""
+    async def _may_retry(self, attempt: Attempt, error: UpstreamError) -> bool:
+        """Whether another attempt is to be made. Sleeps for the pause before a repeat; see the module's invariants."""
         if self._made >= _MAX_ATTEMPTS or (isinstance(error, UpstreamRefused) and error.status != 429):
             return False
         if any(other.target.breaker.wait_s <= 0 for other in self._waiting):
             return True
-        short = error.retry_after_s is None or error.retry_after_s <= _MAX_RETRY_AFTER_S
+        is_short = error.retry_after_s is None or error.retry_after_s <= _MAX_RETRY_AFTER_S
         if error.status == 429 and error.retry_after_s is None:
-            short = False
-        if self._retried or error.code not in _REPLAYABLE or not short:
+            is_short = False
+        if self._retried or error.code not in _REPLAYABLE or not is_short:
             return False
         if attempt.target.breaker.wait_s > 0 or not attempt.target.budget.take():
             return False

@@ -1,4 +1,4 @@
-"""Images that messages point to, fetched safely and put in: no upstream ever fetches an address a caller chose.
+"""Replaces image URLs in messages by the images themselves, so that no upstream fetches an address of a caller.
 
 Knows no HTTP: `ports.ImageSource` fetches.
 """
@@ -13,19 +13,23 @@ from gateway.wire.chat.request import image_urls
 from gateway.wire.image_header import media_type
 
 MAX_IMAGES = 8
+"""Images in one request. Chosen: eight of MAX_IMAGE_BYTES are 160 MiB in memory; at double twice that, at half a
+document of more than four pages needs several requests. The OCR route's messages and documentation name it."""
 MAX_IMAGE_BYTES = 20 * 1024 * 1024
+"""Size of one image file. Chosen: as base64 it fits into the default `server.max_body_bytes` of 32 MiB. At double
+it would not; at half large photographs as PNG are refused."""
 
 
 async def inline_images(body: Json, source: ImageSource | None) -> Json:
-    """The body with http(s) image URLs replaced by data URLs; the same object when there are none.
+    """A copy of a chat body with data URLs in place of http(s) image URLs; the body itself when it has no images.
 
-    Raises InvalidRequest: too many, not an image, another scheme, or what the source refuses.
+    Raises InvalidRequest: too many images, not an image, another scheme, or the source's refusal.
     """
     if all(type(message.get("content")) is str for message in body["messages"]):
         return body
     if not image_urls(body):
         return body
-    messages = [_copied(message) for message in body["messages"]]
+    messages = [_copy_message(message) for message in body["messages"]]
     images = image_urls({"messages": messages})
     if len(images) > MAX_IMAGES:
         raise InvalidRequest(f"a request may hold at most {MAX_IMAGES} images", param="messages")
@@ -36,11 +40,11 @@ async def inline_images(body: Json, source: ImageSource | None) -> Json:
 
 
 async def data_urls(urls: list[tuple[str, str]], source: ImageSource | None) -> list[str]:
-    """See data_url, of `(url, where)` pairs, in the same order; a refusal names its `where`.
+    """The images of `(url, path)` pairs as data URLs, in the same order, fetched side by side.
 
-    When one is refused the others are not fetched to their end.
+    Raises InvalidRequest as `data_url`, `param` being the path; the other downloads are cancelled then.
     """
-    tasks = [asyncio.create_task(_named(url, where, source)) for url, where in urls]
+    tasks = [asyncio.create_task(_data_url_at(url, where, source)) for url, where in urls]
     try:
         return await asyncio.gather(*tasks)
     finally:
@@ -48,7 +52,7 @@ async def data_urls(urls: list[tuple[str, str]], source: ImageSource | None) -> 
             task.cancel()
 
 
-async def _named(url: str, where: str, source: ImageSource | None) -> str:
+async def _data_url_at(url: str, where: str, source: ImageSource | None) -> str:
     try:
         return await data_url(url, source)
     except InvalidRequest as error:
@@ -57,7 +61,7 @@ async def _named(url: str, where: str, source: ImageSource | None) -> str:
 
 
 async def data_url(url: str, source: ImageSource | None) -> str:
-    """An image's address as a data URL; a data URL as it is. Raises InvalidRequest."""
+    """The image of an http(s) URL as a data URL; a data URL unchanged. Raises InvalidRequest."""
     if url.startswith("data:"):
         if len(url) > MAX_IMAGE_BYTES * 4 // 3 + 100:
             raise InvalidRequest(f"an image may have at most {MAX_IMAGE_BYTES} bytes", param="messages")
@@ -65,23 +69,27 @@ async def data_url(url: str, source: ImageSource | None) -> str:
     if not url.lower().startswith(("http://", "https://")):
         raise InvalidRequest("image_url must be an http(s) or data: URL", param="messages")
     if source is None:
-        raise InvalidRequest("images by URL are not fetched here; send a data: URL", param="messages")
+        raise InvalidRequest("images by URL are not supported here; send a data: URL", param="messages")
     data = await source.fetch_image(url, MAX_IMAGE_BYTES)
     kind = media_type(data)
     if kind is None:
-        raise InvalidRequest("the image's format is not known", param="messages", code="invalid_image_format")
+        raise InvalidRequest(
+            "the image's format is unknown; send PNG, JPEG, WEBP, GIF, BMP or TIFF",
+            param="messages",
+            code="invalid_image_format",
+        )
     return f"data:{kind};base64,{base64.b64encode(data).decode()}"
 
 
-def _copied(message: Json) -> Json:
+def _copy_message(message: Json) -> Json:
     content = message.get("content")
     if not isinstance(content, list):
         return message
-    return {**message, "content": [_copied_part(part) for part in content]}
+    return {**message, "content": [_copy_part(part) for part in content]}
 
 
-def _copied_part(part: Json) -> Json:
-    """The responses route's bare string image is put in the chat form on the way."""
+def _copy_part(part: Json) -> Json:
+    """A copy of a part; an image given as a string gets chat's form `{type: "image_url", image_url: {url}}`."""
     if not isinstance(part, dict) or part.get("type") not in ("image_url", "input_image"):
         return part
     image = part.get("image_url")

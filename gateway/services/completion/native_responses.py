@@ -1,7 +1,7 @@
-"""Responses from upstreams that speak /responses themselves: the same attempts, breakers and budgets as for chat.
+"""Responses from upstreams that speak /responses themselves, with the same attempts, breakers and budgets as chat.
 
-A fallback model that does not speak /responses is asked through chat, as the last resort. Knows no HTTP; `wire` mends
-what comes back.
+A fallback model that does not speak /responses is called through chat, after all others failed. Knows no HTTP; `wire`
+rewrites requests and repairs answers.
 """
 
 import time
@@ -13,7 +13,7 @@ from gateway.services.completion.attempts import Attempt, ModelEntry, Plan
 from gateway.services.completion.images import MAX_IMAGES
 from gateway.services.completion.service import CompletionService
 from gateway.wire.chat.answer import AnswerContext
-from gateway.wire.responses.native_answer import NativeStream, mend_response
+from gateway.wire.responses.native_answer import NativeStream, repair_response
 from gateway.wire.responses.native_request import image_parts, takes, to_native
 from gateway.wire.responses.object import from_chat
 from gateway.wire.responses.request import to_chat
@@ -22,23 +22,25 @@ _ROUTE = "responses"
 
 
 class NativeResponses:
+    """Answers responses requests whose `input` is a list of items; `earlier` are the items before it."""
+
     def __init__(self, completions: CompletionService) -> None:
         self._completions = completions
 
     def serves(self, entry: ModelEntry, body: Json) -> bool:
-        """Every upstream of the model speaks /responses, and /responses has every field of the request."""
+        """True when every upstream of the model speaks /responses, and /responses has every field of the request."""
         return _is_native(entry) and takes(body)
 
     async def complete(self, body: Json, earlier: list[Json], stats: RequestStats) -> Json:
-        """A full response object. Raises GatewayError."""
+        """A full response object (see `wire.responses.object.new_response`). Raises GatewayError."""
         try:
             return await self._complete(body, earlier, stats)
         except UpstreamError as error:
-            chat = self._last_resort(error, body, earlier)
+            chat = self._chat_fallback(error, body, earlier)
         return from_chat(body, await self._completions.complete(chat, stats))
 
     async def stream(self, body: Json, earlier: list[Json], stats: RequestStats, state: NativeStream) -> EventStream:
-        """The events of `state`, ended by `[DONE]`. Raises GatewayError, also after it has begun."""
+        """Responses events made by `state`, ended by `[DONE]`. Raises GatewayError, also after the first events."""
         begun = False
         try:
             async with aclosing(self._stream(body, earlier, stats, state)) as batches:
@@ -49,14 +51,16 @@ class NativeResponses:
         except UpstreamError as error:
             if begun:
                 raise
-            chat = self._last_resort(error, body, earlier)
+            chat = self._chat_fallback(error, body, earlier)
         async with aclosing(state.run(self._completions.stream(chat, stats))) as batches:
             async for batch in batches:
                 yield batch
 
-    def _last_resort(self, error: UpstreamError, body: Json, earlier: list[Json]) -> Json:
-        """The chat request for the first fallback model that is asked by chat. Raises `error` when there is none, or
-        when asking another would not help: the request itself was refused."""
+    def _chat_fallback(self, error: UpstreamError, body: Json, earlier: list[Json]) -> Json:
+        """The chat request for the first fallback model that does not speak /responses.
+
+        Raises `error` when there is none, or when the request itself was refused, so that no other model would help.
+        """
         refused = isinstance(error, UpstreamRefused) and error.status != 429
         for name in () if refused else self._completions.resolve(body["model"]).fallback:
             if not _is_native(self._completions.resolve(name)):
@@ -65,21 +69,21 @@ class NativeResponses:
 
     async def _complete(self, body: Json, earlier: list[Json], stats: RequestStats) -> Json:
         plan, started_s = self._plan(body), time.perf_counter()
-        await self._inline(body)
+        await self._inline_images(body)
         while True:
             async with plan.attempt(stats) as attempt:
                 answer = await attempt.target.upstream.complete(
                     self._sent(body, earlier, attempt, stats), stats, route=_ROUTE
                 )
                 backend = _fields(attempt, stats, started_s)
-                response = mend_response(answer, body, attempt.entry.name, backend)
+                response = repair_response(answer, body, attempt.entry.name, backend)
                 break
         _count(response, stats)
         return response
 
     async def _stream(self, body: Json, earlier: list[Json], stats: RequestStats, state: NativeStream) -> EventStream:
         plan, started_s = self._plan(body), time.perf_counter()
-        await self._inline(body)
+        await self._inline_images(body)
         while True:
             async with plan.attempt(stats) as attempt:
                 state.model, state.backend = attempt.entry.name, _fields(attempt, stats, started_s)
@@ -104,7 +108,7 @@ class NativeResponses:
         stats.user_hash = user or ""
         return to_native(body, earlier, attempt.target.options, user)
 
-    async def _inline(self, body: Json) -> None:
+    async def _inline_images(self, body: Json) -> None:
         parts = image_parts(body["input"])
         if len(parts) > MAX_IMAGES:
             raise InvalidRequest(f"a request may hold at most {MAX_IMAGES} images", param="input")

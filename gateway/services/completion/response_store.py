@@ -1,11 +1,10 @@
-"""Responses kept for a while, so that a later request may go on from them.
+"""Finished responses, remembered for a while so that a later request may continue them (`previous_response_id`).
 
-In memory, bounded in entries, bytes and age; the oldest go first. Every entry belongs to the key that made it: to
-another key it does not exist. Knows nothing of the wire beyond `id`, `output` and items with an `id`.
+In memory, bounded in entries, bytes and age; the oldest go first. Every response belongs to the API key that made it
+and does not exist for another key. Knows nothing of the wire format beyond `id`, `output`, and items with an `id`.
 """
 
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -13,93 +12,101 @@ import orjson
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest, NotFound
+from gateway.resilience.bounded_cache import BoundedCache
 
-Place = tuple[str, str]
-"""Owner (key id) and response id."""
+_MAX_ENTRIES = 10_000
+_MAX_BYTES = 64 * 1024 * 1024
+_TTL_S = 3600.0
+"""Chosen together. Bytes bound the memory of each worker: at half, about a hundred conversations of 256 KiB are
+remembered at once; double is felt on a machine of 1 GiB. Entries bound the index of small responses (about 1 KB each
+beside their bytes). An hour is a pause in a conversation; at half, a user who comes back from lunch gets
+`previous_response_not_found`; double only fills the bytes sooner."""
+
+_SHOWN_ID_CHARS = 80
+"""An id in an error text is cut here: it comes from the caller and may be megabytes long."""
+
+StoreKey = tuple[str, str]
+"""Owner (id of the API key) and response id."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
-    """A finished response, the items it was asked with (earlier turns included), its size, and when it goes."""
+class StoredResponse:
+    """A finished response, and the input items of its request, those of earlier turns included."""
 
     response: Json
     items: list[Json]
-    size: int
-    ends_at: float
 
 
 class ResponseStore:
+    """At most `max_entries` responses of `max_bytes` together, each for `ttl_s` seconds. `clock` is monotonic."""
+
     def __init__(
         self,
-        max_entries: int = 10_000,
-        max_bytes: int = 64 * 1024 * 1024,
-        ttl_s: float = 3600,
+        max_entries: int = _MAX_ENTRIES,
+        max_bytes: int = _MAX_BYTES,
+        ttl_s: float = _TTL_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._max_entries, self._max_bytes = max_entries, max_bytes
-        self._ttl_s, self._clock = ttl_s, clock
-        self._stored: OrderedDict[Place, Stored] = OrderedDict()
-        self._items: dict[Place, Place] = {}
-        self._bytes = 0
+        self._max_bytes = max_bytes
+        self._responses: BoundedCache[StoreKey, StoredResponse] = BoundedCache(
+            max_entries, ttl_s=ttl_s, max_weight=max_bytes, on_drop=self._forget_items, clock=clock
+        )
+        self._response_of_item: dict[StoreKey, StoreKey] = {}
 
     def __len__(self) -> int:
-        return len(self._stored)
+        """Responses held."""
+        return len(self._responses)
 
     def put(self, owner: str, response: Json, items: list[Json]) -> None:
-        """Keep a response. One larger than the whole store is not kept."""
+        """Remember a response, `{id, output: [{id, …}], …}`, with its input items. One that is larger than the whole
+        store is ignored. An id may come again, from an upstream that speaks /responses itself: the new one replaces."""
         size = len(orjson.dumps([response, items]))
         if size > self._max_bytes:
             return
-        place = (owner, str(response["id"]))
-        if place in self._stored:  # an upstream that speaks /responses itself may use an id again
-            self._drop(place)
-        self._stored[place] = Stored(response, items, size, self._clock() + self._ttl_s)
-        self._bytes += size
+        key = (owner, str(response["id"]))
+        self._responses.remove(key)  # first: dropping it later would remove the index of items that both have
         for item in response["output"]:
-            self._items[owner, str(item["id"])] = place
-        while self._stored and (
-            len(self._stored) > self._max_entries
-            or self._bytes > self._max_bytes
-            or next(iter(self._stored.values())).ends_at <= self._clock()
-        ):
-            self._drop(next(iter(self._stored)))
+            self._response_of_item[owner, str(item["id"])] = key
+        self._responses.put(key, StoredResponse(response, items), weight=size)
 
-    def get(self, owner: str, response_id: str) -> Stored:
-        """Raises NotFound: never kept, kept no longer, or another key's."""
-        stored = self._stored.get((owner, response_id))
-        if stored is None or stored.ends_at <= self._clock():
-            raise NotFound(f"Response with id '{response_id[:80]}' not found.", code="response_not_found")
+    def get(self, owner: str, response_id: str) -> StoredResponse:
+        """A remembered response. Raises NotFound when it never existed, has expired, or is another key's."""
+        stored = self._responses.get((owner, response_id))
+        if stored is None:
+            shown = response_id[:_SHOWN_ID_CHARS]
+            raise NotFound(f"response '{shown}' not found; responses expire after a while", code="response_not_found")
         return stored
 
     def delete(self, owner: str, response_id: str) -> None:
-        """Raises NotFound."""
+        """Forget a response. Raises NotFound."""
         self.get(owner, response_id)
-        self._drop((owner, response_id))
+        self._responses.remove((owner, response_id))
 
     def history(self, owner: str, response_id: str) -> list[Json]:
-        """The items of the turns up to and including a response. Raises InvalidRequest, as OpenAI's clients expect."""
+        """The input and output items of all turns up to and including a response, oldest first.
+
+        Raises InvalidRequest (OpenAI's clients expect a 400 here) when the response is not found.
+        """
         try:
             stored = self.get(owner, response_id)
         except NotFound:
             raise InvalidRequest(
-                f"Previous response with id '{response_id[:80]}' not found.",
+                f"previous response '{response_id[:_SHOWN_ID_CHARS]}' not found; send the whole conversation instead",
                 param="previous_response_id",
                 code="previous_response_not_found",
             ) from None
         return [*stored.items, *stored.response["output"]]
 
     def item(self, owner: str, item_id: str) -> Json:
-        """An output item by its own id. Raises NotFound."""
-        stored = self._stored.get(self._items.get((owner, item_id), ("", "")))
-        if stored is not None and stored.ends_at > self._clock():
-            for item in stored.response["output"]:
-                if item["id"] == item_id:
-                    found: Json = item
-                    return found
-        raise NotFound(f"Item with id '{item_id[:80]}' not found.", code="item_not_found")
+        """An output item, `{id, type, …}`, by its own id. Raises NotFound."""
+        key = self._response_of_item.get((owner, item_id))
+        stored = self._responses.get(key) if key is not None else None
+        for item in stored.response["output"] if stored is not None else ():
+            if item["id"] == item_id:
+                output_item: Json = item
+                return output_item
+        raise NotFound(f"item '{item_id[:_SHOWN_ID_CHARS]}' not found", code="item_not_found")
 
-    def _drop(self, place: Place) -> None:
-        stored = self._stored.pop(place)
-        self._bytes -= stored.size
+    def _forget_items(self, key: StoreKey, stored: StoredResponse) -> None:
         for item in stored.response["output"]:
-            self._items.pop((place[0], str(item["id"])), None)
+            self._response_of_item.pop((key[0], str(item["id"])), None)

@@ -1,6 +1,6 @@
-"""Chat completions in the gateway's own terms: which model, which upstream, once more or not, and one normal form.
+"""Chat completions: finds the model, calls its upstreams until one answers, and normalises the answer.
 
-Deliberately knows no HTTP: upstreams are handed in (`ports.CompletionUpstream`), answers are made normal by `wire`.
+Deliberately knows no HTTP: upstreams are `ports.CompletionUpstream`, `attempts` decides on retries, `wire` normalises.
 """
 
 import asyncio
@@ -13,20 +13,25 @@ from contextlib import aclosing
 from gateway.domain import EventBatch, EventStream, Json, RequestStats
 from gateway.errors import ModelNotFound, UpstreamError, UpstreamTimeout
 from gateway.ports import ImageSource
-from gateway.services.completion.attempts import Attempt, ModelEntry, Plan, Target
+from gateway.services.completion.attempts import Attempt, ModelEntry, Plan
 from gateway.services.completion.images import data_urls, inline_images
 from gateway.wire.chat.answer import AnswerContext, normalise_answer
 from gateway.wire.chat.request import is_legacy, needs_json_check, to_upstream
 from gateway.wire.chat.stream import ChatStream, require_json
 
-__all__ = ["CompletionService", "ModelEntry", "OwnModel", "Target"]
-
 _AFTER_FINISH_S = 5.0
+"""Seconds to wait for usage and `[DONE]` after the finish reason. Chosen: both usually come in the same read; at half,
+more usage is replaced by estimates; at double, clients wait longer for an end that is not coming."""
 _MOST_AFTER_FINISH = 64
+"""Events accepted after the finish reason. Chosen: usage is one; any bound stops an upstream that never ends."""
 
 
 class CompletionService:
-    """`user_key` keys the hash that stands for a caller's `user`; `images` fetches what messages point to."""
+    """Answers chat requests to the models of a table.
+
+    `images` fetches the images that messages name by URL; None refuses these. `user_key` is the secret of the hash that
+    is sent instead of a caller's `user`.
+    """
 
     def __init__(self, models: Sequence[ModelEntry], *, images: ImageSource | None, user_key: bytes) -> None:
         self._images = images
@@ -36,18 +41,21 @@ class CompletionService:
         self._folded = {name.lower(): name for name in self._by_name}
 
     def resolve(self, name: str) -> ModelEntry:
-        """The entry of an exact name or alias. Raises ModelNotFound, naming the right case when that is all."""
+        """The entry of an exact name or alias. Raises ModelNotFound, with the right name if only the case differs."""
         entry = self._by_name.get(name)
         if entry is not None:
             return entry
-        meant = self._folded.get(name.lower())
+        similar = self._folded.get(name.lower())
         known = ", ".join(sorted(entry.name for entry in self.models))
-        hint = f"did you mean {meant!r}? Names are case-sensitive" if meant else f"available: {known or 'none'}"
+        hint = f"did you mean {similar!r}? Names are case-sensitive" if similar else f"available: {known or 'none'}"
         raise ModelNotFound(f"this model does not exist; {hint}")
 
     async def complete(self, body: Json, stats: RequestStats) -> Json:
-        """A normal `chat.completion` object. Raises GatewayError."""
-        body = await self._prepared(body)
+        """A normal `chat.completion` object (see `wire.chat.answer.normalise_answer`) for a checked chat body.
+
+        Adds the answer's tokens to `stats`. Raises GatewayError: ModelNotFound, InvalidRequest, UpstreamError.
+        """
+        body = await self._with_images(body)
         started_s = time.perf_counter()
         plan = self.plan(body["model"])
         while True:
@@ -63,8 +71,11 @@ class CompletionService:
         return answer
 
     async def stream(self, body: Json, stats: RequestStats) -> EventStream:
-        """Normal chunks, ended by `[DONE]`. Raises GatewayError, also after it has begun; then nothing was ended."""
-        body = await self._prepared(body)
+        """Normal `chat.completion.chunk` events, ended by `[DONE]`, for a checked chat body.
+
+        Raises GatewayError, also after the first events; there is no `[DONE]` then.
+        """
+        body = await self._with_images(body)
         started_s = time.perf_counter()
         plan = self.plan(body["model"])
         while True:
@@ -91,22 +102,22 @@ class CompletionService:
                     yield ending
                 finally:
                     stats.streaming = None
-                    if attempt.begun:  # what never answered cost nothing
+                    if attempt.begun:  # an attempt that sent no event must not add estimated tokens
                         count_usage(state.usage, stats)
                 return
 
     def hashed_user(self, body: Json) -> str | None:
-        """The keyed hash of the caller's `user`, stable over restarts as long as the key is."""
+        """`user_` and 32 hex digits, an HMAC of the body's `user`; None when it has none."""
         user = body.get("user")
         if not isinstance(user, str) or not user:
             return None
         return "user_" + hmac.new(self._user_key, user.encode(), hashlib.sha256).hexdigest()[:32]
 
     async def inlined(self, urls: list[tuple[str, str]]) -> list[str]:
-        """The images behind these `(url, where)` pairs as data URLs. Raises InvalidRequest naming a `where`."""
+        """The images of `(url, path)` pairs as data URLs, in order. Raises InvalidRequest, `param` being the path."""
         return await data_urls(urls, self._images)
 
-    async def _prepared(self, body: Json) -> Json:
+    async def _with_images(self, body: Json) -> Json:
         self.resolve(body["model"])
         return await inline_images(body, self._images)
 
@@ -116,20 +127,21 @@ class CompletionService:
         return to_upstream(body, attempt.target.options, user=user)
 
     def plan(self, name: str) -> Plan:
-        """The attempts that may be made for this model: its own upstreams by weight, then its fallbacks'."""
+        """The attempts for a model: its own upstreams, then those of its fallbacks. Raises ModelNotFound."""
         entry = self.resolve(name)
         return Plan([entry, *(self.resolve(other) for other in entry.fallback)])
 
 
 class OwnModel:
-    """`ports.ChatModel` over the service: for the guardrail and for reading crawl instructions."""
+    """Implements ports.ChatModel with one model of the service: for the guardrail and for crawl instructions."""
 
     def __init__(self, completions: CompletionService, model: str) -> None:
         self._completions = completions
         self._model = model
 
     async def ask(self, body: Json, timeout_s: float) -> Json:
-        """A `chat.completion`. Raises GatewayError, UpstreamTimeout after `timeout_s`."""
+        """A `chat.completion` object for a chat body without `model`. Raises GatewayError; UpstreamTimeout after
+        `timeout_s` seconds."""
         try:
             async with asyncio.timeout(timeout_s):
                 return await self._completions.complete({**body, "model": self._model}, RequestStats())
@@ -138,9 +150,9 @@ class OwnModel:
 
 
 async def _trailing(payloads: AsyncGenerator[list[bytes], None], state: ChatStream) -> EventBatch:
-    """After the finish only usage and [DONE] are missing: not worth waiting long, nor failing for if they do not come.
+    """The events after the finish reason, at most usage and `[DONE]`; a timeout or a cut there is not an error.
 
-    Raises UpstreamError for what comes and is no chunk.
+    Raises UpstreamError for an event that is not a chunk.
     """
     events: EventBatch = []
     try:
@@ -168,11 +180,12 @@ def _context(body: Json, attempt: Attempt, stats: RequestStats, started_s: float
         attempts=stats.attempts,
         legacy=is_legacy(body),
         include_usage=bool((body.get("stream_options") or {}).get("include_usage")),
-        asked=body,
+        request=body,
         fingerprint=attempt.target.options.fingerprint,
     )
 
 
 def count_usage(usage: Json, stats: RequestStats) -> None:
+    """Adds a normal usage object's `prompt_tokens` and `completion_tokens` to the request's stats."""
     stats.input_tokens += usage["prompt_tokens"]
     stats.output_tokens += usage["completion_tokens"]

@@ -1,8 +1,7 @@
-"""The images of a request: taken from data URLs or fetched, judged by their bytes, made fit for the model.
+"""Loads the images of a request: from data URLs or the web, with format and size checked by their bytes.
 
-Format and size come from the header; no pixel is decoded here. Where pixel work is wanted (an upstream that does not
-turn EXIF images upright) a `PixelWork` is handed in. Long base64 texts are handled in slices, so that neighbours on the
-event loop do not wait.
+Reads headers only. Where pixels must change (for an upstream that does not turn EXIF images upright), a `PixelWork`
+does it. Long base64 texts are coded in slices, so that other requests on the event loop need not wait.
 """
 
 import asyncio
@@ -19,22 +18,27 @@ from gateway.services.completion.images import MAX_IMAGE_BYTES
 from gateway.wire.image_header import ImageInfo, check_size, read_header
 
 MAX_PIXELS = 50_000_000
+"""Chosen: an A4 page scanned at 600 dpi has 35 million. At half such scans are refused; at double one decoded image
+takes 300 MB of memory instead of 150 MB."""
 MAX_CONCURRENT_FETCHES = 4
+"""Images of one request that are loaded at the same time. Chosen: each may take 20 MiB and as much again as base64; at
+double a request holds twice the memory, at half eight images take twice the time."""
 SLICE_CHARS = 1 << 19
-"""A multiple of four: a slice decodes by itself, in about a millisecond."""
+"""base64 characters coded without a pause; a multiple of four, so that each slice decodes by itself. A slice takes
+about a millisecond; at double other requests wait twice as long, at half the loop is entered twice as often."""
 
 
 class PixelWork(Protocol):
-    """Turns an image upright, puts it on white and keeps its first frame."""
+    """Turns an image upright, puts transparent ones on white and keeps the first frame."""
 
     async def normalise(self, data: bytes, info: ImageInfo) -> tuple[bytes, str]:
-        """The new bytes and their media type. Raises InvalidRequest when the image cannot be decoded."""
+        """The new file's bytes and media type. Raises InvalidRequest when the image cannot be decoded."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image ready to be sent: a data URL, what its header said, and where it stood in the request."""
+    """An image ready to be sent: a data URL, its header, and the path of its field in the request."""
 
     url: str
     info: ImageInfo
@@ -42,28 +46,31 @@ class Image:
 
 
 class ImageLoader:
-    """`load_all` takes `(url, where)` pairs and gives images in the same order, all checked before any is used."""
+    """Loads images. `source` fetches http(s) URLs; without `pixel_work` images are sent as they came."""
 
     def __init__(self, source: ImageSource, pixel_work: PixelWork | None = None) -> None:
         self._source = source
         self._pixel_work = pixel_work
 
     async def load_all(self, urls: list[tuple[str, str]]) -> list[Image]:
-        """Raises InvalidRequest naming the part."""
+        """The images of `(url, path)` pairs, in the same order. All are checked before this returns.
+
+        Raises InvalidRequest, `param` naming the part; codes as in `wire.image_header`, or `invalid_image_url`.
+        """
         turn = asyncio.Semaphore(MAX_CONCURRENT_FETCHES)
         tasks: list[asyncio.Task[Image]] = []
         try:
             async with asyncio.TaskGroup() as group:
                 tasks.extend(group.create_task(self._load(url, where, turn)) for url, where in urls)
         except* GatewayError as errors:
-            # Of several refusals the first in the request's order would be best; any one is true.
+            # Any of several errors will do: the caller corrects one after the other.
             raise _first(errors) from None
         return [task.result() for task in tasks]
 
     async def _load(self, url: str, where: str, turn: asyncio.Semaphore) -> Image:
         try:
             async with turn:
-                data = await self._bytes_of(url)
+                data = await self._fetch(url)
                 info = read_header(data)
                 check_size(info, MAX_PIXELS)
                 sent, mime = data, info.mime
@@ -76,13 +83,13 @@ class ImageLoader:
             error.param = where
             raise
 
-    async def _bytes_of(self, url: str) -> bytes:
+    async def _fetch(self, url: str) -> bytes:
         scheme = url[:16].split(":", 1)[0].strip().lower()
         if scheme == "data":
             return await decode_data_url(url)
         if scheme not in ("http", "https"):
             raise InvalidRequest(
-                "An image must be an http or https URL or a base64 data URL (data:image/png;base64,…).",
+                "an image must be an http or https URL or a base64 data URL (data:image/png;base64,…)",
                 code="invalid_image_url",
             )
         data = await self._source.fetch_image(url, MAX_IMAGE_BYTES)
@@ -92,7 +99,7 @@ class ImageLoader:
 
 
 def _is_unbroken(url: str, mime: str, data: bytes) -> bool:
-    """Whether the base64 that `data` was decoded from has no white space in it."""
+    """True when the URL's base64 has no white space, so that it is the same as `data` encoded again."""
     return len(url) - len(f"data:{mime};base64,") == -(-len(data) // 3) * 4
 
 
@@ -105,44 +112,56 @@ def _first(errors: BaseExceptionGroup[GatewayError]) -> GatewayError:
 
 
 def _too_large() -> InvalidRequest:
-    return InvalidRequest(f"The image is larger than {MAX_IMAGE_BYTES >> 20} MiB.", code="image_too_large")
+    return InvalidRequest(
+        f"the image is larger than {MAX_IMAGE_BYTES >> 20} MiB; send a smaller one", code="image_too_large"
+    )
 
 
 async def decode_data_url(url: str) -> bytes:
-    """The bytes of `data:[type][;parameter]…;base64,DATA` (RFC 2397). Raises InvalidRequest."""
+    """The bytes of `data:[type][;parameter]…;base64,DATA` (RFC 2397).
+
+    Raises InvalidRequest, codes `invalid_image_url` and `image_too_large`.
+    """
     comma = url.find(",")
     if comma < 0 or url[:comma].rsplit(";", 1)[-1].strip().lower() != "base64":
-        raise InvalidRequest("A data URL must have the form data:<media type>;base64,<data>.", code="invalid_image_url")
+        raise InvalidRequest("a data URL must have the form data:<media type>;base64,<data>", code="invalid_image_url")
     if (len(url) - comma - 1) // 4 * 3 > MAX_IMAGE_BYTES + 65_536:
         raise _too_large()
     try:
         data = await decode_base64(url, comma + 1)
     except (binascii.Error, ValueError) as error:
-        raise InvalidRequest("The data URL's base64 is not valid.", code="invalid_image_url") from error
+        raise InvalidRequest(
+            "the data URL's base64 is not valid; send standard base64 with padding", code="invalid_image_url"
+        ) from error
     if len(data) > MAX_IMAGE_BYTES:
         raise _too_large()
     return data
 
 
 async def decode_base64(text: str, start: int = 0) -> bytes:
-    """Strict base64 from `start` on, white space allowed. Raises binascii.Error, or ValueError when it is not ASCII."""
-    # Grows in place and gives its bytes away without a copy, which joining parts would take milliseconds over.
+    """The bytes of the base64 text from index `start` on; white space is allowed.
+
+    Equals `base64.b64decode("".join(text[start:].split()), validate=True)`, in slices. Raises binascii.Error, or
+    ValueError when the text is not ASCII.
+    """
+    # BytesIO grows in place and returns its bytes without a copy; joining a list would take some milliseconds.
     data = io.BytesIO()
-    held = ""
+    rest = ""
     for at in range(start, len(text), SLICE_CHARS):
-        part = held + "".join(text[at : at + SLICE_CHARS].split())
-        whole = len(part) - len(part) % 4
-        held = part[whole:]
-        if "=" in part[:whole] and text[at + SLICE_CHARS :].strip():
+        chars = rest + "".join(text[at : at + SLICE_CHARS].split())
+        whole = len(chars) - len(chars) % 4
+        rest = chars[whole:]
+        if "=" in chars[:whole] and text[at + SLICE_CHARS :].strip():
             raise binascii.Error("padding inside")
-        data.write(base64.b64decode(part[:whole], validate=True))
+        data.write(base64.b64decode(chars[:whole], validate=True))
         await asyncio.sleep(0)
-    if held:
+    if rest:
         raise binascii.Error("incomplete")
     return data.getvalue()
 
 
 async def encode_base64(data: bytes) -> str:
+    """Equals `base64.b64encode(data).decode()`, in slices."""
     step = SLICE_CHARS // 4 * 3
     parts = []
     for start in range(0, len(data), step):
@@ -152,5 +171,5 @@ async def encode_base64(data: bytes) -> str:
 
 
 def image_infos(images: list[Image]) -> list[Json]:
-    """What `provider_specific_fields.images` holds: the upright sizes the boxes refer to."""
+    """`[{width, height}]` for `provider_specific_fields.images`: the upright sizes that boxes refer to."""
     return [{"width": image.info.width, "height": image.info.height} for image in images]

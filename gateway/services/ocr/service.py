@@ -1,7 +1,7 @@
-"""OCR over chat completions: one upstream call an image, in order, their answers joined.
+"""OCR through chat completions: one upstream call for each image, in order, and one answer made of theirs.
 
-Built over the completion service (which knows upstreams, retries and normal forms) and a safe image fetcher. Images are
-fetched and checked before the first upstream call, so that a bad one is refused whole. Knows no HTTP.
+The completion service does the calls (upstreams, retries, normal forms), an ImageLoader the images, which are all
+loaded and checked before the first call. Knows no HTTP and no engine.
 """
 
 from contextlib import aclosing
@@ -14,26 +14,37 @@ from gateway.services.ocr.request import read_request
 from gateway.wire import sse
 
 SEPARATOR = "\n\n"
+"""Between the texts of two images."""
 FINISH_ORDER = ("content_filter", "length")
-"""Of several images' finish reasons the first of these that occurs is the answer's; else the last one's."""
+"""The finish reason of a joined answer is the first of these that any image has; else that of the last image."""
 IMAGE_CODES = ("invalid_image_format", "image_too_large", "invalid_image_url", "ocr_failed", "ocr_timeout")
+"""Error codes of an engine's refusals that are about one image."""
 
 
 class Completions(Protocol):
-    """One chat call to the model named in the body; see services.completion."""
+    """One chat call to the model named in the body; implemented by `services.completion.service`."""
 
-    async def complete(self, body: Json, stats: RequestStats) -> Json: ...
+    async def complete(self, body: Json, stats: RequestStats) -> Json:
+        """A normal `chat.completion` object. Raises GatewayError."""
+        ...
 
-    def stream(self, body: Json, stats: RequestStats) -> EventStream: ...
+    def stream(self, body: Json, stats: RequestStats) -> EventStream:
+        """Normal `chat.completion.chunk` events, ended by `[DONE]`. Raises GatewayError."""
+        ...
 
 
 class OcrService:
+    """Answers chat requests to models of kind `ocr`."""
+
     def __init__(self, completions: Completions, images: ImageLoader) -> None:
         self._completions = completions
         self._images = images
 
     async def complete(self, body: Json, stats: RequestStats) -> Json:
-        """A `chat.completion`. Raises InvalidRequest naming the part, and whatever the completion service raises."""
+        """A `chat.completion` object; its choice's `provider_specific_fields` has `images: [{width, height}]`.
+
+        Raises InvalidRequest, `param` naming the part, and what the completion service raises.
+        """
         request = read_request(body)
         images = await self._images.load_all(list(request.urls))
         answers: list[Json] = []
@@ -41,24 +52,24 @@ class OcrService:
             try:
                 answers.append(await self._completions.complete(_call(body, request.prompt, image), stats))
             except UpstreamRefused as error:
-                raise _naming(error, image) from error
-        return _joined(answers, images)
+                raise _at_image(error, image) from error
+        return _join(answers, images)
 
     async def stream(self, body: Json, stats: RequestStats) -> EventStream:
-        """`chat.completion.chunk` events of all images as one answer, ended by `[DONE]`."""
+        """`chat.completion.chunk` events of all images as one answer, ended by `[DONE]`. Raises as `complete`."""
         request = read_request(body)
         images = await self._images.load_all(list(request.urls))
-        joint = _JoinedStream(images)
+        joined = _JoinedStream(images)
         for number, image in enumerate(images):
-            joint.begin(number)
+            joined.begin(number)
             try:
                 async with aclosing(self._completions.stream(_call(body, request.prompt, image), stats)) as events:
                     async for batch in events:
-                        if shown := joint.take(batch):
-                            yield shown
+                        if visible := joined.take(batch):
+                            yield visible
             except UpstreamRefused as error:
-                raise _naming(error, image) from error
-        yield joint.end()
+                raise _at_image(error, image) from error
+        yield joined.end()
 
 
 def _call(body: Json, prompt: str, image: Image) -> Json:
@@ -67,15 +78,15 @@ def _call(body: Json, prompt: str, image: Image) -> Json:
     return {**body, "messages": [{"role": "user", "content": content}]}
 
 
-def _naming(error: UpstreamRefused, image: Image) -> GatewayError:
-    """The engine's refusal of an image, as a refusal of the part it came in."""
+def _at_image(error: UpstreamRefused, image: Image) -> GatewayError:
+    """The engine's refusal of an image as InvalidRequest at the image's part; any other refusal unchanged."""
     if error.code in IMAGE_CODES:
         return InvalidRequest(error.message, param=image.where, code=error.code)
     return error
 
 
-def _joined(answers: list[Json], images: list[Image]) -> Json:
-    """One completion out of one per image."""
+def _join(answers: list[Json], images: list[Image]) -> Json:
+    """One completion made of one for each image."""
     answer = answers[0]
     choice = answer["choices"][0]
     choices = [one["choices"][0] for one in answers]
@@ -92,11 +103,12 @@ def _joined(answers: list[Json], images: list[Image]) -> Json:
 
 
 def worst(reasons: list[str | None]) -> str | None:
+    """The finish reason of an answer joined of several; see FINISH_ORDER."""
     return next((reason for reason in FINISH_ORDER if reason in reasons), reasons[-1])
 
 
 def summed(usages: list[Json]) -> Json:
-    """Usage objects added up, nested details included."""
+    """One usage object: the sums of all numbers, nested ones too; other values of the first that has them."""
     total: Json = {}
     for usage in usages:
         for key, value in usage.items():
@@ -110,7 +122,8 @@ def summed(usages: list[Json]) -> Json:
 
 
 def merged(fields: list[Json]) -> Json:
-    """Provider fields of several calls: times added, the attempts of the last, which counts those before it."""
+    """One `provider_specific_fields` of several calls': `latency_ms` is summed, `attempts` is the last one's, which
+    includes those of earlier calls; other values of the first call that has them."""
     result: Json = {}
     for one in fields:
         for key, value in one.items():
@@ -124,7 +137,11 @@ def merged(fields: list[Json]) -> Json:
 
 
 class _JoinedStream:
-    """Chunks of several streamed answers as one: one id, one role, one finish, usage added up."""
+    """Joins the chunks of several streamed answers into one answer: one id, one role, one finish, one usage.
+
+    Call `begin` before each image's stream, `take` for its batches, and `end` once after the last. A finish chunk and
+    usage are held back until `end`.
+    """
 
     def __init__(self, images: list[Image]) -> None:
         self._images = images
@@ -138,22 +155,24 @@ class _JoinedStream:
         self._opened = False
 
     def begin(self, number: int) -> None:
+        """The stream of image `number`, counted from 0, comes next."""
         self._number = number
         self._opened = False
 
     def take(self, batch: EventBatch) -> EventBatch:
-        """What of a batch is shown now: content, but no end, which comes with the last image's."""
-        shown: EventBatch = []
+        """The events of a batch that are sent now: those with content."""
+        visible: EventBatch = []
         for event in batch:
             data = sse.decode(event)
             if data is None:
                 if event.raw != sse.DONE:
-                    shown.append(event)
-            elif self._is_shown(event, data):
-                shown.append(event)
-        return shown
+                    visible.append(event)
+            elif self._is_visible(event, data):
+                visible.append(event)
+        return visible
 
     def end(self) -> EventBatch:
+        """The finish chunk, the usage chunk if the upstream sent one, and `[DONE]`."""
         batch: EventBatch = []
         usage = summed(self._usages) if self._usages else None
         if self._finish is not None and self._finish.data is not None:
@@ -169,8 +188,8 @@ class _JoinedStream:
         batch.append(Event.from_bytes(sse.DONE))
         return batch
 
-    def _is_shown(self, event: Event, data: Json) -> bool:
-        """Whether the chunk is to be shown now; remembers what is not."""
+    def _is_visible(self, event: Event, data: Json) -> bool:
+        """Whether the chunk is sent now. Changes its data in place and keeps finish and usage for `end`."""
         for key in ("id", "created", "model"):
             if key in data:
                 data[key] = self._identity.setdefault(key, data[key])
@@ -194,7 +213,7 @@ class _JoinedStream:
         return bool(choice.get("delta", {}).get("content"))
 
     def _separate(self, choice: dict[str, Any]) -> None:
-        """The first content of a later image begins with the separator; its role has been told."""
+        """Puts the separator before the first content of a later image, and drops its role, which was sent before."""
         delta = choice.get("delta") or {}
         if self._number == 0:
             return

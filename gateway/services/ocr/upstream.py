@@ -1,8 +1,8 @@
-"""Adapts one upstream of an OCR model: what a DeepSeek-OCR server needs, and what it leaves behind.
+"""Adapts requests and answers of one upstream that serves DeepSeek-OCR.
 
-On the way in: the `<image>` placeholder stripped or kept, `max_tokens` clamped to the context. On the way out, whole or
-streamed: special tokens removed, repetition loops cut and reported as `length`. Harmless for an upstream that needs
-none of it. Sources: vLLM recipes and DeepSeek-OCR's README, read 2026-11-21.
+Requests: the `<image>` placeholder is removed or set, `max_tokens` is limited to the context. Answers, whole or
+streamed: special tokens are removed, repetition loops are cut and reported as `length`. An upstream that needs none of
+this is not harmed by it. Knows no HTTP. Sources: vLLM recipes and DeepSeek-OCR's README, read 2026-11-21.
 """
 
 from collections.abc import AsyncGenerator, Callable
@@ -19,15 +19,25 @@ from gateway.wire.repetition import LoopGuard, cut_loop
 from gateway.wire.untrusted_json import list_in, table_in, tables_in
 
 CONTEXT_TOKENS = 8192
+"""DeepSeek-OCR's context (its README); a server may refuse a request whose prompt and limit exceed it."""
 VISION_TOKENS = 1156
-"""The most an image takes: nine crops of 100 and a base view of 256 ("Gundam" mode)."""
+"""The most tokens that an image takes: nine crops of 100 and a base view of 256 ("Gundam" mode in the README)."""
 MARGIN_TOKENS = 64
+"""Room for the chat template's own tokens. Chosen: at half a long template could be refused; double costs nothing but
+that many tokens of the longest answers."""
+_MIN_ANSWER_TOKENS = 16
+"""The limit is not set lower: a prompt that is too long gets the upstream's own refusal. Any small number would do."""
 DONE = b"[DONE]"
 LIMIT_FIELDS = ("max_tokens", "max_completion_tokens")
+"""Fields of a chat request that limit the answer's tokens."""
 
 
 class OcrAdapter:
-    """A CompletionUpstream around another. `image_placeholder` is `strip` or `keep`; 0 `context_tokens`: no clamp."""
+    """A decorator of one ports.CompletionUpstream, for answers with one choice.
+
+    `image_placeholder`: `strip` removes `<image>` from prompts, `keep` puts exactly one at the head.
+    `context_tokens`: the model's context, 0 for no limit of `max_tokens`.
+    """
 
     def __init__(
         self, inner: CompletionUpstream, *, image_placeholder: str = "strip", context_tokens: int = CONTEXT_TOKENS
@@ -38,9 +48,11 @@ class OcrAdapter:
 
     @property
     def name(self) -> str:
+        """The name of the upstream inside."""
         return self._inner.name
 
     async def complete(self, body: Json, stats: RequestStats, *, route: str = "chat/completions") -> Json:
+        """See ports.CompletionUpstream; every choice's text is cleaned."""
         answer = await self._inner.complete(self._adapted(body), stats, route=route)
         for choice in tables_in(answer, "choices"):
             message = table_in(choice, "message")
@@ -57,12 +69,15 @@ class OcrAdapter:
     async def stream(
         self, body: Json, stats: RequestStats, *, route: str = "chat/completions"
     ) -> AsyncGenerator[list[bytes], None]:
+        """See ports.CompletionUpstream; ends early, with `length` and `[DONE]`, when the model is in a loop.
+
+        Closing the upstream's stream then stops the model, which would repeat itself until its context is full.
+        """
         cleaner = _StreamCleaner()
-        # A model in a loop would go on until its context is full: closing the stream stops it.
         async with aclosing(self._inner.stream(self._adapted(body), stats, route=route)) as events:
             async for batch in events:
-                if shown := cleaner.take(batch):
-                    yield shown
+                if cleaned := cleaner.take(batch):
+                    yield cleaned
                 if cleaner.is_over:
                     return
 
@@ -70,7 +85,7 @@ class OcrAdapter:
         adapted = {**body, "messages": [self._message(message) for message in body["messages"]]}
         if self._context_tokens:
             prompt_chars = sum(len(text) for message in adapted["messages"] for text in _texts(message))
-            room = max(16, self._context_tokens - VISION_TOKENS - MARGIN_TOKENS - prompt_chars // 2)
+            room = max(_MIN_ANSWER_TOKENS, self._context_tokens - VISION_TOKENS - MARGIN_TOKENS - prompt_chars // 2)
             for field in LIMIT_FIELDS:
                 if isinstance(adapted.get(field), int):
                     adapted[field] = min(adapted[field], room)
@@ -80,11 +95,11 @@ class OcrAdapter:
         if not isinstance(message.get("content"), list):
             return message
         rewrite = wire.keep_image_token if self._keeps_token else wire.strip_image_token
-        return {**message, "content": [_part(part, rewrite) for part in message["content"]]}
+        return {**message, "content": [_adapted_part(part, rewrite) for part in message["content"]]}
 
 
-def _part(part: Json, rewrite: Callable[[str], str]) -> Json:
-    """The text rewritten; the image's megabytes marked, so that they are sent in pieces."""
+def _adapted_part(part: Json, rewrite: Callable[[str], str]) -> Json:
+    """A text part with its text rewritten; an image part with a LongText, which is sent in pieces."""
     if part.get("type") == "text":
         return {**part, "text": rewrite(part["text"])}
     if part.get("type") == "image_url":
@@ -98,7 +113,8 @@ def _texts(message: Json) -> list[str]:
     return [part["text"] for part in parts if part.get("type") == "text"]
 
 
-def _chunk(raw: bytes) -> Json | None:
+def _decode_chunk(raw: bytes) -> Json | None:
+    """A chunk with at least one choice; None for anything else."""
     try:
         data = orjson.loads(raw)
     except orjson.JSONDecodeError:
@@ -108,7 +124,7 @@ def _chunk(raw: bytes) -> Json | None:
 
 
 class _StreamCleaner:
-    """Special tokens and loops, over the pieces of one stream."""
+    """Removes special tokens and loops from the chunks of one stream. `is_over`: the stream was ended for a loop."""
 
     def __init__(self) -> None:
         self.is_over = False
@@ -116,20 +132,20 @@ class _StreamCleaner:
         self._guard = LoopGuard()
 
     def take(self, batch: list[bytes]) -> list[bytes]:
-        """The data of one read's events, cleaned. What is not a chunk with choices passes as it is."""
-        shown: list[bytes] = []
+        """The data of one batch of events, cleaned. Events that are not chunks with choices stay as they are."""
+        cleaned: list[bytes] = []
         for raw in batch:
-            data = _chunk(raw)
+            data = _decode_chunk(raw)
             if data is None:
-                shown.append(raw)
+                cleaned.append(raw)
                 continue
             self._clean(data["choices"][0])
             if self._guard.looping:
                 self.is_over = True
                 data["choices"][0]["finish_reason"] = "length"
-                return [*shown, orjson.dumps(data), DONE]
-            shown.append(orjson.dumps(data))
-        return shown
+                return [*cleaned, orjson.dumps(data), DONE]
+            cleaned.append(orjson.dumps(data))
+        return cleaned
 
     def _clean(self, choice: dict[str, Any]) -> None:
         delta = choice["delta"] = table_in(choice, "delta")

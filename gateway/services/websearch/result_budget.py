@@ -1,26 +1,30 @@
-"""Shares a result budget fairly among pages: short ones stay whole, long ones are cut where a paragraph ends.
+"""Shares a result budget among pages: short ones stay whole, long ones are cut where a paragraph ends.
 
-Pure. A code fence is never left open; what was cut is told, and how to get the rest.
+Pure. A cut never leaves a code fence open; a note says what was cut and how to get the rest. Knows no tool but
+websearch-extract, which it recommends.
 """
 
 from gateway.domain import Json
-from gateway.services.websearch.code_fences import Fence, FenceReader, closing, lines_of
+from gateway.engines.text.code_fences import Fence, FenceReader, closing, lines_of, may_hold_fence
 
 MIN_SHARE_CHARS = 200
+"""Least text of a page. Chosen: a short paragraph; at half a page's text says nothing, at double fewer pages of a large
+crawl have any."""
 _CUT_MARK = "\n\n[…]"
 _NOUNS = {"raw_content": "pages", "content": "excerpts"}
 
 
-def fit(results: list[Json], budget_chars: int, field: str = "raw_content", taken: int = 0) -> str | None:
-    """Cuts `field` of the results in place until all of them together fit; a note when anything was cut.
+def fit(results: list[Json], budget_chars: int, field: str = "raw_content", spent: int = 0) -> str | None:
+    """Cuts `field` (`raw_content` or `content`) of the results in place so that together they fit `budget_chars`.
 
-    `taken` of the budget is spent already. Pages too many to get MIN_SHARE_CHARS each are left without text.
+    Returns a note when anything was cut, else None. `spent` characters of the budget are spent already. When there are
+    too many pages for MIN_SHARE_CHARS each, the last ones are left without text.
     """
-    room = max(0, budget_chars - taken)
+    room = max(0, budget_chars - spent)
     sizes = [len(result.get(field) or "") for result in results]
     if budget_chars <= 0 or sum(sizes) <= room:
         return None
-    served = _served(sizes, room)
+    served = _count_served(sizes, room)
     share = fair_share(sizes[:served], room)
     cut = emptied = 0
     for number, (result, size) in enumerate(zip(results, sizes, strict=True)):
@@ -30,20 +34,23 @@ def fit(results: list[Json], budget_chars: int, field: str = "raw_content", take
         elif size > share:
             result[field] = shorten(result[field], share)
             cut += 1
-    parts = [f"{cut} of {len(results)} {_NOUNS[field]} were shortened (marked […])"] if cut else []
+    clauses = [f"{cut} of {len(results)} {_NOUNS[field]} were shortened (marked […])"] if cut else []
     if emptied:
         noun = _NOUNS[field] if emptied > 1 else _NOUNS[field].rstrip("s")
-        parts.append(
+        clauses.append(
             f"{emptied} {'further ' if served else ''}{noun} {'are' if emptied > 1 else 'is'} listed without text"
         )
     return (
-        f"{' and '.join(parts)} to fit {budget_chars} characters; call websearch-extract with the URLs of those that "
+        f"{' and '.join(clauses)} to fit {budget_chars} characters; call websearch-extract with the URLs of those that "
         "matter, fewer at once or with a query, to get the rest."
     )
 
 
-def _served(sizes: list[int], budget: int) -> int:
-    """How many of the first pages can have their text: whole, or at least MIN_SHARE_CHARS of it each."""
+def _count_served(sizes: list[int], budget: int) -> int:
+    """How many of the first pages can have their text: whole, or at least MIN_SHARE_CHARS of it each.
+
+    Equals a linear search from the end, as fewer pages never get smaller shares.
+    """
     low, high = 0, len(sizes)
     while low < high:
         middle = (low + high + 1) // 2
@@ -55,7 +62,7 @@ def _served(sizes: list[int], budget: int) -> int:
 
 
 def fair_share(sizes: list[int], budget: int) -> int:
-    """The largest cap under which all sizes, each cut to it, add up to no more than the budget."""
+    """The largest cap such that all sizes, each cut to it, add up to at most the budget. Naive form: try every cap."""
     left, waiting = budget, sorted(sizes)
     for at, size in enumerate(waiting):
         share = left // (len(waiting) - at)
@@ -66,35 +73,36 @@ def fair_share(sizes: list[int], budget: int) -> int:
 
 
 def shorten(text: str, max_chars: int) -> str:
-    """At most `max_chars`, ended at the last paragraph, else line, else word that fits.
+    """The text cut to at most `max_chars` with a mark at its end: after the last paragraph, line or word that fits.
 
-    A code fence that takes up most of the room is cut after one of its lines and closed; before any other one the
-    text ends.
+    A code fence that fills most of the room is cut after one of its lines and closed; the text ends before any other
+    fence that does not fit.
     """
     if len(text) <= max_chars:
         return text
     room = max_chars - len(_CUT_MARK)
     for end in _ends(text, room) if room > 0 else ():
-        head = _closed(text, end, room)
+        head = _close_fence(text, end, room)
         if head:
             return head + _CUT_MARK
     return _CUT_MARK.strip()[:max_chars]
 
 
-def _closed(text: str, end: int, room: int) -> str:
-    """The text up to `end` with any fence closed, or up to where this fits; empty when it cannot."""
+def _close_fence(text: str, end: int, room: int) -> str:
+    """The text up to `end` with its open fence closed, shorter if the closing line needs room; empty if nothing
+    fits."""
     head = text[:end].rstrip()
-    lacking = closing(head) if _may_hold_fence(head) else ""
-    if lacking and len(head) + len(lacking) > room:
-        head = text[: max(0, room - len(lacking))].rstrip()
-        lacking = closing(head)
-    return head + lacking if len(head) + len(lacking) <= room else ""
+    missing = closing(head) if may_hold_fence(head) else ""
+    if missing and len(head) + len(missing) > room:
+        head = text[: max(0, room - len(missing))].rstrip()
+        missing = closing(head)
+    return head + missing if len(head) + len(missing) <= room else ""
 
 
 def _ends(text: str, room: int) -> list[int]:
-    """Places at or before `room` to stop, the best first."""
+    """Indexes at or before `room` where the text may end, best first."""
     head = text[: room + 1]
-    if not _may_hold_fence(head):
+    if not may_hold_fence(head):
         return _ends_in_prose(text, *_last_breaks(head), room)
     block = line = fence = 0
     reader = FenceReader()
@@ -104,7 +112,7 @@ def _ends(text: str, room: int) -> list[int]:
             line = each.start
             if before is not None or not (each.last or each.text.strip()):
                 block = line
-        if each.last:  # as a rule only a part of a line
+        if each.last:  # usually a part of a line only
             break
         before = reader.fence
         reader.read(each.text)
@@ -115,12 +123,8 @@ def _ends(text: str, room: int) -> list[int]:
     return _ends_in_prose(text, block, line, room)
 
 
-def _may_hold_fence(text: str) -> bool:
-    return "```" in text or "~~~" in text
-
-
 def _last_breaks(head: str) -> tuple[int, int]:
-    """Where the last empty line and the last line of a text without fences begin."""
+    """(start of the last empty line, start of the last line) of a text without fences."""
     block = line = 0
     for each in head.split("\n")[:-1]:
         if not each.strip():
@@ -130,6 +134,8 @@ def _last_breaks(head: str) -> tuple[int, int]:
 
 
 def _ends_in_prose(text: str, block: int, line: int, room: int) -> list[int]:
+    """The same outside a fence: a paragraph's end in the second half of `room`, else a line's end in the last two
+    thirds, else a word's end. Chosen: earlier ends would give up more text than a clean end is worth."""
     blank = text.rfind(" ", 0, room)
     word = blank if blank > room // 2 else room
     by_worth = [block] * (block >= room // 2) + [line] * (line >= room // 3)
@@ -137,9 +143,9 @@ def _ends_in_prose(text: str, block: int, line: int, room: int) -> list[int]:
 
 
 def _ends_in_fence(text: str, fence: int, limit: int, room: int) -> list[int]:
-    """The same when the fence that begins at `fence` goes on past `room` and needs to be closed by `limit`."""
+    """The same for a fence that begins at `fence`, goes on past `room`, and must end by `limit` to be closed."""
     if len(text[:fence].rstrip()) >= room // 2:
         return [fence]
     line = max(text.rfind("\n", fence, limit + 1), text.rfind("\r", fence, limit + 1))
-    # A line of code that fills most of the room is cut itself rather than left out.
+    # A line of code that fills most of the room is cut: leaving it out would leave the fence nearly empty.
     return [line, limit, fence] if line - fence > (limit - fence) // 2 else [limit, line, fence]

@@ -1,6 +1,6 @@
-"""`POST /v1/chat/completions`: text models by the completion service, OCR models by the OCR service above it.
+"""`POST /v1/chat/completions`: text models go to the completion service, OCR models to the OCR service above it.
 
-The kind of the model decides which scope the key needs. Knows neither upstreams nor what is in a message.
+The kind of the model decides which scope the key needs. Knows neither upstreams nor the contents of a message.
 """
 
 import time
@@ -19,18 +19,23 @@ from gateway.web.replies import EventReply, JsonReply
 from gateway.wire.chat.dialect import ChatDialect
 
 SCOPE_OF_KIND = {"text": "chat", "ocr": "ocr"}
+"""The scope a key needs, by the model's kind."""
 
 
 class Completions(Protocol):
-    """What answers chat bodies: the completion service, or the OCR service above it."""
+    """A service that answers chat bodies (schemas/chat.json): the completion service, or the OCR service above it."""
 
-    async def complete(self, body: Json, stats: RequestStats) -> Json: ...
+    async def complete(self, body: Json, stats: RequestStats) -> Json:
+        """A `chat.completion` object. Raises GatewayError."""
+        ...
 
-    def stream(self, body: Json, stats: RequestStats) -> EventStream: ...
+    def stream(self, body: Json, stats: RequestStats) -> EventStream:
+        """`chat.completion.chunk` events, then `[DONE]`. Raises GatewayError, also after the first event."""
+        ...
 
 
 class ChatHandler:
-    """`check` and `handle` of the endpoint. `ocr` answers for models of kind `ocr`."""
+    """The endpoint's `check` and `handle`. `ocr` answers for models of kind `ocr`; without it `completions` does."""
 
     def __init__(self, completions: CompletionService, ocr: Completions | None = None) -> None:
         self._completions = completions
@@ -39,10 +44,12 @@ class ChatHandler:
         self._checker = schemas.Checker(schemas.load("chat"))
 
     def check(self, raw: bytes, headers: Mapping[str, str]) -> Json:
-        """Raises InvalidRequest naming the field."""
+        """The chat body (schemas/chat.json). Raises InvalidRequest that names the wrong field."""
         return checked_body(raw, self._checker)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
+        """JsonReply of a `chat.completion`, or EventReply of its chunks. Raises ModelNotFound, Forbidden, UpstreamError
+        and other GatewayErrors."""
         context = request[CONTEXT]
         body: Json = context.body
         entry = self._completions.resolve(body["model"])
@@ -63,13 +70,13 @@ class ChatHandler:
 
 
 def require_scope(caller: Caller, scope: str) -> None:
-    """Raises Forbidden when the key lacks the scope that the model's kind needs."""
+    """Raises Forbidden unless the key has the scope that the model's kind needs."""
     if scope not in caller.scopes:
         raise Forbidden(f"this key may not use this model; it needs the scope '{scope}'", param="model")
 
 
 def used_so_far(stats: RequestStats) -> Json:
-    """Chat's usage of an answer that is still on its way."""
+    """`{prompt_tokens, completion_tokens, total_tokens}` of an answer that is still being streamed."""
     counts = (stats.input_tokens, stats.output_tokens)
     if stats.streaming is not None:
         usage = stats.streaming.usage
@@ -78,7 +85,7 @@ def used_so_far(stats: RequestStats) -> Json:
 
 
 def timing_headers(stats: RequestStats, started_s: float) -> dict[str, str]:
-    """How long the upstream took, and what the gateway added."""
+    """`openai-processing-ms` (since `started_s` of time.perf_counter), `x-gateway-overhead-ms` (without upstreams)."""
     total_ms = (time.perf_counter() - started_s) * 1000
     upstream_ms = stats.upstream_s * 1000
     return {

@@ -1,4 +1,4 @@
-"""The body of an OpenAI-shaped endpoint: decoded once, checked once against its JSON Schema."""
+"""Decodes and checks the body of an OpenAI-shaped endpoint, once. Knows no field: the JSON Schema does."""
 
 import orjson
 
@@ -9,7 +9,10 @@ from gateway.wire.large_json import decode
 
 
 def checked_body(raw: bytes, checker: Checker) -> Json:
-    """Raises InvalidRequest: `invalid_json`, or naming the field and what is allowed."""
+    """The decoded body, valid by the checker's schema.
+
+    Raises InvalidRequest: code `invalid_json` (not JSON, or nested too deeply), else with the wrong field as `param`.
+    """
     try:
         body = decode(raw)
     except orjson.JSONDecodeError as error:
@@ -20,7 +23,7 @@ def checked_body(raw: bytes, checker: Checker) -> Json:
         raise InvalidRequest(f"the body is nested more than {MAX_DEPTH} levels deep", code="invalid_json")
     problems = checker.check(body, limit=1)
     if problems:
-        path, told = problems[0].path, problems[0].message
-        raise InvalidRequest(str(problems[0]) if path else f"the body {told}", param=path or None)
+        path, message = problems[0].path, problems[0].message
+        raise InvalidRequest(str(problems[0]) if path else f"the body {message}", param=path or None)
     checked: Json = body
     return checked

@@ -1,6 +1,6 @@
-"""The web-tools path over HTTP: what of HTTP is MCP's own. Accept, its headers, 202, JSON or events.
+"""MCP's transport over HTTP for the web tools: the Accept header, MCP's own headers, 202, JSON or an event stream.
 
-Everything else is the chain's or the dispatcher's.
+Knows no method and no tool: the dispatcher does.
 Source: modelcontextprotocol.io, "Transports", all revisions, read 2026-11-21.
 """
 
@@ -19,27 +19,34 @@ from gateway.web.context import CONTEXT
 from gateway.web.replies import EventReply, JsonReply
 
 FIRST_EVENT_WAIT_S = 15
-"""Idle proxies cut silent connections at 60 s; a stream that is committed can carry comments."""
+"""Seconds until a stream begins without an event. Proxies cut silent connections after 60 s; a stream that has begun
+carries comments. Chosen: half would send a 200 before some failures that still could be an error status; double would
+leave only one ping's time before a proxy cuts."""
 
 _USUAL_ACCEPT = "application/json, text/event-stream"
+"""What the official SDKs send: compared whole, so that the usual request parses nothing."""
 _JSON_RANGES = ("application/json", "application/*", "*/*")
 _EVENT_RANGES = ("text/event-stream", "text/*", "*/*")
 _NO_WEIGHT = re.compile(r"q\s*=\s*0(\.0*)?")
 
 
 class WebSearchHandler:
-    """`check` and `handle` of the endpoint."""
+    """The endpoint's `check` and `handle`."""
 
     def __init__(self, dispatcher: Dispatcher) -> None:
         self._dispatcher = dispatcher
 
     def check(self, raw: bytes, headers: MultiMapping[str]) -> RpcBatch:
-        """Raises NotAcceptable, or RpcFault when the body is no legal request."""
+        """The body's messages. Raises NotAcceptable, or RpcFault when the body is not a legal request."""
         return self._dispatcher.check(raw, _rpc_headers(headers))
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
+        """202 without a body for notifications alone, else a JsonReply or an EventReply of JSON-RPC messages.
+
+        Raises RateLimited when a single call is over the key's limit; other failures are JSON-RPC answers.
+        """
         context = request[CONTEXT]
-        exchange: RpcBatch = context.body
+        batch: RpcBatch = context.body
         owner = context.caller.key_id
         caller = RpcCaller(
             owner=owner,
@@ -48,19 +55,19 @@ class WebSearchHandler:
             charge=context.charge,
             stats=context.stats,
         )
-        self._dispatcher.notify(exchange, caller)
-        if not exchange.answered:
+        self._dispatcher.notify(batch, caller)
+        if not batch.answered:
             return web.Response(status=202)
-        if exchange.wants_events:
-            events = self._dispatcher.events(exchange, caller)
+        if batch.wants_events:
+            events = self._dispatcher.events(batch, caller)
             return EventReply(
                 events,
                 first_event_wait_s=FIRST_EVENT_WAIT_S,
                 whole_answers=True,
-                failure_events=partial(failure_events, exchange),
+                failure_events=partial(failure_events, batch),
             )
-        data = await self._dispatcher.answer(exchange, caller)
-        return JsonReply(data, finish=render_all if exchange.is_batch else render)
+        data = await self._dispatcher.answer(batch, caller)
+        return JsonReply(data, finish=render_all if batch.is_batch else render)
 
 
 def _rpc_headers(headers: MultiMapping[str]) -> RpcHeaders:
@@ -71,23 +78,23 @@ def _rpc_headers(headers: MultiMapping[str]) -> RpcHeaders:
 
 
 def _accepted(accept: str) -> tuple[bool, bool]:
-    """Whether JSON and whether events may be sent. Lenient: nothing said, or anything accepted, is JSON."""
+    """Whether JSON and whether events may be sent. Lenient: an empty Accept and `*/*` mean JSON."""
     if accept == _USUAL_ACCEPT:
         return True, True
     ranges: dict[str, bool] = {}
     for element in accept.split(","):
-        if element.strip():  # empty elements of a list count for nothing (RFC 9110, 5.6.1)
+        if element.strip():  # empty elements of a list are ignored (RFC 9110, 5.6.1)
             name, wanted = _media_range(element)
             ranges[name] = wanted or ranges.get(name, False)
     takes_json = not ranges or _is_wanted(ranges, _JSON_RANGES)
     takes_events = ranges.get(_EVENT_RANGES[0], False) or (not takes_json and _is_wanted(ranges, _EVENT_RANGES))
     if not (takes_json or takes_events):
-        raise NotAcceptable("Accept must allow application/json or text/event-stream")
+        raise NotAcceptable("the Accept header is not supported; it must allow application/json or text/event-stream")
     return takes_json, takes_events
 
 
 def _is_wanted(ranges: dict[str, bool], names: tuple[str, ...]) -> bool:
-    """What the most specific range says that is there (RFC 9110, 12.5.1)."""
+    """What the most specific range that was sent says; `names` begins with it (RFC 9110, 12.5.1)."""
     return next((ranges[name] for name in names if name in ranges), False)
 
 

@@ -1,4 +1,4 @@
-"""`GET /v1/models` and `GET /v1/models/{model}`: the model table as OpenAI's clients read it."""
+"""`GET /v1/models` and `GET /v1/models/{model}`: the model table as OpenAI's clients read it. Knows no upstream."""
 
 from aiohttp import web
 
@@ -9,16 +9,19 @@ from gateway.web.replies import JsonReply
 
 
 class ModelsHandler:
+    """A model is `{id, object: "model", created, owned_by, kind}`; `kind` is `text` or `ocr`."""
+
     def __init__(self, completions: CompletionService) -> None:
         self._completions = completions
 
     async def listing(self, request: web.Request) -> web.StreamResponse:
-        return JsonReply({"object": "list", "data": [_shown(entry) for entry in self._completions.models]})
+        """`{object: "list", data: [model]}`."""
+        return JsonReply({"object": "list", "data": [_model_object(entry) for entry in self._completions.models]})
 
     async def one(self, request: web.Request) -> web.StreamResponse:
-        """Raises ModelNotFound."""
-        return JsonReply(_shown(self._completions.resolve(request.match_info["model"])))
+        """One model, by its name or an alias. Raises ModelNotFound."""
+        return JsonReply(_model_object(self._completions.resolve(request.match_info["model"])))
 
 
-def _shown(entry: ModelEntry) -> Json:
+def _model_object(entry: ModelEntry) -> Json:
     return {"id": entry.name, "object": "model", "created": entry.created, "owned_by": "gateway", "kind": entry.kind}

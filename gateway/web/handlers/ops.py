@@ -1,6 +1,7 @@
 """The ops listener: health, readiness, metrics and the project's documentation, without keys, on loopback.
 
-A probe never calls a model. Readiness tells what is missing by name; an upstream's trouble does not make it 503.
+A probe never calls a model. Readiness names what is missing; a failing upstream does not make it 503. Knows no product
+route.
 """
 
 import html
@@ -18,6 +19,7 @@ except ImportError:  # the [web] extra is absent: pages are served as they were 
     MarkdownIt = None
 
 METRICS_TYPE = "text/plain; version=0.0.4"
+"""Content-Type of Prometheus' text format (prometheus.io, "Exposition formats")."""
 
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title></head>
@@ -26,7 +28,8 @@ _PAGE = """<!doctype html>
 
 
 class OpsPages:
-    """`waiting` gives the names of what is not ready yet; `metrics_folder` is set where several workers serve."""
+    """The listener's handlers. `waiting()`: names of the parts that are not ready yet. `metrics_folder`: where several
+    workers write their metrics; empty for a single process. `before_metrics` writes what is still gathered."""
 
     def __init__(
         self,
@@ -44,6 +47,7 @@ class OpsPages:
         self._docs = _documents()
 
     def app(self) -> web.Application:
+        """A new application with the routes."""
         app = web.Application()
         app.router.add_get("/healthz", self.health)
         app.router.add_get("/readyz", self.ready)
@@ -53,9 +57,12 @@ class OpsPages:
         return app
 
     async def health(self, request: web.Request) -> web.Response:
+        """`{status: "ok"}` as long as the process answers."""
         return web.json_response({"status": "ok"})
 
     async def ready(self, request: web.Request) -> web.Response:
+        """`{status: "ready", in_flight}`, or 503 with `{status: "draining", in_flight}` or
+        `{status: "starting", waiting_for: [name]}`."""
         if self._in_flight.draining:
             return web.json_response({"status": "draining", "in_flight": len(self._in_flight)}, status=503)
         waiting = self._waiting()
@@ -64,6 +71,7 @@ class OpsPages:
         return web.json_response({"status": "ready", "in_flight": len(self._in_flight)})
 
     async def metrics(self, request: web.Request) -> web.Response:
+        """All metrics in Prometheus' text format; with several workers, of all of them together."""
         self._before_metrics()
         registry = self._registry
         if self._metrics_folder:
@@ -72,16 +80,19 @@ class OpsPages:
         return web.Response(body=generate_latest(registry), headers={"Content-Type": METRICS_TYPE})
 
     async def contents(self, request: web.Request) -> web.Response:
+        """The list of documentation pages, as HTML."""
         titles = {name: _title(name, text) for name, text in self._docs.items()}
         items = "".join(f'<li><a href="{name}">{html.escape(title)}</a></li>' for name, title in titles.items())
         body = f"<h1>Documentation of the gateway</h1><ul>{items}</ul>"
         return _html("Documentation of the gateway", body, self._docs)
 
     async def page(self, request: web.Request) -> web.Response:
-        asked = request.match_info["page"]
-        name = asked.rsplit("/", 1)[-1].removesuffix(".md").lower()  # the files link to each other as in the repository
+        """One page as HTML, or as Markdown without the [web] extra; 404 for an unknown one. Names as the files link to
+        each other in the repository (`docs/errors.md`) are redirected."""
+        path = request.match_info["page"]
+        name = path.rsplit("/", 1)[-1].removesuffix(".md").lower()
         text = self._docs.get(name)
-        if text is not None and name != asked:
+        if text is not None and name != path:
             raise web.HTTPMovedPermanently(f"/docs/{name}")
         if text is None:
             raise web.HTTPNotFound(text="no such page; see /docs/")

@@ -1,6 +1,7 @@
 """`POST /v1/responses`, and the stored responses: `GET` and `DELETE /v1/responses/{id}`, `GET …/input_items`.
 
-A request is translated to chat and its answer back (`wire.responses_*`); the service below knows only chat.
+A request is translated to chat and its answer back (`wire.responses`), or passed on to an upstream that has the route
+itself. Knows no upstream and no chat body.
 """
 
 import copy
@@ -27,12 +28,17 @@ from gateway.wire.responses.object import from_chat, new_id
 from gateway.wire.responses.request import input_items, to_chat
 
 _MAX_PAGE = 100
+"""Items of one page of `input_items`, as in OpenAI's API reference."""
+
 _MAX_NAMED = 8
+"""Tools named in the warning header. Chosen: half would leave out kinds that one request does send together; double
+would make a header of a kilobyte from long names."""
+
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9_.-]")
 
 
 class ResponsesHandler:
-    """`check` and the handlers of the endpoints."""
+    """The endpoints' `check` and handlers. A response is the `response` object of OpenAI's API."""
 
     def __init__(self, completions: CompletionService, store: ResponseStore) -> None:
         self._completions = completions
@@ -41,22 +47,26 @@ class ResponsesHandler:
         self._checker = schemas.Checker(schemas.load("responses"))
 
     def check(self, raw: bytes, headers: Mapping[str, str]) -> Json:
-        """Raises InvalidRequest naming the field."""
+        """The body (schemas/responses.json). Raises InvalidRequest that names the wrong field."""
         return checked_body(raw, self._checker)
 
     async def create(self, request: web.Request) -> web.StreamResponse:
+        """JsonReply of a `response`, or EventReply of its events; stored for the key where `store` is true.
+
+        Raises ModelNotFound, InvalidRequest, NotFound (a previous response), ContentBlocked, UpstreamError.
+        """
         context = request[CONTEXT]
         body: Json = context.body
         owner = context.caller.key_id
         entry = self._completions.resolve(body["model"])
         if entry.kind != "text":
-            raise InvalidRequest(f"model '{body['model']}' reads images: ask it on /v1/chat/completions", param="model")
-        earlier = await self._recalled(request, body)
+            raise InvalidRequest(f"model '{body['model']}' reads images; use it on /v1/chat/completions", param="model")
+        earlier = await self._history_of(request, body)
         native = self._native.serves(entry, body)
         chat, dropped = ({}, []) if native else to_chat(body, earlier)
-        headers = {"X-Gateway-Warning": _left_out(dropped)} if dropped else {}
+        headers = {"X-Gateway-Warning": _dropped_warning(dropped)} if dropped else {}
 
-        def keep(response: Json) -> None:
+        def store(response: Json) -> None:
             if response["store"]:
                 self._store.put(owner, copy.deepcopy(response), [*earlier, *_with_ids(body["input"])])
 
@@ -64,10 +74,10 @@ class ResponsesHandler:
         if body.get("stream"):
             stream: ResponseStream
             if native:
-                stream = passed = NativeStream(body, keep)
-                events = self._native.stream(body, earlier, stats, passed)
+                stream = native_stream = NativeStream(body, store)
+                events = self._native.stream(body, earlier, stats, native_stream)
             else:
-                stream = ResponseStream(body, keep)
+                stream = ResponseStream(body, store)
                 events = stream.run(self._completions.stream(chat, stats))
             reply = EventReply(
                 events,
@@ -82,22 +92,27 @@ class ResponsesHandler:
             response = await self._native.complete(body, earlier, stats)
         else:
             response = from_chat(body, await self._completions.complete(chat, stats))
-        keep(response)
+        store(response)
         return JsonReply(response, headers={**headers, **timing_headers(stats, started_s)})
 
     async def retrieve(self, request: web.Request) -> web.StreamResponse:
+        """A stored `response`. Raises NotFound; InvalidRequest for `stream=true`, since events are not stored."""
         if request.query.get("stream") == "true":
-            raise InvalidRequest("stream: kept responses are given whole, their events are not kept", param="stream")
+            raise InvalidRequest("stream: stored responses have no events; leave it out", param="stream")
         stored = self._store.get(request[CONTEXT].caller.key_id, request.match_info["response_id"])
         return JsonReply(copy.deepcopy(stored.response))
 
     async def delete(self, request: web.Request) -> web.StreamResponse:
+        """`{id, object: "response", deleted: true}`. Raises NotFound."""
         response_id = request.match_info["response_id"]
         self._store.delete(request[CONTEXT].caller.key_id, response_id)
         return JsonReply({"id": response_id, "object": "response", "deleted": True})
 
     async def input_items(self, request: web.Request) -> web.StreamResponse:
-        """Newest first unless `order=asc`; at most `limit` (1 to 100, 20 by default), after the item `after`."""
+        """`{object: "list", data: [item], first_id, last_id, has_more}`, newest first unless `order=asc`.
+
+        Query: `limit` (1 to 100, 20 by default), `order`, `after` (an item's id). Raises NotFound, InvalidRequest.
+        """
         stored = self._store.get(request[CONTEXT].caller.key_id, request.match_info["response_id"])
         limit = request.query.get("limit", "20")
         if not (limit.isascii() and limit.isdigit() and 1 <= int(limit) <= _MAX_PAGE):
@@ -121,20 +136,23 @@ class ResponsesHandler:
             }
         )
 
-    async def _recalled(self, request: web.Request, body: Json) -> list[Json]:
-        """The turns before this one; the items that the input points to take their places in it. What was kept goes to
-        a model again, so it is looked at like what is sent: it was kept as the model gave it."""
+    async def _history_of(self, request: web.Request, body: Json) -> list[Json]:
+        """The items of the turns before this one; references in the body's input are replaced by the items they name.
+
+        Stored items go to a model again, so they are sanitized like the request: they were stored as the model wrote
+        them.
+        """
         context = request[CONTEXT]
         owner = context.caller.key_id
-        given, previous = input_items(body), body.get("previous_response_id")
+        sent, previous = input_items(body), body.get("previous_response_id")
         earlier = self._store.history(owner, previous) if previous else []
-        items = [self._dereferenced(owner, item, index) for index, item in enumerate(given)]
-        if earlier or items != given:
+        items = [self._dereferenced(owner, item, index) for index, item in enumerate(sent)]
+        if earlier or items != sent:
             earlier = copy.deepcopy(earlier)
-            items = [copy.deepcopy(item) if item is not was else was for item, was in zip(items, given, strict=True)]
-            fetched = [item for item, was in zip(items, given, strict=True) if item is not was]
+            items = [copy.deepcopy(item) if item is not was else was for item, was in zip(items, sent, strict=True)]
+            fetched = [item for item, was in zip(items, sent, strict=True) if item is not was]
             try:
-                context.recalled = await clean_request(context, {"input": [*earlier, *fetched]})
+                context.history_verdicts = await clean_request(context, {"input": [*earlier, *fetched]})
             except ContentBlocked as error:
                 error.param = "previous_response_id" if earlier else "input"
                 raise
@@ -142,7 +160,7 @@ class ResponsesHandler:
         return earlier
 
     def _dereferenced(self, owner: str, item: Json, index: int) -> Json:
-        """A reference to an earlier output item becomes that item: AI SDK clients send them for every old answer."""
+        """The item that a reference names, else the item itself. AI SDK clients send one for every old answer."""
         if item.get("type") != "item_reference":
             return item
         try:
@@ -152,8 +170,8 @@ class ResponsesHandler:
             raise
 
 
-def _left_out(kinds: list[str]) -> str:
-    """What the caller asked for in vain, fit for a header: letters, digits and `_.-` of the first few names."""
+def _dropped_warning(kinds: list[str]) -> str:
+    """A header value that names the first few dropped tools, in letters, digits and `_.-` only."""
     names = list(dict.fromkeys(_NOT_PLAIN.sub("", kind) or "unnamed" for kind in kinds))
     more = " and more" if len(names) > _MAX_NAMED else ""
     return f"tools not available here were left out: {', '.join(names[:_MAX_NAMED])}{more}"

@@ -1,8 +1,19 @@
-"""From replies to bytes: the first event before the headers, then a stream relayed without a queue.
+"""Turns replies into bytes: a whole answer at once, a stream event by event without a queue. Knows no interface.
 
-One task reads the upstream and writes to the client, so a slow reader stops the reading. An upstream that fails
-before its first event is still a true status; after that the dialect's error events end the stream, never a clean
-end. A client that leaves cancels this task, and closing the events lets the upstream go. Knows no interface.
+One task reads the upstream and writes to the client, so a slow client slows the reading down.
+
+Theory of operation of a stream:
+
+| state     | entered when                                     | on failure                     | next               |
+|-----------|--------------------------------------------------|--------------------------------|--------------------|
+| waiting   | the handler has returned an EventReply           | raised: an error status        | committed          |
+| committed | a first batch came, or `first_event_wait_s` over | error events, then the end     | pumping            |
+| pumping   | the head was sent                                | error events, then the end     | ended              |
+| ended     | the events ended, failed, or the key was revoked | -                              | -                  |
+
+Invariants: a failed stream never ends cleanly: its last events are the dialect's error events. `reply.events` is
+closed in every case, which lets the upstream go. The key is checked again before each batch is written. A client that
+leaves ends everything with `ClientGone`, from a failed write, or with the task's cancellation by aiohttp.
 """
 
 import asyncio
@@ -22,16 +33,24 @@ from gateway.web.replies import EventReply, JsonReply
 from gateway.wire import sse
 
 _EVENTS_BETWEEN_YIELDS = 16
+"""Events written before other tasks get a turn. Chosen: encoding one takes microseconds, so a burst holds the loop for
+well below a millisecond; half doubles the switches of every burst, double doubles what its neighbours wait."""
+
+_CANCEL_WAIT_S = 5.0
+"""How long an upstream that is no longer wanted may take to end. Chosen: closing takes milliseconds; half could cut a
+TLS goodbye short, double would hold the request's slot longer."""
+
 _GONE = (ConnectionError, RuntimeError)
-"""What a write to a client raises that has left. RuntimeError: the pings found it gone and closed."""
+"""Errors of a write to a client that has left. RuntimeError: the pings found it gone and closed the stream."""
 
 
 class ClientGone(ConnectionError):
-    """Writing to the client failed. Its own class: the same error from an upstream is the upstream's fault."""
+    """Writing to the client failed. A class of its own, since an upstream may raise the same built-in errors."""
 
 
 @web.middleware
 async def deliver(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Renders a JsonReply, sends an EventReply to its end. Raises GatewayError, as long as no byte was sent."""
     reply = await handler(request)
     if isinstance(reply, JsonReply):
         try:
@@ -53,11 +72,11 @@ async def _stream(request: web.Request, reply: EventReply) -> None:
         try:
             await asyncio.wait({first}, timeout=reply.first_event_wait_s)
             if first.done():
-                first.result()  # an early failure is raised here, before any header: a true status
+                first.result()  # an early failure is raised here, while an error status can still be sent
             stamp(request, context, reply)
             if reply.late_headers is not None:
                 reply.headers.update(reply.late_headers())
-            await _written(reply.prepare(request))
+            await _write(reply.prepare(request))
             waited_s = time.perf_counter() - context.stats.started_s
             context.server.metrics.first_event.labels(context.endpoint.name).observe(waited_s)
             try:
@@ -67,7 +86,7 @@ async def _stream(request: web.Request, reply: EventReply) -> None:
         finally:
             if not first.done():
                 first.cancel()
-                await asyncio.wait({first}, timeout=5)
+                await asyncio.wait({first}, timeout=_CANCEL_WAIT_S)
 
 
 async def _pump(
@@ -82,15 +101,15 @@ async def _pump(
         except StopAsyncIteration:
             break
         except (asyncio.CancelledError, Exception) as error:
-            batch, fault = [], _fault(request, context, error)
+            batch, fault = [], _fault_of(request, context, error)
         if batch is None:
             break
         if fault is None and not keys.is_live(key_id):
             fault = Unauthenticated("this API key was revoked")
         if fault is not None:
             context.stats.outcome = "truncated"
-            told = reply.failure_events or context.endpoint.dialect.error_events
-            await _written(reply.write(sse.encode_all(told(fault))))
+            failure_events = reply.failure_events or context.endpoint.dialect.error_events
+            await _write(reply.write(sse.encode_all(failure_events(fault))))
             break
         if batch:
             data = sse.encode_all(batch)
@@ -102,13 +121,13 @@ async def _pump(
             since_yield += len(batch)
         if since_yield >= _EVENTS_BETWEEN_YIELDS:
             since_yield = 0
-            await asyncio.sleep(0)  # a burst at hand must not stall the neighbours
+            await asyncio.sleep(0)  # a burst must not hold up other requests
         following = reply.events.__anext__()
-    await _written(reply.write_eof())
+    await _write(reply.write_eof())
 
 
-def _fault(request: web.Request, context: RequestContext, error: Exception | asyncio.CancelledError) -> GatewayError:
-    """What the caller is told when the stream failed or the server stops. Raises what means that the caller left."""
+def _fault_of(request: web.Request, context: RequestContext, error: Exception | asyncio.CancelledError) -> GatewayError:
+    """The error to end the stream with. Raises the cancellation again when it means that the client has left."""
     if not isinstance(error, asyncio.CancelledError):
         return as_gateway_error(request, error)
     stopping = context.server.in_flight.take_back()
@@ -117,8 +136,9 @@ def _fault(request: web.Request, context: RequestContext, error: Exception | asy
     return stopping
 
 
-async def _written(write: Awaitable[object]) -> None:
+async def _write(writing: Awaitable[object]) -> None:
+    """Await a write to the client. Raises ClientGone."""
     try:
-        await write
+        await writing
     except _GONE as error:
         raise ClientGone from error

@@ -1,4 +1,4 @@
-"""The only place that turns errors into answers, in the dialect of the endpoint.
+"""The only place that turns errors into answers, worded by the dialect of the endpoint. Knows no interface.
 
 Unexpected errors become a 500 without their text: it may quote a request. Their place in the code goes to the log.
 """
@@ -28,6 +28,7 @@ from gateway.web.replies import JsonReply
 
 @web.middleware
 async def errors(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Answers every exception; only the cancellation by a client that left goes on."""
     try:
         return await handler(request)
     except asyncio.CancelledError:
@@ -40,7 +41,7 @@ async def errors(request: web.Request, handler: Handler) -> web.StreamResponse:
 
 
 def as_gateway_error(request: web.Request, error: Exception) -> GatewayError:
-    """What the caller is told of any exception. The unexpected ones are logged by place, not by text."""
+    """The error to answer any exception with. Unexpected ones become InternalError; their place is logged."""
     if isinstance(error, GatewayError):
         return error
     if isinstance(error, web.HTTPRequestEntityTooLarge):
@@ -52,6 +53,7 @@ def as_gateway_error(request: web.Request, error: Exception) -> GatewayError:
 
 
 def from_http_exception(request: web.Request, error: web.HTTPException) -> GatewayError:
+    """MethodNotAllowed, NotFound, or InvalidRequest for any other error of aiohttp's own."""
     if isinstance(error, web.HTTPMethodNotAllowed):
         allowed = tuple(sorted(error.allowed_methods))
         return MethodNotAllowed(f"{request.method} is not allowed here; allowed: {', '.join(allowed)}", allowed)
@@ -61,18 +63,19 @@ def from_http_exception(request: web.Request, error: web.HTTPException) -> Gatew
 
 
 def error_reply(request: web.Request, error: GatewayError) -> JsonReply:
+    """The rendered answer to an error: the dialect's body, the error's status, and the headers clients act on."""
     context = request[CONTEXT]
     context.server.metrics.rejected.labels(error.code).inc()
     body = context.endpoint.dialect.error_body(error, context.body)
     reply = JsonReply(body, status=error.status, headers=_headers(error))
     reply.render()
     if isinstance(error, UnsupportedCoding | UnsupportedProtocol):
-        reply.force_close()  # what follows on this connection cannot be told from a body
+        reply.force_close()  # where the body ends is unknown, so the next request cannot be found
     return reply
 
 
 def _headers(error: GatewayError) -> dict[str, str]:
-    """Headers that clients act on. OpenAI's SDKs obey `x-should-retry` before anything else."""
+    """Headers that clients act on. OpenAI's SDKs obey `x-should-retry` before the status and Retry-After."""
     headers = {"Cache-Control": "no-store"}
     if isinstance(error, Unauthenticated):
         headers["WWW-Authenticate"] = 'Bearer realm="gateway", error="invalid_token"'

@@ -1,4 +1,4 @@
-"""Outermost middleware: request id, the count of what is in flight, and the record of every request."""
+"""Outermost middleware: gives every request an id, counts it as in flight, and records its end. Knows no interface."""
 
 import asyncio
 import re
@@ -10,27 +10,32 @@ from multidict import istr
 
 from gateway.domain import RequestStats
 from gateway.web.context import CONTEXT, RequestContext
-from gateway.web.middleware.cors import cross_origin
+from gateway.web.middleware.cors import allow_reading
 from gateway.web.replies import EventReply
 from gateway.web.request_log import Finished
 from gateway.web.state import ServerState
 
 CLIENT_GONE = 499
+"""The status recorded when the client left before its answer: nginx's number; it is never sent."""
+
 _REQUEST_ID = istr("X-Request-Id")
 
 _WELL_FORMED = re.compile(r"[A-Za-z0-9._-]{1,64}")
+"""A client's own request id that is taken over: safe in logs and headers. 64 holds a UUID with a prefix; longer ones
+are replaced, since each log line carries the id."""
 
 
 def observing(server: ServerState) -> Middleware:
-    """The middleware, over what the server consists of."""
+    """The middleware for one server."""
 
     @web.middleware
     async def observe(request: web.Request, handler: Handler) -> web.StreamResponse:
         started_s = time.perf_counter()
-        given = request.headers.get(_REQUEST_ID)
-        request_id = given if given and _WELL_FORMED.fullmatch(given) else f"req_{server.id_bits(96):024x}"
-        row = server.endpoints.of(request)
-        name, endpoint = ("unmatched", server.endpoints.nearest(request)) if row is None else (row.name, row)
+        client_id = request.headers.get(_REQUEST_ID)
+        request_id = client_id if client_id and _WELL_FORMED.fullmatch(client_id) else f"req_{server.id_bits(96):024x}"
+        matched = server.endpoints.of(request)
+        endpoint = matched or server.endpoints.nearest(request)
+        name = "unmatched" if matched is None else matched.name
         stats, task = RequestStats(started_s=started_s), server.in_flight.enter()
         request[CONTEXT] = context = RequestContext(server, request_id, endpoint, stats, task)
         status, events = CLIENT_GONE, 0
@@ -54,11 +59,11 @@ def observing(server: ServerState) -> Middleware:
 
 
 def stamp(request: web.Request, context: RequestContext, reply: web.StreamResponse) -> None:
-    """What every answer carries, whole or streamed; before its headers are sent."""
+    """Set the headers of every answer, whole or streamed; call it before the head is sent."""
     headers = reply.headers
     headers[_REQUEST_ID] = context.request_id
     headers[hdrs.SERVER] = "gateway"
     if hdrs.ORIGIN in request.headers:
-        cross_origin(request, reply)
+        allow_reading(request, reply)
     if context.server.in_flight.draining:
         reply.force_close()

@@ -1,7 +1,7 @@
-"""Innermost middleware: nothing sensitive goes to a handler or comes back from one unseen.
+"""Innermost middleware: masks the request's decoded body before the handler reads it, and the answer before it is sent.
 
-The request's decoded body is masked before the handler reads it; a whole answer's data, or a stream's events, before
-bytes are made of them. The endpoint's dialect says where the text is and how to refuse; knows no interface itself.
+A whole answer is masked as data, a stream event by event. The endpoint's dialect names the texts and words refusals;
+this module knows no interface.
 """
 
 from contextlib import aclosing
@@ -17,26 +17,27 @@ from gateway.web.context import CONTEXT, RequestContext
 from gateway.web.replies import EventReply, JsonReply
 
 GUARDRAIL_HEADER = "X-Gateway-Guardrail"
-"""`unavailable` when the guardrail failed and the policy let the text go on. Of a stream: its request alone."""
+"""`unavailable` when the guardrail failed and the policy let the text go on. For a stream: on its request alone."""
 
-_NOTHING_FOUND = Verdict()
-"""Shared: a verdict that was given is not changed any more."""
+_CLEAN = Verdict()
+"""Shared by all texts known to be clean: a verdict never changes once it was returned."""
 
 
 @web.middleware
 async def sanitize(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Raises ContentBlocked and SanitizerFailed, unless the dialect records a refusal on the unit itself."""
     context = request[CONTEXT]
     sanitizer, endpoint = context.server.sanitizer, context.endpoint
     if endpoint.name not in sanitizer.routes:
         return await handler(request)
-    asked = await clean_request(context, context.body) if endpoint.check is not None else []
+    verdicts = await clean_request(context, context.body) if endpoint.check is not None else []
     reply = await handler(request)
     if isinstance(reply, JsonReply):
-        await _clean_answer(context, reply.data, asked)
+        await _clean_answer(context, reply.data, verdicts)
     elif not isinstance(reply, EventReply):
         return reply
     elif reply.whole_answers:
-        reply.events = _clean_answers(context, reply.events, asked)
+        reply.events = _clean_answers(context, reply.events, verdicts)
     elif sanitizer.responses:
         dialect, stats = endpoint.dialect, context.stats
         mask = sanitizer.stream(dialect.event_slots, lambda entity: _count(stats, {entity: 1}))
@@ -47,28 +48,31 @@ async def sanitize(request: web.Request, handler: Handler) -> web.StreamResponse
 
 
 async def clean_request(context: RequestContext, body: object) -> list[Verdict]:
-    """Mask, in place, what is about to leave; what was found, by unit. Raises ContentBlocked, SanitizerFailed."""
+    """Mask a checked body in place. Returns one verdict a unit; none when requests of this route are not sanitized.
+
+    Raises ContentBlocked, SanitizerFailed.
+    """
     sanitizer, dialect = context.server.sanitizer, context.endpoint.dialect
-    found: list[Verdict] = []
+    verdicts: list[Verdict] = []
     if not sanitizer.requests or context.endpoint.name not in sanitizer.routes:
-        return found
+        return verdicts
     for unit in dialect.request_units(body):
         if sanitizer.is_known_clean(unit, "requests"):
-            found.append(_NOTHING_FOUND)
+            verdicts.append(_CLEAN)
             continue
-        verdict, refusal = await _judged(sanitizer, unit, "requests", context.stats)
-        found.append(verdict)
+        verdict, refusal = await _clean_unit(sanitizer, unit, "requests", context.stats)
+        verdicts.append(verdict)
         if refusal is not None:
             dialect.refuse_request(body, unit, refusal)
         if verdict and not dialect.is_one_question:
-            dialect.note_findings(unit, _told([verdict]))
-    return found
+            dialect.note_findings(unit, _merged([verdict]))
+    return verdicts
 
 
-async def _judged(
+async def _clean_unit(
     sanitizer: Sanitizer, unit: TextUnit, direction: Direction, stats: RequestStats
 ) -> tuple[Verdict, GatewayError | None]:
-    """What was found in a unit, and why it must not go on: a finding, or a sanitizer that failed."""
+    """The verdict on a unit, and the error if it must not go on: a blocked finding, or a sanitizer that failed."""
     try:
         verdict = await sanitizer.clean(unit, direction)
     except SanitizerFailed as failure:
@@ -77,42 +81,41 @@ async def _judged(
     return verdict, verdict.refusal
 
 
-async def _clean_answers(context: RequestContext, events: EventStream, asked: list[Verdict]) -> EventStream:
-    """A stream whose events are whole answers: each is treated as one."""
+async def _clean_answers(context: RequestContext, events: EventStream, request_verdicts: list[Verdict]) -> EventStream:
+    """Mask a stream whose events are whole answers, each as one. `request_verdicts`: the verdicts on the request."""
     async with aclosing(events):
         async for batch in events:
             for event in batch:
                 if event.data is not None:
-                    await _clean_answer(context, event.data, asked)
+                    await _clean_answer(context, event.data, request_verdicts)
             yield batch
 
 
-async def _clean_answer(context: RequestContext, data: object, asked: list[Verdict]) -> None:
-    """What was found in a request that is one question is told with its answer, by the first unit."""
+async def _clean_answer(context: RequestContext, data: object, request_verdicts: list[Verdict]) -> None:
+    """Mask a whole answer in place. Findings in a request that is one question are noted on the answer's first unit."""
     sanitizer, dialect = context.server.sanitizer, context.endpoint.dialect
-    verdicts = [*asked, *context.recalled] if dialect.is_one_question else []
+    verdicts = [*request_verdicts, *context.history_verdicts] if dialect.is_one_question else []
     for unit in dialect.reply_units(data):
         if sanitizer.responses and not sanitizer.is_known_clean(unit, "responses"):
-            verdict, refusal = await _judged(sanitizer, unit, "responses", context.stats)
+            verdict, refusal = await _clean_unit(sanitizer, unit, "responses", context.stats)
             verdicts = [*verdicts, verdict]
             if dialect.is_one_question and isinstance(refusal, SanitizerFailed):
-                raise refusal  # a status, where no other call of the request needs an answer
+                raise refusal  # an error status: no other call of the request needs an answer
             if refusal is not None:
                 dialect.refuse_reply(data, unit, refusal)
         if any(verdicts):
-            dialect.note_findings(unit, _told(verdicts))
+            dialect.note_findings(unit, _merged(verdicts))
         verdicts = []
 
 
-def _told(verdicts: list[Verdict]) -> dict[str, int | str]:
-    """What was found in request and answer together, and whether the guardrail had no part in it."""
-    found = [verdict for verdict in verdicts if verdict]
-    told: dict[str, int | str] = {}
-    for entity in sorted({entity for each in found for entity in each.counts}):
-        told[entity] = sum(each.counts.get(entity, 0) for each in found)
-    if any(each.degraded for each in found):
-        told["guardrail"] = "unavailable"
-    return told
+def _merged(verdicts: list[Verdict]) -> dict[str, int | str]:
+    """`{entity: count}` of all verdicts together, with `"guardrail": "unavailable"` where it failed for one of them."""
+    counts: dict[str, int | str] = {}
+    for entity in sorted({entity for each in verdicts for entity in each.counts}):
+        counts[entity] = sum(each.counts.get(entity, 0) for each in verdicts)
+    if any(each.degraded for each in verdicts):
+        counts["guardrail"] = "unavailable"
+    return counts
 
 
 def _note(stats: RequestStats, verdict: Verdict) -> None:

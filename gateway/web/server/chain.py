@@ -1,4 +1,4 @@
-"""The order of the middlewares, in one place, and the application they stand in.
+"""The order of the middlewares, in one place, and the application that has them. Knows no endpoint.
 
 observe   outermost: whatever happens inside, there is one log line and an id
 errors    so that everything below may raise
@@ -24,7 +24,10 @@ from gateway.web.state import SERVER_STATE, ServerState
 
 
 def application(server: ServerState, max_body_bytes: int) -> web.Application:
-    """An application with the chain and the routes; what hangs on it is the composition root's."""
+    """An application with the middlewares and the routes. `max_body_bytes`: larger request bodies are refused (413).
+
+    The caller (`app.py`) adds the clean-up of the services.
+    """
     chain = (observing(server), errors, auth, limits, deliver, body, sanitize)
     app = web.Application(middlewares=chain, client_max_size=max_body_bytes)
     app[SERVER_STATE], app[IN_FLIGHT] = server, server.in_flight

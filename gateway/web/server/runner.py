@@ -1,9 +1,24 @@
-"""How an application is put on sockets in production, and taken off them again. Tests use the same runner.
+"""Puts an application on sockets in production, and takes it off again. Tests use the same runner.
 
 What aiohttp 3.14 does by default and this does not (read and measured 2026-11-21): a malformed request is answered
 with its own raw bytes, and logged with them (a fixed JSON answer here); a client that leaves does not stop its handler
 (`handler_cancellation`); idle and slow-header connections live for an hour (`keep_alive_s`, `header_timeout_s`);
 request bodies are inflated; send buffers grow to megabytes a stream.
+
+Theory of operation of `Listener`; the supervisor calls its methods, in this order, each once:
+
+| state     | entered by | new connections | open connections                                   | ends when           |
+|-----------|------------|-----------------|----------------------------------------------------|---------------------|
+| made      | `__init__` | none            | none                                               | `start` is called   |
+| serving   | `start`    | accepted        | served                                             | `drain` is called   |
+| leaving   | `drain`    | refused         | closed when idle for `LINGER_S`                    | none is left, or 1 s|
+| finishing | `drain`    | refused         | running requests go on; each answer closes its own | none runs, `drain_s`|
+| stopping  | `drain`    | refused         | running requests are cancelled and answered so     | none runs, `_STOP_S`|
+| closed    | `close`    | refused         | cut                                                |                     |
+
+Invariants: `InFlight.draining` is True from `leaving` on; a request that was accepted is answered, at worst with an
+error: a 503, or an error event where a stream has begun.
+`close` may be called in any state after `made`.
 """
 
 import asyncio
@@ -20,74 +35,96 @@ from aiohttp.web_protocol import RequestHandler
 from gateway import logs
 from gateway.config.settings import Tls
 from gateway.web.in_flight import IN_FLIGHT
+from gateway.web.server.aiohttp_internals import ConnectionBase, RunnerBase, ServerBase
 from gateway.web.server.fast_routes import Front
 
 _SEND_BUFFER_BYTES = 128 * 1024
+"""Chosen: the kernel doubles it. Half would make streams to distant clients wait for acknowledgements more often;
+double would hold twice the memory for each client that reads slowly."""
+
+_BACKLOG = 1024
+"""Connections the kernel queues before they are accepted. Chosen: half would refuse bursts sooner; the kernel caps it
+at net.core.somaxconn (4096 by default), and double would only let more clients wait for a busy server."""
+
 _STOP_S = 5.0
+"""Time for cancelled requests to write their error. Chosen: writing takes milliseconds, so half would still do for all
+but clients that read slowly; double would delay every restart that has such a client."""
+
 LINGER_S = 0.5
-"""So long a connection that is idle when the server begins to drain may still bring a request, which is answered."""
+"""How long a connection that is idle when the server begins to drain may still bring a request, which is answered.
+Chosen: longer than a round trip to any client. Half could cut clients far away; double would delay each restart."""
+
+_LINGER_CHECKS = 20
+"""How often `drain` looks whether all connections are gone: every 50 ms, since aiohttp does not report it."""
 
 
-class _Connection(RequestHandler):
-    """Answers what cannot be parsed, and what failed outside every middleware, with fixed words. A request's header
-    has a time of its own, from the connection or its first byte on: idle connections may live longer."""
+class _Connection(ConnectionBase):
+    """Answers requests that cannot be parsed, and failures outside every middleware, with fixed words.
+
+    A request's header has a time limit of its own, from the connection or its first byte on: idle connections may
+    live longer.
+    """
 
     __slots__ = ("_header_limit_s", "_header_timer", "_linger_timer")
 
-    def __init__(self, manager: web.Server, header_limit_s: float, **settings: Any) -> None:
-        super().__init__(manager, **settings)
+    def __init__(self, server: web.Server, header_limit_s: float, **settings: Any) -> None:
+        super().__init__(server, **settings)
         self._header_limit_s = header_limit_s
         self._header_timer: asyncio.TimerHandle | None = None
         self._linger_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        if isinstance(self._manager, _Server) and self._manager.is_leaving:
+        if isinstance(self.server, _Server) and self.server.is_leaving:
             self.leave()
-        self._header_timer = self._loop.call_later(self._header_limit_s, self._header_is_late)
+        self._start_header_timer()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        if self._messages:
-            self._end_timer()
-        elif self._header_timer is None and self._waiter is not None:  # a header has begun, and is not whole
-            self._header_timer = self._loop.call_later(self._header_limit_s, self._header_is_late)
+        if self.has_requests:
+            self._stop_header_timer()
+        elif self._header_timer is None and self.is_waiting:  # a header has begun but is not complete
+            self._start_header_timer()
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        self._end_timer()
+        self._stop_header_timer()
         if self._linger_timer is not None:
             self._linger_timer.cancel()
         super().connection_lost(exc)
 
     def leave(self) -> None:
         """Close as soon as nothing runs, but not before `LINGER_S`: a request may be on its way. (aiohttp's own `close`
-        stops listening to what has just connected and leaves it open, so its request is never answered.)"""
-        self._linger_timer = self._loop.call_later(LINGER_S, self._leave_if_idle)
+        stops listening to a connection just made and leaves it open, so its request is never answered.)"""
+        self._linger_timer = self.event_loop.call_later(LINGER_S, self._leave_if_idle)
 
     def _leave_if_idle(self) -> None:
-        if self._waiter is not None and not self._messages:
+        if self.is_waiting and not self.has_requests:
             self.force_close()
         else:
             self.leave()
 
-    def _end_timer(self) -> None:
+    def _start_header_timer(self) -> None:
+        self._header_timer = self.event_loop.call_later(self._header_limit_s, self._end_late_header)
+
+    def _stop_header_timer(self) -> None:
         if self._header_timer is not None:
             self._header_timer.cancel()
             self._header_timer = None
 
-    def _header_is_late(self) -> None:
+    def _end_late_header(self) -> None:
         self._header_timer = None
-        if self._waiter is not None:  # nothing runs: aiohttp waits for a request
+        if self.is_waiting:
             self.force_close()
 
     def handle_error(
         self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
     ) -> web.StreamResponse:
+        """A fixed JSON error, and the end of the connection. Raises ConnectionError when an answer has begun."""
         if request.writer.output_size > 0:
             raise ConnectionError("an answer is on its way already")
-        told = "the request is not valid HTTP/1.1" if status < 500 else "the gateway failed on this request"
+        text = "the request is not valid HTTP/1.1" if status < 500 else "the gateway failed on this request"
         kind = "invalid_request_error" if status < 500 else "server_error"
-        error = {"message": told, "type": kind, "param": None, "code": "bad_request" if status < 500 else kind}
+        error = {"message": text, "type": kind, "param": None, "code": "bad_request" if status < 500 else kind}
         reply = web.Response(body=orjson.dumps({"error": error}), status=status, content_type="application/json")
         request_id = f"req_{secrets.token_hex(12)}"
         logs.event("malformed", request_id=request_id, status=status)
@@ -97,7 +134,7 @@ class _Connection(RequestHandler):
         return reply
 
 
-class _Server(web.Server):
+class _Server(ServerBase):
     def __init__(self, header_limit_s: float, *parts: Any, **settings: Any) -> None:
         super().__init__(*parts, **settings)
         self._header_limit_s = header_limit_s
@@ -111,30 +148,23 @@ class _Server(web.Server):
                 connection.leave()
 
     def __call__(self) -> RequestHandler:
-        return _Connection(self, self._header_limit_s, loop=self._loop, **self._kwargs)
+        return self.connect(_Connection, self._header_limit_s)
 
 
-class _Runner(web.AppRunner):
+class _Runner(RunnerBase):
     def __init__(self, app: web.Application, header_limit_s: float, **settings: Any) -> None:
         super().__init__(app, **settings)
         self._header_limit_s = header_limit_s
 
-    async def _make_server(self) -> web.Server:
-        made = await super()._make_server()
-        return _Server(
-            self._header_limit_s,
-            Front(self._app, made.request_handler),
-            request_factory=made.request_factory,
-            handler_cancellation=made.handler_cancellation,
-            loop=made._loop,
-            **made._kwargs,
-        )
+    def replace_server(self, app: web.Application, server: web.Server, settings: dict[str, Any]) -> web.Server:
+        return _Server(self._header_limit_s, Front(app, server.request_handler), **settings)
 
 
 class Listener:
-    """One application on its sockets."""
+    """One application on its sockets. See the module's table for the order of the calls."""
 
     def __init__(self, app: web.Application, header_timeout_s: float, keep_alive_s: float = 75) -> None:
+        """`header_timeout_s`: time for a request's header. `keep_alive_s`: how long an idle connection stays open."""
         self._app = app
         self._runner = _Runner(
             app,
@@ -147,13 +177,17 @@ class Listener:
         )
 
     async def start(self, sockets: Sequence[socket.socket], tls: Tls | None = None) -> None:
+        """Run the application's start-up and serve on bound sockets.
+
+        Raises OSError, ssl.SSLError for a bad certificate, and what the start-up raises.
+        """
         await self._runner.setup()
         context = _ssl_context(tls) if tls else None
         for sock in sockets:
             await web.SockSite(self._runner, sock, ssl_context=context).start()
 
     async def drain(self, drain_s: float) -> int:
-        """Stop accepting, let what runs finish for `drain_s`, end the rest with errors. Returns how many were ended."""
+        """Stop accepting, let running requests finish for `drain_s`, cancel the rest; returns how many that were."""
         in_flight = self._app[IN_FLIGHT]
         in_flight.draining = True
         for site in list(self._runner.sites):
@@ -161,22 +195,22 @@ class Listener:
         server = self._runner.server
         if isinstance(server, _Server):
             server.leave()
-            await self._lingered(server)
+            await self._wait_for_idle(server)
         await in_flight.wait_empty(drain_s)
         stopped = in_flight.stop_all()
         if stopped:
             await in_flight.wait_empty(_STOP_S)
         return stopped
 
-    async def _lingered(self, server: "_Server") -> None:
-        """Until the connections that were idle are gone, or have had their time."""
-        looks = 20
-        for _ in range(looks):  # aiohttp tells nobody when a connection ends
+    async def _wait_for_idle(self, server: _Server) -> None:
+        """Wait until all connections are gone, at most twice `LINGER_S`."""
+        for _ in range(_LINGER_CHECKS):
             if not server.connections:
                 return
-            await asyncio.sleep(2 * LINGER_S / looks)
+            await asyncio.sleep(2 * LINGER_S / _LINGER_CHECKS)
 
     async def close(self) -> None:
+        """Give running handlers at most `_STOP_S`, cut every connection and run the application's clean-up."""
         await self._runner.cleanup()
 
 
@@ -187,9 +221,10 @@ def _ssl_context(tls: Tls) -> ssl.SSLContext:
 
 
 def bind(host: str, port: int, shared: bool = False) -> socket.socket:
-    """A listening socket whose connections have bounded send buffers: a slow reader holds kilobytes. Raises OSError.
+    """A listening socket whose connections have bounded send buffers, so that a slow client costs kilobytes.
 
-    `shared`: the kernel deals the connections out to all such sockets on the port (SO_REUSEPORT), by their addresses.
+    `host` is an IPv4 or IPv6 address or a name. `shared`: the kernel deals the connections out to all such sockets on
+    the port (SO_REUSEPORT), by their addresses. Raises OSError.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_STREAM)
@@ -199,7 +234,7 @@ def bind(host: str, port: int, shared: bool = False) -> socket.socket:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
         sock.bind((host, port))
-        sock.listen(1024)
+        sock.listen(_BACKLOG)
         sock.setblocking(False)
     except BaseException:
         sock.close()

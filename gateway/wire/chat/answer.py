@@ -1,4 +1,4 @@
-"""Whole chat answers of any OpenAI-compatible upstream, brought into the one form that clients are promised.
+"""Normalises whole chat answers of any OpenAI-compatible upstream to the one form that clients are promised.
 
 Source: OpenAI API reference, and answers of llama.cpp, vLLM, Ollama (facts read 2026-11-21). Deliberately knows no
 HTTP and no streams.
@@ -23,13 +23,20 @@ _REASONS = {
 }
 _FINISH = {word: reason for reason, words in _REASONS.items() for word in words}
 _FAILED = ("error", "abort", "aborted", "cancelled", "canceled", "internal_error")
+"""Finish reasons of upstreams that broke off: not a reason that a client knows."""
+_CHARS_PER_TOKEN = 4
+"""For estimates where an upstream sends no counts: OpenAI's rule of thumb for English text. At half or double the
+estimate would be off by that factor; estimates are marked as such."""
 
 
 @dataclass(slots=True)
 class AnswerContext:
-    """What the gateway says of an answer. `legacy`: the caller declared `functions` and gets `function_call`.
+    """What the gateway adds to an answer or needs to normalise it.
 
-    `asked` is the request body.
+    `model` is the public model name, `provider` the upstream's name, `upstream_model` the model's name there.
+    `started_s` is the request's beginning by `time.perf_counter`. `legacy`: the caller declared `functions` and gets
+    `function_call`. `include_usage`: the caller requested usage in a stream. `request` is the request body.
+    `fingerprint` replaces the upstream's `system_fingerprint` unless it is empty.
     """
 
     model: str
@@ -39,14 +46,14 @@ class AnswerContext:
     attempts: int = 1
     legacy: bool = False
     include_usage: bool = False
-    asked: Json = field(default_factory=dict)
+    request: Json = field(default_factory=dict)
     fingerprint: str = ""
 
     @property
     def prompt_chars(self) -> int:
-        """Characters of text in the messages, for estimating tokens where the upstream does not count."""
+        """Characters of text in the request's messages, for estimating tokens where the upstream sends no counts."""
         total = 0
-        for message in self.asked.get("messages", ()):
+        for message in self.request.get("messages", ()):
             content = message.get("content")
             if isinstance(content, str):
                 total += len(content)
@@ -55,7 +62,7 @@ class AnswerContext:
         return total
 
     def fields(self) -> Json:
-        """`provider_specific_fields` of a choice."""
+        """A choice's `provider_specific_fields`: `{provider, model, latency_ms, attempts}`."""
         return {
             "provider": self.provider,
             "model": self.upstream_model,
@@ -65,14 +72,19 @@ class AnswerContext:
 
 
 def new_id(prefix: str) -> str:
+    """`prefix` and 24 random hex digits."""
     return prefix + secrets.token_hex(12)
 
 
-def finish_reason(given: Any, *, has_calls: bool, legacy: bool = False) -> str | None:
-    """One of the six values. None stays None; an unknown word is a natural end."""
-    if not isinstance(given, str) or not given or given.lower() in _FAILED:
+def finish_reason(reported: Any, *, has_calls: bool, legacy: bool = False) -> str | None:
+    """`stop`, `length`, `content_filter`, `tool_calls` or `function_call` for an upstream's word.
+
+    None for a missing word and for those that say the upstream failed; an unknown word counts as `stop`. Whether there
+    are tool calls decides between `stop` and `tool_calls`, whatever the upstream says.
+    """
+    if not isinstance(reported, str) or not reported or reported.lower() in _FAILED:
         return None
-    reason = _FINISH.get(given.lower(), "stop")
+    reason = _FINISH.get(reported.lower(), "stop")
     if has_calls and reason in ("stop", "tool_calls"):
         reason = "tool_calls"
     elif reason == "tool_calls" and not has_calls:
@@ -81,7 +93,12 @@ def finish_reason(given: Any, *, has_calls: bool, legacy: bool = False) -> str |
 
 
 def normalise_answer(data: Any, context: AnswerContext) -> Json:
-    """The upstream's decoded answer, mended in place. Raises UpstreamError when it is no chat completion."""
+    """A `chat.completion` object made of an upstream's decoded answer, in place.
+
+    `{id, object, created, model, choices, usage, system_fingerprint?, …}`, each choice `{index, message, finish_reason,
+    logprobs, provider_specific_fields}`. `provider_specific_fields` gets `usage_estimated: true` for estimated counts
+    and `error` where no finish reason came. Raises UpstreamError when `data` is not a chat completion.
+    """
     choices = data.get("choices") if isinstance(data, dict) else None
     if not isinstance(choices, list) or not choices:
         raise UpstreamError("the upstream's answer has no choices")
@@ -90,10 +107,10 @@ def normalise_answer(data: Any, context: AnswerContext) -> Json:
         if not isinstance(choice, dict) or not isinstance(choice.get("message"), dict):
             raise UpstreamError("the upstream's answer has a choice without a message")
         choice["index"] = choice["index"] if isinstance(choice.get("index"), int) else position
-        message = choice["message"] = mend_message(choice["message"], legacy=context.legacy)
+        message = choice["message"] = _normalise_message(choice["message"], legacy=context.legacy)
         calls = bool(message.get("tool_calls") or message.get("function_call"))
-        given = choice.get("finish_reason")
-        choice["finish_reason"] = finish_reason(given, has_calls=calls, legacy=context.legacy)
+        reported = choice.get("finish_reason")
+        choice["finish_reason"] = finish_reason(reported, has_calls=calls, legacy=context.legacy)
         choice.setdefault("logprobs", None)
         choice["provider_specific_fields"] = dict(fields)
         if choice["finish_reason"] is None:
@@ -104,7 +121,7 @@ def normalise_answer(data: Any, context: AnswerContext) -> Json:
     data["object"], data["model"] = "chat.completion", context.model
     data["created"] = int(data["created"]) if isinstance(data.get("created"), int | float) else int(time.time())
     answer: Json = data
-    answer["usage"], estimated = mend_usage(data.get("usage"), lambda: context.prompt_chars, characters)
+    answer["usage"], estimated = normalise_usage(data.get("usage"), lambda: context.prompt_chars, characters)
     if estimated:
         for choice in choices:
             choice["provider_specific_fields"]["usage_estimated"] = True
@@ -115,7 +132,8 @@ def normalise_answer(data: Any, context: AnswerContext) -> Json:
     return answer
 
 
-def mend_message(message: Json, *, legacy: bool) -> Json:
+def _normalise_message(message: Json, *, legacy: bool) -> Json:
+    """`{role, content, refusal, reasoning_content?, tool_calls? or function_call?}`, in place."""
     message["role"] = "assistant"
     content = message.get("content")
     if isinstance(content, list):
@@ -127,12 +145,12 @@ def mend_message(message: Json, *, legacy: bool) -> Json:
     calls = message.pop("tool_calls", None)
     if not calls and isinstance(message.get("function_call"), dict) and not legacy:
         calls = [{"function": message.pop("function_call")}]
-    mended = [mend_call(call) for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
-    if mended:
+    normal = [_normalise_call(call) for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    if normal:
         if legacy:
-            message["function_call"] = mended[0]["function"]
+            message["function_call"] = normal[0]["function"]
         else:
-            message["tool_calls"] = mended
+            message["tool_calls"] = normal
         message["content"] = message["content"] or None
     elif message["content"] is None and not message.get("function_call") and not message["refusal"]:
         message["content"] = ""
@@ -140,14 +158,15 @@ def mend_message(message: Json, *, legacy: bool) -> Json:
 
 
 def joined_text(parts: list[Any]) -> str:
-    """The text of a content that came in parts."""
+    """The texts of content parts, `[{type, text}]`, joined without a separator."""
     texts = [part.get("text") for part in parts if isinstance(part, dict)]
     return "".join(text for text in texts if isinstance(text, str))
 
 
-def mend_call(call: Json) -> Json:
-    given = call.get("function")
-    function: Json = given if isinstance(given, dict) else {}
+def _normalise_call(call: Json) -> Json:
+    """`{id, type, function: {name, arguments}}`."""
+    inner = call.get("function")
+    function: Json = inner if isinstance(inner, dict) else {}
     identity = call.get("id")
     return {
         "id": identity if isinstance(identity, str) and identity else new_id("call_"),
@@ -160,23 +179,26 @@ def mend_call(call: Json) -> Json:
 
 
 def arguments_text(arguments: Any) -> str:
-    """Arguments as the JSON text OpenAI sends; some upstreams send the object itself, or nothing."""
+    """Call arguments as JSON text, as OpenAI sends them; some upstreams send the object itself, or nothing."""
     if isinstance(arguments, str):
         return arguments
     return "{}" if arguments is None else orjson.dumps(arguments).decode()
 
 
-def mend_usage(usage: Any, prompt_chars: Callable[[], int], answer_chars: int) -> tuple[Json, bool]:
-    """Token counts that add up, and whether they are estimates: ours (4 characters a token), or, where the upstream
-    says so by `estimated`, its own."""
-    given: Json = dict(usage) if isinstance(usage, dict) else {}
-    told = given.pop("estimated", None) is True
-    prompt, completion = given.get("prompt_tokens"), given.get("completion_tokens")
-    estimated = told or not isinstance(prompt, int) or not isinstance(completion, int)
+def normalise_usage(usage: Any, prompt_chars: Callable[[], int], answer_chars: int) -> tuple[Json, bool]:
+    """`{prompt_tokens, completion_tokens, total_tokens, …}` that add up, and whether they are estimates.
+
+    A missing count is estimated from `prompt_chars()` or `answer_chars`; our embedded OCR engine marks its own counts
+    with `estimated: true`. Other counts and objects in `usage` are kept.
+    """
+    reported: Json = dict(usage) if isinstance(usage, dict) else {}
+    is_marked = reported.pop("estimated", None) is True
+    prompt, completion = reported.get("prompt_tokens"), reported.get("completion_tokens")
+    estimated = is_marked or not isinstance(prompt, int) or not isinstance(completion, int)
     if not isinstance(prompt, int):
-        prompt = -(-prompt_chars() // 4)
+        prompt = -(-prompt_chars() // _CHARS_PER_TOKEN)
     if not isinstance(completion, int):
-        completion = -(-answer_chars // 4)
-    details: Json = {name: value for name, value in given.items() if isinstance(value, dict | int)}
+        completion = -(-answer_chars // _CHARS_PER_TOKEN)
+    details: Json = {name: value for name, value in reported.items() if isinstance(value, dict | int)}
     counts: Json = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
     return {**details, **counts}, estimated

@@ -1,6 +1,16 @@
-"""The bytes around the text of plain chunks: a stream's usual chunk goes through, and is read, without being decoded.
+"""Relays plain text chunks by their bytes: the usual chunk of a stream is checked and sent on without being decoded.
 
-What may stand in a pattern's place is checked by bytes: one JSON string of a choice's content and nothing else.
+Naive form: decode the chunk, put its text into our own chunk, encode that. Whenever `ChunkPattern.match` returns an
+event, the event equals the naive form; in every doubtful case it returns None and `ChatStream` uses the naive form.
+
+| step  | call                         | what it establishes                                                         |
+|-------|------------------------------|-----------------------------------------------------------------------------|
+| learn | `split_around_content(data)` | the bytes before and after the one string `choices[0].delta.content`        |
+| keep  | `ChunkPattern(...)`          | these bytes as the upstream sends them, beside the bytes that we send       |
+| relay | `ChunkPattern.match(data)`   | the same bytes around one valid JSON string: only the text is different     |
+| edit  | `RelayedSlot.text = ...`     | a middleware changed the text: only now is the frame decoded                |
+
+Knows no other field of a chunk and no network.
 """
 
 import re
@@ -14,12 +24,14 @@ from gateway.wire import sse
 
 _CONTENT_KEY = re.compile(rb'"content"\s*:\s*"')
 _PLAIN_TEXT = re.compile(rb'(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}))*')
+"""The inside of a JSON string (RFC 8259 §7) without escaped surrogates: whether two of them form a pair is left to the
+decoder."""
 _QUOTE, _BACKSLASH = b'"\\'
 ChoiceT = TypeVar("ChoiceT")
 
 
 class RelayedSlot(TextSlot):
-    """The text of a relayed frame: read as it stands in the bytes, the frame decoded only when it must be changed."""
+    """The text of a relayed frame. Reading it is free; setting it decodes the frame and changes its data."""
 
     __slots__ = ("_event", "_text")
 
@@ -40,9 +52,10 @@ class RelayedSlot(TextSlot):
 
 
 class ChunkPattern(Generic[ChoiceT]):
-    """The bytes around the text of a choice's plain chunks: as the upstream sends them, and as we do.
+    """The bytes around the text of one choice's plain chunks: as the upstream sends them (`theirs`), and as we do.
 
-    Implements `model.RelayTemplate` for the frames that `relay` makes.
+    Implements `domain.RelayTemplate` for the frames that `match` makes. `choice` is the caller's own record of the
+    choice; `fixed_bytes` is the size of an upstream's chunk without its text.
     """
 
     __slots__ = (
@@ -59,30 +72,35 @@ class ChunkPattern(Generic[ChoiceT]):
         self.our_before, self.our_after = b"data: " + ours[0], ours[1] + b"\n\n"
 
     def match(self, data: bytes) -> Event | None:
-        """Our event for this one, or None when it is not plain text in the learnt form."""
+        """Our event for a chunk that differs from the learnt one in its text alone; None for any other chunk."""
         if not (data.startswith(self.before) and data.endswith(self.after)) or len(data) <= self.fixed_bytes:
             return None
         text = data[self.text_from : self.text_to]
         try:
-            shown = text.decode()
+            decoded = text.decode()
         except UnicodeDecodeError:
             return None
-        if _QUOTE in text or _BACKSLASH in text or not shown.isprintable():
+        if _QUOTE in text or _BACKSLASH in text or not decoded.isprintable():
             if not _PLAIN_TEXT.fullmatch(text):
                 return None
             if _BACKSLASH in text:
-                shown = orjson.loads(f'"{shown}"')
-        return Event.from_template(self.our_before + text + self.our_after, self, shown)
+                decoded = orjson.loads(f'"{decoded}"')
+        return Event.from_template(self.our_before + text + self.our_after, self, decoded)
 
     def slot_of(self, event: Event) -> TextSlot:
+        """The text of one of this pattern's events, to be read or replaced."""
         return RelayedSlot(event, self.where, self.channel)
 
 
 def split_around_content(data: bytes) -> tuple[bytes, bytes] | None:
-    """What stands before and after the text, when it is the one `content` of the one choice."""
-    found = _CONTENT_KEY.findall(data)
+    """The bytes before and after a chunk's text, quotes included on both sides.
+
+    None when the chunk has more than one key `content`, or when decoding a probe shows that the string is not
+    `choices[0].delta.content` of the only choice. `data` is a chunk that was decoded before.
+    """
+    keys = _CONTENT_KEY.findall(data)
     start = _CONTENT_KEY.search(data)
-    if start is None or len(found) != 1:
+    if start is None or len(keys) != 1:
         return None
     text = _PLAIN_TEXT.match(data, start.end())
     if text is None or data[text.end() : text.end() + 1] != b'"':

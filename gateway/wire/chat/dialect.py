@@ -1,6 +1,6 @@
-"""The chat-completions dialect: where its text stands, and what its errors look like.
+"""The chat-completions dialect: where the text is in its bodies, and the form of its refusals and errors.
 
-Source: OpenAI API reference, read 2026-11-21. Knows no HTTP.
+Source: OpenAI API reference, read 2026-11-21. Knows no HTTP and no sanitizing rules.
 """
 
 import re
@@ -19,26 +19,34 @@ _CHOICE = re.compile(r"choices\[(\d+)\]")
 
 
 class ChatDialect:
-    """Implements `wire.dialect.Dialect`; stateless."""
+    """Implements `wire.dialect.Dialect`, which documents the methods; stateless.
+
+    A unit is one message of a request, or one choice of an answer, which is then the unit's `owner`.
+    """
 
     @property
     def name(self) -> str:
+        """`chat`."""
         return "chat"
 
     @property
     def is_one_question(self) -> bool:
+        """True: all units of a request lead to one answer."""
         return True
 
     def request_units(self, body: Json) -> Iterable[TextUnit]:
+        """One unit for each message that has text. `body`: a checked request, `{messages: [{role, content, …}], …}`."""
         for index, message in enumerate(body["messages"]):
             slots = list(message_slots(message, f"messages[{index}]"))
             if slots:
                 yield TextUnit(slots)
 
     def refuse_request(self, body: Json, unit: TextUnit, error: GatewayError) -> None:
+        """Raises `error`: one refused message refuses the request."""
         raise error
 
     def reply_units(self, data: Json) -> list[TextUnit]:
+        """One unit for each choice that has text. `data`: `{choices: [{message}], …}`."""
         units = []
         for index, choice in enumerate(data.get("choices") or ()):
             slots = list(message_slots(choice["message"], f"choices[{index}].message"))
@@ -47,17 +55,22 @@ class ChatDialect:
         return units
 
     def refuse_reply(self, data: Json, unit: TextUnit, error: GatewayError) -> None:
+        """Ends the choice with `content_filter`; its message keeps the text before the finding, and nothing else."""
         choice: Json = unit.owner
         withhold(unit, error.param)
         text = "".join(slot.text for slot in unit.slots if slot.key in ("content", "text"))
         message: Json = {"role": "assistant", "content": text, "refusal": None}
         choice.update(message=message, finish_reason="content_filter")
 
-    def note_findings(self, unit: TextUnit, told: dict[str, int | str]) -> None:
+    def note_findings(self, unit: TextUnit, counts: dict[str, int | str]) -> None:
+        """Sets the choice's `provider_specific_fields.sanitization`."""
         choice: Json = unit.owner
-        choice.setdefault("provider_specific_fields", {})["sanitization"] = told
+        choice.setdefault("provider_specific_fields", {})["sanitization"] = counts
 
     def event_slots(self, data: Json) -> Iterable[TextSlot]:
+        """Text of one chunk, `{choices: [{index, delta, finish_reason}], …}`. Channels: `(index, field)` for text,
+        `(index, "call", number)` for arguments. A chunk with a finish reason ends the text channels of its choice.
+        """
         choices: list[Json] = data.get("choices") or []
         if len(choices) == 1:  # nearly every chunk is one piece of text
             choice = choices[0]
@@ -80,12 +93,13 @@ class ChatDialect:
                 yield from _endings(index)
 
     def refused_events(self, error: GatewayError, last: Json | None, usage: Json | None = None) -> list[Event]:
-        """The last chunk of the refused choice, in the stream's own envelope, then `[DONE]`.
+        """The last chunk of the refused choice, with the ids of the chunk `last`, then `[DONE]`.
 
-        Chunks have a `usage` where the caller asked for it: null in all but one of its own, before `[DONE]`.
+        The choice is the one named by `error.param`. If the caller requested usage (`last` has the key), a chunk with
+        `usage` precedes `[DONE]`.
         """
-        found = _CHOICE.match(error.param or "")
-        ending = {"index": int(found[1]) if found else 0, "delta": {}, "logprobs": None}
+        choice = _CHOICE.match(error.param or "")
+        ending = {"index": int(choice[1]) if choice else 0, "delta": {}, "logprobs": None}
         envelope = {
             "id": new_id("chatcmpl-"),
             "object": "chat.completion.chunk",
@@ -99,14 +113,19 @@ class ChatDialect:
         return [*events, Event.from_bytes(sse.DONE)]
 
     def error_body(self, error: GatewayError, body: Any) -> Json:
+        """`{"error": {message, type, param, code}}`."""
         return {"error": error_object(error)}
 
     def error_events(self, error: GatewayError) -> list[Event]:
+        """One event with the same object, without `[DONE]`."""
         return [Event.from_data({"error": error_object(error)})]
 
 
 def message_slots(message: Json, where: str) -> Iterator[TextSlot]:
-    """Every text of one message, asked or answered: content, parts, reasoning, refusal, call arguments."""
+    """Every text of one message of a request or an answer: content, parts, reasoning, refusal, call arguments.
+
+    `where` is the message's path, such as `messages[0]`.
+    """
     for name in ("content", "reasoning_content", "refusal"):
         if isinstance(message.get(name), str):
             yield TextSlot(message, name, f"{where}.{name}")
@@ -122,6 +141,7 @@ def message_slots(message: Json, where: str) -> Iterator[TextSlot]:
 
 
 def part_slots(parts: list[Any], where: str) -> Iterator[TextSlot]:
+    """The texts and image URLs of content parts; data URLs hold no text and are left out."""
     for number, part in enumerate(parts):
         if isinstance(part, dict):
             for name in ("text", "refusal"):
@@ -146,6 +166,6 @@ def _call_delta_slots(delta: Json, index: int) -> Iterator[TextSlot]:
 
 
 def _endings(index: int) -> Iterator[TextSlot]:
-    """Empty last pieces: the finish chunk ends every channel of its choice, though it holds no text of them."""
+    """Empty last pieces that end the text channels of a choice: its finish chunk has no text of its own."""
     for name in ("content", "refusal", "reasoning_content"):
         yield TextSlot({"": ""}, "", f"choices[{index}].delta.{name}", channel=(index, name), last=True)

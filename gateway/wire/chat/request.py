@@ -1,7 +1,7 @@
-"""A caller's chat request as an upstream takes it: today's names, today's roles, nothing that names a host or a key.
+"""Rewrites a caller's chat request for an upstream: current field names and roles, no field that names a host or key.
 
 Source: OpenAI API reference (chat completions, legacy functions), read 2026-11-21. Deliberately knows no HTTP. The
-caller's body is not changed: what must differ is copied.
+caller's body is not changed; the parts that differ are copied.
 """
 
 from collections.abc import Mapping
@@ -17,16 +17,21 @@ _HOST_OR_CREDENTIAL = frozenset({
     "default_headers", "extra_body", "extra_query", "organization", "custom_llm_provider", "custom_host", "provider",
     "token", "access_token", "litellm_params", "fallbacks", "model_list", "deployment_id", "credentials",
 })  # fmt: skip
+"""Fields by which proxies and client libraries (LiteLLM, Azure, Portkey …) let a caller choose an address or a key: an
+upstream that honours one would send the operator's traffic elsewhere."""
 _CREDENTIAL_PREFIXES = ("aws_", "azure_", "vertex_", "litellm_", "x-portkey", "portkey_")
 _PLAIN_ROLES = ("user", "assistant", "system")
+"""Roles that every upstream accepts as they are."""
 _JSON_ONLY = "Answer with one valid JSON object and nothing else: no prose, no code fence."
 
 
 @dataclass(frozen=True, slots=True)
 class UpstreamOptions:
-    """What one upstream wants: its model's name, fields to add, whether it can force JSON itself.
+    """How requests to one upstream are written.
 
-    `fingerprint` stands in its answers as `system_fingerprint` when it sends none of its own worth showing.
+    `model` is the model's name there; `extra_body` holds fields that are added to every request and win over the
+    caller's; `json_object`: it can force JSON itself. `fingerprint`, unless empty, replaces the `system_fingerprint`
+    of its answers.
     """
 
     model: str
@@ -36,22 +41,27 @@ class UpstreamOptions:
 
 
 def to_upstream(body: Json, options: UpstreamOptions, *, user: str | None = None) -> Json:
-    """The body to send. `user` is the keyed hash that stands for the caller's `user`. Raises InvalidRequest."""
+    """The chat body to send for a checked body, `{model, messages, …}`.
+
+    Legacy `functions` become `tools`, `max_completion_tokens` becomes `max_tokens`, flat tools become nested, fields
+    with null are left out. A stream always requests usage. `user` is the hash to send instead of the caller's `user`;
+    None leaves the field out.
+    """
     sent = without_hosts(body)
     sent["model"] = options.model
     messages = body["messages"]
-    plain = all(map(_is_plain, messages))
-    if not plain:
-        sent["messages"] = [_message(message) for message in messages]
+    all_plain = all(map(_is_plain, messages))
+    if not all_plain:
+        sent["messages"] = [_upstream_message(message) for message in messages]
     if "user" in sent:
         sent.pop("user")
         if user is not None:
             sent["user"] = user
-    if (most := sent.pop("max_completion_tokens", None)) is not None:
-        sent["max_tokens"] = most
+    if (max_tokens := sent.pop("max_completion_tokens", None)) is not None:
+        sent["max_tokens"] = max_tokens
     _functions_as_tools(sent)
-    if not plain and any(_is_old_call(message) for message in sent["messages"]):
-        sent["messages"] = _paired(sent["messages"])
+    if not all_plain and any(_is_old_call(message) for message in sent["messages"]):
+        sent["messages"] = _pair_calls(sent["messages"])
     if "tools" in sent:
         sent["tools"] = [nested_tool(tool) for tool in sent["tools"] or ()]
         if not sent["tools"]:
@@ -60,7 +70,7 @@ def to_upstream(body: Json, options: UpstreamOptions, *, user: str | None = None
         sent["tool_choice"] = nested_choice(sent["tool_choice"])
     if needs_json_check(body, options):
         sent.pop("response_format")
-        sent["messages"] = [*_instructed(sent["messages"])]
+        sent["messages"] = _with_json_instruction(sent["messages"])
     if body.get("stream"):
         sent["stream_options"] = {**(body.get("stream_options") or {}), "include_usage": True}
     else:
@@ -72,17 +82,20 @@ def to_upstream(body: Json, options: UpstreamOptions, *, user: str | None = None
 
 
 def needs_json_check(body: Json, options: UpstreamOptions) -> bool:
-    """The caller wants a JSON object and the upstream cannot force one."""
+    """True when the caller wants a JSON object and the upstream cannot force one: the answer must be checked."""
     return not options.json_object and (body.get("response_format") or {}).get("type") == "json_object"
 
 
 def is_legacy(body: Json) -> bool:
-    """The caller speaks of `functions`, so it is answered with `function_call`."""
+    """True when the caller declares `functions` without `tools`: it is answered with `function_call`."""
     return bool(body.get("functions")) and not body.get("tools")
 
 
 def nested_tool(tool: Any) -> Any:
-    """`{type, name, parameters}` (the responses route's form) as `{type, function: {...}}`."""
+    """A function tool as `{type, function: {name, description?, parameters?, strict?}}`.
+
+    Accepts the flat form of the responses route too; any other tool is returned unchanged.
+    """
     if not isinstance(tool, dict) or "function" in tool or tool.get("type", "function") != "function":
         return tool
     names = ("name", "description", "parameters", "strict")
@@ -90,13 +103,14 @@ def nested_tool(tool: Any) -> Any:
 
 
 def nested_choice(choice: Any) -> Any:
+    """A `tool_choice` with a flat function, `{type, name}`, as `{type, function: {name}}`; any other unchanged."""
     if isinstance(choice, dict) and choice.get("type") == "function" and "name" in choice:
         return {"type": "function", "function": {"name": choice["name"]}}
     return choice
 
 
 def without_hosts(body: Json) -> Json:
-    """A copy without any field that would name a host or a credential."""
+    """A copy without the top-level fields that name a host or a credential."""
     return {name: value for name, value in body.items() if not _forbidden(name)}
 
 
@@ -106,18 +120,18 @@ def _forbidden(name: str) -> bool:
 
 
 def _is_plain(message: Json) -> bool:
-    """Nothing in it needs mending: most messages of most requests."""
+    """True when a message is sent as it is: most messages of most requests."""
     return message["role"] in _PLAIN_ROLES and type(message.get("content")) is str and "function_call" not in message
 
 
-def _message(message: Json) -> Json:
-    """One message with today's role and parts. Most messages pass as they are."""
+def _upstream_message(message: Json) -> Json:
+    """A message with `system` for `developer`, and content parts in chat's form."""
     role, content = message["role"], message.get("content")
     changed: Json = {}
     if role == "developer":
         changed["role"] = "system"
     if isinstance(content, list) and any(_is_foreign(part) for part in content):
-        changed["content"] = [_part(part) for part in content]
+        changed["content"] = [_chat_part(part) for part in content]
     return {**message, **changed} if changed else message
 
 
@@ -127,7 +141,8 @@ def _is_foreign(part: Any) -> bool:
     )
 
 
-def _part(part: Any) -> Any:
+def _chat_part(part: Any) -> Any:
+    """A content part as `{type: "text", text}` or `{type: "image_url", image_url: {url, detail?}}`."""
     kind = part.get("type") if isinstance(part, dict) else None
     if kind in ("input_text", "output_text"):
         return {"type": "text", "text": part.get("text", "")}
@@ -140,23 +155,24 @@ def _part(part: Any) -> Any:
 
 
 def _functions_as_tools(sent: Json) -> None:
-    """Legacy `functions`, `function_call` and role `function` in the form of tools, which every upstream takes."""
+    """Replaces legacy `functions` and `function_call` by `tools` and `tool_choice`, in place."""
     functions = sent.pop("functions", None)
     if functions and not sent.get("tools"):
         sent["tools"] = [{"type": "function", "function": each} for each in functions]
     choice = sent.pop("function_call", None)
     if choice is not None and "tool_choice" not in sent and sent.get("tools"):
-        named = isinstance(choice, dict)
-        sent["tool_choice"] = {"type": "function", "function": {"name": choice.get("name")}} if named else choice
+        is_named = isinstance(choice, dict)
+        sent["tool_choice"] = {"type": "function", "function": {"name": choice.get("name")}} if is_named else choice
 
 
 def _is_old_call(message: Json) -> bool:
+    """True for messages of the legacy functions interface, and for tool results without an id."""
     role = message["role"]
     return role == "function" or "function_call" in message or (role == "tool" and not message.get("tool_call_id"))
 
 
-def _paired(messages: list[Json]) -> list[Json]:
-    """Calls and their results bound by ids; a result nobody asked for becomes a marked user message."""
+def _pair_calls(messages: list[Json]) -> list[Json]:
+    """The messages with calls and results linked by ids; a result without a call becomes a marked user message."""
     paired: list[Json] = []
     open_calls: list[tuple[str, str]] = []
     for number, message in enumerate(messages):
@@ -171,22 +187,23 @@ def _paired(messages: list[Json]) -> list[Json]:
         for call in message.get("tool_calls") or ():
             open_calls.append((call.get("id", ""), (call.get("function") or {}).get("name", "")))
         if role in ("function", "tool"):
-            message = _result(message, open_calls)
+            message = _linked_result(message, open_calls)
         paired.append(message)
     return paired
 
 
-def _result(message: Json, open_calls: list[tuple[str, str]]) -> Json:
-    given, name = message.get("tool_call_id"), message.get("name")
-    found = next((call for call in open_calls if call[0] == given), None) if given else None
-    if found is None and not given:
-        named = (call for call in open_calls if name and call[1] == name)
-        found = next(named, open_calls[0] if open_calls else None)
-    if found is not None:
-        open_calls.remove(found)
-    if found is None and not given:
+def _linked_result(message: Json, open_calls: list[tuple[str, str]]) -> Json:
+    """The result linked to its call by id, else by name, else to the oldest open one. Removes that call."""
+    call_id, name = message.get("tool_call_id"), message.get("name")
+    call = next((call for call in open_calls if call[0] == call_id), None) if call_id else None
+    if call is None and not call_id:
+        of_name = (call for call in open_calls if name and call[1] == name)
+        call = next(of_name, open_calls[0] if open_calls else None)
+    if call is not None:
+        open_calls.remove(call)
+    if call is None and not call_id:
         return {"role": "user", "content": f"[result of {name or 'a tool'}]\n{_text_of(message.get('content'))}"}
-    result = {"role": "tool", "tool_call_id": given or (found[0] if found else ""), "content": message.get("content")}
+    result = {"role": "tool", "tool_call_id": call_id or (call[0] if call else ""), "content": message.get("content")}
     return {**result, "name": name} if name else result
 
 
@@ -196,7 +213,8 @@ def _text_of(content: Any) -> str:
     return content if isinstance(content, str) else ""
 
 
-def _instructed(messages: list[Json]) -> list[Json]:
+def _with_json_instruction(messages: list[Json]) -> list[Json]:
+    """The messages with the instruction at the end of the first system message, or as a new one."""
     first = messages[0]
     if first["role"] == "system" and isinstance(first.get("content"), str):
         return [{**first, "content": f"{first['content']}\n\n{_JSON_ONLY}"}, *messages[1:]]
@@ -204,11 +222,11 @@ def _instructed(messages: list[Json]) -> list[Json]:
 
 
 def image_urls(body: Json) -> list[tuple[str, Json]]:
-    """The `image_url` objects of all messages, to be read or replaced in place, each after the name of its field.
+    """`(path, {url, detail?})` of every image part, the path of its `url` first; set `url` to replace it in place.
 
-    Raises InvalidRequest.
+    A bare string image comes as a new object. Raises InvalidRequest for an image part without a URL.
     """
-    found: list[tuple[str, Json]] = []
+    images: list[tuple[str, Json]] = []
     for index, message in enumerate(body["messages"]):
         content = message.get("content")
         if isinstance(content, list):
@@ -220,5 +238,5 @@ def image_urls(body: Json) -> list[tuple[str, Json]]:
                     where = f"messages[{index}].content[{place}].image_url"
                     if not isinstance(image, dict) or not isinstance(image.get("url"), str):
                         raise InvalidRequest(f"{where}: must be an object with a url", param=where)
-                    found.append((f"{where}.url", image))
-    return found
+                    images.append((f"{where}.url", image))
+    return images

@@ -1,9 +1,23 @@
 """Streamed chat answers of any OpenAI-compatible upstream, brought into the one form that clients are promised.
 
-A chunk is decoded, mended and made anew, but once a plain text chunk has been seen its bytes around the text are
-learnt: later chunks that differ in the text alone are checked by bytes and relayed with ours around it. The end is
-always checked: an upstream that stops without a finish_reason raises UpstreamError. Source: OpenAI API reference and
-streams of llama.cpp, vLLM, Ollama, Azure, DeepSeek (facts read 2026-11-21). Deliberately knows no HTTP.
+A chunk is decoded, repaired and encoded again. After the first plain text chunk of a choice, later chunks that differ
+in the text alone are relayed by their bytes instead (`chunk_relay`). Source: OpenAI API reference and streams of
+llama.cpp, vLLM, Ollama, Azure, DeepSeek (facts read 2026-11-21). Deliberately knows no HTTP.
+
+Theory of operation. One `ChatStream` reads one upstream stream. Its owner calls `take` for every batch in order, and
+`end` exactly once, when the upstream has no more to say.
+
+| state     | condition                                        | allowed calls | left when                          |
+|-----------|--------------------------------------------------|---------------|------------------------------------|
+| waiting   | no choice has been seen                          | `take`        | a chunk has a choice               |
+| answering | a requested choice has no finish reason yet      | `take`        | all requested choices have one     |
+| finished  | `finished`: only usage and `[DONE]` are missing  | `take`, `end` | the owner calls `end`              |
+| done      | `done`: `[DONE]` came, whatever was before it    | `end`         | the owner calls `end`              |
+| failed    | `take` returned an error, or `end` raised        | none          | never                              |
+
+Invariants: every event has the same id, time and model; a choice begins with one role chunk; its finish reason is held
+back and sent by `end`, once; `end` raises unless every choice seen has a finish reason, so that a cut stream never gets
+a clean end; a choice has at most one learnt pattern, the newest.
 """
 
 import time
@@ -14,15 +28,23 @@ import orjson
 from gateway.domain import Event, EventBatch, Json
 from gateway.errors import UpstreamError
 from gateway.wire import sse
-from gateway.wire.chat.answer import AnswerContext, finish_reason, joined_text, mend_usage, new_id
+from gateway.wire.chat.answer import AnswerContext, finish_reason, joined_text, new_id, normalise_usage
 from gateway.wire.chat.chunk_relay import ChunkPattern, split_around_content
 from gateway.wire.chat.tool_call_deltas import CallDeltas
 from gateway.wire.openai_error import upstream_error
 
 _MAX_LEARNT = 8
+"""Patterns that a stream may learn before any chunk was relayed; every four relayed chunks allow one more. Chosen: at
+half, an answer with eight choices could not learn a pattern for each; at double, an upstream whose chunks all differ
+(a clock in each, say) costs twice as much useless learning."""
+_MAX_CHOICES = 128
+"""Choice indexes in one stream: the most that `n` may be in the OpenAI API reference. Bounds the memory of an upstream
+that invents indexes; our own schema allows n up to 8, so half would do as well."""
 
 
 class _Choice:
+    """What is known of one choice. `characters` of text so far; `text` is kept only where JSON will be checked."""
+
     __slots__ = ("calls", "characters", "finish", "started", "text")
 
     def __init__(self) -> None:
@@ -34,10 +56,9 @@ class _Choice:
 
 
 class ChatStream:
-    """One stream. `take` is given the data of incoming events, `end` is called once when no more will come.
+    """One upstream stream; see the module's table for its states.
 
-    `finished`: every choice asked for has said why it ended, at most usage and `[DONE]` are to come. `done`: `[DONE]`
-    came.
+    `keep_text`: collect the text and let `end` check that it is one JSON object. Nothing is relayed by bytes then.
     """
 
     def __init__(self, context: AnswerContext, *, keep_text: bool = False) -> None:
@@ -56,11 +77,15 @@ class ChatStream:
 
     @property
     def usage(self) -> Json:
+        """`{prompt_tokens, completion_tokens, total_tokens, …}` so far; estimated where the upstream sent no counts."""
         characters = sum(choice.characters for choice in self._choices.values())
-        return mend_usage(self._usage, lambda: self._context.prompt_chars, characters)[0]
+        return normalise_usage(self._usage, lambda: self._context.prompt_chars, characters)[0]
 
     def take(self, batch: list[bytes]) -> tuple[EventBatch, UpstreamError | None]:
-        """Our events for a batch of theirs, and the fault that ended it: what came before the fault was good."""
+        """Our events for the data of one batch of theirs, and the error that ended it, if any.
+
+        The events before the error are valid and are to be sent.
+        """
         events: EventBatch = []
         try:
             for data in batch:
@@ -71,17 +96,17 @@ class ChatStream:
                         events.append(event)
                         break
                 else:
-                    events += self._mended(data)
+                    events += self._normalised(data)
         except UpstreamError as error:
             return events, error
         return events, None
 
-    def _mended(self, data: bytes) -> EventBatch:
-        """Our events for one of theirs. Raises UpstreamError for an error or anything that is not a chunk."""
+    def _normalised(self, data: bytes) -> EventBatch:
+        """Our events for the data of one of theirs. Raises UpstreamError for an error object and for invalid chunks."""
         if data.strip() == b"[DONE]":
             self.done = True
             return []
-        chunk = _decoded(data)
+        chunk = _decode_chunk(data)
         if self._usage is None or chunk.get("usage"):
             self._usage = chunk.get("usage") or self._usage
         self._identify(chunk)
@@ -90,7 +115,7 @@ class ChatStream:
             if not isinstance(choice, dict):
                 raise UpstreamError("the upstream sent a chunk that is not valid")
             events += self._choice_events(choice, position, data)
-        self.finished = len(self._choices) >= (self._context.asked.get("n") or 1) and self._all_ended
+        self.finished = len(self._choices) >= (self._context.request.get("n") or 1) and self._all_ended
         return events
 
     @property
@@ -98,14 +123,17 @@ class ChatStream:
         return all(choice.finish for choice in self._choices.values())
 
     def end(self) -> EventBatch:
-        """The last events: finish chunks, usage if asked, `[DONE]`. Raises UpstreamError when the stream was cut."""
+        """The last events: a finish chunk for each choice, usage if the caller requested it, `[DONE]`.
+
+        Raises UpstreamError when the stream was cut, or when the text had to be JSON and is not.
+        """
         if not self._choices:
             raise UpstreamError("the upstream ended its stream without an answer")
         if not self._all_ended:
             raise UpstreamError("the upstream ended its stream before the answer was complete")
         if self._keep_text:
             self._check_json()
-        estimated = mend_usage(self._usage, lambda: 0, 0)[1]
+        estimated = normalise_usage(self._usage, lambda: 0, 0)[1]
         events = [self._finish_event(index, choice, estimated) for index, choice in sorted(self._choices.items())]
         if self._context.include_usage:
             events.append(Event.from_data({**self._envelope([]), "usage": self.usage}))
@@ -138,15 +166,15 @@ class ChatStream:
             chunk["usage"] = None
         return chunk
 
-    def _choice_events(self, given: Json, position: int, data: bytes) -> EventBatch:
-        index = given["index"] if isinstance(given.get("index"), int) else position
-        if index not in self._choices and len(self._choices) >= 128:
+    def _choice_events(self, incoming: Json, position: int, data: bytes) -> EventBatch:
+        index = incoming["index"] if isinstance(incoming.get("index"), int) else position
+        if index not in self._choices and len(self._choices) >= _MAX_CHOICES:
             raise UpstreamError("the upstream sent too many choices")
         choice = self._choices.setdefault(index, _Choice())
-        delta = given.get("delta") or given.get("message")  # a whole answer sent where a stream was asked
+        delta = incoming.get("delta") or incoming.get("message")  # `message`: a whole answer instead of a stream
         deltas = self._deltas(choice, delta if isinstance(delta, dict) else {})
-        if given.get("finish_reason"):
-            reason = finish_reason(given["finish_reason"], has_calls=choice.calls.any, legacy=self._context.legacy)
+        if incoming.get("finish_reason"):
+            reason = finish_reason(incoming["finish_reason"], has_calls=choice.calls.any, legacy=self._context.legacy)
             if reason is None:
                 raise UpstreamError("the upstream failed while it was answering")
             choice.finish = reason
@@ -157,7 +185,7 @@ class ChatStream:
         if not choice.started and (deltas or choice.finish or delta is not None):
             choice.started = True
             events.append(self._event(index, {"role": "assistant", "content": ""}, None))
-        logprobs = given.get("logprobs")
+        logprobs = incoming.get("logprobs")
         for delta in deltas:
             events.append(self._event(index, delta, logprobs))
         if len(deltas) == 1 and list(deltas[0]) == ["content"] and not choice.finish and not self._keep_text:
@@ -169,7 +197,7 @@ class ChatStream:
         return Event.from_data(self._envelope([ending]))
 
     def _deltas(self, choice: _Choice, delta: Json) -> list[Json]:
-        """What the delta says, one thing each: reasoning, text, refusal, calls; role and empties are dropped."""
+        """The delta split into deltas of one field each: reasoning, text, refusal, calls. Empty fields are dropped."""
         deltas: list[Json] = []
         reasoning = delta.get("reasoning_content") or delta.get("reasoning")
         if isinstance(reasoning, str) and reasoning:
@@ -192,17 +220,14 @@ class ChatStream:
         return deltas
 
     def _learn_pattern(self, choice: _Choice, index: int, data: bytes, ours: Json) -> None:
-        """Remember the bytes around this chunk's text, if nothing else in it can hold text.
-
-        An upstream whose every chunk differs elsewhere too (a clock, say) is not learnt again and again.
-        """
+        """Learn the bytes around this chunk's text, if its text is all that can differ. Bounded by _MAX_LEARNT."""
         if self._learnt - self._relayed // 4 >= _MAX_LEARNT:
             return
         self._learnt += 1
-        parts, our_parts = split_around_content(data), split_around_content(orjson.dumps(ours))
-        if parts and our_parts:
+        around, our_around = split_around_content(data), split_around_content(orjson.dumps(ours))
+        if around and our_around:
             self._patterns = [each for each in self._patterns if each.choice is not choice]
-            self._patterns.append(ChunkPattern(choice, index, parts, our_parts))
+            self._patterns.append(ChunkPattern(choice, index, around, our_around))
 
     def _check_json(self) -> None:
         for choice in self._choices.values():
@@ -211,7 +236,7 @@ class ChatStream:
 
 
 def require_json(text: str) -> None:
-    """Raises UpstreamError when the text is not one JSON object."""
+    """Raises UpstreamError, code `invalid_json_answer`, when the text is not one JSON object."""
     try:
         if isinstance(orjson.loads(text), dict):
             return
@@ -220,7 +245,7 @@ def require_json(text: str) -> None:
     raise UpstreamError("the model did not answer with a JSON object", code="invalid_json_answer")
 
 
-def _decoded(data: bytes) -> Json:
+def _decode_chunk(data: bytes) -> Json:
     try:
         chunk = orjson.loads(data)
     except orjson.JSONDecodeError:

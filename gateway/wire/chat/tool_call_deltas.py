@@ -1,7 +1,8 @@
-"""Streamed tool calls, repaired: one index, id, type and name a call, sent once, then argument text alone.
+"""Repairs streamed tool calls: each call's index, id, type and name are sent once, and then argument text alone.
 
-Client accumulators concatenate what they get, so a repeated name or id would double. Deltas of a call wait until its
-name is known. Source: OpenAI API reference and the deltas of vLLM, Ollama, llama.cpp (facts read 2026-11-21).
+Clients concatenate the deltas they receive, so that a repeated name or id would come out doubled. The deltas of a call
+wait until its name is known. Knows one choice of one stream. Source: OpenAI API reference and the deltas of vLLM,
+Ollama, llama.cpp (facts read 2026-11-21).
 """
 
 from typing import Any
@@ -11,20 +12,27 @@ from gateway.errors import UpstreamError
 from gateway.wire.chat.answer import arguments_text, new_id
 
 _MAX_CALLS = 128
+"""Tool calls in one answer: the most tools that a request may declare in the OpenAI API reference. Bounds the memory of
+an upstream that invents calls; half would still be more than models make."""
 
 
 class _Call:
-    __slots__ = ("announced", "given_id", "name", "waiting")
+    """One tool call. `announced`: its first delta was sent. `waiting`: argument text that came before its name."""
 
-    def __init__(self, given_id: str) -> None:
-        self.given_id = given_id
+    __slots__ = ("announced", "call_id", "name", "waiting")
+
+    def __init__(self, call_id: str) -> None:
+        self.call_id = call_id
         self.name = ""
         self.announced = False
         self.waiting: list[str] = []
 
 
 class CallDeltas:
-    """The calls of one choice."""
+    """The tool calls of one choice. Call `take` for every delta that has calls, and `flush` once at the choice's end.
+
+    `legacy`: the caller declared `functions`; deltas are `{function_call}` and hold the first call only.
+    """
 
     def __init__(self) -> None:
         self._calls: list[_Call] = []
@@ -32,30 +40,35 @@ class CallDeltas:
 
     @property
     def any(self) -> bool:
+        """Whether the choice has made a tool call."""
         return bool(self._calls)
 
-    def take(self, given: list[Any], *, legacy: bool) -> list[Json]:
-        """Our deltas for one list of theirs."""
+    def take(self, incoming: list[Any], *, legacy: bool) -> list[Json]:
+        """Our deltas for the `tool_calls` of one of theirs: `{tool_calls: [{index, id?, type?, function}]}` each.
+
+        `function` is `{name, arguments: ""}` in a call's first delta and `{arguments}` in the others. Raises
+        UpstreamError for a call that is not an object, and for more than _MAX_CALLS.
+        """
         deltas: list[Json] = []
-        for position, each in enumerate(given):
+        for position, each in enumerate(incoming):
             if not isinstance(each, dict):
                 raise UpstreamError("the upstream sent a tool call that is not valid")
-            deltas += self._one(each, position, len(given), legacy)
+            deltas += self._call_deltas(each, position, len(incoming), legacy)
         return deltas
 
     def flush(self, *, legacy: bool) -> list[Json]:
-        """Calls whose name never came, announced as they are at the stream's end."""
+        """The deltas of calls whose name never came, sent with an empty name at the choice's end."""
         deltas: list[Json] = []
         for number, call in enumerate(self._calls):
             if not call.announced:
                 deltas += self._announce(number, call, legacy)
         return deltas
 
-    def _one(self, given: Json, position: int, count: int, legacy: bool) -> list[Json]:
-        inner = given.get("function")
-        function: Json = inner if isinstance(inner, dict) else given
-        identity = given.get("id") if isinstance(given.get("id"), str) else ""
-        number = self._number(given, identity or "", str(function.get("name") or ""), position, count)
+    def _call_deltas(self, incoming: Json, position: int, count: int, legacy: bool) -> list[Json]:
+        inner = incoming.get("function")
+        function: Json = inner if isinstance(inner, dict) else incoming
+        identity = incoming.get("id") if isinstance(incoming.get("id"), str) else ""
+        number = self._call_number(incoming, identity or "", str(function.get("name") or ""), position, count)
         call = self._calls[number]
         name = function.get("name")
         if isinstance(name, str) and name and not call.name:
@@ -68,27 +81,27 @@ class CallDeltas:
             return self._announce(number, call, legacy) if call.name else []
         return [delta] if text and (delta := _delta(number, {"arguments": text}, legacy)) else []
 
-    def _number(self, given: Json, identity: str, name: str, position: int, count: int) -> int:
-        """Which call this is: by index; without one, a new id or a second name starts a call, the rest goes on."""
-        index = given.get("index")
+    def _call_number(self, incoming: Json, identity: str, name: str, position: int, count: int) -> int:
+        """Which call a delta belongs to: by its index; without one, a new id or a second name starts a new call."""
+        index = incoming.get("index")
         if isinstance(index, int):
             if index not in self._by_index:
-                self._by_index[index] = self._new(identity)
+                self._by_index[index] = self._add_call(identity)
             known = self._by_index[index]
             call = self._calls[known]
-            if identity and call.given_id and identity != call.given_id and name and call.announced:
-                self._by_index[index] = known = self._new(identity)  # index 0 for every call
-            elif identity and not call.given_id:
-                call.given_id = identity
+            if identity and call.call_id and identity != call.call_id and name and call.announced:
+                self._by_index[index] = known = self._add_call(identity)  # this upstream sends index 0 for every call
+            elif identity and not call.call_id:
+                call.call_id = identity
             return known
         for number, call in enumerate(self._calls):
-            if identity and call.given_id == identity:
+            if identity and call.call_id == identity:
                 return number
-        if not self._calls or (identity and self._calls[-1].given_id) or (name and self._calls[-1].name):
-            return self._new(identity)
+        if not self._calls or (identity and self._calls[-1].call_id) or (name and self._calls[-1].name):
+            return self._add_call(identity)
         return len(self._calls) - 1 if count == 1 else min(position, len(self._calls) - 1)
 
-    def _new(self, identity: str) -> int:
+    def _add_call(self, identity: str) -> int:
         if len(self._calls) >= _MAX_CALLS:
             raise UpstreamError("the upstream sent too many tool calls")
         self._calls.append(_Call(identity))
@@ -96,9 +109,9 @@ class CallDeltas:
 
     def _announce(self, number: int, call: _Call, legacy: bool) -> list[Json]:
         call.announced = True
-        call.given_id = call.given_id or new_id("call_")
+        call.call_id = call.call_id or new_id("call_")
         first: Json = {"name": call.name, "arguments": ""}
-        deltas = [_delta(number, first, legacy, call.given_id)]
+        deltas = [_delta(number, first, legacy, call.call_id)]
         if call.waiting:
             deltas.append(_delta(number, {"arguments": "".join(call.waiting)}, legacy))
             call.waiting.clear()

@@ -1,7 +1,20 @@
-"""A chat stream told as a responses stream: items opened lazily, closed once, numbered without gaps.
+"""Translates a stream of chat chunks into a stream of responses events.
 
-Source: OpenAI API reference (Responses streaming) and Open Responses 2026-04-24, read 2026-11-21. Sequence numbers are
-given when an event is written, after every middleware: what a middleware drops leaves no gap.
+Source: OpenAI API reference (Responses streaming) and Open Responses 2026-04-24, read 2026-11-21. Knows no HTTP.
+
+Theory of operation. `run` reads normal chat chunks and keeps the response object of the stream up to date. At any time
+at most one message or reasoning item is open; function calls stay open beside each other until the end.
+
+| item      | opened by                         | closed by                                              |
+|-----------|-----------------------------------|--------------------------------------------------------|
+| reasoning | the first reasoning text          | text, a tool call, or the end                          |
+| message   | the first text; the end, if the   | reasoning, a tool call, or the end                     |
+|           | answer is empty or all reasoning  |                                                        |
+| call      | the first delta of its index      | the end                                                |
+
+Invariants: an item is opened once and closed once, with the same id and place in all its events; the last event is
+`response.completed` or `response.incomplete`, then `[DONE]`, or after an error `response.failed`. Sequence numbers are
+set when an event is encoded, after every middleware, so that events which a middleware drops leave no gap.
 """
 
 import itertools
@@ -16,9 +29,9 @@ from gateway.wire.responses import object as objects
 
 
 class ResponseStream:
-    """One stream. `run` turns chat chunks into events; `on_end` gets the finished response object once.
+    """One stream. `body` is the caller's responses request; `on_end` gets the finished response object, once.
 
-    `backend` is what stands in `provider_specific_fields`, as far as it is known.
+    `response` is the response object so far; `backend` its `provider_specific_fields`, None while unknown.
     """
 
     def __init__(self, body: Json, on_end: Callable[[Json], None]) -> None:
@@ -35,7 +48,7 @@ class ResponseStream:
         self.backend: Json | None = None
 
     async def run(self, chunks: EventStream) -> EventStream:
-        """The events of the whole stream. What the chat stream raises passes through."""
+        """The events of the whole stream, for normal chat chunks ended by `[DONE]`. Raises what `chunks` raises."""
         async with aclosing(chunks):
             opened = False
             async for batch in chunks:
@@ -47,21 +60,27 @@ class ResponseStream:
                     if not opened:
                         opened = True
                         events += self._opening(chunk)
-                    events += self._take(chunk)
+                    events += self._chunk_events(chunk)
                 yield events
         yield list(self._ending())
 
     def error_events(self, error: GatewayError) -> list[Event]:
-        """`error`, in both of its known shapes, then `response.failed`."""
-        told = responses_error_object(error)
-        flat = {"code": error.code, "message": error.message, "param": told["param"], "error": told}
+        """`error`, then `response.failed` with an empty output.
+
+        The `error` event has both of its known shapes: its fields at the top, and again under `error`.
+        """
+        wire_error = responses_error_object(error)
+        flat = {"code": error.code, "message": error.message, "param": wire_error["param"], "error": wire_error}
         self.response["status"] = "failed"
         self.response["error"] = {"code": "server_error", "message": error.message}
         self.response["output"] = []
         return [self._event("error", flat), self._event("response.failed", {"response": self.response})]
 
     def refused_events(self, error: GatewayError, usage: Json) -> list[Event]:
-        """The end of a stream whose text must not go on: its items without their text, and why. `usage` is chat's."""
+        """The end of a stream whose text is blocked: its items closed without text, then `response.incomplete`.
+
+        `usage` has chat's fields, `{prompt_tokens, completion_tokens, …}`.
+        """
         events = []
         for index, item in enumerate(self.response["output"]):
             item["status"] = "incomplete"
@@ -85,43 +104,43 @@ class ResponseStream:
         for kind in ("response.created", "response.in_progress"):
             yield self._event(kind, {"response": {**self.response, "output": []}})
 
-    def _take(self, chunk: Json) -> Iterator[Event]:
+    def _chunk_events(self, chunk: Json) -> Iterator[Event]:
         self._usage = chunk.get("usage") or self._usage
         for choice in chunk.get("choices") or ():
             delta = choice.get("delta") or {}
             if reasoning := delta.get("reasoning_content"):
-                yield from self._think(reasoning)
+                yield from self._reasoning_events(reasoning)
             if text := delta.get("content") or delta.get("refusal"):
-                yield from self._text(text)
+                yield from self._text_events(text)
             for call in delta.get("tool_calls") or ():
-                yield from self._call(call)
+                yield from self._call_events(call)
             self._finish_reason = choice.get("finish_reason") or self._finish_reason
             self.backend = choice.get("provider_specific_fields") or self.backend
 
-    def _think(self, text: str) -> Iterator[Event]:
+    def _reasoning_events(self, text: str) -> Iterator[Event]:
         if self._reasoning is None:
             yield from self._close_message()
             self._reasoning = item = objects.reasoning_item(objects.new_id("rs"), "in_progress", [])
             yield from self._open(item)
-            empty = {**self._place(item), "summary_index": 0, "part": objects.summary_part("")}
+            empty = {**self._position(item), "summary_index": 0, "part": objects.summary_part("")}
             yield self._event("response.reasoning_summary_part.added", empty)
             item["summary"].append(objects.summary_part(""))
         item = self._reasoning
         item["summary"][0]["text"] += text
-        delta = {**self._place(item), "summary_index": 0, "delta": text}
+        delta = {**self._position(item), "summary_index": 0, "delta": text}
         yield self._event("response.reasoning_summary_text.delta", delta)
 
     def _close_reasoning(self, status: str = "completed") -> Iterator[Event]:
         item, self._reasoning = self._reasoning, None
         if item is None:
             return
-        part = {**self._place(item), "summary_index": 0}
+        part = {**self._position(item), "summary_index": 0}
         text = item["summary"][0]
         yield self._event("response.reasoning_summary_text.done", {**part, "text": text["text"]})
         yield self._event("response.reasoning_summary_part.done", {**part, "part": dict(text)})
         yield from self._close(item, status)
 
-    def _text(self, text: str) -> Iterator[Event]:
+    def _text_events(self, text: str) -> Iterator[Event]:
         if self._message is None:
             yield from self._close_reasoning()
             yield from self._open_message()
@@ -130,7 +149,7 @@ class ResponseStream:
         part["text"] += text
         yield self._event(
             "response.output_text.delta",
-            {**self._place(self._message), "content_index": 0, "delta": text, "logprobs": []},
+            {**self._position(self._message), "content_index": 0, "delta": text, "logprobs": []},
         )
 
     def _open_message(self) -> Iterator[Event]:
@@ -138,7 +157,7 @@ class ResponseStream:
         yield from self._open(item)
         self._message = item
         empty = objects.text_part("")
-        yield self._event("response.content_part.added", {**self._place(item), "content_index": 0, "part": empty})
+        yield self._event("response.content_part.added", {**self._position(item), "content_index": 0, "part": empty})
         item["content"].append(objects.text_part(""))
 
     def _open(self, item: Json) -> Iterator[Event]:
@@ -146,7 +165,7 @@ class ResponseStream:
         index = len(self.response["output"]) - 1
         yield self._event("response.output_item.added", {"output_index": index, "item": objects.snapshot(item)})
 
-    def _call(self, delta: Json) -> Iterator[Event]:
+    def _call_events(self, delta: Json) -> Iterator[Event]:
         index, function = int(delta.get("index") or 0), delta.get("function") or {}
         item = self._calls.get(index)
         if item is None:
@@ -161,9 +180,9 @@ class ResponseStream:
             yield from self._open(item)
         if arguments := function.get("arguments"):
             item["arguments"] += arguments
-            yield self._event("response.function_call_arguments.delta", {**self._place(item), "delta": arguments})
+            yield self._event("response.function_call_arguments.delta", {**self._position(item), "delta": arguments})
 
-    def _place(self, item: Json) -> Json:
+    def _position(self, item: Json) -> Json:
         index = next(i for i, each in enumerate(self.response["output"]) if each is item)
         return {"item_id": item["id"], "output_index": index}
 
@@ -171,7 +190,7 @@ class ResponseStream:
         item, self._message = self._message, None
         if item is None:
             return
-        part = {**self._place(item), "content_index": 0}
+        part = {**self._position(item), "content_index": 0}
         text = item["content"][0]
         yield self._event("response.output_text.done", {**part, "text": text["text"], "logprobs": []})
         yield self._event("response.content_part.done", {**part, "part": dict(text)})
@@ -180,22 +199,22 @@ class ResponseStream:
     def _close(self, item: Json, status: str = "completed") -> Iterator[Event]:
         item["status"] = status
         self._closed.add(item["id"])
-        place = {"output_index": self._place(item)["output_index"]}
-        yield self._event("response.output_item.done", {**place, "item": objects.snapshot(item)})
+        position = {"output_index": self._position(item)["output_index"]}
+        yield self._event("response.output_item.done", {**position, "item": objects.snapshot(item)})
 
     def _ending(self) -> Iterator[Event]:
-        cut = "incomplete" if objects.is_cut(self._finish_reason) else "completed"
+        last_status = "incomplete" if objects.is_cut(self._finish_reason) else "completed"
         yield from self._close_reasoning()
         if all(item["type"] == "reasoning" for item in self.response["output"]):
             yield from self._open_message()
         last = self.response["output"][-1]
-        yield from self._close_message("completed" if self._message is not last else cut)
+        yield from self._close_message("completed" if self._message is not last else last_status)
         for item in self._calls.values():
             arguments = item["arguments"] or "{}"
             item["arguments"] = arguments
-            fields = {**self._place(item), "name": item["name"], "arguments": arguments}
+            fields = {**self._position(item), "name": item["name"], "arguments": arguments}
             yield self._event("response.function_call_arguments.done", fields)
-            yield from self._close(item, "completed" if item is not last else cut)
+            yield from self._close(item, "completed" if item is not last else last_status)
         status = objects.finish(self.response, self._finish_reason, self._usage, self.backend)
         self._on_end(self.response)
         final = {**self.response, "output": [objects.snapshot(item) for item in self.response["output"]]}

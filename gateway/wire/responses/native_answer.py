@@ -1,8 +1,8 @@
-"""Responses of an upstream that speaks /responses itself: passed through, with ids, numbers and required keys mended.
+"""Passes on the answers of an upstream that speaks /responses itself, with ids, numbers and required keys repaired.
 
-What is promised for translated responses holds here too: our model name, `created` beside `created_at`, five usage
-fields, one id an item in all its events, items closed before the end. Anything else the upstream adds is kept. Source:
-OpenAI API reference (Responses) and event streams of vLLM and llama.cpp (facts read 2026-11-21).
+The promises for translated responses hold here too: our model name, `created` beside `created_at`, five usage fields,
+one id for an item in all its events, items closed before the end. Other fields of the upstream are kept. Knows no HTTP.
+Source: OpenAI API reference (Responses) and event streams of vLLM and llama.cpp (facts read 2026-11-21).
 """
 
 from collections.abc import AsyncGenerator, Iterator
@@ -21,13 +21,18 @@ from gateway.wire.responses.events import ResponseStream
 from gateway.wire.untrusted_json import count_in, table_in, tables_in
 
 _OURS = ("model", "object", "previous_response_id", "store", "instructions", "user", "metadata", "background")
+"""Keys of a response object whose values come from the caller's request, not from the upstream."""
 _ID_PREFIX = {"message": "msg", "function_call": "fc", "reasoning": "rs"}
 _ENDS = ("response.completed", "response.incomplete")
 _FAILURES = ("response.failed", "error")
 
 
-def mend_response(answer: Any, body: Json, model: str, backend: Json) -> Json:
-    """A whole answer as a full response object. Raises UpstreamError when it is none, or says that it failed."""
+def repair_response(answer: Any, body: Json, model: str, backend: Json) -> Json:
+    """A full response object (`object.new_response`) made of an upstream's decoded answer.
+
+    `body` is the caller's request, `model` the public name, `backend` the `provider_specific_fields`. Raises
+    UpstreamError when the answer is not a response object, or says that it failed.
+    """
     if not isinstance(answer, dict) or not isinstance(answer.get("output"), list):
         raise UpstreamError("the upstream's answer is not a response object")
     if answer.get("status") == "failed":
@@ -39,7 +44,7 @@ def mend_response(answer: Any, body: Json, model: str, backend: Json) -> Json:
         response["created"]
     )  # fmt: skip
     response["model"] = model
-    response["output"] = [mend_item(item) for item in tables_in(answer, "output")]
+    response["output"] = [repair_item(item) for item in tables_in(answer, "output")]
     reason = table_in(answer, "incomplete_details").get("reason")
     if answer.get("status") == "incomplete" or reason:
         response["incomplete_details"] = {"reason": reason or "max_output_tokens"}
@@ -47,44 +52,44 @@ def mend_response(answer: Any, body: Json, model: str, backend: Json) -> Json:
     else:
         response["status"], response["incomplete_details"] = "completed", None
         response["completed_at"] = response["completed_at"] or response["created"]
-    response["usage"] = mend_usage(answer.get("usage"))
+    response["usage"] = repair_usage(answer.get("usage"))
     response["provider_specific_fields"] = {**backend, "finish_reason": _finish_reason(response)}
     return response
 
 
-def mend_item(item: Json) -> Json:
-    """One output item with every required key; unknown kinds only get an id."""
+def repair_item(item: Json) -> Json:
+    """A copy of an output item with every required key of its type; items of unknown types only get an id."""
     kind = item["type"] if isinstance(item.get("type"), str) and item["type"] else "message"
-    mended: Json = {**item, "type": kind}
+    repaired: Json = {**item, "type": kind}
     if not isinstance(item.get("id"), str) or not item["id"]:
-        mended["id"] = objects.new_id(_ID_PREFIX.get(kind, "item"))
+        repaired["id"] = objects.new_id(_ID_PREFIX.get(kind, "item"))
     if kind == "message":
-        mended["role"] = "assistant"
-        mended["status"] = item.get("status") or "completed"
-        mended["content"] = [_mend_part(part) for part in tables_in(item, "content")]
+        repaired["role"] = "assistant"
+        repaired["status"] = item.get("status") or "completed"
+        repaired["content"] = [_repair_part(part) for part in tables_in(item, "content")]
     elif kind == "function_call":
-        mended["status"] = item.get("status") or "completed"
-        mended["call_id"] = item.get("call_id") or objects.new_id("call")
-        mended["name"] = str(item.get("name") or "")
-        mended["arguments"] = arguments_text(item.get("arguments", ""))
-        mended |= {"role": "assistant", "content": []}
-    return mended
+        repaired["status"] = item.get("status") or "completed"
+        repaired["call_id"] = item.get("call_id") or objects.new_id("call")
+        repaired["name"] = str(item.get("name") or "")
+        repaired["arguments"] = arguments_text(item.get("arguments", ""))
+        repaired |= {"role": "assistant", "content": []}
+    return repaired
 
 
-def mend_usage(usage: Any) -> Json:
-    """The five fields, adding up."""
-    asked, answered = count_in(usage, "input_tokens"), count_in(usage, "output_tokens")
+def repair_usage(usage: Any) -> Json:
+    """`{input_tokens, input_tokens_details, output_tokens, output_tokens_details, total_tokens, …}` that add up."""
+    input_tokens, output_tokens = count_in(usage, "input_tokens"), count_in(usage, "output_tokens")
     return {
         **(usage if isinstance(usage, dict) else {}),
-        "input_tokens": asked,
+        "input_tokens": input_tokens,
         "input_tokens_details": {"cached_tokens": 0, **table_in(usage, "input_tokens_details")},
-        "output_tokens": answered,
+        "output_tokens": output_tokens,
         "output_tokens_details": {"reasoning_tokens": 0, **table_in(usage, "output_tokens_details")},
-        "total_tokens": asked + answered,
+        "total_tokens": input_tokens + output_tokens,
     }
 
 
-def _mend_part(part: Json) -> Json:
+def _repair_part(part: Json) -> Json:
     if part.get("type") in ("output_text", "text"):
         return {**objects.text_part(""), **part, "type": "output_text", "text": part.get("text") or ""}
     return part
@@ -97,14 +102,21 @@ def _finish_reason(response: Json) -> str:
 
 
 class NativeStream(ResponseStream):
-    """One stream passed through, as `model`."""
+    """One stream of an upstream's own events, passed on under the public name `model`. Call `pass_through` once.
+
+    The upstream's item ids are kept in `_indexes`, so that events with a wrong or missing id or place still find their
+    item. `run`, of the base class, remains for a fallback model that is called through chat.
+    """
 
     model = ""
 
     async def pass_through(self, payloads: AsyncGenerator[list[bytes], None]) -> EventStream:
-        """Mended events for theirs. Raises UpstreamError for a failure, nonsense, or a stream without its end."""
+        """Our events for the data of theirs, ended by `response.completed` or `.incomplete` and `[DONE]`.
+
+        Raises UpstreamError for a failure event, an invalid event, or a stream that ends without one of these.
+        """
         self._ids: list[str] = []
-        self._theirs: dict[str, int] = {}
+        self._indexes: dict[str, int] = {}
         self._done: dict[int, Json] = {}
         self._opened = self._ended = False
         async with aclosing(payloads):
@@ -113,7 +125,7 @@ class NativeStream(ResponseStream):
                 try:
                     for data in batch:
                         if not self._ended and data.strip() != b"[DONE]":
-                            events += self._one(_decoded(data))
+                            events += self._event_for(_decode_event(data))
                 except UpstreamError:
                     if events:
                         yield events
@@ -124,11 +136,11 @@ class NativeStream(ResponseStream):
                     return
         raise UpstreamError("the upstream ended its stream before the answer was complete")
 
-    def _one(self, data: Json) -> Iterator[Event]:
+    def _event_for(self, data: Json) -> Iterator[Event]:
         kind = str(data.get("type") or "")
         if kind in _FAILURES:
-            given = data.get("response") if isinstance(data.get("response"), dict) else data
-            raise upstream_error(500, given, None)
+            failure = data.get("response") if isinstance(data.get("response"), dict) else data
+            raise upstream_error(500, failure, None)
         if not self._opened:
             yield from self._open_response(data.get("response"))
         if kind in ("response.created", "response.in_progress", "response.queued"):
@@ -136,31 +148,31 @@ class NativeStream(ResponseStream):
         if kind in _ENDS:
             yield from self._end(data)
         elif kind == "response.output_item.added":
-            yield from self._added(data)
+            yield from self._open_item(data)
         else:
-            yield from self._inner(kind, data)
+            yield from self._item_event(kind, data)
 
-    def _open_response(self, given: Any) -> Iterator[Event]:
+    def _open_response(self, theirs: Any) -> Iterator[Event]:
         self._opened = True
         self.response["model"] = self.model
-        if isinstance(given, dict):
-            if isinstance(given.get("id"), str) and given["id"]:
-                self.response["id"] = given["id"]
-            if isinstance(given.get("created_at"), int | float):
-                self.response["created"] = self.response["created_at"] = int(given["created_at"])
+        if isinstance(theirs, dict):
+            if isinstance(theirs.get("id"), str) and theirs["id"]:
+                self.response["id"] = theirs["id"]
+            if isinstance(theirs.get("created_at"), int | float):
+                self.response["created"] = self.response["created_at"] = int(theirs["created_at"])
         for kind in ("response.created", "response.in_progress"):
             yield self._event(kind, {"response": {**self.response, "output": []}})
 
-    def _added(self, data: Json) -> Iterator[Event]:
-        item = mend_item(table_in(data, "item"))
+    def _open_item(self, data: Json) -> Iterator[Event]:
+        item = repair_item(table_in(data, "item"))
         item["status"] = "in_progress"
-        self._theirs[item["id"]] = index = len(self._ids)
+        self._indexes[item["id"]] = index = len(self._ids)
         self._ids.append(item["id"])
         self.response["output"].append(item)
         yield self._event("response.output_item.added", {"output_index": index, "item": dict(item)})
 
-    def _inner(self, kind: str, data: Json) -> Iterator[Event]:
-        """Any event of an item: its place and id are those of the item's beginning."""
+    def _item_event(self, kind: str, data: Json) -> Iterator[Event]:
+        """Any other event; one of an item gets the id and index that the item was opened with."""
         rest = {name: value for name, value in data.items() if name not in ("type", "sequence_number")}
         item = data.get("item") if isinstance(data.get("item"), dict) else None
         if item is None and "item_id" not in data and "output_index" not in data:
@@ -168,15 +180,15 @@ class NativeStream(ResponseStream):
             return
         index = self._index_of(data, item)
         if index is None:
-            yield from self._added({"item": {"type": "function_call" if "function_call" in kind else "message"}})
+            yield from self._open_item({"item": {"type": "function_call" if "function_call" in kind else "message"}})
             index = len(self._ids) - 1
         rest["output_index"] = index
         if item is not None:
-            mended = {**mend_item(item), "id": self._ids[index]}
+            repaired = {**repair_item(item), "id": self._ids[index]}
             if kind == "response.output_item.done":
-                self._done[index] = self.response["output"][index] = mended
-                self._closed.add(mended["id"])
-            yield self._event(kind, {**rest, "item": dict(mended)})
+                self._done[index] = self.response["output"][index] = repaired
+                self._closed.add(repaired["id"])
+            yield self._event(kind, {**rest, "item": dict(repaired)})
             return
         rest["item_id"] = self._ids[index]
         if kind.startswith(("response.output_text", "response.content_part", "response.refusal")):
@@ -187,32 +199,32 @@ class NativeStream(ResponseStream):
 
     def _index_of(self, data: Json, item: Json | None) -> int | None:
         identity = data.get("item_id") or (item or {}).get("id")
-        if isinstance(identity, str) and identity in self._theirs:
-            return self._theirs[identity]
+        if isinstance(identity, str) and identity in self._indexes:
+            return self._indexes[identity]
         index = data.get("output_index")
         if isinstance(index, int) and 0 <= index < len(self._ids):
             return index
         return len(self._ids) - 1 if self._ids and not isinstance(index, int) else None
 
     def _end(self, data: Json) -> Iterator[Event]:
-        given = data.get("response")
-        answer: Json = dict(given) if isinstance(given, dict) else {}
+        theirs = data.get("response")
+        answer: Json = dict(theirs) if isinstance(theirs, dict) else {}
         finals = tables_in(answer, "output")
         outputs = []
         for index, identity in enumerate(self._ids):
             item = self._done.get(index) or (finals[index] if index < len(finals) else None)
             if item is None:
                 item = self.response["output"][index]
-            mended = {**mend_item(item), "id": identity}
+            repaired = {**repair_item(item), "id": identity}
             if index not in self._done:
-                mended["status"] = "completed" if mended.get("status") == "in_progress" else mended.get("status")
-                yield self._event("response.output_item.done", {"output_index": index, "item": dict(mended)})
-            outputs.append(mended)
+                repaired["status"] = "completed" if repaired.get("status") == "in_progress" else repaired.get("status")
+                yield self._event("response.output_item.done", {"output_index": index, "item": dict(repaired)})
+            outputs.append(repaired)
         outputs += finals[len(outputs) :]
         if data["type"] == "response.incomplete":
             answer["status"] = "incomplete"
         merged = {**answer, "output": outputs, "id": self.response["id"], "created_at": self.response["created_at"]}
-        final = mend_response(merged, self._body, self.model, self.backend or {})
+        final = repair_response(merged, self._body, self.model, self.backend or {})
         self.response.update(final)
         self._ended = True
         self._on_end(final)
@@ -220,7 +232,7 @@ class NativeStream(ResponseStream):
         yield Event.from_bytes(sse.DONE)
 
 
-def _decoded(data: bytes) -> Json:
+def _decode_event(data: bytes) -> Json:
     try:
         decoded = orjson.loads(data)
     except orjson.JSONDecodeError:

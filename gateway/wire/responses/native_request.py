@@ -1,7 +1,7 @@
-"""A responses request as an upstream takes it that speaks /responses itself.
+"""Rewrites a responses request for an upstream that speaks /responses itself.
 
-Our own state (`previous_response_id`, `item_reference`, `store`) never goes there: earlier items are put in. Source:
-OpenAI API reference (Responses), read 2026-11-21.
+The gateway's own state (`previous_response_id`, `item_reference`, `store`) is never sent there: the earlier items are
+sent instead. Knows no HTTP. Source: OpenAI API reference (Responses), read 2026-11-21.
 """
 
 from collections.abc import Sequence
@@ -11,18 +11,23 @@ from gateway.domain import Json
 from gateway.wire.chat.request import UpstreamOptions, without_hosts
 
 _NOT_TAKEN = ("stop", "presence_penalty", "frequency_penalty", "n", "logit_bias", "seed")
+"""Fields of chat that our responses route accepts and /responses has not."""
 _SYNONYMS = {"tool_call": "function_call", "tool_call_output": "function_call_output"}
+"""Item types of this service's specification, and OpenAI's names for them."""
 
 
 def takes(body: Json) -> bool:
-    """Whether /responses has all the fields of this request; else it is translated through chat."""
+    """True when /responses has all the fields of this request; any other is translated to chat."""
     return all(body.get(name) is None for name in _NOT_TAKEN) and not any(
         item.get("role") == "tool" for item in body["input"] if isinstance(item, dict)
     )
 
 
 def to_native(body: Json, earlier: Sequence[Json], options: UpstreamOptions, user: str | None) -> Json:
-    """The body to send; `body["input"]` is a list of items. The given body is not changed."""
+    """The responses body to send. `body` is a checked request whose `input` is a list of items; it is not changed.
+
+    `earlier` are the items of the conversation before it; `user` is the hash to send instead of the caller's `user`.
+    """
     sent = without_hosts(body)
     sent |= {"model": options.model, "store": False}
     sent.pop("previous_response_id", None)
@@ -35,38 +40,38 @@ def to_native(body: Json, earlier: Sequence[Json], options: UpstreamOptions, use
         flat = {"type": form["type"], **inner} if isinstance(inner, dict) else form
         sent["text"] = {**(sent.get("text") or {}), "format": flat}
     if sent.get("tools"):
-        sent["tools"] = [_flat(tool) for tool in sent["tools"]]
+        sent["tools"] = [_flat_tool(tool) for tool in sent["tools"]]
     if isinstance(sent.get("tool_choice"), dict):
-        sent["tool_choice"] = _flat(sent["tool_choice"])
-    sent["input"] = [_item(item) for item in (*earlier, *body["input"])]
+        sent["tool_choice"] = _flat_tool(sent["tool_choice"])
+    sent["input"] = [_upstream_item(item) for item in (*earlier, *body["input"])]
     for name in [name for name, value in sent.items() if value is None]:
         del sent[name]
     return {**sent, **options.extra_body}
 
 
 def image_parts(items: Sequence[Any]) -> list[tuple[str, Json]]:
-    """Parts whose `image_url` is an address, to be replaced in place, each after the name of that field."""
+    """`(path, part)` of every part whose `image_url` is a string; set it to replace the image in place."""
     return [
         (f"input[{index}].{name}[{place}].image_url", part)
         for index, item in enumerate(items)
         if isinstance(item, dict)
         for name in ("content", "output")
-        for place, part in enumerate(_listed(item.get(name)))
+        for place, part in enumerate(_list_or_empty(item.get(name)))
         if isinstance(part, dict) and isinstance(part.get("image_url"), str)
     ]
 
 
-def _listed(value: Any) -> list[Any]:
+def _list_or_empty(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _flat(tool: Json) -> Json:
+def _flat_tool(tool: Json) -> Json:
     inner = tool.get("function")
     return {"type": tool["type"], **inner} if isinstance(inner, dict) else tool
 
 
-def _item(item: Json) -> Json:
-    """An item without what the gateway added to it; text parts under the name that the role takes."""
+def _upstream_item(item: Json) -> Json:
+    """An item without the gateway's additions; its text parts have the type that belongs to its role."""
     kind = _SYNONYMS.get(item.get("type") or "message", item.get("type") or "message")
     sent = {name: value for name, value in item.items() if name not in ("id", "status", "provider_specific_fields")}
     sent["type"] = kind
@@ -76,10 +81,11 @@ def _item(item: Json) -> Json:
     elif kind == "message" and isinstance(item.get("content"), list):
         text = "output_text" if item.get("role") == "assistant" else "input_text"
         texts = ("text", "input_text", "output_text")
-        sent["content"] = [_part(part, text) if part.get("type") in texts else dict(part) for part in item["content"]]
+        parts = item["content"]
+        sent["content"] = [_text_part(part, text) if part.get("type") in texts else dict(part) for part in parts]
     return sent
 
 
-def _part(part: Json, kind: str) -> Json:
+def _text_part(part: Json, kind: str) -> Json:
     sent = {"type": kind, "text": part.get("text") or ""}
     return {**sent, "annotations": []} if kind == "output_text" else sent

@@ -1,4 +1,4 @@
-"""The response object and its items, every required key present.
+"""Makes the response object and its items, with every required key. Knows no HTTP and no streams.
 
 Source: OpenAI API reference (Responses) and the Open Responses specification 2026-04-24, read 2026-11-21. The
 specification of this service adds `created` (equal to `created_at`) and, to tool calls, `role` and `content`.
@@ -12,15 +12,19 @@ from gateway.domain import Json
 from gateway.wire.untrusted_json import count_in, table_in
 
 _REASONS = {"length": "max_output_tokens", "content_filter": "content_filter"}
+"""Chat's finish reasons of an incomplete answer, and the `incomplete_details.reason` of each."""
 
 
 def new_id(prefix: str) -> str:
-    """`resp`, `msg`, `fc` and 48 random hex digits."""
+    """`prefix` (`resp`, `msg`, `rs`, `fc`, `call`), an underscore and 48 random hex digits."""
     return f"{prefix}_{secrets.token_hex(24)}"
 
 
 def new_response(body: Json) -> Json:
-    """The response object of a request at its start: in progress, nothing in it."""
+    """The response object of a checked request at its start: status `in_progress`, empty `output`, no `usage`.
+
+    Its keys are those below; `finish` adds `provider_specific_fields`. Tools, tool choice and format are flat.
+    """
     created = int(time.time())
     text = body.get("text") or {}
     form = text.get("format") or body.get("response_format") or {"type": "text"}
@@ -62,12 +66,16 @@ def new_response(body: Json) -> Json:
 
 
 def is_cut(finish_reason: str | None) -> bool:
-    """The answer ended before its natural end."""
+    """True for the finish reasons of an answer that ended early: `length`, `content_filter`."""
     return finish_reason in _REASONS
 
 
 def finish(response: Json, finish_reason: str | None, usage: Json | None, backend: Json | None) -> str:
-    """Put the end into a response object, in place. Returns its status: `completed` or `incomplete`."""
+    """Completes a response object in place. Returns its status: `completed` or `incomplete`.
+
+    `finish_reason` and `usage` are chat's; `backend` goes into `provider_specific_fields` beside `finish_reason`. The
+    last item of an incomplete response becomes `incomplete` too.
+    """
     reason = _REASONS.get(finish_reason or "")
     status = "incomplete" if reason else "completed"
     response["status"] = status
@@ -81,7 +89,8 @@ def finish(response: Json, finish_reason: str | None, usage: Json | None, backen
 
 
 def usage_object(usage: Json | None) -> Json:
-    """Chat's usage under responses' names, all five fields."""
+    """`{input_tokens, input_tokens_details: {cached_tokens}, output_tokens, output_tokens_details: {reasoning_tokens},
+    total_tokens}` of a chat usage; 0 for missing counts."""
     prompt, answer = count_in(usage, "prompt_tokens"), count_in(usage, "completion_tokens")
     details = table_in(usage, "prompt_tokens_details"), table_in(usage, "completion_tokens_details")
     return {
@@ -94,30 +103,36 @@ def usage_object(usage: Json | None) -> Json:
 
 
 def text_part(text: str) -> Json:
+    """`{type: "output_text", text, annotations, logprobs}`."""
     return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
 
 
 def message_item(item_id: str, status: str, parts: list[Json]) -> Json:
+    """`{id, type: "message", status, role: "assistant", content: parts}`."""
     return {"id": item_id, "type": "message", "status": status, "role": "assistant", "content": parts}
 
 
 def reasoning_item(item_id: str, status: str, parts: list[Json]) -> Json:
-    """What a model thought aloud. It stands in `summary`: the one place that every client reads and every specification
-    names alike (OpenAI and Open Responses call the events of raw reasoning by different names)."""
+    """`{id, type: "reasoning", status, summary: parts}`.
+
+    The reasoning goes into `summary`, which every client reads: OpenAI and Open Responses have different names for the
+    events of raw reasoning text.
+    """
     return {"id": item_id, "type": "reasoning", "status": status, "summary": parts}
 
 
 def summary_part(text: str) -> Json:
+    """`{type: "summary_text", text}`."""
     return {"type": "summary_text", "text": text}
 
 
 def snapshot(item: Json) -> Json:
-    """The item as it is now: what is added to it later does not show."""
+    """A copy of the item and its parts, which later additions to the item do not change."""
     return {name: [dict(part) for part in value] if isinstance(value, list) else value for name, value in item.items()}
 
 
 def without_text(item: Json) -> None:
-    """Take everything that the model wrote out of an item, in place."""
+    """Removes everything that the model wrote from an item, in place."""
     for name in ("content", "summary"):
         if name in item:
             item[name] = []
@@ -126,12 +141,15 @@ def without_text(item: Json) -> None:
 
 
 def call_item(item_id: str, status: str, call: Json) -> Json:
-    """`call` holds `call_id`, `name`, `arguments`. role and content are this service's additions."""
+    """`{id, type: "function_call", status, call_id, name, arguments, role, content}`.
+
+    `call` is `{call_id, name, arguments}`; `role` and `content` are additions of this service's specification.
+    """
     return {"id": item_id, "type": "function_call", "status": status, **call, "role": "assistant", "content": []}
 
 
 def from_chat(body: Json, answer: Json) -> Json:
-    """The whole response object for a chat answer."""
+    """The response object for a request `body` and a normal `chat.completion`, of which the first choice is used."""
     response = new_response(body)
     response["model"] = answer.get("model", response["model"])
     choice: Json = (answer.get("choices") or [{}])[0]
@@ -152,6 +170,7 @@ def from_chat(body: Json, answer: Json) -> Json:
 
 
 def call_fields(call: Json) -> Json:
+    """`{call_id, name, arguments}` of a chat tool call, `{id, function: {name, arguments}}`."""
     function = call.get("function") or {}
     return {
         "call_id": call.get("id") or new_id("call"),
@@ -166,16 +185,16 @@ def _number(body: Json, name: str, default: float) -> Any:
 
 
 def _flat_tool(tool: Json) -> Json:
-    """A function tool as a response shows it, whichever form it came in."""
+    """A function tool as `{type, name, description, parameters, strict}`, from the nested or the flat form."""
     if tool["type"] != "function":
         return tool
     inner = tool.get("function") or tool
-    shown = {name: inner.get(name) for name in ("name", "description", "parameters", "strict")}
-    return {"type": "function", **shown}
+    fields = {name: inner.get(name) for name in ("name", "description", "parameters", "strict")}
+    return {"type": "function", **fields}
 
 
 def _flat_choice(choice: Any) -> Any:
-    """A tool_choice as a response shows it: `{"type": "function", "name"}`, however it came."""
+    """A tool_choice as `{type: "function", name}`, from the nested or the flat form; strings unchanged."""
     if not isinstance(choice, dict):
         return choice
     if isinstance(choice.get("tools"), list):

@@ -1,7 +1,7 @@
-"""A responses request as a chat request: input items to messages, tools and formats to chat's nested forms.
+"""Translates a responses request into a chat request: items to messages, tools and formats to chat's nested forms.
 
 Sources: OpenAI API reference (Responses, Chat Completions) and the Open Responses specification 2026-04-24, read
-2026-11-21. Pure: state that a request refers to (`previous_response_id`, `item_reference`) is handed in as items.
+2026-11-21. Pure functions; knows no store: the items that a request refers to are arguments.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,7 @@ from typing import Any
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
 
-# Fields that have a meaning of their own here, or none for a chat upstream. All others pass on as they are.
+# Fields that are translated below, or that chat upstreams do not have. All others are sent as they are.
 _NOT_CHAT = frozenset(
     {
         "input", "instructions", "max_output_tokens", "text", "tools", "tool_choice", "previous_response_id", "store",
@@ -25,12 +25,13 @@ _OUTPUTS = ("function_call_output", "tool_call_output")
 
 
 def to_chat(body: Json, history: Sequence[Json]) -> tuple[Json, list[str]]:
-    """The chat body of a checked request after `history` (earlier items), and the kinds of tools that were dropped.
+    """The chat body of a checked request, and the types of the tools that chat does not have and that were dropped.
 
-    Raises InvalidRequest naming the item that chat cannot express.
+    `history` are the items before those of `body["input"]`. Raises InvalidRequest, `param` naming the item that chat
+    cannot express.
     """
     if body.get("background"):
-        raise InvalidRequest("background responses are not kept here; leave it out", param="background")
+        raise InvalidRequest("background responses are not supported; leave background out", param="background")
     chat = {name: value for name, value in body.items() if name not in _NOT_CHAT and value is not None}
     messages = _Messages()
     if instructions := body.get("instructions"):
@@ -47,7 +48,7 @@ def to_chat(body: Json, history: Sequence[Json]) -> tuple[Json, list[str]]:
     if effort := (body.get("reasoning") or {}).get("effort"):
         chat["reasoning_effort"] = effort
     tools, dropped = chat_tools(body.get("tools") or ())
-    _choose(chat, tools, body.get("tool_choice"))
+    _set_tools(chat, tools, body.get("tool_choice"))
     if not tools:
         chat.pop("parallel_tool_calls", None)
     if body.get("stream"):
@@ -56,15 +57,18 @@ def to_chat(body: Json, history: Sequence[Json]) -> tuple[Json, list[str]]:
 
 
 def input_items(body: Json) -> list[Json]:
-    """The input as items; a string is one user message."""
-    given = body["input"]
-    if isinstance(given, str):
-        return [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": given}]}]
-    return list(given)
+    """A checked request's `input` as a list of items; a string is one user message."""
+    value = body["input"]
+    if isinstance(value, str):
+        return [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": value}]}]
+    return list(value)
 
 
 class _Messages:
-    """Chat messages under construction. System texts are merged at the front: many chat templates want just one."""
+    """Chat messages under construction. System texts are merged into one at the front: many chat templates allow one.
+
+    `where` arguments are an item's path in the request, for error messages.
+    """
 
     def __init__(self) -> None:
         self._system: list[str] = []
@@ -84,14 +88,14 @@ class _Messages:
             self._add_output(item, where)
         elif kind == "item_reference":
             raise InvalidRequest(f"item '{item.get('id')}' is not stored", param=f"{where}.id", code="item_not_found")
-        # Reasoning and hosted tools' items mean nothing to a chat upstream.
+        # Chat has no reasoning items and no items of hosted tools.
 
     def finished(self) -> list[Json]:
-        """Raises InvalidRequest when nothing but system text is there."""
+        """The messages. Raises InvalidRequest when there is none."""
         head = [{"role": "system", "content": "\n\n".join(self._system)}] if self._system else []
         messages = head + self._messages
         if not messages:
-            raise InvalidRequest("input: holds no message", param="input")
+            raise InvalidRequest("input: must hold a message", param="input")
         return messages
 
     def _add_message(self, item: Json, where: str) -> None:
@@ -101,18 +105,18 @@ class _Messages:
                 "role is required; allowed: system, developer, user, assistant, tool", param=f"{where}.role"
             )
         if role in ("system", "developer"):
-            self.add_system(_text(item.get("content"), where))
+            self.add_system(_text_content(item.get("content"), where))
         elif role == "tool":
             self._add_tool_message(item, where)
         elif role == "assistant":
-            self._messages.append({"role": role, "content": _text(item.get("content"), where)})
+            self._messages.append({"role": role, "content": _text_content(item.get("content"), where)})
         else:
-            self._messages.append({"role": role, "content": _content(item.get("content"), where)})
+            self._messages.append({"role": role, "content": _user_content(item.get("content"), where)})
 
     def _add_tool_message(self, item: Json, where: str) -> None:
-        """The specification's tool role: its call by id, else the oldest unanswered one, else plain user text."""
+        """A message with role `tool`: answers the call of its id, else the oldest open call, else is user text."""
         call_id = item.get("call_id") or item.get("tool_call_id")
-        text = _text(item.get("content"), where)
+        text = _text_content(item.get("content"), where)
         if call_id is None and self._open_calls:
             call_id = self._open_calls[0]
         if call_id in self._open_calls:
@@ -141,15 +145,15 @@ class _Messages:
         call_id = item.get("call_id")
         if call_id not in self._open_calls:
             raise InvalidRequest("no function call of the input has this call_id", param=f"{where}.call_id")
-        self._answer(str(call_id), _text(item.get("output"), where))
+        self._answer(str(call_id), _text_content(item.get("output"), where))
 
     def _answer(self, call_id: str, text: str) -> None:
         self._open_calls.remove(call_id)
         self._messages.append({"role": "tool", "tool_call_id": call_id, "content": text})
 
 
-def _text(content: Any, where: str) -> str:
-    """The text of a content, its parts joined by line feeds. Images are for user messages alone."""
+def _text_content(content: Any, where: str) -> str:
+    """The text of a content, its parts joined by line feeds. Raises InvalidRequest for an image."""
     if content is None:
         return ""
     if isinstance(content, str):
@@ -161,20 +165,20 @@ def _text(content: Any, where: str) -> str:
         elif part["type"] == "refusal":
             texts.append(part.get("refusal") or "")
         else:
-            raise _odd_part(part, f"{where}.content[{index}]")
+            raise _unsupported_part(part, f"{where}.content[{index}]")
     return "\n".join(texts)
 
 
-def _content(content: Any, where: str) -> str | list[Json]:
+def _user_content(content: Any, where: str) -> str | list[Json]:
     """A user message's content: a string where it is only text, else chat parts."""
     if content is None or isinstance(content, str):
         return content or ""
     if all(part["type"] in _TEXT_PARTS for part in content):
-        return _text(content, where)
-    return [_part(part, f"{where}.content[{index}]") for index, part in enumerate(content)]
+        return _text_content(content, where)
+    return [_chat_part(part, f"{where}.content[{index}]") for index, part in enumerate(content)]
 
 
-def _part(part: Json, where: str) -> Json:
+def _chat_part(part: Json, where: str) -> Json:
     if part["type"] in _TEXT_PARTS:
         return {"type": "text", "text": part.get("text") or ""}
     if part["type"] in ("input_image", "image_url"):
@@ -184,17 +188,18 @@ def _part(part: Json, where: str) -> Json:
             raise InvalidRequest("image_url must be a URL or a data URL", param=f"{where}.image_url")
         detail = {"detail": part["detail"]} if part.get("detail") in ("auto", "low", "high") else {}
         return {"type": "image_url", "image_url": {"url": url, **detail}}
-    raise _odd_part(part, where)
+    raise _unsupported_part(part, where)
 
 
-def _odd_part(part: Json, where: str) -> InvalidRequest:
+def _unsupported_part(part: Json, where: str) -> InvalidRequest:
     return InvalidRequest(
-        f"a part of type '{str(part['type'])[:40]}' is not taken here; allowed: input_text, input_image", param=where
+        f"a part of type '{str(part['type'])[:40]}' is not supported here; allowed: input_text, input_image",
+        param=where,
     )
 
 
 def _format(body: Json) -> Json | None:
-    """`text.format`, or the specification's `response_format`, in chat's form."""
+    """`text.format`, or the specification's `response_format`, in chat's form; None for plain text."""
     form = (body.get("text") or {}).get("format") or body.get("response_format")
     if not form or form["type"] == "text":
         return None
@@ -205,8 +210,8 @@ def _format(body: Json) -> Json | None:
 
 
 def chat_tools(tools: Iterable[Json]) -> tuple[list[Json], list[str]]:
-    """Function tools in chat's nested form, and the kinds that a chat upstream has no use for."""
-    kept, dropped = [], []
+    """Function tools as `{type, function: {name, description?, parameters?, strict?}}`, and the types of all others."""
+    functions, dropped = [], []
     for tool in tools:
         if tool["type"] != "function":
             dropped.append(str(tool["type"])[:40])
@@ -214,12 +219,12 @@ def chat_tools(tools: Iterable[Json]) -> tuple[list[Json], list[str]]:
         inner = tool.get("function") or {
             name: tool[name] for name in ("name", "description", "parameters", "strict") if tool.get(name) is not None
         }
-        kept.append({"type": "function", "function": inner})
-    return kept, dropped
+        functions.append({"type": "function", "function": inner})
+    return functions, dropped
 
 
-def _choose(chat: Json, tools: list[Json], choice: Any) -> None:
-    """Put tools and tool_choice in. A list of allowed tools narrows the tools themselves."""
+def _set_tools(chat: Json, tools: list[Json], choice: Any) -> None:
+    """Sets `tools` and `tool_choice`. A list of allowed tools narrows the tools themselves."""
     if isinstance(choice, dict) and choice.get("type") == "allowed_tools":
         names = {_name_of(each) for each in choice.get("tools") or ()}
         tools = [tool for tool in tools if tool["function"].get("name") in names]

@@ -10,10 +10,11 @@ from pathlib import Path
 import orjson
 import pytest
 
-from gateway.access.api_keys import KeyFile, KeyStore, KeyWish, ensure_dev_key, kept_secret
+from gateway.access.api_keys import KeyFile, KeyRequest, KeyStore, ensure_dev_key
+from gateway.access.private_files import load_or_create_secret
 from gateway.errors import InvalidRequest, NotFound, Unauthenticated
 
-WISH = KeyWish(name="reader", scopes=("chat",), per_minute=5)
+REQUEST = KeyRequest(name="reader", scopes=("chat",), per_minute=5)
 
 
 class Clock:
@@ -30,23 +31,24 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_a_key_is_accepted_and_its_text_stands_nowhere(path: Path) -> None:
-    key, record = KeyFile(path).create(WISH)
+    key, record = KeyFile(path).create(REQUEST)
     caller = KeyStore(path).lookup(key)
-    assert (caller.key_id, caller.name, caller.scopes, caller.per_minute) == (record.id, "reader", {"chat"}, 5)
+    expected = (record.id, "reader", frozenset({"chat"}), 5)
+    assert (caller.key_id, caller.name, caller.scopes, caller.per_minute) == expected
     assert key not in path.read_text() and len(key.split("_", 2)[2]) >= 43
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
 @pytest.mark.parametrize("wrong", ["", "x", "gw_aaaaaaaa_" + "b" * 43, "\udcff\udcfe", "k" * 100_000, "ключ"])
 def test_a_wrong_key_is_refused_in_the_same_words(path: Path, wrong: str) -> None:
-    KeyFile(path).create(WISH)
+    KeyFile(path).create(REQUEST)
     with pytest.raises(Unauthenticated) as refusal:
         KeyStore(path).lookup(wrong)
     assert refusal.value.message == "this API key is not valid; ask the operator for one"
 
 
 def test_an_expired_key_is_refused(path: Path) -> None:
-    key, record = KeyFile(path).create(KeyWish(name="short", scopes=("chat",), expires_s=3600))
+    key, record = KeyFile(path).create(KeyRequest(name="short", scopes=("chat",), expires_s=3600))
     clock = Clock()
     assert record.expires is not None
     clock.now = record.expires - 1.0
@@ -61,7 +63,7 @@ def test_a_running_server_sees_new_and_revoked_keys_at_its_next_look(path: Path)
     store = KeyStore(path, clock=clock)
     with pytest.raises(Unauthenticated):
         store.lookup("gw_x_y")
-    key, record = KeyFile(path).create(WISH)
+    key, record = KeyFile(path).create(REQUEST)
     clock.now += 1.1
     assert store.lookup(key).key_id == record.id and store.is_live(record.id)
     KeyFile(path).revoke(record.id)
@@ -74,7 +76,7 @@ def test_a_running_server_sees_new_and_revoked_keys_at_its_next_look(path: Path)
 def test_a_file_that_breaks_keeps_the_last_good_keys_and_opens_nothing(path: Path) -> None:
     clock = Clock()
     store = KeyStore(path, clock=clock)
-    key, _ = KeyFile(path).create(WISH)
+    key, _ = KeyFile(path).create(REQUEST)
     assert store.lookup(key)
     path.write_text("{ broken")
     clock.now += 1.1
@@ -82,11 +84,11 @@ def test_a_file_that_breaks_keeps_the_last_good_keys_and_opens_nothing(path: Pat
     with pytest.raises(Unauthenticated):
         store.lookup("gw_other")
     with pytest.raises(InvalidRequest, match="not JSON"):
-        KeyFile(path).create(WISH)
+        KeyFile(path).create(REQUEST)
 
 
 def test_rotation_gives_a_second_key_with_the_same_rights(path: Path) -> None:
-    first, record = KeyFile(path).create(WISH)
+    first, record = KeyFile(path).create(REQUEST)
     second, rotated = KeyFile(path).rotate(record.id)
     store = KeyStore(path)
     assert store.lookup(first).scopes == store.lookup(second).scopes
@@ -95,13 +97,13 @@ def test_rotation_gives_a_second_key_with_the_same_rights(path: Path) -> None:
 
 def test_wrong_scopes_and_unknown_ids_are_told(path: Path) -> None:
     with pytest.raises(InvalidRequest, match="web-search, chat, responses, ocr"):
-        KeyFile(path).create(KeyWish(name="x", scopes=("everything",)))
+        KeyFile(path).create(KeyRequest(name="x", scopes=("everything",)))
     with pytest.raises(NotFound):
         KeyFile(path).revoke("none")
 
 
 def _create(path: Path) -> None:
-    KeyFile(path).create(WISH)
+    KeyFile(path).create(REQUEST)
 
 
 def test_keys_made_at_the_same_time_are_all_kept(path: Path) -> None:
@@ -120,7 +122,7 @@ def test_the_first_key_is_written_once(path: Path, tmp_path: Path) -> None:
 
 def test_a_broken_file_keeps_the_last_good_keys_and_a_mended_one_is_taken(path: Path) -> None:
     clock = [0.0]
-    key, record = KeyFile(path).create(WISH)
+    key, record = KeyFile(path).create(REQUEST)
     store = KeyStore(path, clock=lambda: clock[0])
     assert store.lookup(key).key_id == record.id
     good = path.read_bytes()
@@ -128,7 +130,7 @@ def test_a_broken_file_keeps_the_last_good_keys_and_a_mended_one_is_taken(path: 
     clock[0] += 2
     assert store.lookup(key).key_id == record.id
     path.write_bytes(good)
-    other, _ = KeyFile(path).create(WISH)
+    other, _ = KeyFile(path).create(REQUEST)
     clock[0] += 2
     store.lookup(other)
     path.unlink()
@@ -139,7 +141,7 @@ def test_a_broken_file_keeps_the_last_good_keys_and_a_mended_one_is_taken(path: 
 
 def test_a_file_that_could_not_be_read_is_read_again_though_it_did_not_change(path: Path) -> None:
     clock = [0.0]
-    key, _ = KeyFile(path).create(WISH)
+    key, _ = KeyFile(path).create(REQUEST)
     store = KeyStore(path, clock=lambda: clock[0])
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, limits[1]))  # no descriptors left
@@ -157,7 +159,7 @@ def test_files_that_root_writes_belong_to_the_folders_owner(tmp_path: Path) -> N
     folder = tmp_path / "state"
     folder.mkdir()
     os.chown(folder, 12345, 12346)
-    KeyFile(folder / "keys.json").create(WISH)
+    KeyFile(folder / "keys.json").create(REQUEST)
     for file in folder.iterdir():
         assert (file.stat().st_uid, file.stat().st_gid) == (12345, 12346), file
         assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
@@ -168,7 +170,7 @@ def test_a_link_planted_for_the_lock_is_not_followed(path: Path, tmp_path: Path)
     precious.write_text("untouched")
     (path.parent / f".{path.name}.lock").symlink_to(precious)
     with pytest.raises(OSError, match="symbolic links"):
-        KeyFile(path).create(WISH)
+        KeyFile(path).create(REQUEST)
     assert precious.read_text() == "untouched"
 
 
@@ -179,7 +181,7 @@ def test_processes_that_start_together_get_one_secret_and_keep_it(tmp_path: Path
 
     def start() -> None:
         together.wait(5)
-        got.append(kept_secret(path))
+        got.append(load_or_create_secret(path))
 
     threads = [threading.Thread(target=start) for _ in range(8)]
     for thread in threads:
@@ -187,4 +189,4 @@ def test_processes_that_start_together_get_one_secret_and_keep_it(tmp_path: Path
     for thread in threads:
         thread.join(10)
     assert len(got) == 8 and len(set(got)) == 1 and len(got[0]) == 32
-    assert kept_secret(path) == got[0] and stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert load_or_create_secret(path) == got[0] and stat.S_IMODE(path.stat().st_mode) == 0o600

@@ -14,7 +14,7 @@ pytest.importorskip("redis", reason="the [redis] extra is not installed")
 import redis.asyncio
 
 from gateway.access.rate_limits import LocalLimiter
-from gateway.access.redis_limits import Patience, RedisLimiter
+from gateway.access.redis_limits import RedisLimiter, RedisTimes
 from gateway.config.settings import Limits
 from gateway.domain import Caller
 from gateway.embedded.child_server import free_port
@@ -22,7 +22,7 @@ from gateway.errors import InvalidRequest, RateLimited
 from tests.support.logged import collect_events
 
 # Longer than in production where a test is not about time: a busy machine must not look like a dead Redis.
-CALM = Patience(command_s=2, leave_alone_s=0.2, lease_s=30)
+CALM = RedisTimes(command_s=2, down_s=0.2, lease_s=30)
 
 
 def caller(per_minute: int | None = None, concurrent: int | None = None) -> Caller:
@@ -76,8 +76,8 @@ class Machines:
         self._url = url
         self.made: list[RedisLimiter] = []
 
-    def new(self, patience: Patience = CALM) -> RedisLimiter:
-        self.made.append(RedisLimiter(self._url, Limits(), LocalLimiter(Limits()), patience))
+    def new(self, times: RedisTimes = CALM) -> RedisLimiter:
+        self.made.append(RedisLimiter(self._url, Limits(), LocalLimiter(Limits()), times))
         return self.made[-1]
 
 
@@ -155,7 +155,7 @@ async def test_a_cancelled_request_gives_its_slot_back(machines: Machines) -> No
 
 
 async def test_the_slots_of_a_dead_machine_come_free_and_those_of_a_live_one_do_not(machines: Machines) -> None:
-    short = Patience(command_s=2, leave_alone_s=0.2, lease_s=0.6)
+    short = RedisTimes(command_s=2, down_s=0.2, lease_s=0.6)
     alive, dead, third = machines.new(short), machines.new(short), machines.new(short)
     lost = dead.slot(caller(concurrent=2))
     async with alive.slot(caller(concurrent=2)):
@@ -190,7 +190,7 @@ async def test_while_redis_is_away_limits_are_kept_locally_and_sharing_resumes_b
         with pytest.raises(RateLimited):
             async with limiter.slot(caller(concurrent=1)):
                 pass
-    await asyncio.sleep(0.3)  # past `leave_alone_s`: a second try fails, and is not logged
+    await asyncio.sleep(0.3)  # past `down_s`: a second try fails, and is not logged
     await limiter.charge(caller(per_minute=0))
     assert len(logged("shared_limits_away")) == 1
     await server.start()
@@ -198,10 +198,11 @@ async def test_while_redis_is_away_limits_are_kept_locally_and_sharing_resumes_b
     assert len(logged("shared_limits_back")) == 1
 
 
+@pytest.mark.alone
 async def test_a_redis_that_hangs_costs_one_request_the_command_limit_and_the_next_nothing(
     machines: Machines, server: Server
 ) -> None:
-    limiter = machines.new(Patience(command_s=0.05, leave_alone_s=0.3))
+    limiter = machines.new(RedisTimes(command_s=0.05, down_s=0.3))
     await limiter.charge(caller(per_minute=100))
     await until_shared(limiter)
     await server.do("CLIENT", "PAUSE", 60_000, "ALL")

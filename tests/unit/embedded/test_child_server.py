@@ -11,13 +11,13 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from gateway.embedded.child_server import ChildCommand, ChildServer, Watch, free_port, gateway_command
+from gateway.embedded.child_server import ChildCommand, ChildServer, ProbeSettings, free_port, gateway_command
 from gateway.embedded.llm_server import is_installed
 from gateway.errors import UpstreamUnavailable
 from tests.support.logged import Logged, collect_events
 from tests.support.waiting import until
 
-QUICK = Watch(probe_s=0.02, watch_s=0.05, timeout_s=0.2, silent_probes=3)
+QUICK = ProbeSettings(start_interval_s=0.02, interval_s=0.05, timeout_s=0.2, max_failures=3)
 
 SERVER = """
 import http.server, subprocess, sys
@@ -76,8 +76,8 @@ Made = Callable[..., ChildServer]
 async def make() -> AsyncIterator[Made]:
     made: list[ChildServer] = []
 
-    def child(*arguments: str, port: int = 0, start_s: float = 20, watch: Watch = QUICK) -> ChildServer:
-        made.append(ChildServer(ChildCommand("test", (sys.executable, *arguments), port, start_s), watch))
+    def child(*arguments: str, port: int = 0, start_s: float = 20, probes: ProbeSettings = QUICK) -> ChildServer:
+        made.append(ChildServer(ChildCommand("test", (sys.executable, *arguments), port, start_s), probes))
         return made[-1]
 
     yield child
@@ -122,8 +122,8 @@ async def test_a_child_that_hangs_is_killed_and_replaced(make: Made, program: Pa
 
 async def test_one_missed_probe_does_not_end_a_child(make: Made, program: Path) -> None:
     port = free_port()
-    patient = Watch(probe_s=0.02, watch_s=0.05, timeout_s=0.1, silent_probes=1000)
-    child = make(str(program), str(port), port=port, watch=patient)
+    patient = ProbeSettings(start_interval_s=0.02, interval_s=0.05, timeout_s=0.1, max_failures=1000)
+    child = make(str(program), str(port), port=port, probes=patient)
     await child.ensure_ready()
     pid = child.pid
     assert pid is not None

@@ -19,7 +19,7 @@ def search_tool() -> Tool:
 
 def kept(tool: Tool, arguments: Json) -> ToolCall:
     call = tool.prepare(arguments)
-    tool.keep(call)
+    tool.remember(call)
     return call
 
 
@@ -35,7 +35,7 @@ def masking(desk: Desk, word: str) -> Callable[[RpcBatch], None]:
 def test_the_same_arguments_are_one_request_and_look_alike() -> None:
     tool = search_tool()
     first, again, other = kept(tool, SEARCH), tool.prepare(dict(SEARCH)), tool.prepare({**SEARCH, "query": "two"})
-    assert first.packed and not again.packed and other.packed
+    assert not first.is_shared and again.is_shared and not other.is_shared
     assert again.request is first.request and again.request == search_tool().prepare(SEARCH).request
     assert again.scan_token is first.scan_token is not other.scan_token
 
@@ -66,7 +66,7 @@ async def test_masked_arguments_are_not_kept_and_those_that_were_stay_as_they_ca
         "write to [REDACTED:EMAIL]",
         "mail ada@example.org",
     ]
-    table = desk.dispatcher._tools["websearch-search"]._kept
+    table = desk.dispatcher._tools["websearch-search"]._remembered
     assert [b"write" in packed for packed in table] == [False]
 
 
@@ -80,11 +80,11 @@ async def test_wrong_arguments_are_refused_each_time_alike() -> None:
 def test_what_is_kept_is_bounded_and_the_oldest_goes_first() -> None:
     tool = search_tool()
     kept(tool, {"query": "x" * 3000})
-    assert tool.prepare({"query": "x" * 3000}).packed, "too long to be kept"
+    assert not tool.prepare({"query": "x" * 3000}).is_shared, "too long to be kept"
     for number in range(300):
         kept(tool, {"query": f"q{number}"})
-    assert len(tool._kept) == 256
-    assert tool.prepare({"query": "q0"}).packed and not tool.prepare({"query": "q299"}).packed
+    assert len(tool._remembered) == 256
+    assert not tool.prepare({"query": "q0"}).is_shared and tool.prepare({"query": "q299"}).is_shared
 
 
 async def test_every_tool_takes_its_arguments_the_second_time_like_the_first() -> None:

@@ -136,9 +136,9 @@ async def test_a_refusal_never_quotes_the_value() -> None:
 
 @pytest.mark.parametrize("tool", WORDS)
 async def test_outcomes_fit_the_output_schema_well_or_ill(tool: str) -> None:
-    good = {"search": {"query": "x"}, "extract": {"urls": [URL]}, "search_status": {}}.get(tool, {"url": URL})
+    known: dict[str, dict[str, Any]] = {"search": {"query": "x"}, "extract": {"urls": [URL]}, "search_status": {}}
     schema = schemas.load(f"tools/{tool}")["$defs"]["output"]
-    for arguments in (good, {"nonsense": 1}):
+    for arguments in (known.get(tool, {"url": URL}), {"nonsense": 1}):
         answer = await Desk().call(tool, arguments)
         assert answer.is_error is ("nonsense" in arguments)
         assert answer.result["structuredContent"] == answer.outcome

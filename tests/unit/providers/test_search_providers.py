@@ -89,7 +89,7 @@ async def test_a_providers_error_says_what_the_operator_must_do_and_quotes_the_p
             await tavily.search(SearchRequest("q"), CALL)
         site.failures = [(status, {"Retry-After": "0"}, {"detail": {"error": "what it was asked"}})] * 2
         assert says in str(caught.value) and "Max 400" not in str(caught.value) + str(caught.value.message)
-        assert caught.value.quoted == "Max 400 characters …"
+        assert caught.value.quoted == "Max 400 characters [hidden]"
         assert "asked" not in (await tavily.probe() or "asked")
         await tavily.close()
 

@@ -20,7 +20,7 @@ from gateway.wire.chat.dialect import ChatDialect
 from gateway.wire.chat.stream import ChatStream
 from gateway.wire.openai_error import upstream_error
 from gateway.wire.responses.dialect import ResponsesDialect
-from gateway.wire.responses.native_answer import NativeStream, mend_response
+from gateway.wire.responses.native_answer import NativeStream, repair_response
 from gateway.wire.responses.object import from_chat
 from tests.support.websites import Site, serving
 
@@ -102,7 +102,7 @@ class Spoiler:
 
     def marks(self) -> AnswerContext:
         legacy, wants_usage = self._random.random() < 0.2, self._random.random() < 0.5
-        return AnswerContext("m", "p", "u", 0.0, asked=ASKED, legacy=legacy, include_usage=wants_usage)
+        return AnswerContext("m", "p", "u", 0.0, request=ASKED, legacy=legacy, include_usage=wants_usage)
 
 
 def shown(events: EventBatch, slots_of: Callable[[Json], Any]) -> None:
@@ -127,7 +127,7 @@ def streamed_chat(spoiler: Spoiler) -> None:
 
 
 def whole_native(spoiler: Spoiler) -> None:
-    orjson.dumps(mend_response(spoiler.spoil(RESPONSE), ASKED, "m", {}))
+    orjson.dumps(repair_response(spoiler.spoil(RESPONSE), ASKED, "m", {}))
 
 
 def refusal(spoiler: Spoiler) -> None:
@@ -204,14 +204,14 @@ async def test_odd_results_of_a_search_provider_are_left_out_and_the_others_give
         "/map",
     )
     call = WebCall("key1", "req_1")
-    wanted = {"include_images": True, "include_image_descriptions": True, "include_favicon": True}
+    wanted = SearchRequest("q", include_images=True, include_image_descriptions=True, include_favicon=True)
     async with serving(Site(dict.fromkeys(paths, odd))) as site:
         tavily = Tavily("key", site.url)
         providers = (tavily, Brave("key", site.url), Searxng(site.url))
         for number in range(150):
             topic = "news" if number % 2 else "general"
             for provider in providers:
-                answer = await provider.search(SearchRequest("q", topic=topic, **wanted), call)
+                answer = await provider.search(wanted._replace(topic=topic), call)
                 found += len(orjson.loads(orjson.dumps(answer))["results"])
             await tavily.extract(ExtractRequest(("http://a.test/",), include_images=True), call)
             await tavily.crawl(CrawlRequest("http://a.test/"), call)

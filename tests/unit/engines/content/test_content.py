@@ -148,7 +148,7 @@ def test_names_nested_without_end_are_judged_in_bounded_time(depth: str) -> None
 
 
 def test_models_trained_on_other_measures_are_refused() -> None:
-    with pytest.raises(ValueError, match="train it anew"):
+    with pytest.raises(ValueError, match="train it again"):
         BlockModel({"features": ["other"], "start": 0.0, "trees": []})
-    with pytest.raises(ValueError, match="train them anew"):
+    with pytest.raises(ValueError, match="train them again"):
         PageTypes({"signals": ["other"], "mean": [], "scale": [], "weights": {}})

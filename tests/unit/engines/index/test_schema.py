@@ -147,6 +147,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 async def test_whenever_the_writer_is_killed_what_it_had_promised_is_there(tmp_path: Path) -> None:
     path, source = tmp_path / "i.db", random.Random(7)
     first_shape(path)
@@ -172,9 +173,10 @@ async def test_whenever_the_writer_is_killed_what_it_had_promised_is_there(tmp_p
         await index.close()
         with contextlib.closing(sqlite3.connect(path)) as connection:
             assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-            connection.execute("INSERT INTO search (search) VALUES ('integrity-check')")
+            connection.execute("INSERT INTO passage_search (passage_search) VALUES ('integrity-check')")
 
 
+@pytest.mark.slow
 def test_a_full_disk_costs_the_new_pages_only_and_passes_by_itself() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tests.support.full_disk"],

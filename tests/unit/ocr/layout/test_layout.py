@@ -140,6 +140,7 @@ def test_a_wrapped_cell_without_rules_is_one_cell() -> None:
 
 
 def test_running_text_is_no_table() -> None:
+    rows: list[list[tuple[float, str]]]
     rows = [[(0, "alpha"), (60, "beta"), (110, "gamma")], [(0, "be"), (30, "gammas"), (100, "alphas")], [(0, "a" * 16)]]
     assert column_table(words(*rows), None) is None
 
@@ -243,7 +244,7 @@ def test_max_tokens_ends_the_answer_with_length() -> None:
 
 @pytest.mark.parametrize("turns", [0, 1, 2, 3])
 def test_boxes_go_back_to_the_image_as_it_came(turns: int) -> None:
-    page = numpy.zeros((300, 500), numpy.uint8)
+    page: numpy.ndarray = numpy.zeros((300, 500), numpy.uint8)
     page[30:60, 400:450] = 1
     turned = numpy.rot90(page, turns)
     rows, columns = numpy.nonzero(turned)
@@ -273,7 +274,7 @@ def test_a_tilted_page_is_levelled_and_boxes_go_back() -> None:
 
 @pytest.mark.parametrize("is_inverted", [False, True])
 def test_boxes_are_tightened_to_ink_and_leave_rules_out(is_inverted: bool) -> None:
-    gray = numpy.full((100, 200), 255, numpy.uint8)
+    gray: numpy.ndarray = numpy.full((100, 200), 255, numpy.uint8)
     gray[40:60, 50:120] = 0
     gray[22:24, :] = 0
     if is_inverted:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gateway.errors import EngineMissing, GatewayError, InvalidRequest, RateLimited
-from gateway.ocr.server.worker_client import MAX_WAITING, ImageFailed, OcrWorker
+from gateway.ocr.server.worker_client import LONGEST_PAUSE_S, MAX_WAITING, ImageFailed, OcrWorker
 
 SCRIPT = r"""
 import json, os, queue, sys, threading, time
@@ -68,6 +68,14 @@ async def test_an_image_that_kills_the_worker_twice_fails_alone(worker: OcrWorke
     with pytest.raises(ImageFailed) as failed:
         await read(worker, "die")
     assert (failed.value.status, failed.value.code) == (422, "ocr_failed")
+    assert await read(worker, "next") == ["next"]
+
+
+async def test_a_worker_that_keeps_dying_is_started_with_short_pauses(worker: OcrWorker) -> None:
+    for _ in range(3):  # two deaths each
+        with pytest.raises(ImageFailed):
+            await read(worker, "die")
+    assert 0 < worker._restarts.wait_s <= LONGEST_PAUSE_S
     assert await read(worker, "next") == ["next"]
 
 

@@ -10,12 +10,12 @@ from gateway.ocr.onnx import model_file
 from gateway.ocr.text.cascade import Cascade
 from gateway.ocr.text.detector import TextDetector, ordered
 from gateway.ocr.text.line_reader import CAREFUL, CAREFUL_DETECTOR, PACKAGE, QUICK, SURE_FIT, LineReader
-from gateway.ocr.text.recogniser import MAX_WIDTH, LineReading, Recogniser, decode, width_seen
+from gateway.ocr.text.recogniser import MAX_WIDTH, LineReading, Recogniser, decode, input_width
 from gateway.ocr.types import Line, Rect
 from tests.support.ocr_pages import Sheet, degrade, font
 
 TEXT = "Paid 1,204.50 to Zo\u00eb M\u00fcller on 3 March"
-BLANK = numpy.full((48, 640, 3), 255, numpy.uint8)
+BLANK: numpy.ndarray = numpy.full((48, 640, 3), 255, numpy.uint8)
 CLASSES = ("", "a", "b", " ")
 
 
@@ -40,7 +40,7 @@ class Reader:
 
 def columns(*likely: dict[str, float]) -> numpy.ndarray:
     """Chances a column: what is named, the rest of 1 for no character."""
-    made = numpy.zeros((len(likely), len(CLASSES)), numpy.float32)
+    made: numpy.ndarray = numpy.zeros((len(likely), len(CLASSES)), numpy.float32)
     for row, chances in zip(made, likely, strict=True):
         for character, chance in chances.items():
             row[CLASSES.index(character)] = chance
@@ -55,7 +55,8 @@ def drawn(text: str, size: int = 30, style: str = "Sans") -> Sheet:
 
 
 def pixels_of(image: object) -> numpy.ndarray:
-    return numpy.ascontiguousarray(numpy.asarray(image)[:, :, ::-1])
+    pixels: numpy.ndarray = numpy.ascontiguousarray(numpy.asarray(image)[:, :, ::-1])
+    return pixels
 
 
 def whole(pixels: numpy.ndarray) -> Line:
@@ -114,7 +115,7 @@ def test_a_line_without_sure_spaces_is_read_again_as_a_whole(text: str) -> None:
 
 def test_a_line_is_cut_where_its_space_is_empty() -> None:
     text = "ab cd ef gh"
-    picture = numpy.full((20, 110, 3), 255, numpy.uint8)
+    picture: numpy.ndarray = numpy.full((20, 110, 3), 255, numpy.uint8)
     picture[5:15, :18] = picture[5:15, 35:] = 0  # the first space is narrower than its character's place says
     picture[5:15, 22:] = 0
     picture[5:15, 52:57] = 255
@@ -156,9 +157,9 @@ def test_a_picture_without_text_has_none_and_no_fit() -> None:
 
 
 def test_pictures_keep_their_proportions_up_to_a_bound() -> None:
-    assert width_seen(300, 24) == 600
-    assert width_seen(2, 96) == 1
-    assert width_seen(30_000, 10) == width_seen(60_000, 3) == MAX_WIDTH
+    assert input_width(300, 24) == 600
+    assert input_width(2, 96) == 1
+    assert input_width(30_000, 10) == input_width(60_000, 3) == MAX_WIDTH
 
 
 # --- the models -------------------------------------------------------------------------------------------------------
@@ -253,3 +254,33 @@ def test_a_word_ruined_in_a_clear_line_is_read_again_and_the_line_is_whole() -> 
     text = Cascade(networks[0], careful, SURE_FIT)(pixels).text
     assert text.replace(" ", "") == "ThegoodsleftourwarehouseonthefifthofMarchandreachedyou"
     assert 0 < sum(shown) < 0.75 * pixels.shape[1]
+
+
+def naive_decode(probabilities: numpy.ndarray, characters: list[str]) -> tuple[str, list[float], list[float]]:
+    """Text, scores and losses, column by column."""
+    best = [int(column.argmax()) for column in probabilities]
+    begins = [at for at, label in enumerate(best) if label and (at == 0 or best[at - 1] != label)]
+    labels = [best[at] for at in begins]
+    losses = [0.0] * (len(labels) + 1)
+    for at, column in enumerate(probabilities):
+        begun = sum(start <= at for start in begins)
+        explained = float(column[0])
+        if begun:
+            explained += float(column[labels[begun - 1]])
+        if begun < len(labels) and (not begun or labels[begun] != labels[begun - 1]):
+            explained += float(column[labels[begun]])
+        losses[begun] -= math.log(min(1.0, explained))
+    scores = [float(probabilities[at, label]) for at, label in zip(begins, labels, strict=True)]
+    return "".join(characters[label] for label in labels), scores, losses
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_decoding_all_columns_at_once_gives_what_a_walk_over_them_gives(seed: int) -> None:
+    source = numpy.random.default_rng(seed)
+    probabilities = source.dirichlet([0.3] * 5, 60).astype(numpy.float32)
+    characters = ["", "a", "b", "c", " "]
+    text, scores, losses = naive_decode(probabilities, characters)
+    reading = decode(probabilities, characters, 1.0)
+    assert reading.text == text
+    assert reading.score == pytest.approx(sum(scores) / len(scores), rel=1e-5)
+    assert reading.losses == pytest.approx(losses, rel=1e-4, abs=1e-5)

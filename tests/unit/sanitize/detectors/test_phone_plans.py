@@ -4,16 +4,16 @@ import random
 
 import phonenumbers
 
-from gateway.sanitize.detectors.phone_plans import judge
+from gateway.sanitize.detectors.phone_plans import judge_number
 
 
 def test_a_plan_s_word_is_the_parser_s() -> None:
     source = random.Random(3)
     examples = [
-        phonenumbers.format_number(example, phonenumbers.PhoneNumberFormat.INTERNATIONAL)[1:]
+        phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.INTERNATIONAL)[1:]
         for region in phonenumbers.SUPPORTED_REGIONS
         for kind in (phonenumbers.PhoneNumberType.FIXED_LINE, phonenumbers.PhoneNumberType.MOBILE)
-        if (example := phonenumbers.example_number_for_type(region, kind)) is not None
+        if (number := phonenumbers.example_number_for_type(region, kind)) is not None
     ]
     known = 0
     for example in examples:
@@ -22,7 +22,7 @@ def test_a_plan_s_word_is_the_parser_s() -> None:
             for _ in range(changes):
                 chars[source.randrange(len(chars))] = source.choice("0123456789 ")
             text = "".join(chars)
-            word = judge(text.encode())
+            word = judge_number(text.encode())
             known += word != "unknown"
             assert word in ("unknown", _parsed(text)), text
     assert known > len(examples) * 2

@@ -12,11 +12,11 @@ from gateway.config.settings import Sanitize, SanitizeActions
 from gateway.domain import Event, EventBatch
 from gateway.sanitize.masking.policy import actions
 from gateway.sanitize.masking.stream_masker import IDLE_EVENTS, StreamMask
-from gateway.sanitize.scan.fast_path import plain_cut
+from gateway.sanitize.scan.fast_path import plain_text_cut
 from gateway.sanitize.scan.scanner import Scanner
 from gateway.sanitize.text.findings import masked
 from gateway.sanitize.text.folding import View
-from gateway.sanitize.text.holdback import hold_from
+from gateway.sanitize.text.holdback import holdback_start
 from gateway.wire import sse
 from gateway.wire.chat.answer import AnswerContext
 from gateway.wire.chat.dialect import ChatDialect
@@ -50,11 +50,11 @@ class Relay:
 
 
 def new_mask(table: Any = STRICT) -> StreamMask:
-    return StreamMask(Scanner(), table, ChatDialect().event_slots, [].append)
+    return StreamMask(Scanner(), table, ChatDialect().event_slots, list[str]().append)
 
 
 def text_of(events: EventBatch, index: int = 0) -> str:
-    chosen = [sse.orjson.loads(sse.encode(event)[5:])["choices"][0] for event in events if event.raw != sse.DONE]
+    chosen = [orjson.loads(sse.encode(event)[5:])["choices"][0] for event in events if event.raw != sse.DONE]
     return "".join(choice["delta"].get("content", "") for choice in chosen if choice["index"] == index)
 
 
@@ -107,12 +107,19 @@ def test_any_relayed_text_cut_anywhere_reads_like_the_whole(text: str, random: A
 @given(TEXTS, st.integers(0, 80))
 def test_the_glance_at_plain_words_says_nothing_that_the_full_look_does_not(text: str, start: int) -> None:
     start = min(start, len(text))
-    cut = plain_cut(text, start)
+    cut = plain_text_cut(text, start)
     if cut >= 0:
         view = View(text)
-        assert Scanner().look(text) == []
+        assert Scanner().scan_uncached(text) == []
         assert not view.is_shifted
-        assert cut == max(hold_from(view.folded, 0), start)
+        assert cut == max(holdback_start(view.folded, 0), start)
+
+
+@settings(max_examples=500, deadline=None)
+@given(TEXTS)
+def test_a_text_that_is_trivially_clean_has_no_findings(text: str) -> None:
+    if Scanner().is_trivially_clean(text):
+        assert Scanner().scan_uncached(text) == []
 
 
 def test_plain_prose_goes_out_by_the_bytes_it_came_with_but_for_its_last_words() -> None:

@@ -4,6 +4,7 @@ import itertools
 from collections.abc import AsyncGenerator, Iterable
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,9 +13,10 @@ from gateway.config.settings import Sanitize, SanitizeActions
 from gateway.domain import Event, EventBatch, Json, TextSlot
 from gateway.errors import GatewayError, SanitizerFailed, UpstreamError
 from gateway.sanitize.masking.policy import actions
-from gateway.sanitize.masking.stream_masker import MAX_HELD, StreamMask
+from gateway.sanitize.masking.stream_masker import StreamMask
 from gateway.sanitize.scan.scanner import Scanner
 from gateway.sanitize.text.findings import Finding, masked
+from gateway.sanitize.text.holdback import MAX_HOLDBACK_CHARS
 from gateway.wire import sse
 
 STRICT = actions(Sanitize(profile="strict"), "responses")
@@ -119,7 +121,7 @@ async def test_any_text_cut_anywhere_reads_like_the_whole(parts: list[tuple[str,
 
 
 async def test_harmless_text_goes_out_while_the_stream_still_runs() -> None:
-    mask = StreamMask(Scanner(), STRICT, slots_of, [].append)
+    mask = StreamMask(Scanner(), STRICT, slots_of, list[str]().append)
     sent = "".join(text_of(mask.push([chunk(word + " ", n)])) for n, word in enumerate(["plain"] * 50))
     assert len(sent) >= len("plain " * 50) - 24
 
@@ -135,7 +137,7 @@ async def test_what_is_not_text_keeps_its_place_and_its_ids() -> None:
         [Event.from_bytes(sse.DONE)],
     ]
     events, _ = await run(batches)
-    assert [event.raw or event.data["id"] for event in events if event] == [
+    assert [event.raw or (event.data or {})["id"] for event in events if event] == [
         "e0",
         "e1",
         b": ping\n\n",
@@ -148,7 +150,7 @@ async def test_what_is_not_text_keeps_its_place_and_its_ids() -> None:
 
 
 async def test_held_text_goes_out_before_done_without_waiting_for_the_end() -> None:
-    mask = StreamMask(Scanner(), STRICT, slots_of, [].append)
+    mask = StreamMask(Scanner(), STRICT, slots_of, list[str]().append)
     assert mask.push([chunk("number 4111", 0)]) == []
     out = mask.push([chunk(None, 1), Event.from_bytes(sse.DONE)])
     assert text_of(out) == "number 4111"
@@ -172,7 +174,7 @@ async def test_interleaved_channels_do_not_mix() -> None:
 
 
 async def test_a_channel_that_falls_silent_does_not_hold_up_the_others_for_ever() -> None:
-    mask = StreamMask(Scanner(), STRICT, slots_of, [].append)
+    mask = StreamMask(Scanner(), STRICT, slots_of, list[str]().append)
     mask.push([chunk("the end 4111", 0, 0)])
     sent = [event for n in range(1, 200) for event in mask.push([chunk("plain words ", n, 1)])]
     assert len(sent) > 120
@@ -181,11 +183,11 @@ async def test_a_channel_that_falls_silent_does_not_hold_up_the_others_for_ever(
 
 async def test_what_waits_is_bounded_and_a_value_longer_than_that_still_vanishes() -> None:
     key = "-----BEGIN PRIVATE KEY-----\n" + "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n" * 1000
-    mask = StreamMask(Scanner(), STRICT, slots_of, [].append)
+    mask = StreamMask(Scanner(), STRICT, slots_of, list[str]().append)
     sent: list[Event] = []
     for number, piece in enumerate(pieces_of(key + "-----END PRIVATE KEY-----\n, that was it", 100)):
         sent += mask.push([chunk(piece, number)])
-        assert len(sent) * 100 >= number * 100 - MAX_HELD - 200
+        assert len(sent) * 100 >= number * 100 - MAX_HOLDBACK_CHARS - 200
     sent += mask.finish()
     assert text_of(sent).startswith("[REDACTED:SECRET]")
     assert text_of(sent).endswith("that was it")
@@ -196,7 +198,7 @@ async def test_tool_arguments_stay_valid_json_when_a_bare_number_is_masked() -> 
     text = '{"card": 4111111111111111, "note": "say \\"4111 1111 1111 1111\\"", "n": 1}'
     for cut in range(len(text)):
         events, _ = await run([[chunk(text[:cut], 0, form="json")], [chunk(text[cut:], 1, form="json")]])
-        assert sse.orjson.loads(text_of(events)) == {
+        assert orjson.loads(text_of(events)) == {
             "card": "[REDACTED:CREDIT_CARD]", "note": 'say "[REDACTED:CREDIT_CARD]"', "n": 1,
         }  # fmt: skip
 
@@ -205,7 +207,7 @@ async def test_a_blocked_value_ends_the_stream_at_the_finding_and_closes_the_ups
     table = actions(Sanitize(actions=SanitizeActions(responses={"CREDIT_CARD": "block"})), "responses")
     batches = [[chunk(piece, n)] for n, piece in enumerate(pieces_of(f"before {CARD} after and on and on", 5))]
     source = Source([*batches, [chunk(None, 99), Event.from_bytes(sse.DONE)]])
-    mask = StreamMask(Scanner(), table, slots_of, [].append)
+    mask = StreamMask(Scanner(), table, slots_of, list[str]().append)
     events = [event async for batch in mask.run(source(), refused) for event in batch]
     assert text_of(events) == "before "
     assert events[-2].data is not None
@@ -216,7 +218,7 @@ async def test_a_blocked_value_ends_the_stream_at_the_finding_and_closes_the_ups
 
 async def test_a_detector_that_fails_ends_the_stream_and_lets_nothing_held_out() -> None:
     class Failing(Scanner):
-        def look(self, text: str) -> list[Finding]:
+        def scan_uncached(self, text: str) -> list[Finding]:
             raise ValueError("broken")
 
     with pytest.raises(SanitizerFailed):
@@ -225,7 +227,7 @@ async def test_a_detector_that_fails_ends_the_stream_and_lets_nothing_held_out()
 
 async def test_text_that_was_whole_goes_out_before_an_upstreams_failure_is_told() -> None:
     source = Source([[chunk("the number is 4111", 0)]], UpstreamError("gone"))
-    mask = StreamMask(Scanner(), STRICT, slots_of, [].append)
+    mask = StreamMask(Scanner(), STRICT, slots_of, list[str]().append)
     events: list[Event] = []
     with pytest.raises(UpstreamError):
         async for batch in mask.run(source(), refused):
@@ -238,7 +240,7 @@ def whole_slots(data: Json) -> Iterable[TextSlot]:
 
 
 async def test_a_text_that_stands_whole_in_one_event_is_treated_by_its_form() -> None:
-    mask = StreamMask(Scanner(), STRICT, whole_slots, [].append)
+    mask = StreamMask(Scanner(), STRICT, whole_slots, list[str]().append)
     url = "https://example.org/4111111111111111?token=a8Xk29fLq0ZmR4zz"
     out = mask.push(
         [
@@ -254,7 +256,7 @@ async def test_a_text_that_stands_whole_in_one_event_is_treated_by_its_form() ->
 
 async def test_a_whole_text_that_is_blocked_never_goes_out() -> None:
     table = actions(Sanitize(actions=SanitizeActions(responses={"CREDIT_CARD": "block"})), "responses")
-    mask = StreamMask(Scanner(), table, whole_slots, [].append)
+    mask = StreamMask(Scanner(), table, whole_slots, list[str]().append)
     source = Source(
         [[Event.from_data({"text": "fine words "}), Event.from_data({"text": CARD}), Event.from_data({"text": "more"})]]
     )

@@ -8,7 +8,7 @@ import pytest
 
 from bench.pii_fuzz import new_unit, text_of
 from bench.pii_rows import ORDINARY, SECRET
-from gateway.sanitize.scan.fallback_mask import all_but_words
+from gateway.sanitize.scan.fallback_mask import mask_all_but_words
 from gateway.sanitize.scan.scanner import Scanner
 from gateway.sanitize.text.findings import masked
 from gateway.sanitize.text.folding import View
@@ -49,7 +49,7 @@ def test_a_value_amid_filler_is_masked_wherever_it_stands(name: str, filler: str
 
 
 def masked_of(text: str) -> str:
-    return masked(text, SCANNER.look(text))
+    return masked(text, SCANNER.scan_uncached(text))
 
 
 def test_what_stands_in_for_judging_covers_whatever_the_detectors_find() -> None:
@@ -58,10 +58,10 @@ def test_what_stands_in_for_judging_covers_whatever_the_detectors_find() -> None
         text = text_of(new_unit(source), True, 1200)
         view = View(text)
         covered = bytearray(len(text))
-        for start, end, _entity in all_but_words(view):
+        for start, end, _entity in mask_all_but_words(view):
             first, last = view.origin(start, end)
             covered[first:last] = b"\1" * (last - first)
-        for start, end, entity in SCANNER.look(text):
+        for start, end, entity in SCANNER.scan_uncached(text):
             assert all(covered[start:end]), (entity, text[start:end])
 
 
@@ -79,12 +79,12 @@ def test_words_that_are_kept_unjudged_are_part_of_no_finding_whatever_stands_bes
     for _ in range(300):
         text = "".join(source.choice(SCRAPS) + source.choice(("", " ", " ", " ", ",", "\n")) for _ in range(200))
         covered = bytearray(len(text))
-        for start, end, _entity in all_but_words(View(text)):
+        for start, end, _entity in mask_all_but_words(View(text)):
             covered[start:end] = b"\1" * (end - start)
-        for start, end, entity in SCANNER.look(text):
+        for start, end, entity in SCANNER.scan_uncached(text):
             assert all(covered[start:end]), (entity, text[start:end])
     words = "The river and the old bridge near the garden were found by people in late winter"
-    assert [*all_but_words(View(words))] == []
+    assert [*mask_all_but_words(View(words))] == []
 
 
 def test_prose_in_a_crowded_text_stays_and_masking_it_again_changes_nothing() -> None:
@@ -100,7 +100,7 @@ def test_prose_in_a_crowded_text_stays_and_masking_it_again_changes_nothing() ->
 def test_dense_tables_lists_and_logs_are_judged_and_not_masked_as_a_whole(kind: str) -> None:
     source = random.Random(kind)
     rows = "".join(ORDINARY[kind](source) for _ in range(3000))[:100_000]
-    findings = SCANNER.look(rows)
+    findings = SCANNER.scan_uncached(rows)
     assert sum(finding.entity == "SECRET" for finding in findings) == 0
     assert all(finding.end - finding.start < 80 for finding in findings)
 
@@ -119,5 +119,5 @@ def test_the_slowest_texts_known_cost_what_their_length_allows() -> None:
     for filler in FILLERS:
         text = (filler * 100_000)[:100_000]
         started = time.thread_time()
-        SCANNER.look(text)
+        SCANNER.scan_uncached(text)
         assert time.thread_time() - started < 0.5, filler

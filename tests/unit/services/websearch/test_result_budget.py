@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gateway.domain import Json
 from gateway.services.websearch.result_budget import MIN_SHARE_CHARS, fair_share, fit
 
 
@@ -24,7 +25,7 @@ def test_short_pages_stay_whole_and_long_ones_share_the_rest() -> None:
 
 
 def test_what_fits_is_left_alone() -> None:
-    results = [{"raw_content": "a"}, {"raw_content": None}, {}]
+    results: list[Json] = [{"raw_content": "a"}, {"raw_content": None}, {}]
     assert fit(results, 10) is None and fit(results, 0) is None
     assert results == [{"raw_content": "a"}, {"raw_content": None}, {}]
 
@@ -45,10 +46,10 @@ def test_small_pages_may_be_more_than_useful_shares() -> None:
     assert note is not None and "shortened" not in note and "1 further page is listed without text" in note
 
 
-@pytest.mark.parametrize("taken", [1_000, 5_000])
-def test_what_is_taken_already_leaves_nothing(taken: int) -> None:
+@pytest.mark.parametrize("spent", [1_000, 5_000])
+def test_what_is_spent_already_leaves_nothing(spent: int) -> None:
     results: list[dict[str, str | None]] = [{"raw_content": "text"}, {"raw_content": None}, {"raw_content": "more"}]
-    note = fit(results, 1_000, taken=taken)
+    note = fit(results, 1_000, spent=spent)
     assert [result["raw_content"] for result in results] == ["", None, ""]
     assert note is not None and "2 pages are listed without text" in note
 
@@ -66,10 +67,10 @@ def test_a_fair_share_never_exceeds_the_budget(sizes: list[int], budget: int) ->
     st.integers(500, 30_000),
     st.integers(0, 3_000),
 )
-def test_the_sum_never_exceeds_the_budget_and_small_pages_stay_whole(sizes: list[int], budget: int, taken: int) -> None:
+def test_the_sum_never_exceeds_the_budget_and_small_pages_stay_whole(sizes: list[int], budget: int, spent: int) -> None:
     results = pages(sizes)
-    note = fit(results, budget, taken=taken)
-    left = max(0, budget - taken)
+    note = fit(results, budget, spent=spent)
+    left = max(0, budget - spent)
     after = lengths(results)
     assert sum(after) <= left and (note is None) is (sum(sizes) <= left)
     emptied = [number for number, size in enumerate(after) if not size and sizes[number]]
@@ -79,3 +80,10 @@ def test_the_sum_never_exceeds_the_budget_and_small_pages_stay_whole(sizes: list
     for size, kept in zip(sizes[:served], after, strict=False):
         assert kept == size if size <= share else MIN_SHARE_CHARS // 2 < kept <= share
     assert served == len(sizes) or fair_share(sizes[: served + 1], left) < MIN_SHARE_CHARS
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 40), max_size=8), st.integers(0, 120))
+def test_the_fair_share_is_the_largest_cap_that_fits(sizes: list[int], budget: int) -> None:
+    caps = (cap for cap in range(budget + 1) if sum(min(size, cap) for size in sizes) <= budget)
+    assert fair_share(sizes, budget) == max(caps)

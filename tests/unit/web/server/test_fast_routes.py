@@ -5,7 +5,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 from aiohttp import hdrs, web
+from aiohttp.test_utils import make_mocked_request
 
+from gateway.web.endpoints import Handler
 from gateway.web.replies import JsonReply
 from gateway.web.server.runner import Listener, bind
 
@@ -13,13 +15,13 @@ ORDER: list[str] = []
 
 
 @web.middleware
-async def outer(request: web.Request, handler: web.RequestHandler) -> web.StreamResponse:
+async def outer(request: web.Request, handler: Handler) -> web.StreamResponse:
     ORDER.append("outer")
     return await handler(request)
 
 
 @web.middleware
-async def inner(request: web.Request, handler: web.RequestHandler) -> web.StreamResponse:
+async def inner(request: web.Request, handler: Handler) -> web.StreamResponse:
     ORDER.append("inner")
     return await handler(request)
 
@@ -50,13 +52,18 @@ async def closing(request: web.Request) -> web.StreamResponse:
 
 
 @pytest.fixture
-async def port() -> AsyncIterator[int]:
+def app() -> web.Application:
     app = web.Application(middlewares=[outer, inner])
     app.router.add_get("/plain", plain, allow_head=True)
     app.router.add_post("/plain", plain)
     app.router.add_get("/named/{name}", named)
     app.router.add_get("/split", split)
     app.router.add_get("/closing", closing)
+    return app
+
+
+@pytest.fixture
+async def port(app: web.Application) -> AsyncIterator[int]:
     listener, sock = Listener(app, header_timeout_s=5), bind("127.0.0.1", 0)
     await listener.start([sock])
     ORDER.clear()
@@ -150,3 +157,28 @@ async def test_the_answer_to_head_has_no_body_and_the_next_one_follows(port: int
 async def test_no_header_value_can_begin_another_header(port: int) -> None:
     answer = await said(port, head("/split"))
     assert answer == "<closed>"
+
+
+async def test_a_reply_that_was_never_rendered_is_refused_not_sent_empty() -> None:
+    request = make_mocked_request("GET", "/")
+    reply = JsonReply({"a": 1})
+    with pytest.raises(RuntimeError, match="call render"):
+        await reply.prepare(request)
+    assert not reply.prepared and reply.keep_alive is None
+
+
+@pytest.mark.parametrize("path", ["/plain", "/%70lain", "/named/x", "/plain/", "/"])
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT"])
+async def test_the_fast_way_in_answers_as_the_applications_own(
+    port: int, app: web.Application, path: str, method: str
+) -> None:
+    """The naive form: aiohttp's runner, which resolves every request."""
+    runner, sock = web.AppRunner(app), bind("127.0.0.1", 0)
+    await runner.setup()
+    try:
+        await web.SockSite(runner, sock).start()
+        naive = await said(sock.getsockname()[1], head(path, method, more="Connection: close\r\n"))
+        fast = await said(port, head(path, method, more="Connection: close\r\n"))
+        assert sorted(fast.splitlines()) == sorted(naive.splitlines())
+    finally:
+        await runner.cleanup()

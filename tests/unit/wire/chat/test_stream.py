@@ -61,7 +61,8 @@ def text(events: list[dict[str, Any]], index: int = 0) -> str:
 
 
 def finish(events: list[dict[str, Any]]) -> str:
-    return [c["finish_reason"] for e in events for c in e["choices"]][-1]
+    reason: str = [c["finish_reason"] for e in events for c in e["choices"]][-1]
+    return reason
 
 
 def calls(events: list[dict[str, Any]]) -> dict[int, dict[str, Any]]:
@@ -126,7 +127,7 @@ def test_text_arrives_whole_in_normal_form(chunks: list[Any], done: bool) -> Non
 
 @pytest.mark.parametrize("chunks", VARIATIONS.values(), ids=VARIATIONS)
 def test_usage_is_told_once_when_asked_and_always_adds_up(chunks: list[Any]) -> None:
-    events = run(*chunks, include_usage=True, asked={"messages": [{"content": "nine char"}]})
+    events = run(*chunks, include_usage=True, request={"messages": [{"content": "nine char"}]})
     assert [event["choices"] for event in events].count([]) == 1 and events[-1]["choices"] == []
     usage = events[-1]["usage"]
     assert usage["total_tokens"] == usage["prompt_tokens"] + usage["completion_tokens"] > 0
@@ -172,7 +173,9 @@ def test_a_tool_call_arrives_repaired(deltas: list[Any], reason: str) -> None:
 
 @pytest.mark.parametrize("indexed", [True, False])
 def test_parallel_calls_stay_apart(indexed: bool) -> None:
-    at = (lambda n: {"index": n}) if indexed else (lambda n: {})
+    def at(number: int) -> dict[str, Any]:
+        return {"index": number} if indexed else {}
+
     events = run(
         chunk({"tool_calls": [part('{"a":1}', id="c1", name="f", **at(0))]}),
         chunk({"tool_calls": [part('{"a":2}', id="c2", name="f", **at(1))]}),
@@ -234,7 +237,9 @@ def test_plain_chunks_are_relayed_by_their_bytes_and_others_are_not() -> None:
     stream = ChatStream(AnswerContext("SvcLLM", "p", "up-model", time.perf_counter()))
     taken(stream, orjson.dumps(chunk({"content": "a"})))
     (event,) = taken(stream, orjson.dumps(chunk({"content": "b"})))
-    assert event.raw is not None and not event.opaque and sse.decode(event)["choices"][0]["delta"] == {"content": "b"}
+    assert event.raw is not None and not event.opaque
+    data = sse.decode(event)
+    assert data is not None and data["choices"][0]["delta"] == {"content": "b"}
     (event,) = taken(stream, orjson.dumps(chunk({"content": "c"}, x=1)))
     assert event.raw is None
 

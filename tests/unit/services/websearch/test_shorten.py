@@ -1,32 +1,15 @@
 """Where a text is cut for the result budget: at paragraphs, and never so that a code fence is left open."""
 
 from itertools import pairwise
-from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from markdown_it import MarkdownIt
 
-from gateway.services.websearch.code_fences import closing
 from gateway.services.websearch.result_budget import shorten
+from tests.support.markdown_fences import SOUP, TEXTS, fences, open_fences
 
 MARK = "[…]"
-
-
-def fences(text: str) -> list[Any]:
-    return [token for token in MarkdownIt("commonmark").parse(text) if token.type == "fence"]
-
-
-def open_fences(text: str) -> int:
-    """Fences that run to the end of the text for want of a closing line, as another reader of Markdown sees them."""
-    probe = "the probe that comes after"
-    return sum(probe in fence.content for fence in fences(f"{text}\n{probe}"))
-
-
-def test_the_reading_the_tests_stand_on_tells_open_from_closed() -> None:
-    assert open_fences("```\na") == open_fences("a\n\n~~~~\n~~~\n") == open_fences("```\na\n``") == 1
-    assert open_fences("```\na\n```") == open_fences("~~~\n~~~~~") == open_fences("`` ` ``") == 0
 
 
 def test_a_cut_falls_at_a_paragraph_and_before_code_that_comes_late() -> None:
@@ -99,63 +82,6 @@ def test_inline_code_that_a_cut_would_turn_into_a_fence_is_kept_as_far_as_it_fit
 def test_the_end_of_code_is_an_end_as_good_as_a_paragraphs() -> None:
     code = "```\n" + "x\n" * 20 + "```\n"
     assert shorten(code + "prose goes here\n" * 50, 80) == f"{code}\n{MARK}"
-
-
-PROSE = st.text(alphabet="ab `~#>-1.", max_size=60)
-CODE = st.text(alphabet="x =`~>\n ", max_size=80)
-RUNS = st.sampled_from(["```", "~~~", "`````", "~~~~"])
-INSIDE = st.sampled_from(["", "", "", " ", "   ", "    ", "> ", "- ", "12. ", "> - ", "- > ", "-\t"])
-
-
-@st.composite
-def fenced(draw: st.DrawFn) -> str:
-    """A fence, closed or not, in a list item or a quotation now and then."""
-    run, inside = draw(RUNS), draw(INSIDE)
-    after = "".join(">" if char == ">" else " " for char in inside.expandtabs(4))
-    lines = [run + draw(st.sampled_from(["", "python", " a b"])), *draw(CODE).split("\n")]
-    lines += [run + draw(st.sampled_from(["", "`", " ", "~"]))] if draw(st.integers(0, 5)) else []
-    return inside + f"\n{after}".join(lines)
-
-
-TEXTS = st.lists(st.one_of(PROSE, fenced()), max_size=6).flatmap(
-    lambda blocks: st.sampled_from(["\n\n", "\n", "\r\n"]).map(lambda between: between.join(blocks))
-)
-
-
-@pytest.mark.parametrize(
-    ("text", "lacking"),
-    [
-        ("a\n2) ```", ""),  # no item within a paragraph
-        ("a\n    b\n2) ```", ""),
-        ("a\n1) ```", "\n   ```"),
-        ("-\n\n  ```", "\n  ```"),  # the item ended with the empty line
-        ("-\n\n  ```\nb", "\n  ```"),
-        ("- a\nb\n    ```", "\n    ```"),  # the item goes on without its indentation
-        ("- a\n\nb\n    ```", ""),
-        ("-\t```", "\n    ```"),
-        ("-      ```", ""),
-        ("> ```\na", ""),
-        ("> a\nb\n> ~~~", "\n> ~~~"),
-    ],
-)
-def test_what_is_lacking_follows_the_blocks_of_markdown(text: str, lacking: str) -> None:
-    assert closing(text) == lacking
-    assert open_fences(text + lacking) == 0 and len(fences(text + lacking)) == bool(lacking) + text.startswith("> `")
-
-
-SOUP = st.lists(
-    st.sampled_from(
-        ["```", "~~~", "`", "a", " b", " ", "  ", "\n", "\n\n", "\r\n", "> ", "- ", "1. ", "2) ", "#", "---"]
-    ),
-    max_size=40,
-).map("".join)
-
-
-@settings(max_examples=400, deadline=None)
-@given(st.one_of(TEXTS, SOUP))
-def test_what_is_read_as_open_is_open_to_another_reader(text: str) -> None:
-    ended = text + closing(text)
-    assert open_fences(ended) == 0 and len(fences(ended)) == len(fences(text))
 
 
 @settings(max_examples=400, deadline=None)

@@ -7,8 +7,9 @@ import pytest
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
-from gateway.services.completion.circuit_breaker import Breaker, RetryBudget, weighted_order
+from gateway.resilience.circuit_breaker import CircuitBreaker
 from gateway.services.completion.images import MAX_IMAGES, data_urls, inline_images
+from gateway.services.completion.retries import RetryBudget, upstream_breaker, weighted_order
 from gateway.wire.chat.request import UpstreamOptions, to_upstream
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
@@ -22,8 +23,8 @@ class Clock:
         return self.now_s
 
 
-def opened(clock: Clock) -> Breaker:
-    breaker = Breaker(clock)
+def opened(clock: Clock) -> CircuitBreaker:
+    breaker = upstream_breaker(clock)
     for _ in range(5):
         assert breaker.take()
         breaker.failed()
@@ -63,7 +64,7 @@ def test_a_probe_whose_client_left_is_given_back() -> None:
 
 def test_half_of_twenty_faults_open_it_but_old_ones_do_not_count() -> None:
     clock = Clock()
-    breaker = Breaker(clock)
+    breaker = upstream_breaker(clock)
     for _ in range(9):
         breaker.succeeded()
         breaker.failed()

@@ -1,0 +1,74 @@
+"""Private files of the state directory: replaced in one step, under a lock, readable by their owner alone.
+
+Knows nothing of what they hold.
+"""
+
+import fcntl
+import os
+import secrets
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from gateway.errors import InvalidRequest
+
+_LOCK_TIMEOUT_S = 10.0
+_LOCK_POLL_S = 0.02
+"""Chosen: a command holds the lock for milliseconds. At half of 10 s, many commands at once on a slow disk may fail; at
+double, a stuck one is reported later. A poll costs microseconds, and a command waits at most 0.02 s too long for it."""
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock file at `path`. Raises InvalidRequest when another command holds it for too long."""
+    # O_NOFOLLOW: the folder may belong to a less trusted user, who could plant a link.
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        _own_like_folder(descriptor, path)
+        end = time.monotonic() + _LOCK_TIMEOUT_S
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > end:
+                    raise InvalidRequest(
+                        f"another command has held {path} for {_LOCK_TIMEOUT_S:g} s; wait for it or end it"
+                    ) from None
+                time.sleep(_LOCK_POLL_S)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _own_like_folder(descriptor: int, path: Path) -> None:
+    if os.geteuid() == 0:
+        owner = path.parent.stat()
+        os.fchown(descriptor, owner.st_uid, owner.st_gid)
+
+
+def write_private(path: Path, data: bytes) -> None:
+    """Replace a file in one step, with mode 0600 and, if root writes it, the owner of its folder. Raises OSError."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+            _own_like_folder(file.fileno(), path)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def load_or_create_secret(path: Path) -> bytes:
+    """The 32 random bytes in a private file, which the first call makes, under a lock: processes that start at the same
+    time get the same bytes. Raises InvalidRequest, OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with locked(path.parent / f".{path.name}.lock"):
+        if not path.exists():
+            write_private(path, secrets.token_bytes(32))
+        return path.read_bytes()

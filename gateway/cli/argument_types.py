@@ -1,0 +1,40 @@
+"""Types and options that several commands share. Knows no command."""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias
+
+from gateway.config.environment import Environment
+
+Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+Command = Callable[[argparse.Namespace, Environment], int]
+"""(parsed arguments, environment) -> exit code. Raises GatewayError, ConfigError, OSError, which `main` prints."""
+
+
+def add_state_options(parser: argparse.ArgumentParser) -> None:
+    """Add `--config` and `--state-dir`."""
+    parser.add_argument("--config", type=Path, metavar="FILE", help="configuration file; none = the embedded profile")
+    parser.add_argument("--state-dir", type=Path, metavar="DIR", help="default: $STATE_DIRECTORY, else ./var")
+
+
+def duration_s(text: str) -> int:
+    """`90d`, `12h`, `30m` or `60s` as seconds. Raises ArgumentTypeError, like the two below."""
+    units = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+    if not (text[:-1].isdigit() and text[-1:] in units and int(text[:-1])):
+        raise argparse.ArgumentTypeError("must be a number and a unit: 90d, 12h, 30m or 60s")
+    return int(text[:-1]) * units[text[-1]]
+
+
+def count(text: str) -> int:
+    """A whole number, 0 or more."""
+    if not text.isdigit():
+        raise argparse.ArgumentTypeError("must be a whole number, 0 or more")
+    return int(text)
+
+
+def port(text: str) -> int:
+    """A TCP port, 1 to 65,535."""
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 65_535):
+        raise argparse.ArgumentTypeError("must be a port, 1 to 65535")
+    return int(text)

@@ -1,0 +1,111 @@
+"""The rules of the configuration that span several keys, which its JSON Schema cannot express.
+
+Looks at files the configuration names, but opens nothing else.
+"""
+
+import ipaddress
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import re2
+
+from gateway.config.settings import ENTITIES, Config
+from gateway.domain import OCR_MODEL, TEXT_MODEL
+
+
+def contradictions(config: Config) -> Iterator[tuple[str, str]]:
+    """Every broken rule as (key path, message); none for a configuration that can be served."""
+    yield from _model_contradictions(config)
+    yield from _search_contradictions(config)
+    yield from _address_contradictions(config)
+    yield from _sanitize_contradictions(config)
+    yield from _missing_files(config)
+
+
+def _search_contradictions(config: Config) -> Iterator[tuple[str, str]]:
+    if config.search.provider in ("tavily", "brave") and config.search.api_key is None:
+        yield "search.api_key", f'provider "{config.search.provider}" needs {{ credential = "NAME" }}'
+    if config.search.provider == "searxng" and not config.search.base_url:
+        yield "search.base_url", 'provider "searxng" needs the address of your instance'
+    if config.web.engine == "provider" and config.search.provider != "tavily":
+        yield "web.engine", '"provider" needs search.provider = "tavily"; allowed otherwise: "local"'
+
+
+def _address_contradictions(config: Config) -> Iterator[tuple[str, str]]:
+    if config.ops.port and (config.ops.host, config.ops.port) == (config.server.host, config.server.port):
+        yield "ops.port", "must differ from server.port"
+    for index, entry in enumerate(config.web.allow_private):
+        if not _is_private_entry(entry):
+            yield f"web.allow_private[{index}]", "must be an exact host:port, or a network like 10.0.0.0/8"
+
+
+def _sanitize_contradictions(config: Config) -> Iterator[tuple[str, str]]:
+    for index, custom in enumerate(config.sanitize.patterns):
+        if message := _pattern_problem(custom.pattern):
+            yield f"sanitize.patterns[{index}].pattern", message
+    entities = (*ENTITIES, *(custom.entity for custom in config.sanitize.patterns))
+    for direction in ("requests", "responses"):
+        for entity in getattr(config.sanitize.actions, direction):
+            if entity not in entities:
+                yield f"sanitize.actions.{direction}.{entity}", f"is not an entity; allowed: {', '.join(entities)}"
+
+
+def _missing_files(config: Config) -> Iterator[tuple[str, str]]:
+    own_model = config.local_llm.model if config.local_llm.enabled else ""
+    if own_model and not (config.state_dir / own_model).is_file():
+        yield "local_llm.model", "no such file; give a path below the state directory, or an absolute one"
+    if config.server.tls:
+        for name in ("cert", "key"):
+            if not Path(getattr(config.server.tls, name)).is_file():
+                yield f"server.tls.{name}", "no such file; give a path below the state directory, or an absolute one"
+
+
+def _model_contradictions(config: Config) -> Iterator[tuple[str, str]]:
+    """Names are unique, and every name that another key mentions exists."""
+    seen: dict[str, str] = {}
+    for index, model in enumerate(config.models):
+        where = f"models[{index}]"
+        for key, name in [("name", model.name), *(("aliases", alias) for alias in model.aliases)]:
+            if name in seen:
+                yield f"{where}.{key}", f"'{name}' is already the name of {seen[name]}"
+            seen[name] = where
+    embedded = {TEXT_MODEL, OCR_MODEL}
+    for index, model in enumerate(config.models):
+        if not model.upstreams and model.name not in embedded:
+            yield f"models[{index}].upstreams", "needs at least one upstream"
+        for name in model.fallback:
+            if name not in seen and name not in embedded:
+                yield f"models[{index}].fallback", _unknown_model(name, seen)
+    chosen = config.web.instructions_model
+    if chosen and chosen not in seen and chosen != TEXT_MODEL:
+        yield "web.instructions_model", _unknown_model(chosen, seen)
+    judge = config.guardrail.model
+    if config.guardrail.enabled == "on" and judge not in seen and judge != TEXT_MODEL:
+        yield "guardrail.model", _unknown_model(judge, seen)
+
+
+def _unknown_model(name: str, known: Iterable[str]) -> str:
+    return f"unknown model '{name}'; known: {', '.join(sorted(known)) or TEXT_MODEL}"
+
+
+def _is_private_entry(entry: str) -> bool:
+    """Whether `entry` is a network in CIDR notation or an exact host:port."""
+    if "/" in entry:
+        try:
+            ipaddress.ip_network(entry)
+        except ValueError:
+            return False
+        return True
+    host, colon, port = entry.rpartition(":")
+    return bool(host and colon and port.isdigit() and 0 < int(port) < 65536)
+
+
+def _pattern_problem(pattern: str) -> str:
+    """What is wrong with an operator's pattern; empty when it can be used."""
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        compiled = re2.compile(pattern, options)
+    except re2.error:
+        return "is not a valid RE2 pattern; RE2 has no look-around and no back-references"
+    return "must not match the empty text" if compiled.search("") else ""

@@ -1,0 +1,33 @@
+"""Words for a crawl's outcome: what was left out, and why nothing was found. Pure."""
+
+from gateway.domain import CrawlRequest
+from gateway.engines.crawl.crawler import CrawlOutcome
+
+NO_MATCH = "No page read matches the instructions; use other words, or leave them out."
+
+
+def explain(outcome: CrawlOutcome, request: CrawlRequest, any_result: bool) -> str:
+    """A note on what was left out, or why there is no result; empty when there is nothing to say."""
+    parts: list[str] = []
+    if outcome.timed_out:
+        parts.append("The time budget ended before the crawl did; what was read is here.")
+    if outcome.too_much:
+        parts.append("The crawl was ended early because its pages are too large together; crawl a part of the site.")
+    if outcome.failed > len(outcome.failures):
+        parts.append(f"{outcome.failed - len(outcome.failures)} more pages could not be read.")
+    if outcome.reasons["trap"]:
+        parts.append(f"{outcome.reasons['trap']} links into what looks endless (calendars, loops) were left alone.")
+    if not any_result:
+        parts.append(_why_nothing(outcome, request))
+    return " ".join(parts)
+
+
+def _why_nothing(outcome: CrawlOutcome, request: CrawlRequest) -> str:
+    if outcome.pages and request.instructions:
+        return NO_MATCH
+    if outcome.failures:
+        url, reason = outcome.failures[0]
+        return f"Nothing could be read: {url}: {reason}."
+    if outcome.reasons["filtered"]:
+        return "Pages were found, but select_paths, select_domains or allow_external left none of them."
+    return "The site has no page to read there."

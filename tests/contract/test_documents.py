@@ -1,0 +1,67 @@
+"""The documents for people name files, symbols and pages that exist."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.paths import ROOT
+
+DOCUMENTS = [
+    *sorted(ROOT.glob("*.md")),
+    *sorted(path for path in (ROOT / "docs").glob("*.md") if not path.is_symlink()),
+]
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+RULES = re.findall(r"^\| ([^|]+) \| `([^`|]+)` \| `(\w+)` \|$", CONTRIBUTING, re.MULTILINE)
+NEW = re.compile(r"\bexample\b")
+"""Files that a recipe tells people to make."""
+
+
+def names_defined_in(path: Path) -> set[str]:
+    """Functions, classes and constants of a module, and the methods and attributes of its classes."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+    return names
+
+
+def test_the_table_of_rules_is_long_enough_to_be_of_use() -> None:
+    assert len(RULES) >= 25
+    assert len({rule for rule, _, _ in RULES}) == len(RULES)
+
+
+@pytest.mark.parametrize(("rule", "file", "name"), RULES, ids=[rule for rule, _, _ in RULES])
+def test_a_rule_is_where_the_table_says(rule: str, file: str, name: str) -> None:
+    assert (ROOT / file).is_file(), f"{rule}: there is no file {file}"
+    assert name in names_defined_in(ROOT / file), f"{rule}: {file} defines no {name}"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_a_file_that_a_document_names_exists(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    named = re.findall(r"`((?:gateway|tests|bench|schemas|docs|systemd|requirements)/[\w/.-]+\.\w+)`", text)
+    missing = [name for name in named if not NEW.search(name) and not (ROOT / name).exists()]
+    assert not missing
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_a_link_of_a_document_leads_somewhere(document: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", document.read_text(encoding="utf-8")):
+        if "://" in target:
+            continue
+        file, _, anchor = target.partition("#")
+        page = (document.parent / file) if file else document
+        assert page.is_file(), f"{document.name}: {target}"
+        titles = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE) if anchor else []
+        anchors = [re.sub(r"[^\w -]", "", title).strip().lower().replace(" ", "-") for title in titles]
+        assert not anchor or anchor in anchors, f"{document.name}: {target}"
+
+
+def test_every_make_target_that_people_are_told_of_exists() -> None:
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    told = {name for path in DOCUMENTS for name in re.findall(r"`make ([a-z-]+)", path.read_text(encoding="utf-8"))}
+    assert told - set(targets) <= {"test-system"}, "test-system comes with the first test that needs it"

@@ -1,0 +1,65 @@
+"""The block model gives the figures of the naive walk, to the last bit."""
+
+import math
+import random
+from typing import Any
+
+import pytest
+
+from gateway.engines.content import block_model
+from gateway.engines.content.block_features import FEATURES
+from gateway.engines.content.block_model import BlockModel
+
+
+def naive_margin(data: dict[str, Any], row: list[float]) -> float:
+    margin: float = data["start"]
+    for tree in data["trees"]:
+        while isinstance(tree, list):
+            feature, edge, at_most, above = tree
+            tree = at_most if row[feature] <= edge else above
+        margin += tree
+    return margin
+
+
+def random_tree(source: random.Random, depth: int) -> Any:
+    if depth == 0 or source.random() < 0.1:
+        return round(source.uniform(-1, 1), 4)
+    edge = round(source.choice((0.0, 0.5, source.uniform(-2, 2))), 5)
+    return [
+        source.randrange(len(FEATURES)), edge, random_tree(source, depth - 1), random_tree(source, depth - 1),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 31, 300])
+@pytest.mark.parametrize("seed", range(4))
+def test_all_blocks_at_once_give_what_a_walk_of_each_tree_gives(count: int, seed: int) -> None:
+    source = random.Random(seed)
+    trees = [random_tree(source, 5) for _ in range(40)]
+    data = {"features": list(FEATURES), "start": -0.1889, "trees": trees}
+    constant = set(source.sample(range(len(FEATURES)), 40))
+    values = (-1, 0, 1, 0.0, 0.5, 1.0)
+    rows = [
+        [0.25 if at in constant else source.choice((*values, source.uniform(-3, 3))) for at in range(len(FEATURES))]
+        for _ in range(count)
+    ]
+    naive = [naive_margin(data, row) for row in rows]
+    model = BlockModel(data)
+    assert model.margins(rows) == naive
+    assert model.probabilities(rows) == [1 / (1 + math.exp(-margin)) for margin in naive]
+
+
+@pytest.mark.parametrize("depth", ["basic", "advanced"])
+def test_the_shipped_models_load_and_tell_blocks_apart(depth: str) -> None:
+    model = block_model.load(depth)
+    assert model is not None
+    source = random.Random(1)
+    rows = [[source.uniform(0, 5) for _ in FEATURES] for _ in range(50)]
+    probabilities = model.probabilities(rows)
+    assert all(0 < probability < 1 for probability in probabilities)
+    assert len(set(probabilities)) > 10
+
+
+def test_a_model_with_too_many_edges_for_a_byte_is_refused() -> None:
+    trees = [[0, float(edge), 0.1, 0.2] for edge in range(300)]
+    with pytest.raises(ValueError, match="more than 255 edges"):
+        BlockModel({"features": list(FEATURES), "start": 0.0, "trees": trees})

@@ -1,0 +1,67 @@
+"""robots.txt: the matcher against its naive form, and the cache of rules."""
+
+import asyncio
+import random
+import re
+from types import MappingProxyType
+from typing import cast
+
+from gateway.engines.fetch.fetcher import Fetched, Fetcher
+from gateway.engines.fetch.robots import Robots, RobotsCache
+
+
+def naive_match(pattern: str, path: str) -> bool:
+    """RFC 9309 §2.2.3 as a regular expression, which a hostile pattern makes exponential."""
+    anchored = pattern.endswith("$")
+    body = pattern[:-1] if anchored else pattern
+    expression = ".*".join(re.escape(piece) for piece in body.split("*")) + ("$" if anchored else "")
+    return re.match(expression, path, re.DOTALL) is not None
+
+
+def test_the_matcher_equals_the_regular_expression() -> None:
+    draw = random.Random(5)
+    outcomes = set()
+    for _ in range(5000):
+        pattern = "/" + re.sub(r"\*+", "*", "".join(draw.choices("ab/*", k=draw.randrange(7)))) + draw.choice(["", "$"])
+        path = "/" + "".join(draw.choices("ab/", k=draw.randrange(9)))
+        matches = not Robots(((pattern, False),)).allows(f"https://a.test{path}")
+        assert matches == naive_match(pattern, path), (pattern, path)
+        outcomes.add(matches)
+    assert outcomes == {True, False}
+
+
+class Source:
+    """Stands for a Fetcher: answers every file with `status`, when `gate` is open."""
+
+    def __init__(self, status: int = 200) -> None:
+        self.status = status
+        self.gate = asyncio.Event()
+        self.urls: list[str] = []
+
+    async def fetch(self, url: str, *arguments: object) -> Fetched:
+        self.urls.append(url)
+        await self.gate.wait()
+        body = b"User-agent: *\nDisallow: /private"
+        return Fetched(url, self.status, "text/plain", body, MappingProxyType({}))
+
+
+async def test_callers_at_once_share_one_fetch_and_the_rules_are_remembered() -> None:
+    source = Source()
+    cache = RobotsCache(cast(Fetcher, source), "bot")
+    calls = [asyncio.create_task(cache.of(f"https://a.test/{number}")) for number in range(3)]
+    await asyncio.sleep(0)
+    calls[0].cancel()
+    source.gate.set()
+    _, second, third = await asyncio.gather(*calls, return_exceptions=True)
+    assert isinstance(second, Robots) and second is third and not second.allows("https://a.test/private")
+    assert await cache.of("https://a.test/") is second
+    assert source.urls == ["https://a.test/robots.txt"]
+
+
+async def test_origins_used_longest_ago_are_forgotten() -> None:
+    source = Source(status=404)
+    source.gate.set()
+    cache = RobotsCache(cast(Fetcher, source), "bot", max_origins=2)
+    for host in ("a", "b", "a", "c", "a", "b"):
+        assert (await cache.of(f"https://{host}.test/")).allows(f"https://{host}.test/private")
+    assert [url[8] for url in source.urls] == ["a", "b", "c", "b"]

@@ -1,0 +1,111 @@
+"""Clever searches beside the plain ones they must equal."""
+
+import ipaddress
+import itertools
+import random
+import re
+
+import re2
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gateway.sanitize.detectors.digit_runs import SEPARATORS, digit_runs
+from gateway.sanitize.detectors.ip_addresses import find_ip_addresses
+from gateway.sanitize.detectors.literal_prefixes import alternatives, literal_prefixes
+from gateway.sanitize.detectors.named_secrets import _alternates_kinds
+from gateway.sanitize.detectors.re2_search import searcher, searcher_within, spans
+from gateway.sanitize.detectors.secret_tokens import find_secret_tokens
+from gateway.sanitize.detectors.vendor_tokens import VENDORS
+from gateway.sanitize.text.folding import View
+from gateway.sanitize.text.work_budget import WorkBudget
+
+FORMS = [form for _, forms in VENDORS for form in alternatives(forms)]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text("ab12 ", max_size=30))
+def test_a_search_without_match_objects_finds_the_same_spans(text: str) -> None:
+    pattern, data = re2.compile(rb"[a-z][0-9]+"), text.encode()
+    assert list(spans(searcher(pattern), data)) == [match.span() for match in pattern.finditer(data)]
+    match = pattern.search(data, 2, 20)
+    assert searcher_within(pattern)(data, min(2, len(data)), min(20, len(data))) == (
+        match.span() if match else (-1, -1)
+    )
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_a_token_begins_with_a_prefix_of_its_form_and_is_found_as_by_searching_for_every_form(
+    data: st.DataObject,
+) -> None:
+    form = data.draw(st.sampled_from(FORMS))
+    token = data.draw(st.from_regex(re.compile(form, re.ASCII), fullmatch=True).filter(lambda text: "\n" not in text))
+    assert token.startswith(tuple(literal_prefixes(form)))
+    text = f"it is {token} here"
+    findings = find_secret_tokens(View(text), WorkBudget(len(text)))
+    if len(token) >= 16 and re.search("[0-9_]", token):
+        assert any(start <= 6 < end for start, end, _ in findings), token
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text("0123456789 .-/x+", max_size=40))
+def test_runs_of_digits_are_those_of_a_plain_search(text: str) -> None:
+    view = View(text)
+    runs = digit_runs(view, WorkBudget(len(text)), short=True, min_plain_digits=0, decimals=True)
+    plain = re.finditer(r"\d(?:[ .\-/_()\t]{0,2}\d)*", text)
+    not_dates = re.compile(r"(?:19|20)\d\d[-./][01]\d[-./][0-3]\d(?: [0-2]\d)?")
+    expected = [
+        (match.start(), match.end(), len(match.group().encode().translate(None, SEPARATORS)))
+        for match in plain
+        if not not_dates.fullmatch(match.group()) or text[: match.start()].endswith("+")
+    ]
+    assert list(runs) == [each for each in expected if each[2] >= 6]
+
+
+def test_public_ipv4_addresses_are_those_of_the_standard_library() -> None:
+    source = random.Random(4)
+    edges = (
+        0,
+        1,
+        2,
+        9,
+        10,
+        18,
+        19,
+        20,
+        31,
+        32,
+        51,
+        63,
+        64,
+        99,
+        100,
+        113,
+        127,
+        128,
+        168,
+        169,
+        172,
+        192,
+        198,
+        203,
+        224,
+        255,
+    )
+    for _ in range(4000):
+        text = ".".join(str(source.choice((source.choice(edges), source.randrange(256)))) for _ in range(4))
+        address = ipaddress.IPv4Address(text)
+        is_found = bool([*find_ip_addresses(View(text), WorkBudget(0))])
+        assert is_found == (address.is_global and not address.is_multicast), text
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text("abAB12-", max_size=40), st.integers(1, 12))
+def test_changes_of_kind_are_those_counted_pair_by_pair(value: str, min_pairs: int) -> None:
+    def kind(char: str) -> str:
+        return "d" if char.isdigit() else "u" if char.isupper() else "l" if char.islower() else "-"
+
+    pairs = len(value) - 1 - 2 * value.count("-")
+    changes = sum(kind(a) != kind(b) and "-" not in (a, b) for a, b in itertools.pairwise(value))
+    expected = pairs >= min_pairs and changes * 20 >= 9 * pairs
+    assert _alternates_kinds(value.encode(), min_pairs) == expected

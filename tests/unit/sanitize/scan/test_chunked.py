@@ -1,0 +1,32 @@
+"""Long texts: scanned chunk by chunk with the findings of one scan of the whole."""
+
+import random
+
+from gateway.sanitize.scan.chunked import CHUNK_CHARS, scan_chunked
+from gateway.sanitize.scan.scanner import Scanner
+
+VALUES = (
+    "4111 1111 1111 1111", "jane.doe@example.org", "jane at example dot org", "GB82 WEST 1234 5698 7654 32",
+    "AKIA" + "QWERTY7Z" * 2, "password: hunter22", "+41 44 668 18 00", "my PESEL number is 44051401359",
+    "-----BEGIN " + "PRIVATE KEY-----\n" + "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n" * 40 + "-----END " + "PRIVATE KEY-----",
+)  # fmt: skip
+
+
+def test_chunks_find_what_a_scan_of_the_whole_text_finds() -> None:
+    scan = Scanner()._scan_chunk
+    source = random.Random(2)
+    for _ in range(4):
+        parts: list[str] = []
+        while sum(map(len, parts)) < 3 * CHUNK_CHARS:
+            words = source.choices(("plain", "words", "of", "a", "letter", "2026", "the", "year.\n"), k=12)
+            parts += [" ".join(words), " ", source.choice(VALUES), source.choice((" ", ", ", "\n"))]
+        text = "".join(parts)
+        assert scan_chunked(scan, text) == scan(text)
+
+
+def test_a_value_is_found_at_every_place_around_the_border_of_two_chunks() -> None:
+    scanner = Scanner()
+    for value in VALUES[:5]:
+        for place in range(CHUNK_CHARS - len(value) - 2, CHUNK_CHARS + 2):
+            text = ("plain words " * CHUNK_CHARS)[: place - 1] + " " + value + " and more words" * 40
+            assert [text[start:end] for start, end, _ in scanner.scan_uncached(text)] == [value]

@@ -1,0 +1,43 @@
+"""The composition root: what it opens is closed, whatever fails."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.app import build_app
+from gateway.config.settings import Config
+from gateway.engines.extract.parse_pool import ParsePool
+from gateway.engines.fetch.fetcher import Fetcher
+from gateway.engines.index.store import PageIndex
+from tests.support.paths import ROOT
+
+
+async def test_a_close_that_fails_does_not_keep_the_others_from_closing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = []
+
+    def note(kind: type[Any], failing: bool) -> None:
+        async def close(self: Any) -> None:
+            closed.append(kind)
+            if failing:
+                raise OSError("the disk is gone")
+
+        monkeypatch.setattr(kind, "close", close)
+
+    note(PageIndex, failing=True)  # closed first: opened last
+    note(ParsePool, failing=True)
+    note(Fetcher, failing=False)
+    app = build_app(Config(state_dir=tmp_path))
+    app.freeze()
+    await app.startup()
+    with pytest.raises(OSError, match="the disk is gone"):
+        await app.cleanup()
+    assert closed == [PageIndex, ParsePool, Fetcher]
+
+
+def test_the_names_of_the_embedded_models_are_written_once() -> None:
+    for name in ("SvcLLM", "SvcOCR", "SvcOcr"):
+        files = [path.name for path in (ROOT / "gateway").rglob("*.py") if name in path.read_text()]
+        assert files == ["domain.py"], name

@@ -1,0 +1,109 @@
+"""What looks like a key is hidden, in log lines and in what an upstream said; ordinary words are not."""
+
+import re
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway import key_scrubber
+from gateway.key_scrubber import HIDDEN, scrub_keys
+
+VALUE = "Abcdefgh12345678"
+OLDER = (
+    re.compile(r"(?i)(?:bearer\s+|\b(?:gw_|sk-|tvly-))[A-Za-z0-9._~+/=-]{6,}"),
+    re.compile(r"(?i)\b(bearer\s+\S+|(?:(?:sk|pk|tvly|key)[-_]|gw_|hf_)[A-Za-z0-9_-]{8,})"),
+)
+"""The lists of the log and of the upstream's errors, from which this one was made."""
+
+
+@pytest.mark.parametrize("start", ["gw_", "sk-", "sk-proj-", "SK_", "tvly-", "pk_", "key-", "hf_", "Bearer "])
+@pytest.mark.parametrize(
+    "around", ["{}", "key={}&b", '{{"a":"{}"}}', '{{"a":"x\\n{}"}}', "x%3D{}", "\\u003d{}", "({})"]
+)
+def test_every_form_is_hidden_wherever_it_stands(start: str, around: str) -> None:
+    hidden = scrub_keys(around.format(start + VALUE))
+    assert VALUE not in hidden and HIDDEN in hidden
+
+
+def test_the_whole_of_a_key_is_hidden_with_all_characters_that_keys_have() -> None:
+    assert scrub_keys("gw_ab-cd_ef~gh+ij/kl=mn.op end") == f"gw_{HIDDEN} end"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "task-identifier",
+        "the key_id of a row",
+        "hf_model",
+        "sk-ab",
+        "a desk-lamp",
+        "gw-internal01:8000",
+        "hf-internal-testing/tiny",
+        "bearer",
+        "bearer\nnext line",
+    ],
+)
+def test_words_that_are_no_keys_stay(text: str) -> None:
+    assert scrub_keys(text) == text
+
+
+def test_a_line_of_json_stays_a_line_of_json() -> None:
+    assert scrub_keys('{"a":"Bearer x","b":"sk-1234567"}') == f'{{"a":"Bearer {HIDDEN}","b":"sk-{HIDDEN}"}}'
+
+
+def test_what_was_sent_as_a_secret_is_hidden_whatever_it_looks_like_but_short_words_stay() -> None:
+    sent = ["Bearer", "correct horse", "correct horse battery"]
+    assert scrub_keys("Bearer? correct horse battery failed", sent) == f"Bearer? {HIDDEN} failed"
+
+
+PIECES = [
+    "bearer ",
+    "Bearer\\t",
+    "gw_",
+    "sk-",
+    "SK-",
+    "tvly_",
+    "key-",
+    "hf_",
+    "ſk-",
+    "abcdefgh",
+    "1",
+    " ",
+    "\\n",
+    '"',
+    "é",
+]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
+def test_it_equals_the_substitution_without_the_search_before_it(text: str) -> None:
+    assert scrub_keys(text) == key_scrubber._KEYS.sub(key_scrubber._hide, text)
+
+
+OLD_PIECES = [
+    "Bearer abc.def=",
+    "sk-abcdef",
+    "gw_abcdef~x",
+    "tvly-abcdefgh",
+    "pk_abcdefgh",
+    "key-abcdefgh",
+    "hf_abcdefgh",
+    "word",
+]
+
+
+@given(st.lists(st.sampled_from(OLD_PIECES), max_size=8).map(" ".join))
+def test_nothing_shows_that_one_of_the_older_lists_hid(text: str) -> None:
+    hidden = scrub_keys(text)
+    for older in OLDER:
+        for match in older.finditer(text):
+            assert match[0] not in hidden
+
+
+@pytest.mark.parametrize("piece", ["bearer ", "bearer", " ", "sk-", "key_abc ", "\\n", "\\u0041sk-a"])
+def test_a_million_characters_take_no_more_than_their_length_pays_for(piece: str) -> None:
+    started = time.process_time()
+    scrub_keys("bearer" + piece * (1_000_000 // len(piece)))
+    assert time.process_time() - started < 10, "linear: a quadratic search would take hours"
