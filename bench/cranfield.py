@@ -13,8 +13,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.query import IndexQuery
-from gateway.engines.index.store import IndexedPage, PageIndex
+from gateway.engines.index.store import PageIndex
 
 
 def documents(text: str) -> list[tuple[int, str, str]]:

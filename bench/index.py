@@ -12,8 +12,9 @@ import time
 from pathlib import Path
 
 from gateway.domain import SearchRequest, WebCall
+from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.search_provider import LocalSearch
-from gateway.engines.index.store import IndexedPage, PageIndex
+from gateway.engines.index.store import PageIndex
 
 QUERIES = 100
 LIMIT_MS = 150

@@ -17,8 +17,9 @@ from typing import Any
 
 from bench.documentation import MarkdownPage, argument_parser, page_url, read_json, read_pages, work_folder
 from gateway.domain import SearchRequest, WebCall
+from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.search_provider import LocalSearch
-from gateway.engines.index.store import IndexedPage, PageIndex
+from gateway.engines.index.store import PageIndex
 
 WEAK_SCORE = 0.3
 """Chosen: a caller that drops results below it, as clients of scored search APIs do, would see none of them."""

@@ -12,8 +12,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.query import IndexQuery
-from gateway.engines.index.store import IndexedPage, PageIndex
+from gateway.engines.index.store import PageIndex
 
 NOT_PERMITTED = 77
 DISK_BYTES = 40_000_000

@@ -18,8 +18,9 @@ from gateway.engines.fetch.errors import FetchFailed, SkippedUrl
 from gateway.engines.fetch.robots import RobotsCache
 from gateway.engines.fetch.urls import canonical, from_caller, parse_url
 from gateway.engines.index.batch import IndexBatch
+from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.schema import SHARED
-from gateway.engines.index.store import IndexedPage, PageIndex
+from gateway.engines.index.store import PageIndex
 from gateway.errors import InvalidRequest
 
 MAX_FILE_BYTES = 10_485_760

@@ -4,7 +4,8 @@ So a long crawl does not keep their texts in memory, and one that is cut short h
 neither the crawl nor the database.
 """
 
-from gateway.engines.index.store import IndexedPage, PageIndex
+from gateway.engines.index.page_rows import IndexedPage
+from gateway.engines.index.store import PageIndex
 
 _MAX_PAGES = 50
 _MAX_CHARS = 2_000_000

@@ -11,23 +11,20 @@ import shutil
 import sqlite3
 import threading
 import time
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
-from urllib.parse import urlsplit
 
 from gateway.domain import Json
-from gateway.engines.index.passage_rows import cut_next, drop_passages, write_passages
+from gateway.engines.index.page_rows import IndexedPage, drop_pages, page_counts, remove_pages, store_page
+from gateway.engines.index.passage_rows import cut_next
 from gateway.engines.index.query import IndexHit, IndexQuery
 from gateway.engines.index.ranking import run
-from gateway.engines.index.schema import SHARED, DamagedIndex, is_damage, open_database, set_aside, transaction
+from gateway.engines.index.schema import DamagedIndex, is_damage, open_database, set_aside, transaction
 
 T = TypeVar("T")
-_ZLIB_LEVEL = 6
-"""zlib's own default."""
 _SWEEP_EVERY = 500
 """Pages added between two sweeps. Chosen: a sweep counts all pages; at double the index is longer above its limit."""
 _SWEPT_SHARE = 20
@@ -38,26 +35,10 @@ meanwhile; at double a caller takes the pause for a fault."""
 _FULL_BYTES = 1_000_000
 """Free bytes of a disk that counts as full when SQLite's error is unclear: less than one batch needs."""
 _TRANSACTION_CHARS = 2_000_000
-_DROPPED_AT_ONCE = 10
-"""Size of one write transaction in characters, and in pages dropped. Chosen: the log of a transaction that fails stays
-on a nearly full disk, so it must be small (store.reserve_bytes is 20 MB); half makes more transactions of the same
-work."""
+"""Size of one write transaction in characters. Chosen: the log of a transaction that fails stays on a nearly full disk,
+so it must be small (`reserve_bytes` is 20 MB); half makes more transactions of the same work."""
 _DATABASE_PAGE_BYTES = 4096
 """SQLite's default page size."""
-
-
-@dataclass(frozen=True, slots=True)
-class IndexedPage:
-    """A page to store. `owner` is a key id, or SHARED for everybody; `fetched_at` is Unix time."""
-
-    url: str
-    title: str
-    content: str
-    owner: str = SHARED
-    hash: str = ""
-    published: str | None = None
-    favicon: str | None = None
-    fetched_at: float = field(default_factory=time.time)
 
 
 class PageIndex:
@@ -115,7 +96,7 @@ class PageIndex:
 
         Returns the number of pages removed. Raises sqlite3.Error, OSError.
         """
-        return await self._on(self._writer, lambda connection: _remove(connection, url, owner))
+        return await self._on(self._writer, lambda connection: remove_pages(connection, url, owner))
 
     async def search(self, query: IndexQuery) -> list[IndexHit]:
         """The pages found, best first; expired ones are left out. Raises sqlite3.Error, OSError."""
@@ -128,7 +109,7 @@ class PageIndex:
     async def stats(self) -> Json:
         """`{pages, bytes, oldest, newest, error}`: fetch dates as Unix times, None in an empty index."""
         try:
-            counts = await self._on(self._readers, _counts)
+            counts = await self._on(self._readers, page_counts)
         except (sqlite3.Error, OSError) as error:
             self.problem = self._describe(error)
             counts = {"pages": 0, "oldest": None, "newest": None}
@@ -200,7 +181,7 @@ class PageIndex:
             try:
                 with transaction(connection):
                     for page in batch:
-                        _store(connection, page)
+                        store_page(connection, page)
             except sqlite3.OperationalError:
                 _truncate_log(connection)
                 raise
@@ -236,7 +217,7 @@ class PageIndex:
             spare = total - self._max_pages + self._max_pages // _SWEPT_SHARE
             query = "SELECT id FROM pages WHERE fetched_at >= ? ORDER BY fetched_at LIMIT ?"
             doomed += connection.execute(query, (oldest, spare)).fetchall()
-        _drop(connection, [row[0] for row in doomed])
+        drop_pages(connection, [row[0] for row in doomed])
 
 
 def _batches(pages: list[IndexedPage]) -> Iterator[list[IndexedPage]]:
@@ -253,54 +234,7 @@ def _batches(pages: list[IndexedPage]) -> Iterator[list[IndexedPage]]:
         yield batch
 
 
-def _delete(connection: sqlite3.Connection, ids: list[int]) -> None:
-    drop_passages(connection, ids)
-    connection.executemany("DELETE FROM pages WHERE id = ?", [(at,) for at in ids])
-
-
-def _drop(connection: sqlite3.Connection, ids: list[int]) -> None:
-    """Deletes pages in small transactions, which fit on a nearly full disk, and returns the space to the disk."""
-    for at in range(0, len(ids), _DROPPED_AT_ONCE):
-        with transaction(connection):
-            _delete(connection, ids[at : at + _DROPPED_AT_ONCE])
-    connection.execute("PRAGMA incremental_vacuum").fetchall()
-
-
 def _truncate_log(connection: sqlite3.Connection) -> None:
     """Truncates the log after a failed write; on a full disk a large log would make every later write fail."""
     with contextlib.suppress(sqlite3.Error):
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-
-def _store(connection: sqlite3.Connection, page: IndexedPage) -> None:
-    key = (page.url, page.owner)
-    old = connection.execute("SELECT id, hash FROM pages WHERE url = ? AND owner = ?", key).fetchone()
-    if old is not None and page.hash and old[1] == page.hash:
-        connection.execute("UPDATE pages SET fetched_at = ? WHERE id = ?", (page.fetched_at, old[0]))
-        return
-    if old is not None:
-        _delete(connection, [old[0]])
-    host = urlsplit(page.url).hostname or ""
-    content = zlib.compress(page.content.encode("utf-8", "replace"), _ZLIB_LEVEL)
-    values = (*key, host, page.title, page.published, page.fetched_at, page.favicon, page.hash, content)
-    columns = "url, owner, host, title, published, fetched_at, favicon, hash, content, is_cut"
-    cursor = connection.execute(f"INSERT INTO pages ({columns}) VALUES (?,?,?,?,?,?,?,?,?,1)", values)  # noqa: S608
-    write_passages(connection, cursor.lastrowid or 0, page.title, page.content, (page.url, page.owner))
-
-
-def _remove(connection: sqlite3.Connection, url: str, owner: str | None) -> int:
-    query, values = "SELECT id FROM pages WHERE url = ?", [url]
-    if url.endswith("/"):
-        query, values = "SELECT id FROM pages WHERE (url = ? OR substr(url, 1, ?) = ?)", [url, str(len(url)), url]
-    if owner is not None:
-        query, values = f"{query} AND owner = ?", [*values, owner]
-    doomed = connection.execute(query, values).fetchall()
-    _drop(connection, [row[0] for row in doomed])
-    return len(doomed)
-
-
-def _counts(connection: sqlite3.Connection) -> Json:
-    pages, oldest, newest = connection.execute(
-        "SELECT count(*), min(fetched_at), max(fetched_at) FROM pages"
-    ).fetchone()
-    return {"pages": pages, "oldest": oldest, "newest": newest}

@@ -6,9 +6,10 @@ import pytest
 
 from gateway.engines.index.candidates import ranked_passages
 from gateway.engines.index.page_priors import page_prior
+from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.query import IndexQuery, QueryTerms, query_terms
 from gateway.engines.index.schema import open_database
-from gateway.engines.index.store import IndexedPage, PageIndex
+from gateway.engines.index.store import PageIndex
 
 
 async def test_the_scores_of_two_queries_add_up_to_those_of_one_for_all_words(tmp_path: Path) -> None:

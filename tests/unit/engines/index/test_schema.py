@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.query import IndexQuery, owner_token
 from gateway.engines.index.schema import STEPS, VERSION, set_aside, transaction, upgrade
-from gateway.engines.index.store import IndexedPage, PageIndex
+from gateway.engines.index.store import PageIndex
 from tests.support.full_disk import NOT_PERMITTED
 from tests.support.paths import ROOT
 
@@ -134,7 +135,8 @@ async def test_a_truncated_file_is_begun_anew(tmp_path: Path) -> None:
 WRITER = """
 import asyncio, sys
 from pathlib import Path
-from gateway.engines.index.store import IndexedPage, PageIndex
+from gateway.engines.index.page_rows import IndexedPage
+from gateway.engines.index.store import PageIndex
 async def main():
     index = PageIndex(Path(sys.argv[1]))
     for n in range(int(sys.argv[2]), 10_000):

@@ -4,8 +4,9 @@ import time
 from datetime import date
 from pathlib import Path
 
+from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.query import IndexQuery
-from gateway.engines.index.store import IndexedPage, PageIndex
+from gateway.engines.index.store import PageIndex
 
 ALL = ("key1", "")
 
