@@ -32,7 +32,9 @@ at most) take the writer's thread for twice as long, half hides the ends of long
 in full."""
 _ZLIB_LEVEL = 6
 """zlib's own default."""
-_MARKS = re.compile(r"!?\[([^\]\n]*)\]\([^)\s]*\)|[*_`#|>~\\]+|-{3,}")
+_MARKS = re.compile(r"!?\[(!?\[?[^\[\]\n]*)\]\((?:[^()\s]|\([^()\s]*\))*\)|[*_`#|>~\\]+|-{3,}")
+"""Links, of which the text stays, and the signs of Markdown. Neither text nor address runs over another bracket, so
+that a page of brackets costs no more than one of words."""
 _SWEEP_EVERY = 500
 """Pages added between two sweeps. Chosen: a sweep counts all pages; at double the index is longer above its limit."""
 _SWEPT_SHARE = 20
