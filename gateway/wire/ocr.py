@@ -30,7 +30,6 @@ DESCRIBE = PromptMode("describe", "<image>\nDescribe this image in detail.")
 CUSTOM = PromptMode("custom", "")
 MODES: tuple[PromptMode, ...] = (MARKDOWN, FREE, LOCATE, DESCRIBE, CUSTOM)
 
-_REF = re.compile(r"<\|ref\|>(.*?)<\|/ref\|>", re.DOTALL)
 _SPECIAL = re.compile(r"<\|/?(?:ref|det|grounding)\|>")
 _SPECIAL_TOKENS = ("<|ref|>", "<|/ref|>", "<|det|>", "<|/det|>", "<|grounding|>", "<|/grounding|>")
 _HEADER = re.compile(
@@ -59,7 +58,7 @@ def mode_named(name: str) -> PromptMode | None:
 
 def detect_mode(prompt: str) -> PromptMode:
     """The mode of a prompt: `<|ref|>` means Locate, `<|grounding|>` Markdown; else its words decide."""
-    if _REF.search(prompt):
+    if _sought(prompt) is not None:
         return LOCATE
     if GROUNDING_TOKEN in prompt:
         return MARKDOWN
@@ -81,8 +80,15 @@ def build_prompt(mode: PromptMode, *, text: str = "", grounding: bool = False) -
 
 def sought_text(prompt: str) -> str:
     """The text that a Locate prompt asks for; empty when there is none."""
-    match = _REF.search(prompt)
-    return match.group(1).strip() if match else ""
+    return (_sought(prompt) or "").strip()
+
+
+def _sought(prompt: str) -> str | None:
+    """What stands between the first `<|ref|>` and the next `<|/ref|>`; None when one is missing. Found without a
+    pattern, which would search for a missing end from each beginning."""
+    _, opened, rest = prompt.partition("<|ref|>")
+    text, closed, _ = rest.partition("<|/ref|>")
+    return text if opened and closed else None
 
 
 def strip_image_token(prompt: str) -> str:

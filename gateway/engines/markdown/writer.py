@@ -191,7 +191,7 @@ def _guard(mark: str) -> str:
 
 def _item(blocks: list[str]) -> tuple[str, bool]:
     """One list item's text, and whether it is tight: a paragraph, perhaps with a nested list."""
-    simple = len(blocks) == 1 or (len(blocks) == 2 and re.match(r"(- |\d+\. )", blocks[1]) is not None)
+    simple = len(blocks) == 1 or (len(blocks) == 2 and re.match(r"(- |\d{1,9}\. )", blocks[1]) is not None)
     return ("\n" if simple else "\n\n").join(blocks), simple
 
 

@@ -33,7 +33,7 @@ MODEL_NAME = "embedded-ocr"
 MAX_BODY_BYTES = 48 * 1024 * 1024
 """Chosen: above the gateway's own limit (server.max_body_bytes, 32 MiB), as base64 adds a third. At half, large images
 that the gateway took are refused here; at double, eight waiting requests may hold 0.8 GB."""
-DATA_URL = re.compile(r"data:[^,]*;base64,", re.IGNORECASE)
+DATA_URL = re.compile(r"\Adata:[^,]*;base64,", re.IGNORECASE)
 WORKER = web.AppKey("worker", OcrWorker)
 
 

@@ -6,13 +6,13 @@ ignored. Wire format: OpenAI chat completions (`response_format` of types json_s
 knows neither the model nor what becomes of a finding.
 """
 
-import re
 import secrets
 from typing import Any
 
 import orjson
 
 from gateway.domain import Json
+from gateway.wire.thinking import without_thinking
 
 ENTITIES: tuple[str, ...] = (
     "PERSON", "ADDRESS", "DATE_OF_BIRTH", "HEALTH", "PRIVATE", "SECRET", "CREDIT_CARD", "IBAN", "NATIONAL_ID", "EMAIL",
@@ -83,9 +83,6 @@ _SCHEMA: Json = {
 FORMATS: tuple[Json | None, ...] = (_SCHEMA, {"type": "json_object"}, None)
 """Values of `response_format`, best first; None sends none. An endpoint that refuses one gets the next."""
 
-_OBJECT = re.compile(r"\{.*\}", re.DOTALL)
-_THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL)
-
 
 class UnreadableAnswer(Exception):
     """The model's answer has not the form that was asked for: a failure, not an answer without findings."""
@@ -149,9 +146,10 @@ def _content(answer: Json) -> str:
 
 
 def _parse_items(content: str) -> list[Any]:
-    match = _OBJECT.search(_THOUGHT.sub("", content))
+    answer = without_thinking(content)
+    start, end = answer.find("{"), answer.rfind("}") + 1
     try:
-        decoded = orjson.loads(match.group()) if match else None
+        decoded = orjson.loads(answer[start:end]) if 0 <= start < end else None
     except orjson.JSONDecodeError as error:
         raise UnreadableAnswer("the answer is not JSON") from error
     items = decoded.get("findings") if isinstance(decoded, dict) else None

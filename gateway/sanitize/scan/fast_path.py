@@ -57,7 +57,7 @@ _HARMLESS = bytes(
 text."""
 _NOT_SPACE = bytes(0x20 if code in b" \t\n\r\x0b\x0c" else 0x61 for code in range(256))
 """Maps white space to a space, all else to `a`: a search for _LONG_WORD then finds long words."""
-_SMALL_NUMBER = re.compile(r"[(*]*0{1,4}[.,;?!*()]*(?: |\Z)")
+_SMALL_NUMBER = re.compile(r"(?<![^ ])[(*]*0{1,4}[.,;?!*()]*(?: |\Z)")
 
 
 def is_trivially_clean(text: str) -> bool:

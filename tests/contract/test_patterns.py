@@ -1,0 +1,129 @@
+"""Every regular expression of the product is linear in the text it searches.
+
+RE2 is linear by construction. Each pattern of Python's `re` is timed on strings derived from it
+(`bench.pattern_strings`) in the most costly way there is, all matches from every place, whatever way the product uses
+it. A pattern that is compiled where this test cannot reach it needs an example here.
+"""
+
+import re
+from collections import deque
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from bench.growth import SIZES, grows, once_s
+from bench.pattern_finder import AnyPattern, PatternCall, pattern_calls, patterns_of, reachable
+from bench.pattern_strings import texts
+from gateway.engines.markdown.inline import collapse
+from gateway.sanitize.detectors import phone_plans, secret_tokens
+
+MOST_S_PER_CHAR = 5e-6
+"""Most time for a character, in seconds. Chosen: `{0,1000}` at every place is linear too, and costs this much; the
+slowest pattern of the product takes half of it."""
+
+
+def _phone_plans() -> Sequence[AnyPattern]:
+    plans = [phone_plans._plan(code, regions) for code, regions in phone_plans._REGIONS.items()]
+    numbers = [phone_plans._number_pattern(plan.code, region) for plan in plans[:12] for region in plan.regions[:2]]
+    return [each for plan in plans for each in (plan.national_prefix, plan.leading_digits) if each] + numbers
+
+
+RUN_TIME: dict[str, Callable[[], Sequence[AnyPattern]]] = {
+    "gateway.engines.markdown.inline:collapse": lambda: [re.compile(f"{_break_mark()} *")],
+    "gateway.sanitize.detectors.phone_plans:_plan": _phone_plans,
+    "gateway.sanitize.detectors.phone_plans:_number_pattern": list,
+    "gateway.sanitize.detectors.secret_tokens:_compile": lambda: [
+        secret_tokens._compile(form) for form in ("gh[pousr]_[A-Za-z0-9]{36,}", "xox[abposr]-[0-9A-Za-z-]{10,}")
+    ],
+    "gateway.sanitize.pipeline:Sanitizer._apply": lambda: [
+        re.compile(rf"(?<!\w){re.escape(value)}(?!\w)") for value in ("Jane Roe", "a a a a a a a a", "." * 100)
+    ],
+}
+"""Examples of the patterns that are made from data, by module and function. A pattern of `phone_plans` sees at most 17
+digits, so two dozen of them stand for all."""
+
+
+def _break_mark() -> str:
+    return next(char for char in map(chr, range(0xE000, 0xF900)) if collapse(f"a{char}b", True) == "a\nb")
+
+
+def _functions(call: PatternCall) -> str:
+    return f"{call.module}:{call.inside}"
+
+
+REACHABLE = reachable()
+CALLS = [call for call in pattern_calls() if call.library != "re2"]
+
+
+def _timed() -> list[tuple[str, AnyPattern]]:
+    literals = [
+        (f"{call.module}:{call.line}", re.compile(call.source, call.flags)) for call in CALLS if call.source is not None
+    ]
+    examples = [(name, pattern) for name, make in RUN_TIME.items() for pattern in make()]
+    every = [(each.where, each.pattern) for each in REACHABLE if each.pattern is not None] + literals + examples
+    return list({(pattern.pattern, pattern.flags): (where, pattern) for where, pattern in reversed(every)}.values())
+
+
+TIMED = _timed()
+
+
+def test_every_call_that_compiles_a_pattern_is_reached_or_has_an_example() -> None:
+    reached = {each.where for each in REACHABLE}
+    sources = {each.source for each in REACHABLE}
+    missing = [
+        f"{call.module}:{call.line}"
+        for call in CALLS
+        if call.source is None and f"{call.module}:{call.name}" not in reached and _functions(call) not in RUN_TIME
+        and not (call.name and _holds_patterns(call))
+    ]  # fmt: skip
+    assert not missing, "compile it at import under a global name, or add an example to RUN_TIME"
+    assert sources and not set(RUN_TIME) - {_functions(call) for call in CALLS}, "an example of no call"
+
+
+def _holds_patterns(call: PatternCall) -> bool:
+    module = __import__(call.module, fromlist=[call.name])
+    return next(patterns_of(getattr(module, call.name)), None) is not None
+
+
+def _search(pattern: AnyPattern) -> Callable[[str], object]:
+    encode = isinstance(pattern.pattern, bytes)
+
+    def run(text: str) -> None:
+        deque(pattern.finditer(text.encode("latin-1") if encode else text), 0)  # type: ignore[arg-type]
+
+    return run
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("where", "pattern"), TIMED, ids=[where for where, _ in TIMED])
+def test_a_pattern_takes_time_in_step_with_its_text(where: str, pattern: AnyPattern) -> None:
+    search = _search(pattern)
+    for prefix, unit, suffix in texts(pattern):
+
+        def make(size: int, prefix: str = prefix, unit: str = unit, suffix: str = suffix) -> str:
+            return prefix + unit * (size // len(unit)) + suffix
+
+        found = grows(search, make)
+        assert found is None, f"{where}: {prefix!r} + {unit!r}… + {suffix!r} grows {found}"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [r"<think>.*?</think>", r"\s*,\s*$", r"a[^z]*z", r"(?:ab)*c(?:ab)*d", r"=\s*\[?\s*x", r"c\s*=\s*['\"]?\s*(\w+)"],
+)
+def test_a_quadratic_pattern_is_noticed(source: str) -> None:
+    pattern = re.compile(source, re.DOTALL)
+    search = _search(pattern)
+    assert any(
+        grows(search, lambda size, case=case: case[0] + case[1] * (size // len(case[1])) + case[2])  # type: ignore[misc]
+        for case in texts(pattern)
+    )
+
+
+def test_no_pattern_costs_much_at_each_character() -> None:
+    for where, pattern in TIMED:
+        search = _search(pattern)
+        for prefix, unit, suffix in list(texts(pattern))[::7]:
+            text = prefix + unit * (SIZES[-1] // len(unit)) + suffix
+            cost_s = min(once_s(search, text) for _ in range(2))
+            assert cost_s < MOST_S_PER_CHAR * len(text), f"{where}: {prefix!r} + {unit!r}… costs {cost_s:.4f} s"
