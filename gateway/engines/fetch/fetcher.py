@@ -1,9 +1,10 @@
 """Fetches URLs that a caller or a page names, without reaching into the network that the gateway runs in.
 
-Ten rules against server-side request forgery: plain http(s) only; an exact allow-list; name resolution that checks the
-address which is then connected to; every redirect hop checked again, IP literals included; no proxy, cookie jar or
-credentials; a connector of its own; caps on wire and decompressed bytes; a cap on the total time of a slow body; capped
-headers; reasons that do not reveal open ports. It knows neither robots.txt nor what is in a page. Source: RFC 9110.
+Eleven rules against server-side request forgery: plain http(s) only; an exact allow-list; name resolution that checks
+the address which is then connected to; every redirect hop checked again, IP literals included; of the gateway's own
+operations listener the documentation alone; no proxy, cookie jar or credentials; a connector of its own; caps on wire
+and decompressed bytes; a cap on the total time of a slow body; capped headers; reasons that do not reveal open ports.
+It knows neither robots.txt nor what is in a page. Source: RFC 9110.
 """
 
 import asyncio
@@ -145,8 +146,11 @@ class Fetcher:
         raise FetchFailed(f"the page redirects more than {MAX_HOPS} times", "redirects")
 
     def _check(self, url: URL) -> None:
-        """Checks IP literals, for which aiohttp never asks the resolver. Raises SkippedUrl."""
+        """Checks what the resolver cannot: IP literals, for which aiohttp never asks it, and the path on the gateway's
+        own operations listener. Raises SkippedUrl."""
         host = url.raw_host or ""
+        if self.policy.own is not None and self.policy.own.refuses(url):
+            raise SkippedUrl()
         if parse_address(host) is not None and not self.policy.permits(host, host, url.port or 0):
             raise SkippedUrl()
 
