@@ -12,8 +12,8 @@ PARALLEL := $(PYTEST) -n $(SUITE_PROCESSES) --dist loadgroup
 SUITE    := not system and not soak
 # Coverage is measured in tests/unit alone and in the tests' own process: with tracing, the tests of engines, sanitize,
 # wire and mcp took 77 s of CPU instead of 42 (Python 3.11; `sys.monitoring`, which is cheaper, needs 3.12).
-# The floor is not measured yet: raise it to the whole per cent below the figure that `make test` prints.
-COVERAGE_FLOOR := 80
+# The floor is the figure of 2026-11-22 (84.6 %), rounded down: raise it with the figure.
+COVERAGE_FLOOR := 84
 
 .DEFAULT_GOAL := help
 .PHONY: help run test test-fast test-system check bench clean lock install

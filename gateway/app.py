@@ -1,7 +1,6 @@
 """The composition root: builds the application from a configuration. The only module that chooses concrete classes.
 
-Only the entry points and tests import it. Everything that must be closed is registered on one `AsyncExitStack`, which
-closes in reverse order and goes on when one of them fails. Knows no request and no wire format.
+Only the entry points and tests import it. What must be closed is registered on one `AsyncExitStack`.
 """
 
 import asyncio
