@@ -17,6 +17,8 @@ _NOT_MEASUREMENTS = {
     "mcp_servers",
     "documentation",
     "planted",
+    "soak_servers",
+    "fuzz_targets",
 }
 
 

@@ -5,7 +5,7 @@ Only the entry points and tests import it. What must be closed is registered on 
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ from aiohttp import web
 
 from gateway import __version__
 from gateway.access.api_keys import KeyStore
-from gateway.access.private_files import load_or_create_secret
+from gateway.access.private_files import USER_HASH_KEY, load_or_create_secret
 from gateway.access.rate_limits import BadKeyLimiter, LocalLimiter
 from gateway.access.redis_limits import RedisLimiter
 from gateway.config.settings import Config, Model, Upstream
@@ -27,6 +27,7 @@ from gateway.engines.extract.parse_pool import ParsePool
 from gateway.engines.fetch.address_policy import AddressPolicy
 from gateway.engines.fetch.fetcher import Fetcher, FetchLimits
 from gateway.engines.fetch.host_limits import HostSlots
+from gateway.engines.fetch.own_listener import OwnListener
 from gateway.engines.fetch.robots import RobotsCache
 from gateway.engines.index.search_provider import LocalSearch
 from gateway.engines.index.store import PageIndex
@@ -74,7 +75,7 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     """The application that serves the product routes; its cleanup closes everything that is opened here.
 
     `embedded`: addresses of the embedded servers, none by default. `docs_address`: `host:port` of the operations
-    listener, which callers may fetch pages from in the embedded profile (`Config.reads_own_docs`).
+    listener, of which callers may fetch the documentation in the embedded profile (`Config.reads_own_docs`).
     """
     embedded = embedded or Embedded()
     fetcher = _fetcher(config, docs_address)
@@ -94,14 +95,15 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     return app
 
 
-def build_ops_app(app: web.Application, waiting: Callable[[], list[str]], metrics_folder: str = "") -> web.Application:
+def build_ops_app(
+    app: web.Application, waiting: Callable[[], list[str]], hosts: Collection[str] = (), metrics_folder: str = ""
+) -> web.Application:
     """The operations pages (health, readiness, metrics, documentation) for an application of `build_app`.
 
-    `waiting` names what is not ready yet; none means ready. `metrics_folder` holds the metrics that several workers
-    share; empty with one worker.
+    `waiting` names what is not ready yet; none means ready. `hosts`: names of the listener beside loopback's.
+    `metrics_folder` holds the metrics that several workers share; empty with one worker.
     """
-    server = app[SERVER_STATE]
-    return OpsPages(server.metrics.registry, server.in_flight, waiting, metrics_folder, server.recorder.flush).app()
+    return OpsPages(app[SERVER_STATE], waiting, hosts, metrics_folder).app()
 
 
 def _server_state(
@@ -163,7 +165,7 @@ def _completions(config: Config, embedded: Embedded, images: Fetcher, resources:
             free = tuple(alias for alias in (*aliases, *settings.aliases) if alias not in configured)
             target = _embedded_target(kind, upstream, resources)
             rows.append(ModelEntry(name, kind, (target,), free, settings.fallback, int(time.time())))
-    return CompletionService(rows, images=images, user_key=load_or_create_secret(config.state_dir / "user-hash-key"))
+    return CompletionService(rows, images=images, user_key=load_or_create_secret(config.state_dir / USER_HASH_KEY))
 
 
 def _image_loader(config: Config, fetcher: Fetcher, resources: AsyncExitStack) -> ImageLoader:
@@ -177,8 +179,8 @@ def _image_loader(config: Config, fetcher: Fetcher, resources: AsyncExitStack) -
 
 def _model(model: Model, resources: AsyncExitStack) -> ModelEntry:
     targets = []
-    for settings in model.upstreams:
-        client = OpenAICompatUpstream(_upstream_name(settings.base_url), settings)
+    for number, settings in enumerate(model.upstreams, 1):
+        client = OpenAICompatUpstream(settings.name or f"upstream-{number}", settings)
         resources.push_async_callback(client.close)
         upstream = OcrAdapter(client, image_placeholder=settings.image_placeholder) if model.kind == "ocr" else client
         options = UpstreamOptions(settings.model, settings.extra_body, settings.json_object)
@@ -201,24 +203,19 @@ def _embedded_target(kind: str, embedded: EmbeddedUpstream, resources: AsyncExit
     )
 
 
-def _upstream_name(base_url: str) -> str:
-    """`host:port` of an upstream, as shown in logs and in `provider_specific_fields.provider`."""
-    return base_url.split("://", 1)[1].split("/", 1)[0]
-
-
 def _guardrail(config: Config, completions: CompletionService) -> Guardrail:
     """The model that judges what the detectors have masked. `auto`: on when an upstream is configured for it."""
     settings = config.guardrail
     model = next((m for m in config.models if settings.model in (m.name, *m.aliases) and m.upstreams), None)
-    endpoint, name = (model.upstreams[0].base_url, model.upstreams[0].model) if model else ("", settings.model)
     enabled = settings.enabled == "on" or (settings.enabled == "auto" and model is not None)
-    return Guardrail(settings, OwnModel(completions, settings.model), endpoint, name, enabled=enabled)
+    own_model, name = OwnModel(completions, settings.model), model.name if model else settings.model
+    return Guardrail(settings, own_model, f"{config.server.url}/v1/chat/completions", name, enabled=enabled)
 
 
 def _fetcher(config: Config, docs_address: str) -> Fetcher:
     """The only client that opens URLs chosen by callers."""
-    own_docs = (docs_address,) if docs_address and config.reads_own_docs else ()
-    policy = AddressPolicy((*config.web.allow_private, *own_docs))
+    own = OwnListener(docs_address, reads_docs=config.reads_own_docs) if docs_address else None
+    policy = AddressPolicy(config.web.allow_private, own)
     return Fetcher(policy, config.web.user_agent, FetchLimits(max_bytes=config.web.max_page_bytes))
 
 

@@ -65,6 +65,9 @@ class Metrics:
         self.in_flight = Gauge(
             "gateway_in_flight", "Requests being served", registry=self.registry, multiprocess_mode="livesum"
         )
+        self.tasks = Gauge(
+            "gateway_tasks", "Tasks of the event loop", registry=self.registry, multiprocess_mode="livesum"
+        )
 
         self._requests: dict[tuple[str, int], RequestMetrics] = {}
 

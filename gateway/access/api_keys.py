@@ -7,6 +7,7 @@ limits.
 
 import hashlib
 import hmac
+import logging
 import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -81,10 +82,17 @@ class KeyFile:
     def read(self) -> list[KeyRecord]:
         """All records; none when there is no file. Raises InvalidRequest when it does not match schemas/keys.json, and
         OSError."""
-        if not self.path.exists():
+        try:
+            return self.read_existing()
+        except NotFound:
             return []
+
+    def read_existing(self) -> list[KeyRecord]:
+        """As `read`, but raises NotFound when there is no file."""
         try:
             document = orjson.loads(self.path.read_bytes())
+        except FileNotFoundError:
+            raise NotFound(f"{self.path} does not exist; restore it, or make keys with `gateway keys create`") from None
         except orjson.JSONDecodeError:
             raise InvalidRequest(
                 f"{self.path} is not JSON; restore it, or move it aside and create keys anew"
@@ -162,8 +170,8 @@ def _to_json(record: KeyRecord) -> Json:
 class KeyStore:
     """The keys for the running server, by digest. The file is checked for changes once a second at most.
 
-    When the file becomes unreadable, this is logged once and the last good keys stay valid: an operator's typing error
-    must neither admit nor refuse everybody. `now` gives unix time, `clock` monotonic seconds.
+    When the file becomes unreadable or is removed, this is logged once and the last good keys stay valid: an operator's
+    typing error must neither admit nor refuse everybody. `now` gives unix time, `clock` monotonic seconds.
     """
 
     def __init__(
@@ -175,7 +183,7 @@ class KeyStore:
         self._checked_at = float("-inf")
         self._by_digest: dict[bytes, tuple[bytes, Caller, int | None]] = {}
         self._ids: frozenset[str] = frozenset()
-        self._is_broken = False
+        self._problem = ""
 
     def lookup(self, presented: str) -> Caller:
         """The caller that a key belongs to. Raises Unauthenticated, with the same message for every reason."""
@@ -199,6 +207,12 @@ class KeyStore:
             self._refresh()
         return key_id in self._ids
 
+    def problem(self) -> str:
+        """What is wrong with the file, for the operator; empty while it is good."""
+        if self._clock() - self._checked_at >= _CHECK_INTERVAL_S:
+            self._refresh()
+        return self._problem
+
     def _refresh(self) -> None:
         self._checked_at = self._clock()
         try:
@@ -214,15 +228,16 @@ class KeyStore:
 
     def _load(self) -> None:
         try:
-            records = self._file.read()
+            records = self._file.read_existing()
+        except NotFound:
+            self._report("the key file is missing", "missing")
+            return
         except (InvalidRequest, OSError) as error:
             if isinstance(error, OSError):
                 self._stamp = None  # it may pass (no file descriptors left): read again though the file has not changed
-            if not self._is_broken:
-                logs.event("keys_unreadable", error=logs.failure(error), kept=len(self._by_digest))
-            self._is_broken = True
+            self._report("the key file cannot be read", logs.failure(error))
             return
-        self._is_broken = False
+        self._problem = ""
         self._by_digest = {
             bytes.fromhex(record.sha256): (
                 bytes.fromhex(record.sha256),
@@ -232,6 +247,12 @@ class KeyStore:
             for record in records
         }
         self._ids = frozenset(record.id for record in records)
+
+    def _report(self, problem: str, error: str) -> None:
+        """Note a problem, with one log line at its beginning."""
+        if not self._problem:
+            logs.event("keys_unreadable", level=logging.ERROR, error=error, kept=len(self._by_digest))
+        self._problem = f"{problem}; the last good keys stay valid; restore it, or make keys with `gateway keys create`"
 
 
 def ensure_dev_key(keys: KeyFile, path: Path) -> bool:

@@ -14,6 +14,9 @@ from pathlib import Path
 
 from gateway.errors import InvalidRequest
 
+USER_HASH_KEY = "user-hash-key"
+"""The file in the state directory with the secret that hashes user names; made when a gateway first serves."""
+
 _LOCK_TIMEOUT_S = 10.0
 _LOCK_POLL_S = 0.02
 """Chosen: a command holds the lock for milliseconds. At half of 10 s, many commands at once on a slow disk may fail; at

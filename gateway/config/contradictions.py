@@ -73,6 +73,10 @@ def _model_contradictions(config: Config) -> Iterator[tuple[str, str]]:
     for index, model in enumerate(config.models):
         if not model.upstreams and model.name not in embedded:
             yield f"models[{index}].upstreams", "needs at least one upstream"
+        shown = [upstream.name or f"upstream-{number}" for number, upstream in enumerate(model.upstreams, 1)]
+        for position, name in enumerate(shown):
+            if name in shown[:position]:
+                yield f"models[{index}].upstreams[{position}].name", f"'{name}' is already the name of another"
         for name in model.fallback:
             if name not in seen and name not in embedded:
                 yield f"models[{index}].fallback", _unknown_model(name, seen)

@@ -60,14 +60,22 @@ class Server:
     allowed_origins: tuple[str, ...] = ()
     tls: Tls | None = None
 
+    @property
+    def url(self) -> str:
+        """The listener's address with the base path, without a slash at its end."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'https' if self.tls else 'http'}://{host}:{self.port}{self.base_path}"
+
 
 @dataclass(frozen=True, slots=True)
 class Ops:
     """The listener for health, metrics and documentation. It asks for no key, hence loopback. 9464: the port that
-    OpenTelemetry's specification gives Prometheus exporters."""
+    OpenTelemetry's specification gives Prometheus exporters. `allowed_hosts`: none, since a name that is not listed
+    may be a web page's own, which was given this machine's address to read the metrics."""
 
     host: str = "127.0.0.1"
     port: int = 9464
+    allowed_hosts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +103,7 @@ class Shared:
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """One upstream of a model.
+    """One upstream of a model. `name` is what callers see of it; without one, `upstream-1` and so on in order.
 
     `connect_timeout_s`: an upstream that is away is passed over quickly; at half, distant ones fail under packet loss.
     `first_event_wait_s`: below the 30 s and 60 s after which proxies give up on a silent answer.
@@ -106,6 +114,7 @@ class Upstream:
 
     base_url: str
     model: str
+    name: str = ""
     api_key: Secret | None = None
     responses: str = "translate"
     connect_timeout_s: float = 3

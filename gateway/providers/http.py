@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import aiohttp
 
 from gateway.engines.fetch.decompress import DamagedBody, Decompressor, OutputTooLarge
+from gateway.engines.fetch.header_limits import MAX_FIELD_BYTES, MAX_HEADERS, are_headers_too_large
 from gateway.errors import UpstreamError, UpstreamTimeout
 from gateway.wire.large_json import Pieces
 from gateway.wire.retry_after import retry_after_s
@@ -25,6 +26,10 @@ UNREACHABLE = "upstream_unreachable"
 DISCONNECTED = "upstream_disconnected"
 """Error codes of failures before any byte of an answer, after which the same request may be sent again."""
 
+_LARGE_HEADERS = (
+    f"the upstream's headers are too large; at most {MAX_HEADERS} of {MAX_FIELD_BYTES:,} bytes are read, "
+    "the operator must shorten them"
+)
 _POOL_IDLE_S = 15.0
 """Seconds that an idle connection is kept. Chosen: at double, requests more often meet a connection that the server is
 closing; at half, more connections are made anew."""
@@ -259,6 +264,8 @@ class HttpClient:
         except TimeoutError:
             raise UpstreamTimeout(f"the upstream did not begin to answer within {first_byte_s:g} s") from None
         except (aiohttp.ClientError, ValueError) as error:
+            if are_headers_too_large(error):
+                raise UpstreamError(_LARGE_HEADERS, code="upstream_headers_too_large") from error
             raise UpstreamError("the upstream's answer is not valid HTTP") from error
 
     def _opened(self) -> aiohttp.ClientSession:
@@ -274,5 +281,7 @@ class HttpClient:
                 trust_env=False,
                 cookie_jar=aiohttp.DummyCookieJar(),
                 read_bufsize=64 * 1024,
+                max_field_size=MAX_FIELD_BYTES,
+                max_headers=MAX_HEADERS,
             )
         return self._session

@@ -15,6 +15,7 @@ import aiohttp
 import orjson
 
 from gateway.domain import Json, SearchRequest
+from gateway.engines.fetch.header_limits import are_headers_too_large
 from gateway.errors import GatewayError, UpstreamError, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
 from gateway.key_scrubber import scrub_keys
 from gateway.wire.retry_after import retry_after_s
@@ -99,6 +100,8 @@ class SearchHttp:
         except TimeoutError as error:
             raise UpstreamTimeout(f"the search provider {name} did not answer in time") from error
         except (aiohttp.ClientError, OSError) as error:
+            if are_headers_too_large(error):
+                raise UpstreamError(f"the headers of the search provider {name} are too large") from error
             raise UpstreamUnavailable(
                 f"the search provider {name} cannot be reached; the operator should check search.base_url"
             ) from error

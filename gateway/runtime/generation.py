@@ -39,7 +39,10 @@ class Sockets:
     @property
     def docs_address(self) -> str:
         """HOST:PORT of the ops listener, which serves the documentation; empty when it is off."""
-        return "{}:{}".format(*self.ops.getsockname()[:2]) if self.ops is not None else ""
+        if self.ops is None:
+            return ""
+        host, port = self.ops.getsockname()[:2]
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     def close(self) -> None:
         """Close both."""
@@ -77,7 +80,8 @@ class AppInstance:
     def __init__(self, config: Config, shared: Shared, docs_address: str) -> None:
         self._config = config
         self._app = build_app(config, shared.embedded, docs_address)
-        self._ops_app = build_ops_app(self._app, shared.waiting, shared.metrics_folder)
+        hosts = (config.ops.host, *config.ops.allowed_hosts)
+        self._ops_app = build_ops_app(self._app, shared.waiting, hosts, shared.metrics_folder)
         self._listeners: list[Listener] = []
 
     async def start(self, sockets: Sockets) -> None:

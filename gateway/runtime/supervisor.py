@@ -30,9 +30,10 @@ import uvloop
 
 from gateway import logs
 from gateway.access.api_keys import KeyFile, ensure_dev_key
+from gateway.access.private_files import USER_HASH_KEY
 from gateway.config.environment import Environment
 from gateway.config.loader import ConfigError
-from gateway.config.settings import Config
+from gateway.config.settings import Access, Config
 from gateway.domain import TEXT_MODEL
 from gateway.embedded.servers import EmbeddedServers, dev_key_path
 from gateway.errors import EngineMissing, GatewayError, UpstreamUnavailable
@@ -172,6 +173,7 @@ class Supervisor:
     async def _replace(self, service: Service) -> None:
         try:
             config = self._reload()
+            _key_file(config)
             await service.replace(config)
         except (ConfigError, GatewayError, OSError) as error:
             logs.event("reload_refused", level=logging.ERROR, error=str(error))
@@ -249,14 +251,25 @@ def _welcome(url: str, docs_address: str, key_file: object, seconds: float) -> s
     return "\n".join(lines)
 
 
+def _key_file(config: Config) -> KeyFile:
+    """The key file. Raises ConfigError when it is gone though the configuration names one, or though this state
+    directory has been served from: new keys must then be the operator's decision."""
+    state, keys = config.state_dir, KeyFile(config.state_dir / config.access.keys_file)
+    is_named = config.access.keys_file != Access().keys_file
+    if keys.path.exists() or not (is_named or dev_key_path(state).exists() or (state / USER_HASH_KEY).exists()):
+        return keys
+    remedy = "restore it, or make keys with `gateway keys create`"
+    raise ConfigError(str(keys.path), "access.keys_file", f"no such file, though this gateway has had keys; {remedy}")
+
+
 def serve(config: Config, environment: Environment, reload: Callable[[], Config]) -> int:
     """Set up log and first key, then run the gateway until SIGTERM or SIGINT. Returns the exit code.
 
-    Raises EngineMissing, and OSError when the state directory cannot be written.
+    Raises EngineMissing, ConfigError when the key file is gone, and OSError when the state directory cannot be written.
     """
     logs.set_up(config.log.level, config.log.format)
     config.state_dir.mkdir(parents=True, exist_ok=True)
-    keys = KeyFile(config.state_dir / config.access.keys_file)
+    keys = _key_file(config)
     ensure_dev_key(keys, dev_key_path(config.state_dir))
     with contextlib.suppress(KeyboardInterrupt):
         return uvloop.run(Supervisor(config, environment, reload).run())

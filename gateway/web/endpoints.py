@@ -55,6 +55,11 @@ class EndpointTable:
             path = self._base_path + row.path
             app.router.add_route(row.method, path, row.handler, expect_handler=_answer_expect_later)
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths of all rows, with the base path, each once."""
+        return tuple(self._by_path)
+
     def of(self, request: web.Request) -> Endpoint | None:
         """The row of the matched route; None for a path or method that no row has."""
         return self._by_handler.get(request.match_info.handler)

@@ -16,7 +16,18 @@ _MAX_CHARS = 500
 in its message shows more of it; at half, long validation messages lose their end."""
 _OF_RESPONSES = {"messages": "input", "max_tokens": "max_output_tokens", "max_completion_tokens": "max_output_tokens"}
 """Fields of a chat request, and their names in the responses route."""
-_URL = re.compile(r"(?i)\bhttps?://\S+")
+_ADDRESS = re.compile(
+    r"(?i)\b[a-z][a-z0-9+]{1,15}://\S+"
+    r"|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?\b"
+    r"|\[[0-9a-f:.]{2,45}\](?::\d{1,5})?"
+    r"|(?<![\w.-])(?:localhost|[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){1,8}):\d{2,5}\b"
+)
+"""URLs, IP addresses, and names with a port. What an upstream says of them is about the operator's network."""
+_READ_CHARS = 4_000
+"""Beginning of a message that is read. Chosen: eight times what is kept, since addresses and keys become shorter."""
+_CODE = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_PARAM = re.compile(r"[A-Za-z0-9_.\[\]-]{1,128}")
+"""Codes and names of fields as APIs have them. Anything else of an upstream's is not passed on."""
 
 
 def error_object(error: GatewayError) -> Json:
@@ -36,8 +47,8 @@ def responses_error_object(error: GatewayError) -> Json:
 
 def scrubbed(text: Any) -> str:
     """An upstream's message in a form that callers may see: one line, no keys, no addresses, at most 500 characters."""
-    line = " ".join(str(text).split())
-    return _URL.sub(HIDDEN, scrub_keys(line))[:_MAX_CHARS]
+    line = " ".join(str(text)[:_READ_CHARS].split())
+    return _ADDRESS.sub(HIDDEN, scrub_keys(line))[:_MAX_CHARS]
 
 
 def upstream_error(status: int, body: Any, retry_after_s: float | None) -> UpstreamError:
@@ -71,7 +82,7 @@ def _refused(status: int, message: str, fields: Json) -> UpstreamError:
     if status in (404, 405, 415):
         return UpstreamError(f"the upstream does not serve this ({status})", code="upstream_misconfigured")
     code, param = fields.get("code"), fields.get("param")
-    code = code if isinstance(code, str) and code else "invalid_value"
+    code = code if isinstance(code, str) and _CODE.fullmatch(code) else "invalid_value"
     if re.search(r"context (length|size|window)|maximum context|exceed_context|too many tokens", message, re.I) or (
         fields.get("type") == "exceed_context_size_error"
     ):
@@ -82,7 +93,7 @@ def _refused(status: int, message: str, fields: Json) -> UpstreamError:
         message or "the upstream refused the request",
         status=413 if status == 413 else 400,
         code=code,
-        param=param if isinstance(param, str) else None,
+        param=param if isinstance(param, str) and _PARAM.fullmatch(param) and not _ADDRESS.search(param) else None,
     )
 
 

@@ -61,6 +61,24 @@ def test_a_link_of_a_document_leads_somewhere(document: Path) -> None:
         assert not anchor or anchor in anchors, f"{document.name}: {target}"
 
 
+THREATS = (ROOT / "THREATS.md").read_text(encoding="utf-8")
+RISKS = re.findall(r"^\| ((?:API|LLM|MCP)\d\d?) [^|]+\|[^|]+\|([^|]+)\|$", THREATS, re.MULTILINE)
+
+
+def test_every_risk_of_the_three_top_tens_has_a_row() -> None:
+    numbers = [*(f"API{n}" for n in range(1, 11)), *(f"{name}{n:02}" for name in ("LLM", "MCP") for n in range(1, 11))]
+    assert [risk for risk, _ in RISKS] == numbers
+
+
+@pytest.mark.parametrize(("risk", "tests"), RISKS, ids=[risk for risk, _ in RISKS])
+def test_a_risk_is_held_by_tests_that_exist(risk: str, tests: str) -> None:
+    named = re.findall(r"`(tests/[\w/]+\.py)(?:::(test_\w+))?`", tests)
+    assert named and len(named) == tests.count("`") / 2, f"{risk}: {tests}"
+    for file, test in named:
+        assert (ROOT / file).is_file(), f"{risk}: there is no file {file}"
+        assert not test or test in names_defined_in(ROOT / file), f"{risk}: {file} has no {test}"
+
+
 def test_every_make_target_that_people_are_told_of_exists() -> None:
     targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
     told = {name for path in DOCUMENTS for name in re.findall(r"`make ([a-z-]+)", path.read_text(encoding="utf-8"))}

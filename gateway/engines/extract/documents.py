@@ -10,6 +10,7 @@ import re
 
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.html.charset import decode
+from gateway.engines.html.text_check import text_only
 from gateway.engines.text.code_fences import fenced
 from gateway.errors import EngineMissing
 
@@ -76,7 +77,7 @@ def read(kind: str, body: bytes, content_type: str, plain: bool) -> tuple[str, s
     """
     if kind == "pdf":
         return _pdf(body)
-    text = decode(body, content_type).replace("\r\n", "\n").strip()
+    text = text_only(decode(body, content_type)).replace("\r\n", "\n").strip()
     if kind == "json":
         return "", _as_code(_pretty_json(text), "json", plain)
     if kind == "xml":

@@ -8,6 +8,8 @@ RFC 6052, RFC 9637, read 2026-11-21.
 from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
+from gateway.engines.fetch.own_listener import OwnListener
+
 _DENIED_V4 = tuple(
     IPv4Network(net)
     for net in (
@@ -60,10 +62,11 @@ class AddressPolicy:
     """The operator's allow-list beside the public addresses.
 
     `allow` has exact `host:port` entries (names or addresses, `[v6]:port`) and CIDR networks. Raises ValueError for
-    any other entry.
+    any other entry. `own`: the operations listener, of which no list allows more than the documentation.
     """
 
-    def __init__(self, allow: Iterable[str] = ()) -> None:
+    def __init__(self, allow: Iterable[str] = (), own: OwnListener | None = None) -> None:
+        self.own = own
         self._exact: set[tuple[str, int]] = set()
         self._networks: list[IPv4Network | IPv6Network] = []
         for entry in allow:
@@ -89,11 +92,15 @@ class AddressPolicy:
         parsed = parse_address(address)
         if parsed is None:
             return False
+        if self.own is not None and self.own.is_at(parsed, port) and not self.own.admits(host):
+            return False
         return is_public(parsed) or self.is_exempt(host, parsed, port)
 
     def is_exempt(self, host: str, address: IPv4Address | IPv6Address, port: int) -> bool:
-        """True when the operator's list allows the host, address and port."""
+        """True when the operator's list allows the host, address and port, or they hold the documentation."""
         if self.names(host, port) or (str(address), port) in self._exact:
+            return True
+        if self.own is not None and self.own.reads_docs and self.own.is_at(address, port):
             return True
         return any(address.version == net.version and address in net for net in self._networks)
 

@@ -1,9 +1,10 @@
 """Fetches URLs that a caller or a page names, without reaching into the network that the gateway runs in.
 
-Ten rules against server-side request forgery: plain http(s) only; an exact allow-list; name resolution that checks the
-address which is then connected to; every redirect hop checked again, IP literals included; no proxy, cookie jar or
-credentials; a connector of its own; caps on wire and decompressed bytes; a cap on the total time of a slow body; capped
-headers; reasons that do not reveal open ports. It knows neither robots.txt nor what is in a page. Source: RFC 9110.
+Eleven rules against server-side request forgery: plain http(s) only; an exact allow-list; name resolution that checks
+the address which is then connected to; every redirect hop checked again, IP literals included; of the gateway's own
+operations listener the documentation alone; no proxy, cookie jar or credentials; a connector of its own; caps on wire
+and decompressed bytes; a cap on the total time of a slow body; capped headers; reasons that do not reveal open ports.
+It knows neither robots.txt nor what is in a page. Source: RFC 9110.
 """
 
 import asyncio
@@ -20,6 +21,7 @@ from yarl import URL
 from gateway.engines.fetch.address_policy import AddressPolicy, parse_address
 from gateway.engines.fetch.decompress import decoder_for, too_large
 from gateway.engines.fetch.errors import NO_ANSWER, FetchFailed, SkippedUrl
+from gateway.engines.fetch.header_limits import MAX_FIELD_BYTES, MAX_HEADERS, are_headers_too_large
 from gateway.engines.fetch.resolver import GuardedResolver, SystemLookup
 from gateway.engines.fetch.urls import join, parse_url
 
@@ -37,8 +39,10 @@ _SILENCE_S = 10
 """Time to connect, and longest silence of a body. Chosen: within FetchLimits.total_s; half fails slow sites, double
 lets a dead host hold its caller for the whole of it."""
 _MAX_HEADER_LINE_BYTES = 16_384
-_MAX_HEADER_FIELD_BYTES = 32_768
-"""Chosen: twice and four times aiohttp's 8,190, as some sites send that much of cookies and policies."""
+"""Of the status line. Chosen: twice aiohttp's 8,190; at half, long reasons fail, double only costs memory."""
+_LARGE_HEADERS = (
+    f"the page's response headers are too large; at most {MAX_HEADERS} of {MAX_FIELD_BYTES:,} bytes are read"
+)
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _ACCEPT = "text/html,application/xhtml+xml;q=0.9,application/pdf;q=0.8,*/*;q=0.5"
 _USED_HEADERS = ("retry-after", "last-modified", "x-robots-tag", "refresh", "link", "server")
@@ -114,6 +118,8 @@ class Fetcher:
             waited_s = round(time.monotonic() - began_s, 1)  # a silent host fails before the whole limit
             raise FetchFailed(f"{NO_ANSWER}; gave up after {waited_s:g} s", "timeout") from error
         except (aiohttp.ClientError, OSError, ssl.SSLError, ValueError, asyncio.IncompleteReadError) as error:
+            if are_headers_too_large(error):
+                raise FetchFailed(_LARGE_HEADERS, "too_large") from error
             raise FetchFailed(NO_ANSWER) from error
 
     async def fetch_image(self, url: str, max_bytes: int) -> bytes:
@@ -145,8 +151,11 @@ class Fetcher:
         raise FetchFailed(f"the page redirects more than {MAX_HOPS} times", "redirects")
 
     def _check(self, url: URL) -> None:
-        """Checks IP literals, for which aiohttp never asks the resolver. Raises SkippedUrl."""
+        """Checks what the resolver cannot: IP literals, for which aiohttp never asks it, and the path on the gateway's
+        own operations listener. Raises SkippedUrl."""
         host = url.raw_host or ""
+        if self.policy.own is not None and self.policy.own.refuses(url):
+            raise SkippedUrl()
         if parse_address(host) is not None and not self.policy.permits(host, host, url.port or 0):
             raise SkippedUrl()
 
@@ -196,7 +205,8 @@ class Fetcher:
                 trust_env=False,
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S, sock_read=_SILENCE_S),
                 max_line_size=_MAX_HEADER_LINE_BYTES,
-                max_field_size=_MAX_HEADER_FIELD_BYTES,
+                max_field_size=MAX_FIELD_BYTES,
+                max_headers=MAX_HEADERS,
             )
         return self._session
 

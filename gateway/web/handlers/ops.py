@@ -5,13 +5,14 @@ route.
 """
 
 import html
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from importlib import resources
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry, generate_latest, multiprocess
 
-from gateway.web.in_flight import InFlight
+from gateway.web.middleware.own_host import only_own_hosts
+from gateway.web.state import ServerState
 
 try:
     from markdown_it import MarkdownIt
@@ -28,27 +29,26 @@ _PAGE = """<!doctype html>
 
 
 class OpsPages:
-    """The listener's handlers. `waiting()`: names of the parts that are not ready yet. `metrics_folder`: where several
-    workers write their metrics; empty for a single process. `before_metrics` writes what is still gathered."""
+    """The listener's handlers. `waiting()`: names of the parts that are not ready yet. `hosts`: what a request may name
+    as Host (see `only_own_hosts`). `metrics_folder`: where several workers write their metrics; empty for a single
+    process."""
 
     def __init__(
         self,
-        registry: CollectorRegistry,
-        in_flight: InFlight,
+        server: ServerState,
         waiting: Callable[[], list[str]],
-        metrics_folder: str,
-        before_metrics: Callable[[], None],
+        hosts: Collection[str] = (),
+        metrics_folder: str = "",
     ) -> None:
-        self._registry = registry
-        self._in_flight = in_flight
-        self._before_metrics = before_metrics
+        self._server = server
         self._waiting = waiting
+        self._hosts = hosts
         self._metrics_folder = metrics_folder
         self._docs = _documents()
 
     def app(self) -> web.Application:
         """A new application with the routes."""
-        app = web.Application()
+        app = web.Application(middlewares=[only_own_hosts(self._hosts)])
         app.router.add_get("/healthz", self.health)
         app.router.add_get("/readyz", self.ready)
         app.router.add_get("/metrics", self.metrics)
@@ -62,18 +62,21 @@ class OpsPages:
 
     async def ready(self, request: web.Request) -> web.Response:
         """`{status: "ready", in_flight}`, or 503 with `{status: "draining", in_flight}` or
-        `{status: "starting", waiting_for: [name]}`."""
-        if self._in_flight.draining:
-            return web.json_response({"status": "draining", "in_flight": len(self._in_flight)}, status=503)
+        `{status: "starting", waiting_for: [name]}`. `notes: [text]` is added when the operator must mend something."""
+        in_flight = self._server.in_flight
+        if in_flight.draining:
+            return web.json_response({"status": "draining", "in_flight": len(in_flight)}, status=503)
+        notes = [note for note in (self._server.keys.problem(),) if note]
+        more = {"notes": notes} if notes else {}
         waiting = self._waiting()
         if waiting:
-            return web.json_response({"status": "starting", "waiting_for": waiting}, status=503)
-        return web.json_response({"status": "ready", "in_flight": len(self._in_flight)})
+            return web.json_response({"status": "starting", "waiting_for": waiting, **more}, status=503)
+        return web.json_response({"status": "ready", "in_flight": len(in_flight), **more})
 
     async def metrics(self, request: web.Request) -> web.Response:
         """All metrics in Prometheus' text format; with several workers, of all of them together."""
-        self._before_metrics()
-        registry = self._registry
+        self._server.recorder.flush()
+        registry = self._server.metrics.registry
         if self._metrics_folder:
             registry = CollectorRegistry()
             multiprocess.MultiProcessCollector(registry, path=self._metrics_folder)  # type: ignore[no-untyped-call]

@@ -1,24 +1,27 @@
 """Decides who may come in: browser origins first, then paths and methods, then keys and scopes. Default deny.
 
-Order of the answers: 403 origin, 404 path, 405 method, 401 key, 403 scope; all before a byte of the body is read.
-Knows no interface. Host and forwarded headers are never read, and no part of a key reaches a log or an error.
+Order of the answers: 403 origin, 404 path, 405 method, 400 two keys, 401 key, 403 scope; all before a byte of the body
+is read. Knows no interface. Host and forwarded headers are never read, and no part of a key reaches a log or an error.
 """
 
 from aiohttp import HttpVersion10, HttpVersion11, hdrs, web
 from aiohttp.typedefs import Handler
 
 from gateway.domain import Caller
-from gateway.errors import Forbidden, Unauthenticated, UnsupportedCoding, UnsupportedProtocol
+from gateway.errors import Forbidden, InvalidRequest, Unauthenticated, UnsupportedCoding, UnsupportedProtocol
 from gateway.web.context import CONTEXT
 from gateway.web.middleware.cors import check_origin, is_preflight, preflight_reply
 from gateway.web.middleware.errors import from_http_exception
 from gateway.web.state import ServerState
 
+_NONE = ("",)
+"""The values of a header that was not sent."""
+
 
 @web.middleware
 async def auth(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Sets `caller` on the context. Raises GatewayError: Forbidden, NotFound, MethodNotAllowed, Unauthenticated,
-    UnsupportedProtocol, UnsupportedCoding."""
+    """Sets `caller` on the context. Raises GatewayError: Forbidden, NotFound, MethodNotAllowed, InvalidRequest,
+    Unauthenticated, UnsupportedProtocol, UnsupportedCoding."""
     headers = request.headers
     if request.version != HttpVersion11 or hdrs.TRANSFER_ENCODING in headers:
         _check_framing(request)
@@ -50,8 +53,14 @@ def _check_framing(request: web.Request) -> None:
 
 
 def _authenticate(request: web.Request, server: ServerState) -> Caller:
-    """The key's caller. A valid key is served even where others behind the same address (a proxy, a NAT) guess."""
-    scheme, _, presented = request.headers.get(hdrs.AUTHORIZATION, "").partition(" ")
+    """The key's caller. A valid key is served even where others behind the same address (a proxy, a NAT) guess.
+
+    Two headers are refused whatever they hold: different programs on the way could go by different ones.
+    """
+    sent = request.headers.getall(hdrs.AUTHORIZATION, _NONE)
+    if len(sent) > 1:
+        raise InvalidRequest("more than one Authorization header; send one")
+    scheme, _, presented = sent[0].partition(" ")
     presented = presented.strip()
     try:
         if not presented or scheme.lower() != "bearer":

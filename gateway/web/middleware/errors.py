@@ -21,9 +21,18 @@ from gateway.errors import (
     Unauthenticated,
     UnsupportedCoding,
     UnsupportedProtocol,
+    UpstreamRefused,
 )
 from gateway.web.context import CONTEXT
 from gateway.web.replies import JsonReply
+
+_REFUSAL_CODES = frozenset(
+    (
+        *("content_filter", "context_length_exceeded", "insufficient_quota", "invalid_value", "rate_limit_exceeded"),
+        *("image_too_large", "invalid_image_format", "missing_image", "ocr_queue_full", "too_many_images"),
+    )
+)
+"""Codes of upstreams' refusals that are counted by themselves: those that the gateway sets or its OCR engine sends."""
 
 
 @web.middleware
@@ -58,20 +67,27 @@ def from_http_exception(request: web.Request, error: web.HTTPException) -> Gatew
         allowed = tuple(sorted(error.allowed_methods))
         return MethodNotAllowed(f"{request.method} is not allowed here; allowed: {', '.join(allowed)}", allowed)
     if error.status == 404:
-        return NotFound("no such path; see the README for the paths there are")
+        return NotFound(f"no such path; the paths are {', '.join(request[CONTEXT].server.endpoints.paths)}")
     return InvalidRequest(f"the request was refused ({error.status})")
 
 
 def error_reply(request: web.Request, error: GatewayError) -> JsonReply:
     """The rendered answer to an error: the dialect's body, the error's status, and the headers clients act on."""
     context = request[CONTEXT]
-    context.server.metrics.rejected.labels(error.code).inc()
+    context.server.metrics.rejected.labels(_label(error)).inc()
     body = context.endpoint.dialect.error_body(error, context.body)
     reply = JsonReply(body, status=error.status, headers=_headers(error))
     reply.render()
     if isinstance(error, UnsupportedCoding | UnsupportedProtocol):
         reply.force_close()  # where the body ends is unknown, so the next request cannot be found
     return reply
+
+
+def _label(error: GatewayError) -> str:
+    """The error's code for the metrics. An upstream may word the code of its refusal as it likes, and each new word
+    would be a new time series."""
+    is_foreign = isinstance(error, UpstreamRefused) and error.code not in _REFUSAL_CODES
+    return "upstream_refused" if is_foreign else error.code
 
 
 def _headers(error: GatewayError) -> dict[str, str]:

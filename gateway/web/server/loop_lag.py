@@ -1,6 +1,6 @@
-"""Samples how late the event loop runs its timers, and how many requests are in flight, for the metrics.
+"""Samples how late the event loop runs its timers, its tasks, and the requests in flight, for the metrics.
 
-Both are sampled here so that no request pays for them. Knows no request.
+All are sampled here so that no request pays for them. Knows no request.
 """
 
 import asyncio
@@ -29,6 +29,7 @@ async def _watch(server: ServerState) -> None:
     metrics, in_flight = server.metrics, server.in_flight
     while True:
         metrics.in_flight.set(len(in_flight))
+        metrics.tasks.set(len(asyncio.all_tasks()))
         due_s = time.perf_counter() + _PAUSE_S
         await asyncio.sleep(_PAUSE_S)
         metrics.loop_lag.observe(max(0.0, time.perf_counter() - due_s))

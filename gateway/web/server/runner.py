@@ -43,8 +43,9 @@ _SEND_BUFFER_BYTES = 128 * 1024
 double would hold twice the memory for each client that reads slowly."""
 
 _BACKLOG = 1024
-"""Connections the kernel queues before they are accepted. Chosen: half would refuse bursts sooner; the kernel caps it
-at net.core.somaxconn (4096 by default), and double would only let more clients wait for a busy server."""
+"""Connections the kernel queues before they are accepted, on inherited sockets too. Chosen: half would refuse bursts
+sooner; the kernel caps it at net.core.somaxconn (4096 by default), and double would only let more clients wait for a
+busy server."""
 
 _STOP_S = 5.0
 """Time for cancelled requests to write their error. Chosen: writing takes milliseconds, so half would still do for all
@@ -184,7 +185,8 @@ class Listener:
         await self._runner.setup()
         context = _ssl_context(tls) if tls else None
         for sock in sockets:
-            await web.SockSite(self._runner, sock, ssl_context=context).start()
+            # its own default is 128, and replaces the backlog that the socket has
+            await web.SockSite(self._runner, sock, ssl_context=context, backlog=_BACKLOG).start()
 
     async def drain(self, drain_s: float) -> int:
         """Stop accepting, let running requests finish for `drain_s`, cancel the rest; returns how many that were."""

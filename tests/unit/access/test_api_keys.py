@@ -133,8 +133,34 @@ def test_a_broken_file_keeps_the_last_good_keys_and_a_mended_one_is_taken(path: 
     other, _ = KeyFile(path).create(REQUEST)
     clock[0] += 2
     store.lookup(other)
+
+
+def test_a_removed_file_keeps_the_last_good_keys_and_says_so_until_it_is_back(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = [0.0]
+    key, record = KeyFile(path).create(REQUEST)
+    store = KeyStore(path, clock=lambda: clock[0])
+    assert store.lookup(key).key_id == record.id and store.problem() == ""
+    good = path.read_bytes()
     path.unlink()
+    for _ in range(3):
+        clock[0] += 2
+        assert store.lookup(key).key_id == record.id
+    assert "missing" in store.problem() and "gateway keys create" in store.problem()
+    assert [line.levelname for line in caplog.records if line.message == "keys_unreadable"] == ["ERROR"]
+    path.write_bytes(good)
     clock[0] += 2
+    assert store.problem() == "" and store.lookup(key)
+
+
+def test_an_emptied_list_of_keys_still_revokes_them_all(path: Path) -> None:
+    clock = Clock()
+    key, record = KeyFile(path).create(REQUEST)
+    store = KeyStore(path, clock=clock)
+    assert store.lookup(key)
+    KeyFile(path).revoke(record.id)
+    clock.now += 1.1
     with pytest.raises(Unauthenticated):
         store.lookup(key)
 
