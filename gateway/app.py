@@ -117,7 +117,7 @@ def _server_state(
         resources.push_async_callback(shared.close)
     return ServerState(
         endpoints=endpoints,
-        in_flight=InFlight(config.server.max_in_flight),
+        in_flight=InFlight(config.server.max_in_flight, config.limits.in_flight_share),
         keys=KeyStore(config.state_dir / config.access.keys_file),
         bad_keys=BadKeyLimiter(config.access.bad_keys_per_minute),
         limiter=limiter,

@@ -80,10 +80,19 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of keys that have none of their own; 0 = no limit, since an operator who sets none expects none."""
+    """Limits of keys that have none of their own; 0 = no limit, since an operator who sets none expects none.
+
+    Shares bind only while other keys want the same. `share_of_parse`, `in_flight_share`: at half as much, a key leaves
+    more than another key needs; at double, a key that came first has everything until it ends.
+    `response_store_bytes_per_key`: a quarter of the store, about 64 conversations of 256 KiB; at half, an agent's long
+    session loses its beginning while others store; at double, only two keys are sure of what they have stored.
+    """
 
     per_minute: int = 0
     concurrent: int = 0
+    share_of_parse: float = 0.5
+    in_flight_share: float = 0.5
+    response_store_bytes_per_key: int = 16_777_216
 
 
 @dataclass(frozen=True, slots=True)
