@@ -88,7 +88,7 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     websearch = _websearch(config, engine_deps, sanitizer, guardrail, resources)
     mcp = WebSearchHandler(Dispatcher(websearch, RunningCalls()))
     chat = ChatHandler(completions, OcrService(completions, _image_loader(config, fetcher, resources)))
-    responses = ResponsesHandler(completions, ResponseStore())
+    responses = ResponsesHandler(completions, ResponseStore(config.limits.response_store_bytes_per_key))
     table = _table(config, mcp, chat, responses, ModelsHandler(completions))
     app = application(_server_state(config, table, sanitizer, resources), config.server.max_body_bytes)
     app.cleanup_ctx.append(_close_at_cleanup(resources))
@@ -246,12 +246,12 @@ def _engine_deps(
     config: Config, fetcher: Fetcher, resources: AsyncExitStack, completions: CompletionService | None = None
 ) -> tuple[EngineDeps, ParsePool]:
     """The dependencies of the embedded web engine, and the pool of processes that parse pages for it."""
-    pool = ParsePool()
+    pool = ParsePool(share=config.limits.share_of_parse)
     path = config.state_dir / "index.sqlite3"
     index = PageIndex(path, max_pages=config.web.index_max_pages, ttl_days=config.web.index_ttl_days)
     resources.push_async_callback(pool.close)
     resources.push_async_callback(index.close)
-    loader = PageLoader(fetcher, pool, HostSlots(config.web.per_host_concurrency))
+    loader = PageLoader(fetcher, pool, HostSlots(config.web.per_host_concurrency, share=config.limits.share_of_parse))
     model = config.web.instructions_model
     chooser = Chooser(OwnModel(completions, model) if completions and model else None)
     return EngineDeps(loader, RobotsCache(fetcher, config.web.user_agent), index, chooser), pool
