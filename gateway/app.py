@@ -19,7 +19,7 @@ from gateway.access.rate_limits import BadKeyLimiter, LocalLimiter
 from gateway.access.redis_limits import RedisLimiter
 from gateway.config.settings import Config, Model, Upstream
 from gateway.domain import OCR_MODEL, OCR_MODEL_ALIAS, TEXT_MODEL
-from gateway.embedded.servers import MAX_CALLS, Embedded, EmbeddedUpstream
+from gateway.embedded.servers import Embedded, EmbeddedUpstream
 from gateway.engines.crawl.engine import EngineDeps, LocalWebEngine
 from gateway.engines.crawl.index_import import IndexFiller
 from gateway.engines.crawl.page_loader import PageLoader
@@ -41,6 +41,7 @@ from gateway.providers.brave import Brave
 from gateway.providers.embedded import OnDemandUpstream
 from gateway.providers.fan_out import FanOutUpstream
 from gateway.providers.openai_compat import OpenAICompatUpstream
+from gateway.providers.queued import QueuedUpstream, queued_as_configured
 from gateway.providers.searxng import Searxng
 from gateway.providers.tavily import Tavily
 from gateway.sanitize.guardrail.guardrail import Guardrail
@@ -77,11 +78,10 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     `embedded`: addresses of the embedded servers, none by default. `docs_address`: `host:port` of the operations
     listener, which callers may fetch pages from in the embedded profile (`Config.reads_own_docs`).
     """
-    embedded = embedded or Embedded()
     fetcher = _fetcher(config, docs_address)
     resources = AsyncExitStack()
     resources.push_async_callback(fetcher.close)
-    completions = _completions(config, embedded, fetcher, resources)
+    completions = _completions(config, embedded or Embedded(), fetcher, resources)
     guardrail = _guardrail(config, completions)
     sanitizer = Sanitizer(config.sanitize, guardrail)
     engine_deps, _ = _engine_deps(config, fetcher, resources, completions)
@@ -181,10 +181,11 @@ def _model(model: Model, resources: AsyncExitStack) -> ModelEntry:
     for settings in model.upstreams:
         client = OpenAICompatUpstream(_upstream_name(settings.base_url), settings)
         resources.push_async_callback(client.close)
-        upstream = OcrAdapter(client, image_placeholder=settings.image_placeholder) if model.kind == "ocr" else client
+        queued = queued_as_configured(client, settings)
+        upstream = OcrAdapter(queued, image_placeholder=settings.image_placeholder) if model.kind == "ocr" else queued
         options = UpstreamOptions(settings.model, settings.extra_body, settings.json_object)
-        native = settings.responses == "native"
-        targets.append(Target(upstream, options, settings.weight, native, settings.first_event_wait_s))
+        is_native, wait_s = settings.responses == "native", settings.first_event_wait_s
+        targets.append(Target(upstream, options, settings.weight, is_native, wait_s))
     return ModelEntry(model.name, model.kind, tuple(targets), model.aliases, model.fallback, int(time.time()))
 
 
@@ -194,12 +195,12 @@ def _embedded_target(kind: str, embedded: EmbeddedUpstream, resources: AsyncExit
     if kind == "ocr":
         settings = replace(settings, first_byte_timeout_s=OCR_FIRST_BYTE_S, idle_timeout_s=OCR_IDLE_S)
     client = OpenAICompatUpstream(f"embedded-{kind}", settings)
-    answering: CompletionUpstream = client if kind == "ocr" else FanOutUpstream(client)
-    upstream = OnDemandUpstream(answering, embedded.wake, embedded.fingerprint, MAX_CALLS)
+    queued = QueuedUpstream(client, embedded.queue, settings.first_byte_timeout_s)
+    answering: CompletionUpstream = queued if kind == "ocr" else FanOutUpstream(queued)
+    upstream = OnDemandUpstream(answering, embedded.wake, embedded.fingerprint)
     resources.push_async_callback(client.close)
-    return Target(
-        OcrAdapter(upstream, context_tokens=0) if kind == "ocr" else upstream, UpstreamOptions(embedded.model)
-    )
+    served = OcrAdapter(upstream, context_tokens=0) if kind == "ocr" else upstream
+    return Target(served, UpstreamOptions(embedded.model))
 
 
 def _upstream_name(base_url: str) -> str:

@@ -110,7 +110,7 @@ class Upstream:
     `first_event_wait_s`: below the 30 s and 60 s after which proxies give up on a silent answer.
     `first_byte_timeout_s`, `idle_timeout_s`: long prompts are read in that time by a busy server; at half they fail, at
     double a dead upstream holds its callers longer. `total_timeout_s`: 15 minutes, the longest answers of reasoning
-    models.
+    models. `concurrent` 0 = all calls are sent at once, since most servers batch more than anybody asks.
     """
 
     base_url: str
@@ -123,6 +123,7 @@ class Upstream:
     idle_timeout_s: float = 60
     total_timeout_s: float = 900
     weight: int = 1
+    concurrent: int = 0
     json_object: bool = True
     image_placeholder: str = "strip"
     extra_body: Mapping[str, Any] = field(default_factory=dict)
