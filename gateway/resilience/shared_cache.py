@@ -26,10 +26,11 @@ V = TypeVar("V")
 
 
 class SharedCache(Generic[K, V]):
-    """Values of at most `max_weight` together, each for `ttl_s` seconds. `budget`: the weight that an owner keeps.
+    """Values by (owner, name), of at most `max_weight` together, each for `ttl_s` seconds.
 
-    An entry weighs no less than `max_weight / max_entries`, so there are at most `max_entries`. `on_drop` is called
-    with the owner and the value of every entry that leaves. `clock` gives monotonic seconds.
+    `budget`: the weight that an owner keeps. An entry weighs no less than `max_weight / max_entries`, so there are at
+    most `max_entries`. `on_drop` is called with the key and the value of every entry that leaves. `clock` gives
+    monotonic seconds. Used as a `BoundedCache` is.
     """
 
     def __init__(
@@ -39,37 +40,45 @@ class SharedCache(Generic[K, V]):
         *,
         budget: float,
         ttl_s: float,
-        on_drop: Callable[[str, V], None],
+        on_drop: Callable[[tuple[str, K], V], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._max_weight, self._least_weight, self._budget = max_weight, max_weight / max_entries, budget
-        self._on_drop = on_drop
-        self._new = partial(BoundedCache[K, V], max_entries, ttl_s=ttl_s, max_weight=max_weight, clock=clock)
-        self._owners: dict[str, BoundedCache[K, V]] = {}
+        self._new = partial(
+            BoundedCache[tuple[str, K], V],
+            max_entries,
+            ttl_s=ttl_s,
+            max_weight=max_weight,
+            on_drop=on_drop,
+            clock=clock,
+        )
+        self._owners: dict[str, BoundedCache[tuple[str, K], V]] = {}
 
     def __len__(self) -> int:
         """Entries held, expired ones that were not dropped yet included."""
         return sum(map(len, self._owners.values()))
 
-    def get(self, owner: str, key: K) -> V | None:
-        """The value of an owner's key, or None when there is none or it has expired."""
-        cache = self._owners.get(owner)
+    def get(self, key: tuple[str, K]) -> V | None:
+        """The value of a key, or None when there is none or it has expired."""
+        cache = self._owners.get(key[0])
         return cache.get(key) if cache is not None else None
 
-    def put(self, owner: str, key: K, value: V, *, weight: float) -> None:
-        """Store a value as the owner's newest entry in place of the key's former one, if there is room."""
-        self.remove(owner, key)
-        weight = max(weight, self._least_weight)
-        if not self._make_room(owner, weight):
-            return
+    def put(self, key: tuple[str, K], value: V, *, weight: float) -> bool:
+        """Store a value as its owner's newest entry in place of the key's former one, if there is room. Returns whether
+        there was."""
+        owner, weight = key[0], max(weight, self._least_weight)
+        self.remove(key)
+        if weight > self._max_weight or not self._make_room(owner, weight):
+            return False
         if owner not in self._owners:
-            self._owners[owner] = self._new(on_drop=lambda _, dropped: self._on_drop(owner, dropped))
+            self._owners[owner] = self._new()
         self._owners[owner].put(key, value, weight=weight)
+        return True
 
-    def remove(self, owner: str, key: K) -> None:
+    def remove(self, key: tuple[str, K]) -> None:
         """Drop an entry, if there is one."""
-        if owner in self._owners:
-            self._owners[owner].remove(key)
+        if key[0] in self._owners:
+            self._owners[key[0]].remove(key)
 
     def _make_room(self, storing: str, weight: float) -> bool:
         """Drop entries as the module's table says until `weight` more fits. Returns whether it does."""
@@ -89,13 +98,13 @@ class SharedCache(Generic[K, V]):
         return sum(cache.weight for cache in self._owners.values())
 
     def _victim(self, storing: str, weight: float) -> str | None:
-        if weight > self._max_weight:
-            return None
-        held = {owner: cache.weight for owner, cache in self._owners.items()}
-        above = {owner: own + (weight if owner == storing else 0) - self._budget for owner, own in held.items()}
+        above = {
+            owner: cache.weight + (weight if owner == storing else 0) - self._budget
+            for owner, cache in self._owners.items()
+        }
         heaviest = max(above, key=above.__getitem__, default=None)
         if heaviest is None or above[heaviest] > 0:
             return heaviest
-        if storing in held:
+        if storing in above:
             return storing
         return heaviest if weight <= self._budget else None

@@ -8,6 +8,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from gateway.config.settings import Web
@@ -25,6 +26,7 @@ from gateway.engines.fetch.urls import canonical, from_caller, parse_url
 from gateway.engines.index.batch import IndexBatch
 from gateway.engines.index.schema import SHARED
 from gateway.engines.index.store import IndexedPage, PageIndex
+from gateway.engines.index.write_turns import WriteTurns
 from gateway.errors import InvalidRequest
 
 PATIENT_BUDGET_S = 120.0
@@ -56,7 +58,7 @@ class LocalWebEngine:
         self._chooser = deps.chooser
         self._loader = deps.loader
         self._robots = deps.robots
-        self._index = deps.index
+        self._writes = WriteTurns(deps.index)
         self._settings = settings
 
     async def extract(self, request: ExtractRequest, call: WebCall) -> Json:
@@ -121,7 +123,7 @@ class LocalWebEngine:
         Raises InvalidRequest, EngineMissing, Overloaded.
         """
         started = time.monotonic()
-        batch = IndexBatch(self._index)
+        batch = IndexBatch(partial(self._writes.add, key=call.owner))
 
         async def take(page: LoadedPage) -> None:
             if self._settings.index_fetched and not page.data.get("noindex"):
@@ -208,7 +210,8 @@ class LocalWebEngine:
     async def _store(self, pages: list[LoadedPage], call: WebCall, data: Json) -> None:
         if not self._settings.index_fetched:
             return
-        problem = await self._index.add([self._indexed(page, call.owner) for page in pages if _indexable(page)])
+        rows = [self._indexed(page, call.owner) for page in pages if _indexable(page)]
+        problem = await self._writes.add(rows, call.owner)
         if problem is not None:
             data["note"] = f"{data['note']} {problem}" if data.get("note") else problem
 

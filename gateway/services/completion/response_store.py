@@ -55,7 +55,6 @@ class ResponseStore:
         ttl_s: float = _TTL_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._max_bytes = max_bytes
         self._responses: SharedCache[str, StoredResponse] = SharedCache(
             max_entries,
             max_bytes,
@@ -71,20 +70,17 @@ class ResponseStore:
         return len(self._responses)
 
     def put(self, owner: str, response: Json, items: list[Json]) -> None:
-        """Remember a response, `{id, output: [{id, …}], …}`, with its input items. One that is larger than the whole
-        store is ignored. An id may come again, from an upstream that speaks /responses itself: the new one replaces."""
+        """Remember a response, `{id, output: [{id, …}], …}`, with its input items. One for which there is no room is
+        ignored. An id may come again, from an upstream that speaks /responses itself: the new one replaces."""
         size = len(orjson.dumps([response, items]))
-        if size > self._max_bytes:
-            return
         key = (owner, str(response["id"]))
-        self._responses.remove(*key)  # first: dropping it later would remove the index of items that both have
-        for item in response["output"]:
-            self._response_of_item[owner, str(item["id"])] = key
-        self._responses.put(*key, StoredResponse(response, items), weight=size)
+        if self._responses.put(key, StoredResponse(response, items), weight=size):
+            for item in response["output"]:
+                self._response_of_item[owner, str(item["id"])] = key
 
     def get(self, owner: str, response_id: str) -> StoredResponse:
         """A remembered response. Raises NotFound when it never existed, has expired, or is another key's."""
-        stored = self._responses.get(owner, response_id)
+        stored = self._responses.get((owner, response_id))
         if stored is None:
             shown = response_id[:_SHOWN_ID_CHARS]
             raise NotFound(f"response '{shown}' not found; responses expire after a while", code="response_not_found")
@@ -93,7 +89,7 @@ class ResponseStore:
     def delete(self, owner: str, response_id: str) -> None:
         """Forget a response. Raises NotFound."""
         self.get(owner, response_id)
-        self._responses.remove(owner, response_id)
+        self._responses.remove((owner, response_id))
 
     def history(self, owner: str, response_id: str) -> list[Json]:
         """The input and output items of all turns up to and including a response, oldest first.
@@ -113,13 +109,13 @@ class ResponseStore:
     def item(self, owner: str, item_id: str) -> Json:
         """An output item, `{id, type, …}`, by its own id. Raises NotFound."""
         key = self._response_of_item.get((owner, item_id))
-        stored = self._responses.get(*key) if key is not None else None
+        stored = self._responses.get(key) if key is not None else None
         for item in stored.response["output"] if stored is not None else ():
             if item["id"] == item_id:
                 output_item: Json = item
                 return output_item
         raise NotFound(f"item '{item_id[:_SHOWN_ID_CHARS]}' not found", code="item_not_found")
 
-    def _forget_items(self, owner: str, stored: StoredResponse) -> None:
+    def _forget_items(self, key: StoreKey, stored: StoredResponse) -> None:
         for item in stored.response["output"]:
-            self._response_of_item.pop((owner, str(item["id"])), None)
+            self._response_of_item.pop((key[0], str(item["id"])), None)
