@@ -18,7 +18,7 @@ from gateway.access.rate_limits import BadKeyLimiter, LocalLimiter
 from gateway.access.redis_limits import RedisLimiter
 from gateway.config.settings import Config, Model, Upstream
 from gateway.domain import OCR_MODEL, OCR_MODEL_ALIAS, TEXT_MODEL
-from gateway.embedded.servers import MAX_CALLS, Embedded, EmbeddedUpstream
+from gateway.embedded.servers import Embedded, EmbeddedUpstream
 from gateway.engines.crawl.engine import EngineDeps, LocalWebEngine
 from gateway.engines.crawl.index_import import IndexFiller
 from gateway.engines.crawl.page_loader import PageLoader
@@ -41,6 +41,7 @@ from gateway.providers.brave import Brave
 from gateway.providers.embedded import OnDemandUpstream
 from gateway.providers.fan_out import FanOutUpstream
 from gateway.providers.openai_compat import OpenAICompatUpstream
+from gateway.providers.queued import QueuedUpstream, queued_as_configured
 from gateway.providers.searxng import Searxng
 from gateway.providers.tavily import Tavily
 from gateway.sanitize.guardrail.guardrail import Guardrail
@@ -77,18 +78,17 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     `embedded`: addresses of the embedded servers, none by default. `docs_address`: `host:port` of the operations
     listener, of which callers may fetch the documentation in the embedded profile (`Config.reads_own_docs`).
     """
-    embedded = embedded or Embedded()
     fetcher = _fetcher(config, docs_address)
     resources = AsyncExitStack()
     resources.push_async_callback(fetcher.close)
-    completions = _completions(config, embedded, fetcher, resources)
+    completions = _completions(config, embedded or Embedded(), fetcher, resources)
     guardrail = _guardrail(config, completions)
     sanitizer = Sanitizer(config.sanitize, guardrail)
     engine_deps, _ = _engine_deps(config, fetcher, resources, completions)
     websearch = _websearch(config, engine_deps, sanitizer, guardrail, resources)
     mcp = WebSearchHandler(Dispatcher(websearch, RunningCalls()))
     chat = ChatHandler(completions, OcrService(completions, _image_loader(config, fetcher, resources)))
-    responses = ResponsesHandler(completions, ResponseStore())
+    responses = ResponsesHandler(completions, ResponseStore(config.limits.response_store_bytes_per_key))
     table = _table(config, mcp, chat, responses, ModelsHandler(completions))
     app = application(_server_state(config, table, sanitizer, resources), config.server.max_body_bytes)
     app.cleanup_ctx.append(_close_at_cleanup(resources))
@@ -118,7 +118,7 @@ def _server_state(
         resources.push_async_callback(shared.close)
     return ServerState(
         endpoints=endpoints,
-        in_flight=InFlight(config.server.max_in_flight),
+        in_flight=InFlight(config.server.max_in_flight, config.limits.in_flight_share),
         keys=KeyStore(config.state_dir / config.access.keys_file),
         bad_keys=BadKeyLimiter(config.access.bad_keys_per_minute),
         limiter=limiter,
@@ -182,10 +182,11 @@ def _model(model: Model, resources: AsyncExitStack) -> ModelEntry:
     for number, settings in enumerate(model.upstreams, 1):
         client = OpenAICompatUpstream(settings.name or f"upstream-{number}", settings)
         resources.push_async_callback(client.close)
-        upstream = OcrAdapter(client, image_placeholder=settings.image_placeholder) if model.kind == "ocr" else client
+        queued = queued_as_configured(client, settings)
+        upstream = OcrAdapter(queued, image_placeholder=settings.image_placeholder) if model.kind == "ocr" else queued
         options = UpstreamOptions(settings.model, settings.extra_body, settings.json_object)
-        native = settings.responses == "native"
-        targets.append(Target(upstream, options, settings.weight, native, settings.first_event_wait_s))
+        is_native, wait_s = settings.responses == "native", settings.first_event_wait_s
+        targets.append(Target(upstream, options, settings.weight, is_native, wait_s))
     return ModelEntry(model.name, model.kind, tuple(targets), model.aliases, model.fallback, int(time.time()))
 
 
@@ -195,12 +196,12 @@ def _embedded_target(kind: str, embedded: EmbeddedUpstream, resources: AsyncExit
     if kind == "ocr":
         settings = replace(settings, first_byte_timeout_s=OCR_FIRST_BYTE_S, idle_timeout_s=OCR_IDLE_S)
     client = OpenAICompatUpstream(f"embedded-{kind}", settings)
-    answering: CompletionUpstream = client if kind == "ocr" else FanOutUpstream(client)
-    upstream = OnDemandUpstream(answering, embedded.wake, embedded.fingerprint, MAX_CALLS)
+    queued = QueuedUpstream(client, embedded.queue, settings.first_byte_timeout_s)
+    answering: CompletionUpstream = queued if kind == "ocr" else FanOutUpstream(queued)
+    upstream = OnDemandUpstream(answering, embedded.wake, embedded.fingerprint)
     resources.push_async_callback(client.close)
-    return Target(
-        OcrAdapter(upstream, context_tokens=0) if kind == "ocr" else upstream, UpstreamOptions(embedded.model)
-    )
+    served = OcrAdapter(upstream, context_tokens=0) if kind == "ocr" else upstream
+    return Target(served, UpstreamOptions(embedded.model))
 
 
 def _guardrail(config: Config, completions: CompletionService) -> Guardrail:
@@ -242,12 +243,12 @@ def _engine_deps(
     config: Config, fetcher: Fetcher, resources: AsyncExitStack, completions: CompletionService | None = None
 ) -> tuple[EngineDeps, ParsePool]:
     """The dependencies of the embedded web engine, and the pool of processes that parse pages for it."""
-    pool = ParsePool()
+    pool = ParsePool(share=config.limits.share_of_parse)
     path = config.state_dir / "index.sqlite3"
     index = PageIndex(path, max_pages=config.web.index_max_pages, ttl_days=config.web.index_ttl_days)
     resources.push_async_callback(pool.close)
     resources.push_async_callback(index.close)
-    loader = PageLoader(fetcher, pool, HostSlots(config.web.per_host_concurrency))
+    loader = PageLoader(fetcher, pool, HostSlots(config.web.per_host_concurrency, share=config.limits.share_of_parse))
     model = config.web.instructions_model
     chooser = Chooser(OwnModel(completions, model) if completions and model else None)
     return EngineDeps(loader, RobotsCache(fetcher, config.web.user_agent), index, chooser), pool

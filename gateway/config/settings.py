@@ -88,10 +88,19 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of keys that have none of their own; 0 = no limit, since an operator who sets none expects none."""
+    """Limits of keys that have none of their own; 0 = no limit, since an operator who sets none expects none.
+
+    Shares bind only while other keys want the same. `share_of_parse`, `in_flight_share`: at half as much, a key leaves
+    more than another key needs; at double, a key that came first has everything until it ends.
+    `response_store_bytes_per_key`: a quarter of the store, about 64 conversations of 256 KiB; at half, an agent's long
+    session loses its beginning while others store; at double, only two keys are sure of what they have stored.
+    """
 
     per_minute: int = 0
     concurrent: int = 0
+    share_of_parse: float = 0.5
+    in_flight_share: float = 0.5
+    response_store_bytes_per_key: int = 16_777_216
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +118,7 @@ class Upstream:
     `first_event_wait_s`: below the 30 s and 60 s after which proxies give up on a silent answer.
     `first_byte_timeout_s`, `idle_timeout_s`: long prompts are read in that time by a busy server; at half they fail, at
     double a dead upstream holds its callers longer. `total_timeout_s`: 15 minutes, the longest answers of reasoning
-    models.
+    models. `concurrent` 0 = all calls are sent at once, since most servers batch more than anybody asks.
     """
 
     base_url: str
@@ -123,6 +132,7 @@ class Upstream:
     idle_timeout_s: float = 60
     total_timeout_s: float = 900
     weight: int = 1
+    concurrent: int = 0
     json_object: bool = True
     image_placeholder: str = "strip"
     extra_body: Mapping[str, Any] = field(default_factory=dict)

@@ -22,6 +22,10 @@ SLOTS = 4
 At half, a short chat waits behind a long one; at double, each answer of eight is slow and their context costs twice
 the memory."""
 
+SPARE_SLOTS = 1
+"""Slots beyond these, which the gateway gives to a key that has none while another key holds all of SLOTS. Chosen: a
+short chat then does not wait for a long one of somebody else. At none it does; at double, memory for a context more."""
+
 CONTEXT_TOKENS = 4096
 """For each slot. Chosen: SmolLM2 was trained on 8192, and every token of context costs memory. At half, the prompts of
 the guardrail and of chats with search results do not fit; at double, four slots cost twice the memory."""
@@ -99,8 +103,8 @@ def serve(port: int, model: str, threads: int) -> None:
     params.model_alias = {"embedded"}
     params.hostnames = ["127.0.0.1"]
     params.port = port
-    params.n_parallel = SLOTS
-    params.n_ctx = SLOTS * CONTEXT_TOKENS
+    params.n_parallel = SLOTS + SPARE_SLOTS
+    params.n_ctx = params.n_parallel * CONTEXT_TOKENS
     params.kv_unified = False
     params.endpoint_slots = False
     params.sse_ping_interval = _PING_S

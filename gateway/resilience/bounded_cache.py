@@ -42,6 +42,11 @@ class BoundedCache(Generic[K, V]):
         """Entries held, expired ones that were not dropped yet included."""
         return len(self._entries)
 
+    @property
+    def weight(self) -> float:
+        """Weight of the entries held."""
+        return self._weight
+
     def get(self, key: K) -> V | None:
         """The value of a key, or None when there is none or it has expired."""
         entry = self._entries.get(key)
@@ -73,6 +78,17 @@ class BoundedCache(Generic[K, V]):
             or next(iter(entries.values()))[1] <= now_s
         ):
             self.remove(next(iter(entries)))
+
+    def drop_oldest(self) -> None:
+        """Drop the oldest entry, if there is one."""
+        if self._entries:
+            self.remove(next(iter(self._entries)))
+
+    def drop_expired(self) -> None:
+        """Drop the oldest entries as far as they have expired."""
+        now_s = self._clock()
+        while self._entries and next(iter(self._entries.values()))[1] <= now_s:
+            self.drop_oldest()
 
     def remove(self, key: K) -> None:
         """Drop an entry, if there is one."""

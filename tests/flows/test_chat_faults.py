@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from dataclasses import replace
 
 import aiohttp
 import orjson
@@ -9,8 +10,8 @@ import pytest
 
 from tests.support import upstream as up
 from tests.support.asking import ASK, ask, ask_stream, said, toml
-from tests.support.gateways import InProcessGateway, StartGateway
-from tests.support.upstream import Upstream, scripted_upstream
+from tests.support.gateways import InProcessGateway, StartGateway, upstream_toml
+from tests.support.upstream import Exchange, Upstream, scripted_upstream
 
 # --- faults -----------------------------------------------------------------------------------------------------------
 
@@ -226,15 +227,35 @@ enabled = false
         assert status == 200 and data["model"] == "Second" and upstream.last.body["model"] == "other"
 
 
-async def test_a_breaker_opens_answers_at_once_and_says_when_to_come_back(
-    server: InProcessGateway, upstream: Upstream
+async def test_the_breaker_of_an_upstream_that_is_away_answers_at_once_and_says_when_to_come_back(
+    start_gateway: StartGateway,
 ) -> None:
-    upstream.will(up.answer(status=500))
-    for _ in range(5):
-        await ask(server)
-    seen = len(upstream.seen)
-    status, _, headers = await ask(server)
-    assert status == 503 and int(headers["Retry-After"]) >= 1 and len(upstream.seen) == seen
+    async with scripted_upstream() as away:
+        url = away.url
+    server = await start_gateway(upstream_toml(url))
+    statuses = {(await ask(server))[0] for _ in range(5)}
+    status, data, headers = await ask(server)
+    assert statuses <= {502, 503} and status == 503 and int(headers["Retry-After"]) >= 1
+    assert "keeps failing" in data["error"]["message"]
+
+
+@pytest.mark.parametrize("status", [500, 503])
+async def test_a_poisoned_prompt_shuts_the_model_for_nobody(
+    start_gateway: StartGateway, upstream: Upstream, status: int
+) -> None:
+    server = await start_gateway(toml(upstream))
+    other = replace(server, key=server.make_key("chat"))
+
+    async def script(exchange: Exchange) -> None:
+        poisoned = "poison" in str(exchange.seen.body)
+        await (up.answer(status=status) if poisoned else up.answer())(exchange)
+
+    upstream.will(script)
+    poison = [{"role": "user", "content": "poison"}]
+    for _ in range(20):
+        assert (await ask(server, messages=poison))[0] in (502, 503)
+        assert (await ask(other))[0] == 200
+    assert (await ask(server))[0] == 200, "the other prompts of the same caller are answered too"
 
 
 # --- departures -------------------------------------------------------------------------------------------------------

@@ -7,11 +7,13 @@ from pathlib import Path
 import aiohttp
 import orjson
 
+from gateway.embedded.llm_server import SLOTS
 from gateway.embedded.servers import MAX_CALLS, Embedded, EmbeddedUpstream
 from tests.support import upstream as up
 from tests.support.asking import ASK, ask, ask_stream, said, toml
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.upstream import Upstream
+from tests.support.waiting import until
 
 STREAMS = 200
 MOST_BYTES_A_STREAM = 512 * 1024
@@ -69,12 +71,13 @@ async def test_two_hundred_streams_run_together_and_a_neighbour_is_answered(
 async def test_an_embedded_model_has_a_bounded_number_of_callers(
     start_gateway: StartGateway, upstream: Upstream
 ) -> None:
-    """The engine itself would let any number wait without end."""
+    """The engine itself would let any number wait without end. It is given as many as it answers at once."""
 
     async def awake() -> None:
         return None
 
-    server = await start_gateway(embedded=Embedded(llm=EmbeddedUpstream(upstream.url, "embedded-llm", awake)))
+    llm = EmbeddedUpstream(upstream.url, "embedded-llm", awake)
+    server = await start_gateway(embedded=Embedded(llm=llm))
     go_on = asyncio.Event()
 
     async def late(exchange: up.Exchange) -> None:
@@ -84,10 +87,7 @@ async def test_an_embedded_model_has_a_bounded_number_of_callers(
     upstream.will(late)
     async with asyncio.TaskGroup() as tasks:
         waiting = [tasks.create_task(ask(server)) for _ in range(MAX_CALLS)]
-        async with asyncio.timeout(5):
-            while len(upstream.seen) < MAX_CALLS:
-                await upstream.arrived.wait()
-                upstream.arrived.clear()
+        await until(lambda: len(llm.queue) + llm.queue.waiting == MAX_CALLS and len(upstream.seen) == SLOTS, 5)
         for streamed in (False, True):
             status, told, headers = await ask(server, stream=streamed)
             assert status == 429 and told["error"]["code"] == "rate_limit_exceeded" and int(headers["Retry-After"]) > 0

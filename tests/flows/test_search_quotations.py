@@ -11,7 +11,7 @@ from aiohttp import web
 
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.web_tools import tool_call
-from tests.support.websites import Site, serving
+from tests.support.websites import Site, page, serving
 
 CARD = "4111 1111 1111 1111"
 QUESTION = "the merger of Alder and Birch"
@@ -80,11 +80,23 @@ async def test_no_other_key_and_no_log_line_learns_what_was_asked(start_gateway:
 async def test_the_note_of_results_from_another_provider_is_our_words_alone(
     start_gateway: StartGateway, provider: Site
 ) -> None:
-    server = await gateway_over(start_gateway, provider, '"local"')
+    provider.pages["/merger"] = page("A merger", f"All about {QUESTION}, and what followed. " * 5)
+    allow = f'[web]\nallow_private = ["{provider.address}"]\n'
+    server = await gateway_over(start_gateway, provider, '"local"', more=allow)
+    await called(server, "extract", {"urls": [f"{provider.url}/merger"]})
     is_error, data = await called(server, "search", {"query": QUESTION})
     own = "the search provider tavily is busy or in trouble (500); try again later."
     assert not is_error and data["note"].endswith(f"{own} These results come from local.")
     assert "It says" not in data["note"] and "sanitization" not in data
+
+
+async def test_a_fallback_that_finds_nothing_does_not_hide_the_failure(
+    start_gateway: StartGateway, provider: Site
+) -> None:
+    server = await gateway_over(start_gateway, provider, '"local"')
+    for _ in range(2):
+        is_error, data = await called(server, "search", {"query": "what no page of an empty index says"})
+        assert is_error and data["error"]["message"].startswith("the search provider tavily is busy or in trouble")
 
 
 async def test_a_quotation_that_the_policy_blocks_is_not_told(start_gateway: StartGateway, provider: Site) -> None:

@@ -8,6 +8,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from gateway.config.settings import Web
@@ -26,6 +27,7 @@ from gateway.engines.index.batch import IndexBatch
 from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.schema import SHARED
 from gateway.engines.index.store import PageIndex
+from gateway.engines.index.write_turns import WriteTurns
 from gateway.errors import InvalidRequest
 
 PATIENT_BUDGET_S = 120.0
@@ -57,7 +59,7 @@ class LocalWebEngine:
         self._chooser = deps.chooser
         self._loader = deps.loader
         self._robots = deps.robots
-        self._index = deps.index
+        self._writes = WriteTurns(deps.index)
         self._settings = settings
 
     async def extract(self, request: ExtractRequest, call: WebCall) -> Json:
@@ -71,7 +73,7 @@ class LocalWebEngine:
 
         async def one(at: int, raw: str) -> None:
             try:
-                page = await self._extract_one(raw, request)
+                page = await self._extract_one(raw, request, call)
                 results[at] = _extract_result(page, request, raw)
                 pages.append(page)
             except FetchFailed as failure:
@@ -100,9 +102,9 @@ class LocalWebEngine:
         await self._store(pages, call, data)
         return {**data, "response_time": round(time.monotonic() - started, 3)}
 
-    async def _extract_one(self, raw: str, request: ExtractRequest) -> LoadedPage:
+    async def _extract_one(self, raw: str, request: ExtractRequest, call: WebCall) -> LoadedPage:
         url = str(parse_url(from_caller(raw)))
-        page = await self._loader.load(
+        page = await self._loader.of(call.owner).load(
             ExtractOptions(
                 url,
                 depth=request.extract_depth,
@@ -122,7 +124,7 @@ class LocalWebEngine:
         Raises InvalidRequest, EngineMissing, Overloaded.
         """
         started = time.monotonic()
-        batch = IndexBatch(self._index)
+        batch = IndexBatch(partial(self._writes.add, key=call.owner))
 
         async def take(page: LoadedPage) -> None:
             if self._settings.index_fetched and not page.data.get("noindex"):
@@ -148,7 +150,7 @@ class LocalWebEngine:
         outcome = await self._explore(request, call)
         urls = list(dict.fromkeys(visit.url for visit in outcome.visits))
         if len(urls) < request.limit and outcome.pages_read:
-            urls = await self._with_sitemap(urls, request)
+            urls = await self._with_sitemap(urls, request, call)
         any_url = bool(urls)
         if request.instructions:
             urls = await self._choose(urls, outcome, request.instructions)
@@ -170,7 +172,7 @@ class LocalWebEngine:
             candidates.append(Candidate(f"{anchors.get(url, '')} {title}".strip(), url, text))
         return [urls[at] for at in await self._chooser.choose(candidates, instructions)]
 
-    async def _with_sitemap(self, urls: list[str], request: CrawlRequest) -> list[str]:
+    async def _with_sitemap(self, urls: list[str], request: CrawlRequest, call: WebCall) -> list[str]:
         """`urls` completed from the site's sitemaps: up to the limit, or to MAX_LISTED when instructions will
         choose."""
         root = canonical(from_caller(request.url)) or request.url
@@ -178,7 +180,7 @@ class LocalWebEngine:
         room = MAX_LISTED if request.instructions else request.limit
         try:
             async with asyncio.timeout(SITEMAP_BUDGET_S):
-                listed = await listed_urls(self._loader, root, robots)
+                listed = await listed_urls(self._loader.of(call.owner), root, robots)
                 return await asyncio.to_thread(_complete, urls, listed, Scope(request, root), robots, room)
         except TimeoutError:
             return urls
@@ -199,7 +201,7 @@ class LocalWebEngine:
         hold_chars = max(self._settings.result_budget_chars, MAX_JUDGED_CHARS) + 1
         plan = CrawlPlan(request, root, budget_s, take is None, take, hold_chars)
         robots = self._robots if self._settings.respect_robots else None
-        return await Crawler(self._loader, robots, plan, call.progress or Progress()).run()
+        return await Crawler(self._loader.of(call.owner), robots, plan, call.progress or Progress()).run()
 
     async def _relevant(self, outcome: CrawlOutcome, request: CrawlRequest) -> list[tuple[int, LoadedPage]]:
         pages = [(visit.depth, page) for visit, page in outcome.pages]
@@ -209,7 +211,8 @@ class LocalWebEngine:
     async def _store(self, pages: list[LoadedPage], call: WebCall, data: Json) -> None:
         if not self._settings.index_fetched:
             return
-        problem = await self._index.add([self._indexed(page, call.owner) for page in pages if _indexable(page)])
+        rows = [self._indexed(page, call.owner) for page in pages if _indexable(page)]
+        problem = await self._writes.add(rows, call.owner)
         if problem is not None:
             data["note"] = f"{data['note']} {problem}" if data.get("note") else problem
 

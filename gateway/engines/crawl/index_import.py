@@ -79,7 +79,7 @@ class IndexFiller:
         request = CrawlRequest(
             root or source, max_depth=_MAX_DEPTH, max_breadth=_MAX_BREADTH, limit=limit, allow_external=False
         )
-        batch = IndexBatch(self._index)
+        batch = IndexBatch(self._index.add)
 
         async def take(page: LoadedPage) -> None:
             if not page.data.get("noindex"):
@@ -96,7 +96,7 @@ class IndexFiller:
 
     async def _add_folder(self, folder: Path, limit: int, progress: Progress) -> Json:
         paths = (await asyncio.to_thread(_readable_files, folder))[:limit]
-        batch = IndexBatch(self._index)
+        batch = IndexBatch(self._index.add)
         failed: list[Json] = []
         done = 0
 

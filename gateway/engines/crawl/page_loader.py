@@ -5,6 +5,7 @@ during such a pause. Knows neither crawling nor the index. Source of statuses an
 """
 
 import asyncio
+import copy
 import time
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
@@ -71,13 +72,21 @@ class LoadedPage:
 
 
 class PageLoader:
-    """Loads pages for all callers of the gateway: one instance, so that hosts' limits count all of them together."""
+    """Loads pages for all callers of the gateway: one instance and its copies for each caller (`of`), so that hosts'
+    limits count all of them together."""
 
     def __init__(self, fetcher: Fetcher, pool: ParsePool, slots: HostSlots) -> None:
         self.fetcher = fetcher
         self._pool = pool
         self._slots = slots
         self._resting: dict[str, float] = {}
+        self._owner = ""
+
+    def of(self, owner: str) -> "PageLoader":
+        """The same loader on behalf of the key `owner`, for whom fetches and parse processes are dealt out."""
+        loader = copy.copy(self)
+        loader._owner = owner
+        return loader
 
     async def load(self, options: ExtractOptions, delay_s: float = 0.0) -> LoadedPage:
         """The page at `options.url`; requests to its host start at least `delay_s` apart.
@@ -93,7 +102,7 @@ class PageLoader:
             page: Json = {}
             if target in (None, url, fetched.url):
                 page = await self._pool.extract(
-                    fetched.body, replace(options, url=fetched.url, content_type=fetched.content_type)
+                    fetched.body, replace(options, url=fetched.url, content_type=fetched.content_type), self._owner
                 )
                 target = page.get("refresh")
             if not target or target in (url, fetched.url) or len(page.get("content", "")) > _MAX_REFRESH_PAGE_CHARS:
@@ -114,11 +123,11 @@ class PageLoader:
         body = fetched.body
         if body.startswith(b"\x1f\x8b"):  # a gzip file, whatever the Content-Encoding was
             body = await asyncio.to_thread(decoder_for("gzip", _SITEMAP_BYTES).feed, body)
-        return await self._pool.extract(body, ExtractOptions(fetched.url, task="sitemap"))
+        return await self._pool.extract(body, ExtractOptions(fetched.url, task="sitemap"), self._owner)
 
     async def _fetch_politely(self, url: str, delay_s: float) -> Fetched:
         host = urlsplit(url).netloc.lower()
-        async with self._slots.hold(host, delay_s):
+        async with self._slots.hold(host, delay_s, self._owner):
             await self._wait_for_pause(host)
             fetched = await self.fetcher.fetch(url)
             wait_s = self._note_pause(host, fetched)
@@ -143,7 +152,8 @@ class PageLoader:
         if wait_s is None:
             return None
         now = time.monotonic()
-        self._resting = {name: end for name, end in self._resting.items() if end > now}
+        for name in [name for name, end in self._resting.items() if end <= now]:
+            del self._resting[name]
         if len(self._resting) < _MAX_RESTING:
             self._resting[host] = now + min(wait_s, _MAX_REST_S)
         return wait_s

@@ -1,8 +1,12 @@
 """The server's pool of parse processes: started at first use, replaced when one hangs, dies or has grown old.
 
 The server itself never imports lxml or trafilatura: they are large, and hostile pages may crash or block them, so they
-run in processes that can be killed. A job waits for its turn and is bounded in time; a job that is cancelled or too
-slow ends the process it runs in. Protocol: see `parse_worker`. Knows nothing of HTML.
+run in processes that can be killed. A job waits for its turn, dealt out by key, and is bounded in time; a job that is
+cancelled or too slow ends the process it runs in. Protocol: see `parse_worker`. Knows nothing of HTML.
+
+A page cannot be interrupted, so while one key's slow pages hold every process, a page of another key is read in a
+spare process at once (see `resilience.fair_queue`). The first spare process is started when pages begin to wait; slow
+pages give way to it (_LONG_JOB_S).
 """
 
 import asyncio
@@ -20,6 +24,7 @@ from gateway.domain import Json
 from gateway.engines.extract.page import ExtractOptions
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.errors import EngineMissing, Overloaded
+from gateway.resilience.fair_queue import HALF, FairQueue, QueueFull
 from gateway.resilience.restart_policy import RestartPolicy
 
 _LENGTH = struct.Struct(">I")
@@ -48,6 +53,14 @@ _MAX_PROCESSES = 4
 """Chosen: beyond it, fetching is the bottleneck. At half, a crawl on a large machine is slower; at double, the pool may
 hold twice the memory."""
 
+_LONG_JOB_S = 1.0
+_LONG_JOB_NICE = 10
+"""After so many seconds a page has the process's priority lowered, so that the spare processes, and the server itself,
+have the cores first; the process is replaced after that page, since a priority is not raised again without privilege.
+Chosen: few honest pages take a second. At half the time, long manuals cost a process each; at double, a flood of slow
+pages slows others for twice as long. Nice 10 is a tenth of the weight of 0 in Linux's scheduler: at half (5) it is a
+third; at double (19) a busy machine stops slow pages altogether."""
+
 _LONGEST_PAUSE_S = 1.0
 """Longest pause before the next start when processes keep dying. Chosen: pages come from strangers, and a site full of
 pages that kill the parser must not stop the reading of others. At half, a broken installation costs two starts a
@@ -55,12 +68,19 @@ second; at double, sound pages wait longer behind hostile ones."""
 
 
 class _ParseProcess:
-    """One process, since when it runs, and how many jobs it has done."""
+    """One process, since when it runs, how many jobs it has done, and whether its priority was lowered."""
 
     def __init__(self, process: Process) -> None:
         self.process = process
         self.started_at = time.monotonic()
         self.jobs = 0
+        self.is_slowed = False
+
+    def slow_down(self) -> None:
+        """Lower the priority of the process for the rest of its life."""
+        self.is_slowed = True
+        with contextlib.suppress(OSError):  # it may be gone
+            os.setpriority(os.PRIO_PROCESS, self.process.pid, _LONG_JOB_NICE)
 
     async def run(self, job: bytes, body: bytes) -> Json:
         """The answer to one job, `{page}`, `{failed, code}` or `{missing}`. Raises ConnectionError, IncompleteReadError
@@ -89,27 +109,29 @@ class _ParseProcess:
 
 
 class ParsePool:
-    """At most `size` processes (0: one per CPU, up to 4). At most `max_waiting` jobs run or wait; more are refused.
+    """At most `size` processes (0: one per CPU, up to 4), and as many spare ones for keys that have none.
 
-    A job may take `job_limit_s`; after `idle_s` seconds without a job, idle processes are ended.
+    `share`: the part of the processes that is one key's due while others wait (`limits.share_of_parse`). At most
+    `max_waiting` jobs wait; more are refused. A job may take `job_limit_s`; after `idle_s` seconds without a job, idle
+    processes are ended.
     """
 
     def __init__(
         self,
         size: int = 0,
         *,
+        share: float = HALF,
         job_limit_s: float = _JOB_LIMIT_S,
         max_waiting: int = _MAX_WAITING,
         idle_s: float = _IDLE_S,
     ) -> None:
-        self._size = size or max(1, min(_MAX_PROCESSES, os.cpu_count() or 1))
+        size = size or max(1, min(_MAX_PROCESSES, os.cpu_count() or 1))
         self._job_limit_s = job_limit_s
-        self._max_waiting = max_waiting
         self._idle_s = idle_s
-        self._slots = asyncio.Semaphore(self._size)
+        self._slots = FairQueue(size, share=share, spare=size, max_waiting=max_waiting)
         self._idle: list[_ParseProcess] = []
         self._busy: set[_ParseProcess] = set()
-        self._waiting = 0
+        self._warming: asyncio.Task[None] | None = None
         self._closed = False
         self._ending: set[asyncio.Task[None]] = set()
         self._restarts = RestartPolicy(longest_pause_s=_LONGEST_PAUSE_S)
@@ -118,6 +140,8 @@ class ParsePool:
     async def close(self) -> None:
         """End every process; jobs that still run fail with FetchFailed."""
         self._closed = True
+        if self._warming is not None:
+            await asyncio.wait({self._warming})
         if self._timer is not None:
             self._timer.cancel()
         self._retire_idle()
@@ -125,20 +149,22 @@ class ParsePool:
             self._retire(worker)
         await asyncio.gather(*self._ending, return_exceptions=True)
 
-    async def extract(self, body: bytes, options: ExtractOptions) -> Json:
-        """Parse a document. Returns the page as `engines.extract.page.extract` describes it.
+    async def extract(self, body: bytes, options: ExtractOptions, owner: str = "") -> Json:
+        """Parse a document for the key `owner`. Returns the page as `engines.extract.page.extract` describes it.
 
         Raises FetchFailed (`unparsable`, `too_large` or as the parser says), EngineMissing when the web extra is not
         installed, Overloaded when too many jobs wait.
         """
-        if self._waiting >= self._max_waiting:
-            raise Overloaded("too many pages are waiting to be read; try again shortly", retry_after_s=5)
-        self._waiting += 1
+        if not self._slots.take(owner):
+            self._warm_up()
+            try:
+                await self._slots.acquire(owner)
+            except QueueFull:
+                raise Overloaded("too many pages are waiting to be read; try again shortly", retry_after_s=5) from None
         try:
-            async with self._slots:
-                answer = await self._run(body, options)
+            answer = await self._run(body, options)
         finally:
-            self._waiting -= 1
+            self._slots.release(owner)
         if "missing" in answer:
             raise EngineMissing(answer["missing"])
         if "failed" in answer:
@@ -151,10 +177,11 @@ class ParsePool:
         worker = self._idle.pop() if self._idle else await self._start()
         keep = False
         self._busy.add(worker)
+        slowing = asyncio.get_running_loop().call_later(_LONG_JOB_S, worker.slow_down)
         try:
             async with asyncio.timeout(self._job_limit_s):
                 answer = await worker.run(job, body)
-            keep = worker.jobs < _JOBS_PER_PROCESS and not self._closed
+            keep = worker.jobs < _JOBS_PER_PROCESS and not worker.is_slowed and not self._closed
             return answer
         except TimeoutError as error:
             self._record_death(worker)
@@ -164,12 +191,27 @@ class ParsePool:
             self._record_death(worker)
             raise FetchFailed("the page brought the parser down; it cannot be read", "unparsable") from error
         finally:
+            slowing.cancel()
             self._busy.discard(worker)
             if keep:
                 self._idle.append(worker)
                 self._watch_idle()
             else:
                 self._retire(worker)
+
+    def _warm_up(self) -> None:
+        """Start one process in the background unless one is idle: the next key to come does not wait for its start."""
+        if self._idle or self._warming is not None or self._restarts.wait_s > 0:
+            return
+
+        async def start() -> None:
+            try:
+                self._idle.append(await self._start())
+                self._watch_idle()
+            finally:
+                self._warming = None
+
+        self._warming = asyncio.get_running_loop().create_task(start())
 
     def _record_death(self, worker: _ParseProcess) -> None:
         if not self._closed:

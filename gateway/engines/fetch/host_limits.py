@@ -1,6 +1,8 @@
 """Limits of requests to hosts: how many at once to one host and in all, and a pause where robots.txt asks for one.
 
-Knows no HTTP and no robots.txt: the caller passes the pause. Holds state for hosts in use, and for some idle ones.
+Both numbers are dealt out by key, so that one key's slow sites do not keep another's fetches waiting; a part more of
+each is spare for keys that have less than their due (see `resilience.fair_queue`). Knows no HTTP and no robots.txt: the
+caller passes the pause. Holds state for hosts in use, and for some idle ones.
 """
 
 import asyncio
@@ -8,9 +10,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+from gateway.resilience.fair_queue import HALF, FairQueue
+
 _TOTAL = 32
 """Requests at once to all hosts. Chosen: about what two cores can parse while pages arrive. At half, crawls of slow
 sites take twice as long; at double, more pages (5 MiB each at most) wait in memory for a parse process."""
+
+_SPARE_PART = 4
+"""One request in so many is spare, at least one. Chosen: a host with the default limit of 6 gets one more at the most.
+At half the part, still one; at double, three more, which is no longer polite."""
 
 _MAX_HOSTS = 4096
 """Idle hosts are forgotten above this number. Chosen: about 2 MB. At half or double only that changes: a forgotten host
@@ -19,31 +27,37 @@ loses no more than the rest of its pause."""
 
 @dataclass(slots=True)
 class _Host:
-    slots: asyncio.Semaphore
+    slots: FairQueue
     users: int = 0
     next_start: float = 0.0
     pacing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class HostSlots:
-    """At most `per_host` requests at once to one host (a HOST:PORT), and `total` in all."""
+    """At most `per_host` requests at once to one host (a HOST:PORT), and `total` in all, spare ones aside.
 
-    def __init__(self, per_host: int, total: int = _TOTAL) -> None:
+    `share`: the part of each that is one key's due while others wait.
+    """
+
+    def __init__(self, per_host: int, total: int = _TOTAL, share: float = HALF) -> None:
         self._per_host = per_host
-        self._total = asyncio.Semaphore(total)
+        self._share = share
+        self._total = self._queue(total)
         self._hosts: dict[str, _Host] = {}
 
     @asynccontextmanager
-    async def hold(self, host: str, delay_s: float = 0) -> AsyncIterator[None]:
-        """A slot for one request to `host` until the block ends; requests there start at least `delay_s` seconds apart.
-        Waits without a limit: the caller sets a timeout."""
-        state = self._hosts.setdefault(host, _Host(asyncio.Semaphore(self._per_host)))
+    async def hold(self, host: str, delay_s: float = 0, owner: str = "") -> AsyncIterator[None]:
+        """A slot for one request of the key `owner` to `host` until the block ends; requests there start at least
+        `delay_s` seconds apart. Waits without a limit: the caller sets a timeout."""
+        state = self._hosts.get(host)
+        if state is None:
+            state = self._hosts[host] = _Host(self._queue(self._per_host))
         state.users += 1
         try:
-            async with state.slots:
+            async with state.slots.hold(owner):
                 if delay_s > 0:
                     await self._pace(state, delay_s)
-                async with self._total:
+                async with self._total.hold(owner):
                     yield
         finally:
             state.users -= 1
@@ -51,6 +65,9 @@ class HostSlots:
                 self._hosts.pop(host, None)
             if len(self._hosts) > _MAX_HOSTS:
                 self._forget_idle()
+
+    def _queue(self, slots: int) -> FairQueue:
+        return FairQueue(slots, share=self._share, spare=max(1, slots // _SPARE_PART))
 
     async def _pace(self, state: _Host, delay_s: float) -> None:
         loop = asyncio.get_running_loop()

@@ -4,8 +4,9 @@ So a long crawl does not keep their texts in memory, and one that is cut short h
 neither the crawl nor the database.
 """
 
+from collections.abc import Awaitable, Callable
+
 from gateway.engines.index.page_rows import IndexedPage
-from gateway.engines.index.store import PageIndex
 
 _MAX_PAGES = 50
 _MAX_CHARS = 2_000_000
@@ -14,13 +15,13 @@ disk; double takes twice the memory and loses twice the pages when the process d
 
 
 class IndexBatch:
-    """Call `take` for each page and `store` at the end.
+    """Call `take` for each page and `store` at the end. `add` stores pages, as `PageIndex.add` does.
 
     `added` counts the pages stored; `problem` is the last sentence on why pages were not stored, or None.
     """
 
-    def __init__(self, index: PageIndex) -> None:
-        self._index = index
+    def __init__(self, add: Callable[[list[IndexedPage]], Awaitable[str | None]]) -> None:
+        self._add = add
         self._waiting: list[IndexedPage] = []
         self._chars = 0
         self.added = 0
@@ -36,7 +37,7 @@ class IndexBatch:
     async def store(self) -> None:
         """Stores the waiting pages. A full disk or a damaged file sets `problem` and raises nothing."""
         pages, self._waiting, self._chars = self._waiting, [], 0
-        problem = await self._index.add(pages)
+        problem = await self._add(pages)
         if problem is None:
             self.added += len(pages)
         else:

@@ -8,24 +8,27 @@ loop; an error that may be retried is swallowed, so the loop goes on; any other 
 
 | attempt | entered when                    | what follows                                                         |
 |---------|---------------------------------|----------------------------------------------------------------------|
-| waiting | the plan is made                | its breaker allows a call: calling; its breaker is open: dropped     |
+| waiting | the plan is made                | its health allows a call: calling; it does not: dropped              |
 | calling | `attempt()` takes it            | `begin()`: begun; an error: failed; the block returns: succeeded     |
 | begun   | the first event was passed on   | never retried, since the caller has seen a part of the answer        |
 | failed  | UpstreamError before `begin()`  | the next waiting attempt; else one repeat of the same; else raised   |
 
-What is reported to the breaker of the attempt's upstream. An attempt that fails after `begin()` reports both:
+What is reported to the health of the attempt's upstream (`upstream_health` has the rules of its breakers). An attempt
+that fails after `begin()` reports both:
 
-| outcome                                                       | breaker     |
-|---------------------------------------------------------------|-------------|
-| answer begun, or whole                                        | `succeeded` |
-| UpstreamRefused other than 429: healthy, the request is wrong | `succeeded` |
-| UpstreamRefused 429, cancelled, or an error of our own        | `release`   |
-| `invalid_json_answer`: the model's fault, not the upstream's  | nothing     |
-| any other UpstreamError                                       | `failed`    |
+| outcome                                                       | health           |
+|---------------------------------------------------------------|------------------|
+| answer begun, or whole                                        | `succeeded`      |
+| UpstreamRefused other than 429: healthy, the request is wrong | `succeeded`      |
+| UpstreamRefused 429, cancelled, or an error of our own        | `release`        |
+| `invalid_json_answer`: the model's fault, not the upstream's  | `release`        |
+| UpstreamTimeout or `upstream_unreachable` before `begin()`    | `was_silent`     |
+| any other UpstreamError                                       | `answered_badly` |
 
-Invariants: at most _MAX_ATTEMPTS calls; no call to an upstream whose breaker is open; the same upstream is called again
-at most once, only when no other is left, the error came before any byte of an answer (_REPLAYABLE), and its retry
-budget has a token; a refusal of the request itself (4xx other than 429) is never retried.
+Invariants: at most _MAX_ATTEMPTS calls; no call to an upstream whose health forbids it, but when it forbids all of them
+the first one that answers at all, if badly, is called; the same upstream is called again at most once, only when no
+other is left, the error came before any byte of an answer (_REPLAYABLE), and its retry budget has a token; a refusal of
+the request itself (4xx other than 429) is never retried.
 """
 
 import asyncio
@@ -34,10 +37,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from gateway.domain import RequestStats
-from gateway.errors import UpstreamError, UpstreamRefused, UpstreamUnavailable
+from gateway.errors import UpstreamError, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
 from gateway.ports import CompletionUpstream
-from gateway.resilience.circuit_breaker import CircuitBreaker
-from gateway.services.completion.retries import RetryBudget, backoff_s, upstream_breaker, weighted_order
+from gateway.services.completion.retries import RetryBudget, backoff_s, weighted_order
+from gateway.services.completion.upstream_health import UpstreamHealth
 from gateway.wire.chat.request import UpstreamOptions
 
 _MAX_ATTEMPTS = 3
@@ -46,7 +49,8 @@ answer; at six, an outage multiplies the load on what is left and the caller's w
 _MAX_RETRY_AFTER_S = 2.0
 """Seconds that a request waits before its one repeat; an upstream that asks for more gets no repeat. Chosen: at double,
 callers wait longer than most of them pause themselves; at half, ordinary pauses of 1 to 2 s would not be used."""
-_REPLAYABLE = ("upstream_unreachable", "upstream_disconnected", "upstream_unavailable", "rate_limit_exceeded")
+_UNREACHABLE = "upstream_unreachable"
+_REPLAYABLE = (_UNREACHABLE, "upstream_disconnected", "upstream_unavailable", "rate_limit_exceeded")
 """Error codes of failures before any byte of an answer: no answer is paid for twice."""
 
 
@@ -63,7 +67,7 @@ class Target:
     weight: int = 1
     native: bool = False
     first_event_wait_s: float = 25
-    breaker: CircuitBreaker = field(default_factory=upstream_breaker)
+    health: UpstreamHealth = field(default_factory=UpstreamHealth)
     budget: RetryBudget = field(default_factory=RetryBudget)
 
 
@@ -89,16 +93,17 @@ class ModelEntry:
 
 @dataclass(slots=True)
 class Attempt:
-    """One call to one upstream, under the public model name of `entry`."""
+    """One call to one upstream, under the public model name of `entry`, for the caller with the id `caller`."""
 
     entry: ModelEntry
     target: Target
     begun: bool = False
+    caller: str = ""
 
     def begin(self) -> None:
         """Call when the first event is passed on: from here on no error is retried. The upstream counts as healthy."""
         self.begun = True
-        self.target.breaker.succeeded()
+        self.target.health.succeeded(self.caller)
 
 
 class Plan:
@@ -119,7 +124,7 @@ class Plan:
 
         Raises UpstreamUnavailable when no upstream is configured or all breakers are open, and what the block raises.
         """
-        attempt = self._next_attempt()
+        attempt = self._next_attempt(stats.key_id)
         target = attempt.target
         target.budget.request()
         self._made += 1
@@ -128,48 +133,60 @@ class Plan:
         try:
             yield attempt
         except UpstreamError as error:
-            if isinstance(error, UpstreamRefused):
-                target.breaker.release() if error.status == 429 else target.breaker.succeeded()
-            elif error.code != "invalid_json_answer":
-                target.breaker.failed()
+            _report(attempt, error)
             if attempt.begun or not await self._may_retry(attempt, error):
                 raise
         except BaseException:
-            target.breaker.release()
+            target.health.release(attempt.caller)
             raise
         else:
             if not attempt.begun:
-                target.breaker.succeeded()
+                target.health.succeeded(attempt.caller)
 
-    def _next_attempt(self) -> Attempt:
+    def _next_attempt(self, caller: str) -> Attempt:
         if not self._waiting:
             raise UpstreamUnavailable("no upstream is configured for this model", code="no_upstream")
-        waits = [attempt.target.breaker.wait_s for attempt in self._waiting]
-        self._drop_unavailable()
-        if not self._waiting or not self._waiting[0].target.breaker.take():
+        waits = [attempt.target.health.wait_s(caller, is_last=True) for attempt in self._waiting]
+        answering = [attempt for attempt, wait_s in zip(self._waiting, waits, strict=True) if wait_s <= 0]
+        self._waiting = [attempt for attempt in answering if attempt.target.health.wait_s(caller) <= 0]
+        is_last = not self._waiting
+        candidates = self._waiting or answering[:1]
+        if not candidates or not candidates[0].target.health.take(caller, is_last=is_last):
             raise UpstreamUnavailable(
                 "the upstream keeps failing and is not called for a while; try again later",
                 retry_after_s=max(min(waits), 1.0),
             )
-        return self._waiting.pop(0)
-
-    def _drop_unavailable(self) -> None:
-        self._waiting = [attempt for attempt in self._waiting if attempt.target.breaker.wait_s <= 0]
+        attempt = candidates.pop(0)
+        attempt.caller = caller
+        return attempt
 
     async def _may_retry(self, attempt: Attempt, error: UpstreamError) -> bool:
         """Whether another attempt is to be made. Sleeps for the pause before a repeat; see the module's invariants."""
         if self._made >= _MAX_ATTEMPTS or (isinstance(error, UpstreamRefused) and error.status != 429):
             return False
-        if any(other.target.breaker.wait_s <= 0 for other in self._waiting):
+        if any(other.target.health.wait_s(attempt.caller) <= 0 for other in self._waiting):
             return True
         is_short = error.retry_after_s is None or error.retry_after_s <= _MAX_RETRY_AFTER_S
         if error.status == 429 and error.retry_after_s is None:
             is_short = False
         if self._retried or error.code not in _REPLAYABLE or not is_short:
             return False
-        if attempt.target.breaker.wait_s > 0 or not attempt.target.budget.take():
+        if attempt.target.health.wait_s(attempt.caller) > 0 or not attempt.target.budget.take():
             return False
         self._retried = True
         await asyncio.sleep(max(error.retry_after_s or 0.0, backoff_s(self._made)))
         self._waiting = [Attempt(attempt.entry, attempt.target)]
         return True
+
+
+def _report(attempt: Attempt, error: UpstreamError) -> None:
+    """Tell the upstream's health what the error says of it; see the module's table."""
+    health, caller = attempt.target.health, attempt.caller
+    if isinstance(error, UpstreamRefused):
+        health.release(caller) if error.status == 429 else health.succeeded(caller)
+    elif error.code == "invalid_json_answer":
+        health.release(caller)
+    elif not attempt.begun and (isinstance(error, UpstreamTimeout) or error.code == _UNREACHABLE):
+        health.was_silent(caller)
+    else:
+        health.answered_badly(caller)

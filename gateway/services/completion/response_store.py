@@ -1,7 +1,8 @@
 """Finished responses, remembered for a while so that a later request may continue them (`previous_response_id`).
 
-In memory, bounded in entries, bytes and age; the oldest go first. Every response belongs to the API key that made it
-and does not exist for another key. Knows nothing of the wire format beyond `id`, `output`, and items with an `id`.
+In memory, bounded in entries, bytes and age. Every response belongs to the API key that made it and does not exist for
+another key. Each key has a budget: who makes room when the store is full is said in `resilience.shared_cache`. Knows
+nothing of the wire format beyond `id`, `output`, and items with an `id`.
 """
 
 import time
@@ -12,15 +13,17 @@ import orjson
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest, NotFound
-from gateway.resilience.bounded_cache import BoundedCache
+from gateway.resilience.shared_cache import SharedCache
 
 _MAX_ENTRIES = 10_000
 _MAX_BYTES = 64 * 1024 * 1024
+_BYTES_PER_KEY = 16 * 1024 * 1024
 _TTL_S = 3600.0
-"""Chosen together. Bytes bound the memory of each worker: at half, about a hundred conversations of 256 KiB are
-remembered at once; double is felt on a machine of 1 GiB. Entries bound the index of small responses (about 1 KB each
-beside their bytes). An hour is a pause in a conversation; at half, a user who comes back from lunch gets
-`previous_response_not_found`; double only fills the bytes sooner."""
+"""`limits.response_store_bytes_per_key` says why a key's budget is a quarter. The rest was chosen together. Bytes bound
+the memory of each worker: at half, about a hundred conversations of 256 KiB are remembered at once; double is felt on a
+machine of 1 GiB. Entries bound the index of small responses (about 1 KB each beside their bytes). An hour is a pause in
+a conversation; at half, a user who comes back from lunch gets `previous_response_not_found`; double only fills the
+bytes sooner."""
 
 _SHOWN_ID_CHARS = 80
 """An id in an error text is cut here: it comes from the caller and may be megabytes long."""
@@ -38,18 +41,27 @@ class StoredResponse:
 
 
 class ResponseStore:
-    """At most `max_entries` responses of `max_bytes` together, each for `ttl_s` seconds. `clock` is monotonic."""
+    """At most `max_entries` responses of `max_bytes` together, each for `ttl_s` seconds. `clock` is monotonic.
+
+    `bytes_per_key`: the budget of a key, which it keeps whatever other keys store.
+    """
 
     def __init__(
         self,
+        bytes_per_key: int = _BYTES_PER_KEY,
+        *,
         max_entries: int = _MAX_ENTRIES,
         max_bytes: int = _MAX_BYTES,
         ttl_s: float = _TTL_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._max_bytes = max_bytes
-        self._responses: BoundedCache[StoreKey, StoredResponse] = BoundedCache(
-            max_entries, ttl_s=ttl_s, max_weight=max_bytes, on_drop=self._forget_items, clock=clock
+        self._responses: SharedCache[str, StoredResponse] = SharedCache(
+            max_entries,
+            max_bytes,
+            budget=bytes_per_key,
+            ttl_s=ttl_s,
+            on_drop=self._forget_items,
+            clock=clock,
         )
         self._response_of_item: dict[StoreKey, StoreKey] = {}
 
@@ -58,16 +70,13 @@ class ResponseStore:
         return len(self._responses)
 
     def put(self, owner: str, response: Json, items: list[Json]) -> None:
-        """Remember a response, `{id, output: [{id, …}], …}`, with its input items. One that is larger than the whole
-        store is ignored. An id may come again, from an upstream that speaks /responses itself: the new one replaces."""
+        """Remember a response, `{id, output: [{id, …}], …}`, with its input items. One for which there is no room is
+        ignored. An id may come again, from an upstream that speaks /responses itself: the new one replaces."""
         size = len(orjson.dumps([response, items]))
-        if size > self._max_bytes:
-            return
         key = (owner, str(response["id"]))
-        self._responses.remove(key)  # first: dropping it later would remove the index of items that both have
-        for item in response["output"]:
-            self._response_of_item[owner, str(item["id"])] = key
-        self._responses.put(key, StoredResponse(response, items), weight=size)
+        if self._responses.put(key, StoredResponse(response, items), weight=size):
+            for item in response["output"]:
+                self._response_of_item[owner, str(item["id"])] = key
 
     def get(self, owner: str, response_id: str) -> StoredResponse:
         """A remembered response. Raises NotFound when it never existed, has expired, or is another key's."""

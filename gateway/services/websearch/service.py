@@ -124,7 +124,11 @@ class WebSearchService:
         }
 
     async def _ask_chain(self, request: SearchRequest, call: WebCall) -> tuple[Json, SearchProvider, str | None]:
-        """(answer, the provider that gave it, the message of the first provider that failed before it, or None)."""
+        """(answer, the provider that gave it, the message of the first provider that failed before it, or None).
+
+        After a failure an empty answer says nothing: the next provider is asked, and when none finds anything the
+        first failure is raised.
+        """
         failures: list[GatewayError] = []
         for provider in self._deps.providers:
             try:
@@ -135,6 +139,8 @@ class WebSearchService:
                 self._last_error = error.message
                 self._last_probe = None  # the next status call probes it again
                 failures.append(error)
+                continue
+            if failures and _is_empty(data):
                 continue
             if not failures and self._last_probe is not None and self._last_probe[1] is not None:
                 self._last_probe = None
@@ -221,6 +227,12 @@ class WebSearchService:
 
 def _add_note(data: Json, text: str) -> None:
     data["note"] = f"{data['note']} {text}" if data.get("note") else text
+
+
+def _is_empty(data: Json) -> bool:
+    """Whether a search's answer holds neither a result nor an image."""
+    whole = data.copy().unpack() if isinstance(data, PackedJson) else data
+    return not whole["results"] and not whole["images"]
 
 
 def _chars(results: list[Json], field: str) -> int:

@@ -1,13 +1,11 @@
-"""The fingerprint of an embedded server's chunks, replaced by bytes, against the naive form; and the bound on calls."""
+"""The fingerprint of an embedded server's chunks, replaced by bytes, against the naive form."""
 
 from collections.abc import AsyncGenerator
 from typing import Any
 
 import orjson
-import pytest
 
 from gateway.domain import Json, RequestStats
-from gateway.errors import UpstreamRefused
 from gateway.providers.embedded import OnDemandUpstream
 
 OURS = 'ours "1"'
@@ -47,17 +45,6 @@ def naive(data: bytes) -> Any:
 async def test_replacing_bytes_equals_replacing_the_field() -> None:
     chunks = [chunk(text, **more) for text in TRICKY for more in ({"system_fingerprint": "b1"}, {})]
     batches = [[orjson.dumps(each) for each in chunks[start : start + 3]] for start in range(0, len(chunks), 3)]
-    upstream = OnDemandUpstream(Scripted(batches), ready, OURS, 1)
+    upstream = OnDemandUpstream(Scripted(batches), ready, OURS)
     result = [data async for batch in upstream.stream({}, RequestStats()) for data in batch]
     assert [orjson.loads(data) for data in result] == [naive(data) for batch in batches for data in batch]
-
-
-async def test_a_call_beyond_the_bound_is_refused_and_a_finished_one_makes_room() -> None:
-    upstream = OnDemandUpstream(Scripted([[b"{}"]]), ready, OURS, 1)
-    first = upstream.stream({}, RequestStats())
-    await anext(first)
-    with pytest.raises(UpstreamRefused, match="1 callers already") as refused:
-        await upstream.complete({}, RequestStats())
-    assert refused.value.status == 429 and refused.value.retry_after_s
-    await first.aclose()
-    assert (await upstream.complete({}, RequestStats()))["system_fingerprint"] == OURS

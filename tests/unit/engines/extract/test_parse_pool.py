@@ -1,5 +1,6 @@
-"""The pool of parse processes: one that dies fails its own job, and is replaced."""
+"""The pool of parse processes: one that dies fails its own job, and is replaced; all are dealt out by key."""
 
+import asyncio
 import os
 import signal
 
@@ -8,6 +9,7 @@ import pytest
 from gateway.engines.extract.page import ExtractOptions
 from gateway.engines.extract.parse_pool import ParsePool
 from gateway.engines.fetch.errors import FetchFailed
+from tests.support.waiting import until
 
 OPTIONS = ExtractOptions(url="https://a.test/")
 PAGE = b"<html><body><p>A page with a sentence.</p></body></html>"
@@ -24,6 +26,61 @@ async def test_processes_that_keep_dying_are_replaced_with_short_pauses() -> Non
             with pytest.raises(FetchFailed, match="brought the parser down"):
                 await pool.extract(PAGE, OPTIONS)
             assert (pool._restarts.wait_s > 0) == (death == 5)
+        assert (await pool.extract(PAGE, OPTIONS))["kind"] == "html"
+    finally:
+        await pool.close()
+
+
+SLOW = (b"<html><body>" + b"<p>A page of very many paragraphs, each of which is looked at.</p>" * 60_000) + b"</body>"
+"""Takes seconds."""
+
+
+async def test_slow_pages_of_one_key_do_not_keep_another_key_waiting() -> None:
+    pool = ParsePool(2, job_limit_s=60)
+    order: list[str] = []
+
+    async def job(body: bytes, owner: str) -> None:
+        await pool.extract(body, OPTIONS, owner)
+        order.append(owner)
+
+    try:
+        flood = [asyncio.create_task(job(SLOW, "slow")) for _ in range(12)]
+        await until(lambda: pool._slots.waiting == 10, 10)
+        async with asyncio.timeout(60):
+            for _ in range(20):
+                await job(PAGE, "small")
+        assert order.index("small") <= 2 and order[-1] == "small", "at most the two pages being read come before it"
+        assert len(order) < 20 + 12, "the flood must still be running for this to say anything"
+        for task in flood:
+            task.cancel()
+        await asyncio.gather(*flood, return_exceptions=True)
+        assert len(pool._slots) == 0
+    finally:
+        await pool.close()
+
+
+async def test_a_key_that_is_alone_has_every_process() -> None:
+    pool = ParsePool(2, share=0.01)
+    try:
+        tasks = [asyncio.create_task(pool.extract(PAGE, OPTIONS, "one")) for _ in range(8)]
+        await until(lambda: len(pool._busy) == 2, 20)
+        async with asyncio.timeout(30):
+            pages = await asyncio.gather(*tasks)
+        assert {page["kind"] for page in pages} == {"html"}
+    finally:
+        await pool.close()
+
+
+async def test_a_process_that_read_a_slow_page_gives_way_and_is_replaced() -> None:
+    pool = ParsePool(1, job_limit_s=60)
+    try:
+        await pool.extract(PAGE, OPTIONS)
+        process = pool._idle[0].process
+        task = asyncio.create_task(pool.extract(SLOW, OPTIONS))
+        await until(lambda: os.getpriority(os.PRIO_PROCESS, process.pid) > 0, 30)
+        async with asyncio.timeout(60):
+            await task
+            await process.wait()
         assert (await pool.extract(PAGE, OPTIONS))["kind"] == "html"
     finally:
         await pool.close()

@@ -30,3 +30,14 @@ def test_the_oldest_go_first_when_there_is_no_room() -> None:
     with pytest.raises(NotFound):
         store.item("key1", "msg_resp_1")
     assert len(store) == 2 and store.get("key1", "resp_3").response["id"] == "resp_3"
+
+
+def test_one_keys_large_answers_do_not_evict_anothers() -> None:
+    store = ResponseStore(bytes_per_key=4_000, max_bytes=16_000)
+    store.put("small", response("resp_kept"), [])
+    for number in range(50):
+        store.put("flood", response(f"resp_{number}", "a" * 3_000), [])
+    assert store.history("small", "resp_kept") and store.item("small", "msg_resp_kept")
+    assert store.get("flood", "resp_49") and len(store) == 6
+    with pytest.raises(NotFound):
+        store.item("flood", "msg_resp_0")

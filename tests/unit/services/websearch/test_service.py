@@ -120,6 +120,29 @@ async def test_raw_content_and_favicons_come_from_the_own_engine(tmp_path: Path)
     assert data["results"][1]["raw_content"] is None
 
 
+async def test_a_failure_is_told_when_the_fallback_finds_nothing_each_time() -> None:
+    broken, empty = Scripted([]), Scripted([], name="empty")
+    broken.fails = UpstreamUnavailable("the search provider x is in trouble.")
+    made = service(broken, empty)
+    for _ in range(2):  # the second answer of the fallback is a remembered one
+        with pytest.raises(UpstreamUnavailable, match="x is in trouble"):
+            await made.search(SearchRequest("q"), CALL)
+
+
+async def test_a_fallback_that_finds_nothing_gives_way_to_the_next() -> None:
+    broken, empty, spare = Scripted([]), Scripted([], name="empty"), Scripted([result("https://a.test/")], name="spare")
+    broken.fails = UpstreamUnavailable("the search provider x is in trouble.")
+    data = await service(broken, empty, spare).search(SearchRequest("q"), CALL)
+    assert data["provider"] == "spare" and data["note"].startswith("the search provider x is in trouble.")
+
+
+async def test_a_search_that_finds_nothing_without_a_failure_is_a_success() -> None:
+    data = await service(Scripted([]), Scripted([result("https://a.test/")], name="spare")).search(
+        SearchRequest("q"), CALL
+    )
+    assert data["provider"] != "spare" and "note" not in data
+
+
 async def test_the_next_provider_answers_when_one_fails_and_says_so() -> None:
     broken, spare = Scripted([]), Scripted([result("https://a.test/")], name="spare")
     broken.fails = UpstreamUnavailable("the search provider x is in trouble.")

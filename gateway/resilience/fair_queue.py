@@ -1,0 +1,143 @@
+"""A fair queue: a limited number of slots, dealt out by key, so that a flood by one key does not starve another.
+
+Theory of operation. A key's due is `share` of the slots, or an even part of them where that is less: with the keys that
+hold or wait for a slot counted, `slots * min(share, 1 / keys)`, at least one slot. Two limits follow from it:
+
+| a key that holds …    | gets a slot while                          | who waits is served                     |
+|-----------------------|--------------------------------------------|-----------------------------------------|
+| less than its due     | fewer than `slots + spare` slots are held  | the key with the fewest slots first,    |
+| its due or more       | fewer than `slots` slots are held          | then the key that was served longest ago|
+
+So a key that is alone may hold every slot: a share binds only when others wait. When another key comes, all slots may
+be held, and nothing is taken away from those who hold them; the spare slots bridge the time until one is free. Spare
+slots are used by nobody else, and while they are, the greedy key gets no ordinary one. Among the waiting jobs of one
+key the oldest is first.
+
+Waiting is bounded in the same way: when `max_waiting` jobs wait, a key with less than its due of them may still wait.
+
+Invariants: `take` (or `acquire`) and `release` are called in pairs with the same key; while a job waits, no slot that
+it may have is free. For one event loop. Knows neither what a slot is nor who a key is; an empty key is one as any
+other (the gateway's own work).
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+HALF = 0.5
+"""Share of a queue whose share is not configured. Chosen: two keys get the same. At half as much, two keys leave half
+of the slots to a third before it comes; at double there is no share at all."""
+
+
+class QueueFull(Exception):
+    """Too many jobs wait already."""
+
+
+class FairQueue:
+    """`slots` slots and `spare` ones beyond them; the module docstring has the rules. `share`: above 0, at most 1."""
+
+    def __init__(self, slots: int, *, share: float = HALF, spare: int = 0, max_waiting: int = 1_000_000) -> None:
+        self._slots = slots
+        self._share = share
+        self._spare = spare
+        self._max_waiting = max_waiting
+        self._held: dict[str, int] = {}
+        self._total = 0
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+        self._waiting_total = 0
+
+    def __len__(self) -> int:
+        """Slots held, spare ones included."""
+        return self._total
+
+    @property
+    def waiting(self) -> int:
+        """Jobs that wait for a slot."""
+        return self._waiting_total
+
+    def take(self, key: str) -> bool:
+        """Take a slot if the key may have one now. `release` must follow if so."""
+        held = self._held.get(key, 0)
+        if self._total >= self._slots and (
+            self._total >= self._slots + self._spare or held >= self._due(key, self._slots)
+        ):
+            return False
+        self._held[key] = held + 1
+        self._total += 1
+        return True
+
+    async def acquire(self, key: str) -> None:
+        """Take a slot, waiting for it if need be; the caller bounds the time. Raises QueueFull."""
+        if self.take(key):
+            return
+        mine = self._waiting.get(key, ())
+        if self._waiting_total >= self._max_waiting and len(mine) >= self._due(key, self._max_waiting):
+            raise QueueFull
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(key, deque()).append(turn)
+        self._waiting_total += 1
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if not turn.cancelled():
+                self.release(key)  # the slot was given in the same turn of the loop
+            elif turn in self._waiting.get(key, ()):
+                self._remove(key, turn)
+            raise
+
+    def release(self, key: str) -> None:
+        """Give a slot back, and hand it to the next who may have it."""
+        remaining = self._held[key] - 1
+        if remaining:
+            self._held[key] = remaining
+        else:
+            del self._held[key]
+        self._total -= 1
+        self._put_last(key)
+        while self._waiting and self._serve_next():
+            pass
+
+    @asynccontextmanager
+    async def hold(self, key: str) -> AsyncIterator[None]:
+        """A slot until the block ends. Waits as `acquire` does. Raises QueueFull."""
+        await self.acquire(key)
+        try:
+            yield
+        finally:
+            self.release(key)
+
+    def _due(self, key: str, places: int) -> int:
+        keys = len(self._held) + (key not in self._held)
+        keys += sum(other not in self._held and other != key for other in self._waiting)
+        return max(1, int(places * min(self._share, 1 / keys)))
+
+    def _serve_next(self) -> bool:
+        """Give one waiting job a slot, or drop one that has left; False when none may have one.
+
+        The key with the fewest slots is asked alone: when it may have none, no other may. `_waiting` keeps the keys in
+        the order in which they were served.
+        """
+        key = min(self._waiting, key=lambda name: self._held.get(name, 0))
+        turn = self._waiting[key][0]
+        if turn.cancelled():
+            self._remove(key, turn)
+            return True
+        if not self.take(key):
+            return False
+        self._remove(key, turn)
+        self._put_last(key)
+        turn.set_result(None)
+        return True
+
+    def _put_last(self, key: str) -> None:
+        """The key was served just now: among keys that hold equally many slots it is the last one."""
+        if key in self._waiting:
+            self._waiting[key] = self._waiting.pop(key)
+
+    def _remove(self, key: str, turn: asyncio.Future[None]) -> None:
+        turns = self._waiting[key]
+        turns.remove(turn)
+        self._waiting_total -= 1
+        if not turns:
+            del self._waiting[key]

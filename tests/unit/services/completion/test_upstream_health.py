@@ -1,0 +1,117 @@
+"""What closes an upstream off, and for whom: silence for all, bad answers for those who get them."""
+
+import pytest
+
+from gateway.services.completion.upstream_health import MOST_OF_ONE, UpstreamHealth
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now_s = 100.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def health(clock: Clock) -> UpstreamHealth:
+    return UpstreamHealth(clock)
+
+
+def test_bad_answers_to_one_caller_close_the_upstream_for_that_caller_alone(health: UpstreamHealth) -> None:
+    for _ in range(50):
+        health.answered_badly("poisoned")
+    assert health.wait_s("poisoned") > 0 and not health.take("poisoned")
+    assert health.take("other") and health.take("third")
+
+
+def test_bad_answers_to_one_caller_among_good_ones_to_another_close_nothing_for_that_one(
+    health: UpstreamHealth,
+) -> None:
+    for _ in range(50):
+        health.answered_badly("poisoned")
+        health.succeeded("other")
+    assert health.take("other")
+
+
+def test_bad_answers_to_several_callers_close_it_for_all_who_have_somewhere_else_to_go(health: UpstreamHealth) -> None:
+    for number in range(5):
+        health.answered_badly(f"key{number % 2}")
+    assert health.wait_s("third") > 0
+    assert health.take("third", is_last=True), "with nowhere else to go a refusal helps nobody"
+
+
+def test_no_number_of_bad_answers_closes_the_last_upstream(health: UpstreamHealth) -> None:
+    for number in range(200):
+        health.answered_badly(f"key{number % 20}")
+        assert health.take(f"key{number % 20}", is_last=True)
+
+
+@pytest.mark.parametrize("callers", [1, 2, 5])
+def test_an_upstream_that_never_answers_is_closed_to_all(health: UpstreamHealth, clock: Clock, callers: int) -> None:
+    for number in range(5):
+        assert health.take(f"key{number % callers}", is_last=True)
+        health.was_silent(f"key{number % callers}")
+    assert not health.take("other", is_last=True) and health.wait_s("other", is_last=True) == 5
+    clock.now_s += 5
+    assert health.take("other", is_last=True) and not health.take("third", is_last=True), "one probe"
+    health.succeeded("other")
+    assert health.take("third", is_last=True)
+
+
+def test_a_caller_whose_calls_alone_are_silent_does_not_close_it_for_those_who_are_answered(
+    health: UpstreamHealth,
+) -> None:
+    for _ in range(30):
+        health.succeeded("other")
+        for _ in range(MOST_OF_ONE):
+            health.was_silent("slow")
+    assert health.take("other", is_last=True)
+
+
+def test_a_bad_answer_ends_a_row_of_silent_calls(health: UpstreamHealth) -> None:
+    for number in range(4):
+        health.was_silent(f"key{number}")
+    health.answered_badly("other")
+    health.was_silent("key4")
+    assert health.take("other", is_last=True)
+
+
+def test_a_caller_is_let_through_again_after_its_rest(health: UpstreamHealth, clock: Clock) -> None:
+    for _ in range(5):
+        health.answered_badly("one")
+    clock.now_s += 5
+    assert health.take("one") and not health.take("one")
+    health.release("one")
+    assert health.take("one")
+    health.succeeded("one")
+    assert health.take("one") and health.take("one")
+
+
+def test_a_probe_that_fails_doubles_the_rest_whoever_made_it(health: UpstreamHealth, clock: Clock) -> None:
+    for _ in range(5):
+        health.was_silent("one")
+    rests = []
+    for _ in range(4):
+        rests.append(health.wait_s("two", is_last=True))
+        clock.now_s += rests[-1]
+        assert health.take("one", is_last=True)
+        health.was_silent("one")
+    assert rests == [5, 10, 20, 30]
+
+
+def test_a_success_of_a_call_made_for_want_of_another_upstream_does_not_take_a_probe(
+    health: UpstreamHealth, clock: Clock
+) -> None:
+    for number in range(5):
+        health.answered_badly(f"key{number % 2}")
+    clock.now_s += 5
+    assert health.take("third")
+    assert health.take("fourth", is_last=True)
+    health.succeeded("third")
+    assert health.take("fourth")
