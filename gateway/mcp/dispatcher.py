@@ -151,7 +151,7 @@ class Dispatcher:
             outcome, from_web = failed(error), False
         except GatewayError as error:
             caller.stats.outcome = "tool_error"
-            outcome, from_web = failed(error), error.quoted is not None
+            outcome, from_web = failed(error), error.quoted is not None or error.partial is not None
         except asyncio.CancelledError:
             if not running.take_back():
                 raise

@@ -1,0 +1,175 @@
+"""Cuts a page's Markdown into passages: the units that the search index ranks and that excerpts are made of.
+
+A passage is a slice of the page, so its place in the page is known and nothing in it is rewritten. It begins at a
+block, never inside a code fence, a table row or a list item that fits; a heading, a definition's term and a line that
+ends in a colon stay with what follows them. Each passage carries the headings above it. Every function takes time
+linear in the text. Knows no index and no query.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+MOST_CHARS = 1_800
+"""Measured on 139 questions over 5,500 documentation pages (`bench.search_quality`): at half this size answers are torn
+apart, at double their words are diluted; between 1,200 and 2,400 the ranking hardly changes."""
+
+_LEAST_SHARE = 0.25
+"""A section shorter than this share of a passage is joined with the sections below it: alone, at zero, every heading
+over an introductory line would be a passage of one sentence; at one half, answers of two sections mix."""
+
+_TERM_CHARS = 200
+"""Longest line that may be the term of a definition. Signatures of functions with many parameters reach 150."""
+
+_MARKS = re.compile(
+    r"!?\[([^\[\]\n]{0,1000})\]\([^()\s]{0,2000}(?:\([^()\s]{0,200}\)[^()\s]{0,500})?\)|[*_`#|>~\\]+|-{3,}"
+)
+_HEADING = re.compile(r"(#{1,6})[ \t]+(?=\S)")
+_LIST_ITEM = re.compile(r"[ \t]{0,12}(?:[-*+]|\d{1,9}[.)])[ \t]")
+_FENCE = re.compile(r"[ \t]{0,12}(`{3,64}|~{3,64})")
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """`content[start:end]` of a page, and the headings that it stands under, outermost first."""
+
+    start: int
+    end: int
+    headings: tuple[str, ...]
+
+
+class _Block(NamedTuple):
+    """A run of lines. `level` is 1 to 6 for a heading, else 0; `leads` says that the next block belongs to it."""
+
+    start: int
+    end: int
+    level: int
+    leads: bool
+    is_code: bool = False
+
+
+def plain_text(markdown: str) -> str:
+    """The text without Markdown marks and link targets: what is indexed and compared."""
+    return _MARKS.sub(r" \1 ", markdown)
+
+
+def passages(content: str, most_chars: int = MOST_CHARS) -> list[Passage]:
+    """The passages of a page, in order. They do not overlap; headings and blank lines between them are left out."""
+    found: list[Passage] = []
+    trail: list[tuple[int, str]] = []
+    start = end = -1
+    headings: tuple[str, ...] = ()
+
+    def flush() -> None:
+        nonlocal start
+        if start >= 0:
+            found.append(Passage(start, end, headings))
+        start = -1
+
+    for unit in _units(content):
+        first = unit[0]
+        if first.level:
+            while trail and trail[-1][0] >= first.level:
+                trail.pop()
+            trail.append((first.level, plain_text(content[first.start : first.end]).strip()))
+            path = tuple(title for _, title in trail)
+            if start >= 0 and (end - start > most_chars * _LEAST_SHARE or path[: len(headings)] != headings):
+                flush()
+            continue
+        if start >= 0 and unit[-1].end - start > most_chars:
+            flush()
+        for low, high in _slices(content, unit, most_chars):
+            if start < 0:
+                start, headings = low, tuple(title for _, title in trail)
+            end = high
+            if end - start > most_chars:
+                flush()
+    flush()
+    return found
+
+
+def _units(content: str) -> Iterator[list[_Block]]:
+    """Blocks that must stay together: a term or an introduction with what follows it; a heading alone."""
+    unit: list[_Block] = []
+    for block in _blocks(content):
+        if block.level:
+            if unit:
+                yield unit
+                unit = []
+            yield [block]
+            continue
+        unit.append(block)
+        if not block.leads or len(unit) == 3:
+            yield unit
+            unit = []
+    if unit:
+        yield unit
+
+
+def _blocks(content: str) -> Iterator[_Block]:
+    """Headings, fences, and runs of lines between blank ones; every list item that begins a line is a block."""
+    start = end = -1
+    fence = ""
+    place = 0
+    for line in content.split("\n"):
+        low, high = place, place + len(line)
+        place = high + 1
+        if fence:
+            end = high
+            if _closes(line, fence):
+                yield _Block(start, end, 0, False, True)
+                start, fence = -1, ""
+            continue
+        opening = _FENCE.match(line)
+        heading = _HEADING.match(line)
+        if start >= 0 and (opening or heading or not line.strip() or _LIST_ITEM.match(line)):
+            yield _text_block(content, start, end)
+            start = -1
+        if heading:
+            yield _Block(low + heading.end(), high, len(heading[1]), False)
+        elif opening:
+            start, end, fence = low, high, opening[1]
+        elif line.strip():
+            start, end = (low if start < 0 else start), high
+    if start >= 0:
+        yield _Block(start, end, 0, False, True) if fence else _text_block(content, start, end)
+
+
+def _text_block(content: str, start: int, end: int) -> _Block:
+    return _Block(start, end, 0, _leads(content[start:end]))
+
+
+def _leads(text: str) -> bool:
+    """Whether a block only introduces the next one: it ends in a colon, or is a lone line that is no sentence."""
+    bare = text.rstrip(" \t*_`")
+    if bare.endswith(":"):
+        return True
+    is_line = "\n" not in text and len(text) <= _TERM_CHARS and not text.startswith(("|", ">", "!"))
+    return is_line and not _LIST_ITEM.match(text) and not bare.endswith((".", "!", "?", "…", "。", "！", "？"))
+
+
+def _closes(line: str, fence: str) -> bool:
+    bare = line.strip()
+    return len(bare) >= len(fence) and bare == fence[0] * len(bare)
+
+
+def _slices(content: str, unit: list[_Block], most_chars: int) -> Iterator[tuple[int, int]]:
+    """The unit as one slice, or, where it is longer than two passages, cut at line ends, sentences or blanks."""
+    low, high = unit[0].start, unit[-1].end
+    while high - low > 2 * most_chars:
+        cut = _cut_place(content, low + most_chars // 2, low + most_chars)
+        yield low, cut
+        low = cut
+        while low < high and content[low] in " \n":
+            low += 1
+    if low < high:
+        yield low, high
+
+
+def _cut_place(content: str, earliest: int, latest: int) -> int:
+    for mark in ("\n", ". ", " "):
+        place = content.rfind(mark, earliest, latest)
+        if place > 0:
+            return place + (1 if mark == ". " else 0)
+    return latest
