@@ -55,7 +55,7 @@ class Arguments:
         self._optional = frozenset(self._properties) - frozenset(schema.get("required", ()))
 
     def coerce(self, arguments: Json) -> Json:
-        """A new object: nulls of optional parameters dropped, values brought into the schema's type and the rules' form.
+        """A new object: nulls of optional parameters dropped, values converted to the schema's and the rules' form.
 
         A value that cannot be converted stays as it is: `check` names it.
         """

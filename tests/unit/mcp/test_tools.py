@@ -56,7 +56,6 @@ async def requested(tool: str, arguments: Any) -> Any:
         ({"country": " United  STATES "}, "country", "united states"),
         ({"country": "USA"}, "country", "united states"),
         ({"country": "de"}, "country", "germany"),
-        ({"country": "U.K."}, "country", "united kingdom"),
         ({"country": "The Netherlands"}, "country", "netherlands"),
         ({"country": "Türkiye"}, "country", "turkey"),
         ({"country": None}, "country", None),
