@@ -34,15 +34,15 @@ from gateway.engines.index.store import PageIndex
 from gateway.mcp.dialect import WebSearchDialect
 from gateway.mcp.dispatcher import Dispatcher
 from gateway.mcp.running_calls import RunningCalls
+from gateway.mcp.tools import Searched
 from gateway.metrics import Metrics
 from gateway.ocr.image.normalise import PixelNormaliser
 from gateway.ports import CompletionUpstream, SearchProvider, WebEngine
-from gateway.providers.brave import Brave
 from gateway.providers.embedded import OnDemandUpstream
 from gateway.providers.fan_out import FanOutUpstream
 from gateway.providers.openai_compat import OpenAICompatUpstream
 from gateway.providers.queued import QueuedUpstream, queued_as_configured
-from gateway.providers.searxng import Searxng
+from gateway.providers.search_table import REMOTE_PROVIDERS
 from gateway.providers.tavily import Tavily
 from gateway.sanitize.guardrail.guardrail import Guardrail
 from gateway.sanitize.pipeline import Sanitizer
@@ -86,7 +86,8 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     sanitizer = Sanitizer(config.sanitize, guardrail)
     engine_deps, _ = _engine_deps(config, fetcher, resources, completions)
     websearch = _websearch(config, engine_deps, sanitizer, guardrail, resources)
-    mcp = WebSearchHandler(Dispatcher(websearch, RunningCalls()))
+    searched: Searched = "local" if config.search.provider == "local" else "web"
+    mcp = WebSearchHandler(Dispatcher(websearch, RunningCalls(), searched))
     chat = ChatHandler(completions, OcrService(completions, _image_loader(config, fetcher, resources)))
     responses = ResponsesHandler(completions, ResponseStore(config.limits.response_store_bytes_per_key))
     table = _table(config, mcp, chat, responses, ModelsHandler(completions))
@@ -282,10 +283,7 @@ def _provider(config: Config, name: str, index: PageIndex, resources: AsyncExitS
     key = search.api_key.reveal() if is_first and search.api_key else ""
     if name == "local":
         return LocalSearch(index)
-    if name == "searxng":
-        provider: Tavily | Searxng | Brave = Searxng(base_url, key, search.timeout_s)
-    else:
-        provider = (Tavily if name == "tavily" else Brave)(key, base_url, search.timeout_s)
+    provider = REMOTE_PROVIDERS[name](key, base_url, search.timeout_s)
     resources.push_async_callback(provider.close)
     return provider
 

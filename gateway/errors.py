@@ -29,7 +29,7 @@ says what is wrong and what to do, and never holds a key or a prompt. Knows no H
     └── InternalError             500
 """
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 class GatewayError(Exception):
@@ -38,6 +38,7 @@ class GatewayError(Exception):
     `param` names the field at fault. `retryable`: whether the same request may succeed later; `retry_after_s`: when,
     in seconds, if known. `quoted` is the failure in an upstream's own words, which may repeat the request: it is shown
     only to the caller of that request, through the sanitizer, and never in logs, notes or other callers' answers.
+    `partial` is what can be answered all the same, in the shape of the answer; it is sanitized like one.
     """
 
     status: int = 500
@@ -45,6 +46,7 @@ class GatewayError(Exception):
     code: str = "server_error"
     retryable: bool = False
     quoted: str | None = None
+    partial: dict[str, Any] | None = None
 
     def __init__(
         self,

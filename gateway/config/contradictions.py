@@ -23,7 +23,7 @@ def contradictions(config: Config) -> Iterator[tuple[str, str]]:
 
 
 def _search_contradictions(config: Config) -> Iterator[tuple[str, str]]:
-    if config.search.provider in ("tavily", "brave") and config.search.api_key is None:
+    if config.search.provider in ("tavily", "brave", "exa", "serper") and config.search.api_key is None:
         yield "search.api_key", f'provider "{config.search.provider}" needs {{ credential = "NAME" }}'
     if config.search.provider == "searxng" and not config.search.base_url:
         yield "search.base_url", 'provider "searxng" needs the address of your instance'

@@ -25,10 +25,14 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
 class Rule(NamedTuple):
-    """A rule that no schema can express. `find_problems(arguments)` is called when one of the `fields` is there."""
+    """A rule that no schema can express. `find_problems(arguments)` is called when one of the `fields` is there.
+
+    `convert(arguments)` is called before that, and brings them into the form that is checked, in place.
+    """
 
     fields: frozenset[str]
     find_problems: Callable[[Json], list[Problem]]
+    convert: Callable[[Json], None] | None = None
 
 
 class Arguments:
@@ -51,7 +55,7 @@ class Arguments:
         self._optional = frozenset(self._properties) - frozenset(schema.get("required", ()))
 
     def coerce(self, arguments: Json) -> Json:
-        """A new object: nulls of optional parameters dropped, values converted to the schema's type, `country` folded.
+        """A new object: nulls of optional parameters dropped, values converted to the schema's and the rules' form.
 
         A value that cannot be converted stays as it is: `check` names it.
         """
@@ -68,9 +72,9 @@ class Arguments:
                 converted[name] = value
             elif not self._means_default(name, value):
                 converted[name] = _convert_value(value, self._properties[name]["type"])
-        country = converted.get("country")
-        if isinstance(country, str) and "country" in self._properties:
-            converted["country"] = " ".join(country.lower().split())
+        for rule in self._rules:
+            if rule.convert is not None and not rule.fields.isdisjoint(converted):
+                rule.convert(converted)
         return converted
 
     def check(self, arguments: Json) -> InvalidRequest | None:
@@ -80,9 +84,9 @@ class Arguments:
         """
         problems = self._checker.check(arguments)
         rule_problems: list[Problem] = []
-        for fields, find_problems in self._rules:
-            if not fields.isdisjoint(arguments):
-                rule_problems += find_problems(arguments)
+        for rule in self._rules:
+            if not rule.fields.isdisjoint(arguments):
+                rule_problems += rule.find_problems(arguments)
         if not problems and not rule_problems:
             return None
         named = {problem.path for problem in problems}
@@ -162,19 +166,41 @@ images_for_descriptions = Rule(frozenset(("include_image_descriptions",)), _find
 """Descriptions are for images, so they need `include_images`."""
 
 
-def known_country(names: list[str]) -> Rule:
-    """A `country` must be one of these names (schemas/country.json); the error suggests similar ones."""
-    known = frozenset(names)
+_LEAST_CHARS_OF_NAMES = 4
+"""Shortest text for which similar names are suggested: three letters are similar to everything."""
+
+
+def known_country(schema: Json) -> Rule:
+    """A `country` must be one that `schema` (schemas/country.json) names, by its name, ISO code or another name.
+
+    It becomes the name; the error suggests similar ones.
+    """
+    names = {name: name for name in schema["enum"]}
+    for name, others in (*schema["x-codes"].items(), *schema["x-also"].items()):
+        names.update((_folded_country(other), name) for other in others)
+
+    def convert(arguments: Json) -> None:
+        country = arguments["country"]
+        if isinstance(country, str):
+            folded = _folded_country(country)
+            arguments["country"] = names.get(folded, folded)
 
     def find_problems(arguments: Json) -> list[Problem]:
         country = arguments.get("country")
-        if not isinstance(country, str) or country in known:
+        if not isinstance(country, str) or names.get(country) == country:
             return []
-        near = difflib.get_close_matches(country[:64], names, n=3)
-        hint = "did you mean " + " or ".join(near) + "?" if near else "for example united states, germany, japan"
-        return [Problem("country", f"must be the English name of a country in lower case; {hint}")]
+        known = [name for name in names if len(name) >= _LEAST_CHARS_OF_NAMES]
+        is_long = len(country) >= _LEAST_CHARS_OF_NAMES
+        near = difflib.get_close_matches(country[:64], known, n=3) if is_long else []
+        meant = dict.fromkeys(names[name] for name in near)
+        hint = "did you mean " + " or ".join(meant) + "?" if meant else "for example united states, germany, jp, GBR"
+        return [Problem("country", f"must be the English name of a country, or its ISO 3166 code; {hint}")]
 
-    return Rule(frozenset(("country",)), find_problems)
+    return Rule(frozenset(("country",)), find_problems, convert)
+
+
+def _folded_country(text: str) -> str:
+    return " ".join(text.lower().replace(".", "").split()).removeprefix("the ")
 
 
 def parse_date(text: Any) -> date | None:

@@ -30,7 +30,7 @@ from gateway.mcp.messages import (
 from gateway.mcp.methods import McpMethods
 from gateway.mcp.progress import McpEventStream, ProgressReporter
 from gateway.mcp.running_calls import RunningCalls
-from gateway.mcp.tools import Tool, WebTools, tool_table
+from gateway.mcp.tools import Searched, Tool, WebTools, tool_table
 from gateway.mcp.versions import RpcHeaders
 
 REQUEST_CANCELLED = -32800
@@ -58,8 +58,8 @@ class RpcCaller:
 class Dispatcher:
     """Answers bodies; one for the whole server. Call `check`, then `notify`, then `answer` or `events`."""
 
-    def __init__(self, service: WebTools, running: RunningCalls) -> None:
-        self._tools = tool_table(service)
+    def __init__(self, service: WebTools, running: RunningCalls, searched: Searched = "web") -> None:
+        self._tools = tool_table(service, searched)
         self._methods = McpMethods(self._tools)
         self._envelope = envelope.Envelope()
         self._running = running
@@ -151,7 +151,7 @@ class Dispatcher:
             outcome, from_web = failed(error), False
         except GatewayError as error:
             caller.stats.outcome = "tool_error"
-            outcome, from_web = failed(error), error.quoted is not None
+            outcome, from_web = failed(error), error.quoted is not None or error.partial is not None
         except asyncio.CancelledError:
             if not running.take_back():
                 raise

@@ -140,7 +140,8 @@ def succeeded(data: Json) -> Json:
 def failed(error: GatewayError) -> Json:
     """`{"success": false, "data": {"error": {type, message, retryable, param?, retry_after_s?}}}`.
 
-    The message says what to correct, and quotes an upstream where it gave a reason.
+    The message says what to correct, and quotes an upstream where it gave a reason. What could be answered all the
+    same stands in `data` before the error.
     """
     text = error.message if error.quoted is None else f"{error.message} It says: {error.quoted}"
     body: Json = {"type": error.type, "message": text, "retryable": error.retryable}
@@ -148,7 +149,7 @@ def failed(error: GatewayError) -> Json:
         body["param"] = error.param
     if error.retry_after_s is not None:
         body["retry_after_s"] = round(error.retry_after_s, 3)
-    return {"success": False, "data": {"error": body}}
+    return {"success": False, "data": {**(error.partial or {}), "error": body}}
 
 
 def response(call_id: RequestId, result: Json) -> Json:

@@ -5,8 +5,8 @@ tool's, and `$defs.output` is the output schema. Knows no JSON-RPC and no revisi
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Protocol
 
 import orjson
 
@@ -58,6 +58,9 @@ class WebTools(Protocol):
         sanitization: {requests, responses}, index, last_error}`."""
         ...
 
+
+Searched = Literal["web", "local"]
+"""What websearch-search searches: the web by a provider, or the pages that the gateway has read."""
 
 Run = Callable[[Any, WebCall], Awaitable[Json]]
 """A method of WebTools: (request, call) -> the tool's `data`."""
@@ -111,12 +114,15 @@ class Tool:
                 del self._remembered[next(iter(self._remembered))]
 
 
-def tool_table(service: WebTools) -> Mapping[str, Tool]:
-    """The five tools over a service by name (`websearch-search`), in the order they are listed."""
-    country = known_country(schemas.load("country")["enum"])
+def tool_table(service: WebTools, searched: Searched = "web") -> Mapping[str, Tool]:
+    """The five tools over a service by name (`websearch-search`), in the order they are listed.
+
+    `searched` says in the search tool's description what is searched.
+    """
+    country = known_country(schemas.load("country"))
     search_rules = (not_blank("query"), calendar_dates, images_for_descriptions, country)
     tools = (
-        _tool("search", search_request, service.search, search_rules),
+        _searching(searched, _tool("search", search_request, service.search, search_rules)),
         _tool("extract", lambda arguments: ExtractRequest(**_tuples(arguments)), service.extract),
         _tool("crawl", _crawl_request, service.crawl, (not_blank("url"),)),
         _tool("map", _crawl_request, service.map, (not_blank("url"),)),
@@ -159,6 +165,15 @@ def _tool(word: str, as_request: AsRequest, run: Run, rules: tuple[Rule, ...] = 
         },
     }
     return Tool(name, Arguments(name, accepted, rules), descriptor, as_request, run, from_web)
+
+
+def _searching(searched: Searched, tool: Tool) -> Tool:
+    """The search tool with the title and the first sentence that `$defs.searched` has for what it searches."""
+    words = schemas.load("tools/search")["$defs"]["searched"][searched]
+    text = f"{words['description']} {tool.descriptor['description']}"
+    annotations = {**tool.descriptor["annotations"], "title": words["title"]}
+    descriptor = {**tool.descriptor, "title": words["title"], "description": text, "annotations": annotations}
+    return replace(tool, descriptor=descriptor)
 
 
 def _tuples(arguments: Json) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from gateway.domain import CrawlRequest, Progress
 from gateway.engines.crawl.frontier import Frontier, Scope, Visit
+from gateway.engines.crawl.host_pauses import HostPauses
 from gateway.engines.crawl.page_loader import LoadedPage, PageLoader, empty_reason
 from gateway.engines.crawl.relevance import Interest
 from gateway.engines.extract import simhash as fingerprint
@@ -88,6 +89,7 @@ class Crawler:
 
     def __init__(self, loader: PageLoader, robots: RobotsCache | None, plan: CrawlPlan, progress: Progress) -> None:
         self._loader = loader
+        self._pauses = HostPauses()
         self._robots = robots
         self._plan = plan
         self._progress = progress
@@ -169,7 +171,7 @@ class Crawler:
     async def _process(self, visit: Visit) -> None:
         try:
             robots = await self._rules(visit.url)
-            page = await self._loader.load(self._options(visit.url), robots.delay_s)
+            page = await self._loader.load(self._options(visit.url), robots.delay_s, self._pauses)
             await self._check_redirect(visit, page)
         except FetchFailed as failure:
             self._record_failure(visit, failure)

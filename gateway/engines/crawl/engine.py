@@ -15,11 +15,20 @@ from gateway.config.settings import Web
 from gateway.domain import CrawlRequest, ExtractRequest, Json, Progress, WebCall
 from gateway.engines.crawl.crawler import Crawler, CrawlOutcome, CrawlPlan
 from gateway.engines.crawl.frontier import Scope
+from gateway.engines.crawl.host_pauses import HostPauses
 from gateway.engines.crawl.outcome_note import NO_MATCH, explain
 from gateway.engines.crawl.page_loader import LoadedPage, PageLoader, empty_reason
+from gateway.engines.crawl.page_results import (
+    crawl_result,
+    extract_result,
+    failed_result,
+    lacking_note,
+    options_for,
+    unread_result,
+    without_twins,
+)
 from gateway.engines.crawl.relevance import MAX_JUDGED_CHARS, Candidate, Chooser
 from gateway.engines.crawl.sitemap import listed_urls
-from gateway.engines.extract.page import ExtractOptions
 from gateway.engines.fetch.errors import FetchFailed, SkippedUrl
 from gateway.engines.fetch.robots import ALLOW_ALL, Robots, RobotsCache
 from gateway.engines.fetch.urls import canonical, from_caller, parse_url
@@ -63,21 +72,25 @@ class LocalWebEngine:
         self._settings = settings
 
     async def extract(self, request: ExtractRequest, call: WebCall) -> Json:
-        """`{results: [{url, title, raw_content, images?, favicon?}], failed_results: [{url, error}], response_time,
-        truncated?, note?}`; each URL succeeds or fails on its own. Raises EngineMissing, Overloaded."""
+        """`{results: [{url, final_url?, title, raw_content, sections?, images?, favicon?}], failed_results: [{url,
+        error, retry_after_s?}], response_time, truncated?, note?}`; each URL succeeds or fails on its own. Raises
+        EngineMissing, Overloaded."""
         started = time.monotonic()
         results: dict[int, Json] = {}
         failures: dict[int, Json] = {}
         pages: list[LoadedPage] = []
+        without_section: list[str] = []
+        pauses = HostPauses()
         budget_s = PATIENT_BUDGET_S if call.patient else self._settings.crawl_budget_s
 
         async def one(at: int, raw: str) -> None:
             try:
-                page = await self._extract_one(raw, request, call)
-                results[at] = _extract_result(page, request, raw)
+                page = await self._extract_one(raw, request, call, pauses)
+                results[at] = extract_result(page, request, raw)
+                without_section.extend([raw] if page.data.get("lacks_section") else [])
                 pages.append(page)
             except FetchFailed as failure:
-                failures[at] = {"url": raw, "error": failure.message}
+                failures[at] = failed_result(raw, failure)
             if call.progress is not None:
                 call.progress.step(len(results) + len(failures), len(request.urls), raw)
 
@@ -91,28 +104,22 @@ class LocalWebEngine:
         _raise_first(outcomes)
         unread = [at for at in range(len(request.urls)) if at not in results and at not in failures]
         for at in unread:
-            error = f"not read within {budget_s:g} s; ask for fewer pages at once"
-            failures[at] = {"url": request.urls[at], "error": error}
+            failures[at] = unread_result(request.urls[at], len(request.urls), budget_s)
         data: Json = {
             "results": [results[at] for at in sorted(results)],
             "failed_results": [failures[at] for at in sorted(failures)],
         }
+        lacking = lacking_note(sorted(without_section))
         if unread:
             data |= {"truncated": True, "note": "The time budget ended before all pages were read."}
+        if lacking:
+            data["note"] = f"{data['note']} {lacking}" if unread else lacking
         await self._store(pages, call, data)
         return {**data, "response_time": round(time.monotonic() - started, 3)}
 
-    async def _extract_one(self, raw: str, request: ExtractRequest, call: WebCall) -> LoadedPage:
-        url = str(parse_url(from_caller(raw)))
-        page = await self._loader.of(call.owner).load(
-            ExtractOptions(
-                url,
-                depth=request.extract_depth,
-                format=request.format,
-                query=request.query,
-                images=request.include_images,
-            )
-        )
+    async def _extract_one(self, raw: str, request: ExtractRequest, call: WebCall, pauses: HostPauses) -> LoadedPage:
+        options = options_for(raw, request, self._settings.result_budget_chars)
+        page = await self._loader.of(call.owner).load(options, pauses=pauses)
         reason = empty_reason(page)
         if reason is not None:
             raise FetchFailed(reason, "empty")
@@ -133,7 +140,7 @@ class LocalWebEngine:
         outcome = await self._explore(request, call, take)
         data: Json = {"base_url": request.url}
         pages = await self._relevant(outcome, request)
-        data["results"] = [_crawl_result(depth, page, request) for depth, page in pages]
+        data["results"] = [crawl_result(depth, page, request.include_favicon) for depth, page in pages]
         data["failed_results"] = [{"url": url, "error": reason} for url, reason in outcome.failures]
         await batch.store()
         notes = " ".join(text for text in (explain(outcome, request, bool(pages)), batch.problem) if text)
@@ -148,9 +155,12 @@ class LocalWebEngine:
         Overloaded."""
         started = time.monotonic()
         outcome = await self._explore(request, call)
-        urls = list(dict.fromkeys(visit.url for visit in outcome.visits))
+        root_names = [canonical(from_caller(request.url)) or request.url]
+        root_names += [visit.url for visit in outcome.visits if visit.depth == 0]
+        urls = [visit.url for visit in outcome.visits]
         if len(urls) < request.limit and outcome.pages_read:
             urls = await self._with_sitemap(urls, request, call)
+        urls = without_twins(urls, root_names)
         any_url = bool(urls)
         if request.instructions:
             urls = await self._choose(urls, outcome, request.instructions)
@@ -251,29 +261,6 @@ def indexed_page(page: LoadedPage, owner: str) -> IndexedPage:
 
 def _indexable(page: LoadedPage) -> bool:
     return bool(page.data.get("content")) and not page.data.get("noindex")
-
-
-def _extract_result(page: LoadedPage, request: ExtractRequest, raw: str) -> Json:
-    data = page.data
-    content = " [...] ".join(data["chunks"]) if request.query else data["content"]
-    result: Json = {"url": raw, "title": data["title"], "raw_content": content}
-    if request.include_images:
-        result["images"] = [image["url"] for image in data.get("images", [])]
-    if request.include_favicon:
-        result["favicon"] = data.get("favicon")
-    return result
-
-
-def _crawl_result(depth: int, page: LoadedPage, request: CrawlRequest) -> Json:
-    result: Json = {
-        "url": page.address,
-        "title": page.data["title"],
-        "raw_content": page.data["content"],
-        "depth": depth,
-    }
-    if request.include_favicon:
-        result["favicon"] = page.data.get("favicon")
-    return result
 
 
 def _raise_first(outcomes: list[Any]) -> None:

@@ -1,16 +1,18 @@
 """Loads one page: fetches it politely, follows refreshes, and has a parsing process read it.
 
-Polite means: few requests at once to a host, one retry after a pause that the host asks for, and no request to a host
-during such a pause. Knows neither crawling nor the index. Source of statuses and Retry-After: RFC 9110.
+Polite means: few requests at once to a host, one retry after a short pause that the host asks for, and no request of
+the same call to a host during a pause. Knows neither crawling nor the index. Source of statuses: RFC 9110.
 """
 
 import asyncio
 import copy
+import math
 import time
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
 from gateway.domain import Json
+from gateway.engines.crawl.host_pauses import MAX_WAIT_S, HostPauses
 from gateway.engines.extract.page import ExtractOptions
 from gateway.engines.extract.parse_pool import ParsePool
 from gateway.engines.fetch.decompress import decoder_for
@@ -26,14 +28,6 @@ MAX_REFRESHES = 3
 loop."""
 _MAX_REFRESH_PAGE_CHARS = 500
 """A page with more text than this is a page of its own, not a stop on the way: its refresh is not followed."""
-MAX_RETRY_AFTER_S = 5.0
-"""Longest pause that a request waits out. Chosen: half gives up on the usual 3 or 5 seconds; double takes half of a
-tool call's time for one page."""
-_MAX_REST_S = 300.0
-"""Longest pause that a host can impose. Chosen: a host that asks for a day must not be unreachable for all that
-time."""
-_MAX_RESTING = 1_000
-"""Hosts whose pauses are remembered. Chosen: bounds memory; hosts beyond it are only asked once too often."""
 _SITEMAP_BYTES = 10_485_760
 """Cap of a sitemap, packed and unpacked. The protocol allows 50 MB; 10 MB holds its 50,000 URLs at 200 bytes each."""
 _SITEMAP_LIMITS = FetchLimits(_SITEMAP_BYTES, _SITEMAP_BYTES, 10.0)
@@ -44,7 +38,7 @@ _STATUS_WORDS = {
     403: "it refuses automated readers, or asks for a login",
     404: "there is no such page",
     410: "the page is gone",
-    429: "it asks to be left alone for a while",
+    429: "too many requests",
     451: "it is withheld for legal reasons",
 }
 
@@ -79,7 +73,6 @@ class PageLoader:
         self.fetcher = fetcher
         self._pool = pool
         self._slots = slots
-        self._resting: dict[str, float] = {}
         self._owner = ""
 
     def of(self, owner: str) -> "PageLoader":
@@ -88,14 +81,15 @@ class PageLoader:
         loader._owner = owner
         return loader
 
-    async def load(self, options: ExtractOptions, delay_s: float = 0.0) -> LoadedPage:
-        """The page at `options.url`; requests to its host start at least `delay_s` apart.
+    async def load(self, options: ExtractOptions, delay_s: float = 0.0, pauses: HostPauses | None = None) -> LoadedPage:
+        """The page at `options.url`; requests to its host start at least `delay_s` apart. `pauses` are the call's own.
 
         Raises FetchFailed with a reason for the caller, EngineMissing, Overloaded.
         """
         url = options.url
+        pauses = pauses or HostPauses()
         for _ in range(MAX_REFRESHES + 1):
-            fetched = await self._fetch_politely(url, delay_s)
+            fetched = await self._fetch_politely(url, delay_s, pauses)
             if not 200 <= fetched.status < 300:
                 raise status_failure(fetched)
             target = refresh_target(fetched.headers.get("refresh", ""), fetched.url)
@@ -125,45 +119,27 @@ class PageLoader:
             body = await asyncio.to_thread(decoder_for("gzip", _SITEMAP_BYTES).feed, body)
         return await self._pool.extract(body, ExtractOptions(fetched.url, task="sitemap"), self._owner)
 
-    async def _fetch_politely(self, url: str, delay_s: float) -> Fetched:
+    async def _fetch_politely(self, url: str, delay_s: float, pauses: HostPauses) -> Fetched:
         host = urlsplit(url).netloc.lower()
         async with self._slots.hold(host, delay_s, self._owner):
-            await self._wait_for_pause(host)
+            await pauses.wait(host)
             fetched = await self.fetcher.fetch(url)
-            wait_s = self._note_pause(host, fetched)
-            if wait_s is not None and wait_s <= MAX_RETRY_AFTER_S:
+            wait_s = pauses.note(host, fetched.status, _pause_of(fetched))
+            if wait_s is not None and wait_s <= MAX_WAIT_S:
                 await asyncio.sleep(wait_s)
                 fetched = await self.fetcher.fetch(url)
-                self._note_pause(host, fetched)
+                pauses.note(host, fetched.status, _pause_of(fetched))
         return fetched
-
-    async def _wait_for_pause(self, host: str) -> None:
-        """Waits for the end of a short pause that the host asked for. Raises FetchFailed during a long one."""
-        left_s = self._resting.get(host, 0.0) - time.monotonic()
-        if left_s > MAX_RETRY_AFTER_S:
-            message = f"the site asked to be left alone for {left_s:.0f} s more"
-            raise FetchFailed(message, "http_status", http_status=429, retry_after_s=left_s)
-        if left_s > 0:
-            await asyncio.sleep(left_s)
-
-    def _note_pause(self, host: str, fetched: Fetched) -> float | None:
-        """The pause that a 429 or 503 asks for, else None; from now on it applies to every request to that host."""
-        wait_s = _pause_of(fetched) if fetched.status in (429, 503) else None
-        if wait_s is None:
-            return None
-        now = time.monotonic()
-        for name in [name for name, end in self._resting.items() if end <= now]:
-            del self._resting[name]
-        if len(self._resting) < _MAX_RESTING:
-            self._resting[host] = now + min(wait_s, _MAX_REST_S)
-        return wait_s
 
 
 def status_failure(fetched: Fetched) -> FetchFailed:
     """The failure for a status other than 2xx, worded for the caller."""
     words = _STATUS_WORDS.get(fetched.status, "it is in trouble; try again later" if fetched.status >= 500 else "")
     message = f"the site answered {fetched.status}" + (f": {words}" if words else "")
-    return FetchFailed(message, "http_status", http_status=fetched.status, retry_after_s=_pause_of(fetched))
+    wait_s = _pause_of(fetched)
+    if wait_s is not None and fetched.status in (429, 503):
+        message += f"; it asks to wait {math.ceil(wait_s)} s"
+    return FetchFailed(message, "http_status", http_status=fetched.status, retry_after_s=wait_s)
 
 
 def _pause_of(fetched: Fetched) -> float | None:
@@ -174,6 +150,8 @@ def empty_reason(page: LoadedPage) -> str | None:
     """Why a page that was read has no content; None when it has some."""
     if page.data.get("content"):
         return None
+    if page.data.get("login"):
+        return "the page wants a login (it is a form for a password); pages behind a login cannot be read"
     if page.data.get("scripted"):
         return "the page shows its text only with JavaScript, which the gateway does not run"
     return "the page holds no readable text"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import orjson
 
 from gateway.domain import Json
-from gateway.engines.extract import chunks
+from gateway.engines.text.bm25 import bm25
 from gateway.engines.text.tokens import INSTRUCTION_WORDS, WORD, fold, terms
 from gateway.errors import GatewayError
 from gateway.ports import ChatModel
@@ -122,7 +122,7 @@ def _rank_by_words(candidates: Sequence[Candidate], query: str) -> tuple[list[in
     """(indexes of all candidates, best first; indexes of those whose score is near enough to the best)."""
     names = [f"{each.title} {each.url}" for each in candidates]
     texts = [f"{name} {each.text[:MAX_JUDGED_CHARS]}" for name, each in zip(names, candidates, strict=True)]
-    scores = chunks.bm25(texts, query, names)
+    scores = bm25(texts, query, names)
     floor = FLOOR * max(scores)
     order = sorted(range(len(scores)), key=lambda at: (-scores[at], at))
     return order, {at for at in order if scores[at] > 0 and scores[at] >= floor}

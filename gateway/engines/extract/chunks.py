@@ -4,13 +4,11 @@ A piece never ends inside a line of code or a table row, and code that is cut is
 HTML and no index. Ranking: Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009).
 """
 
-import math
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from gateway.engines.text.bm25 import bm25
 from gateway.engines.text.code_fences import FenceReader, may_hold_fence
-from gateway.engines.text.tokens import terms
 
 MAX_CHARS = 500
 """Characters of a piece. The tools promise it ("at most 500 characters each"); half cuts most paragraphs in two, double
@@ -20,12 +18,6 @@ _MIN_CODE_CHARS = 80
 _LONGEST_ROW = 4
 """A table row stays whole up to this many pieces' length. Chosen: half would cut rows of a few long cells, which are
 unreadable when cut; double would let one row be most of an answer."""
-_K1 = 1.2
-_B = 0.75
-"""BM25's saturation and length normalisation: the usual defaults (Lucene, SQLite FTS5), not tuned here."""
-_HEADING_WEIGHT = 0.5
-"""Share of a term's weight that a heading adds. Chosen: at 0 a piece below the heading that names the subject loses to
-a passing mention; at 1 a heading alone counts as much as an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,26 +171,3 @@ def best(text: str, query: str, count: int) -> list[str]:
     order = sorted(range(len(pieces)), key=lambda at: (-scores[at], at))
     chosen = [pieces[at].text for at in order[:count] if scores[at] > 0]
     return chosen or [piece.text for piece in pieces[:count]]
-
-
-def bm25(texts: list[str], query: str, headings: list[str] | None = None) -> list[float]:
-    """One BM25 score per text. A query term in the text's heading adds `_HEADING_WEIGHT` of the term's weight."""
-    query_terms = set(terms(query))
-    bags = [Counter(terms(text)) for text in texts]
-    sizes = [sum(bag.values()) for bag in bags]
-    mean = max(sum(sizes) / len(sizes), 1.0) if sizes else 1.0
-    weights = {}
-    for term in query_terms:
-        matches = sum(1 for bag in bags if term in bag)
-        weights[term] = math.log(1 + (len(bags) - matches + 0.5) / (matches + 0.5))
-    scores = []
-    for at, bag in enumerate(bags):
-        score = 0.0
-        for term, weight in weights.items():
-            count = bag.get(term, 0)
-            if count:
-                score += weight * count * (_K1 + 1) / (count + _K1 * (1 - _B + _B * sizes[at] / mean))
-        if headings is not None and headings[at]:
-            score += _HEADING_WEIGHT * sum(weights[term] for term in set(terms(headings[at])) & query_terms)
-        scores.append(score)
-    return scores

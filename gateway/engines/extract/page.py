@@ -3,12 +3,15 @@
 Runs in the parsing processes; plain data in, plain data out. It knows no network and no index.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from gateway.domain import Json
 from gateway.engines.content.prune import main_content
-from gateway.engines.extract import chunks, documents, simhash
+from gateway.engines.extract import documents, simhash
+from gateway.engines.extract.anchors import Anchor, anchors_of, mark_anchors
+from gateway.engines.extract.part import PartWish, part_of
 from gateway.engines.html.charset import decode
 from gateway.engines.html.dom import parse
 from gateway.engines.html.metadata import Head, images_of, links_of, read_head, title_from_url
@@ -31,8 +34,9 @@ class ExtractOptions:
     """A job for a parsing process: what to read from one body.
 
     `task` "page" reads a page (see `extract`), "sitemap" a sitemap (see engines.extract.sitemap_xml), for which the
-    other fields mean nothing. `depth` is basic or advanced, `format` markdown or text. `query` asks for the
-    `max_chunks` best pieces of the page, `links` and `images` for those lists.
+    other fields mean nothing. `depth` is basic or advanced, `format` markdown or text. `query` asks for what of the
+    page answers it, `fragment` for one section; of a result longer than `most_chars` (0: any) the sections are listed,
+    about `most_sections`. `links` and `images` ask for those lists.
     """
 
     url: str
@@ -40,7 +44,9 @@ class ExtractOptions:
     depth: str = "basic"
     format: str = "markdown"
     query: str | None = None
-    max_chunks: int = 3
+    fragment: str = ""
+    most_chars: int = 0
+    most_sections: int = 0
     links: bool = False
     images: bool = False
     task: Literal["page", "sitemap"] = "page"
@@ -49,10 +55,11 @@ class ExtractOptions:
 def extract(body: bytes, options: ExtractOptions) -> Json:
     """The page. Raises FetchFailed, EngineMissing.
 
-    `{kind, title, content, hash, simhash, chunks?}`, and for HTML `{canonical, refresh, published, noindex, lang,
-    favicon, description, scripted, page_type, links?, images?}`. `content` is empty for a page without text; then
-    `scripted` says whether the page needs JavaScript. `hash` and `simhash` are hexadecimal, see
-    engines.extract.simhash; `links` are `[url, anchor text, is in the main region]`.
+    `{kind, title, content, hash, simhash}`, `{part?, sections?, lacks_section?}` as `engines.extract.part` has them,
+    and for HTML `{canonical, refresh, published, noindex, lang, favicon, description, scripted, login, page_type,
+    links?, images?}`. `content` is empty for a page without text; then `login` says whether it asks for a password,
+    `scripted` whether it needs JavaScript. `hash` and `simhash` are hexadecimal, see engines.extract.simhash; `links`
+    are `[url, anchor text, is in the main region]`.
     """
     kind = documents.kind_of(options.content_type, body)
     if kind == "html":
@@ -67,8 +74,11 @@ def _html_page(markup: str, options: ExtractOptions) -> Json:
         return _complete_page("", options, {"title": title_from_url(options.url), "kind": "html"})
     head = read_head(root, options.url)
     scripted = root.find(".//script") is not None
+    login = root.find(".//input[@type='password']") is not None
     page = _head_fields(head)
     links = links_of(root, None, head) if options.links else []
+    if options.fragment or options.most_chars:
+        mark_anchors(root)
     content = main_content(root, markup, head, options.depth)
     page["page_type"] = content.page_type
     if options.images:
@@ -79,7 +89,8 @@ def _html_page(markup: str, options: ExtractOptions) -> Json:
     if len(text) < _THIN_CHARS and len(head.described) > 2 * _THIN_CHARS:
         text = f"{text}\n\n{head.described}".strip()  # scripts draw the page, but its structured data has the text
     page["scripted"] = scripted and len(text) < _SCRIPTED_CHARS
-    return _complete_page(text, options, page)
+    page["login"] = login and not text
+    return _complete_page(text, options, page, lambda: anchors_of(content.region))
 
 
 def _head_fields(head: Head) -> Json:
@@ -103,15 +114,16 @@ def _main_first(links: list[list[Any]], region: Any, head: Head) -> list[list[An
     return sorted(flagged, key=lambda link: not link[2])
 
 
-def _complete_page(text: str, options: ExtractOptions, page: Json) -> Json:
+def _complete_page(
+    text: str, options: ExtractOptions, page: Json, anchors: Callable[[], list[Anchor]] = lambda: []
+) -> Json:
     text = _valid(text[:MAX_TEXT_CHARS])
     page["title"] = _valid(page["title"])
     page["content"] = text
     page["hash"] = simhash.exact(text)
     page["simhash"] = f"{simhash.simhash(text):016x}"
-    if options.query:
-        page["chunks"] = chunks.best(text, options.query, options.max_chunks)
-    return page
+    wish = PartWish(options.query or "", options.fragment, options.most_chars, options.most_sections)
+    return page | part_of(text, wish, anchors)
 
 
 def _valid(text: str) -> str:

@@ -1,13 +1,18 @@
 """The web engine's failures for one URL, worded for the agent that asked.
 
-A reason never distinguishes an open port from a closed one, or a private name from one that does not exist: nobody can
-use the fetcher to scan the network that it runs in.
+A reason never distinguishes an open port from a closed one, so nobody can use the fetcher to scan the network that it
+runs in. A name that only private networks use is refused in the same words whether it exists or not.
 """
 
 from gateway.errors import InvalidRequest
 
 NO_ANSWER = "no web page could be read from this host and port (no answer in time, or not a web server)"
-NOT_PUBLIC = "this address is not public, or the host name does not exist; only public web pages can be fetched"
+NOT_PUBLIC = (
+    "this address is not public; only public web pages can be fetched, and addresses that the operator allows "
+    "(web.allow_private)"
+)
+NO_SUCH_HOST = "the host name does not exist; check its spelling"
+NO_NAME_SERVER = "the host name could not be looked up, as no name server answered; try again later"
 
 
 class FetchFailed(InvalidRequest):

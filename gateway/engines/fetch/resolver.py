@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from gateway.engines.fetch.address_policy import AddressPolicy, is_public, parse_address
-from gateway.engines.fetch.errors import SkippedUrl
+from gateway.engines.fetch.errors import NO_NAME_SERVER, NO_SUCH_HOST, NOT_PUBLIC, SkippedUrl
 from gateway.resilience.bounded_cache import BoundedCache
 
 _LOOKUP_THREADS = 16
@@ -26,6 +26,15 @@ _MAX_NAMES = 10_000
 _UNKNOWN_TTL_S = 10.0
 """How long a name that does not exist is not looked up again. Chosen: as long as one page takes. At half, a page with a
 hundred links to a dead host asks twice; at double, a name that was just made cannot be fetched for 20 s."""
+
+_PRIVATE_ENDINGS = frozenset(
+    {
+        "alt", "arpa", "corp", "home", "internal", "intranet", "invalid", "lan", "local", "localdomain", "localhost",
+        "mail", "onion", "private", "test",
+    }
+)  # fmt: skip
+"""Last labels of names that the public DNS has not. Sources: RFC 6761, RFC 6762, RFC 8375, RFC 9476, ICANN's reserved
+`internal` and name collision list, and what routers use; `arpa` holds no web pages."""
 
 
 class SystemLookup(AbstractResolver):
@@ -71,7 +80,7 @@ class GuardedResolver(AbstractResolver):
         self._policy = policy
         self._inner = inner
         self._exempt: BoundedCache[tuple[str, int], bool] = BoundedCache(_MAX_NAMES)
-        self._unknown: BoundedCache[str, bool] = BoundedCache(_MAX_NAMES, ttl_s=_UNKNOWN_TTL_S)
+        self._unknown: BoundedCache[str, str] = BoundedCache(_MAX_NAMES, ttl_s=_UNKNOWN_TTL_S)
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
@@ -81,13 +90,15 @@ class GuardedResolver(AbstractResolver):
         A name that does not exist is remembered for a moment: a page may link to one dead host a hundred times.
         """
         name = _normal_name(host)
-        if self._unknown.get(name):
-            raise SkippedUrl()
+        words = self._unknown.get(name)
+        if words is not None:
+            raise SkippedUrl(words)
         try:
             answers = await self._inner.resolve(host, port, family)
         except (OSError, UnicodeError) as error:
-            self._unknown.put(name, True)
-            raise SkippedUrl() from error
+            words = _unknown_words(name, error)
+            self._unknown.put(name, words)
+            raise SkippedUrl(words) from error
         if not answers or not all(self._policy.permits(host, answer["host"], port) for answer in answers):
             raise SkippedUrl()
         addresses = [parse_address(answer["host"]) for answer in answers]
@@ -108,3 +119,10 @@ class GuardedResolver(AbstractResolver):
 
 def _normal_name(host: str) -> str:
     return host.rstrip(".").lower()
+
+
+def _unknown_words(name: str, error: Exception) -> str:
+    """Why a name has no address. Of a name of private networks it is not told whether it exists."""
+    if "." not in name or name.rpartition(".")[2] in _PRIVATE_ENDINGS:
+        return NOT_PUBLIC
+    return NO_NAME_SERVER if getattr(error, "errno", None) == socket.EAI_AGAIN else NO_SUCH_HOST

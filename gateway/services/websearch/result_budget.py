@@ -40,10 +40,15 @@ def fit(results: list[Json], budget_chars: int, field: str = "raw_content", spen
         clauses.append(
             f"{emptied} {'further ' if served else ''}{noun} {'are' if emptied > 1 else 'is'} listed without text"
         )
-    return (
-        f"{' and '.join(clauses)} to fit {budget_chars} characters; call websearch-extract with the URLs of those that "
-        "matter, fewer at once or with a query, to get the rest."
-    )
+    return f"{' and '.join(clauses)} to fit {budget_chars} characters; {_how_to_get_the_rest(results)}."
+
+
+def _how_to_get_the_rest(results: list[Json]) -> str:
+    if any(result.get("sections") for result in results):
+        return "call websearch-extract with the URLs in `sections`, or with a query, to get the rest"
+    if len(results) == 1:
+        return "call websearch-extract with its URL and a query to get what matters of the rest"
+    return "call websearch-extract with the URLs of those that matter, fewer at once or with a query, to get the rest"
 
 
 def _count_served(sizes: list[int], budget: int) -> int:

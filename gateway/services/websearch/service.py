@@ -90,11 +90,20 @@ class WebSearchService:
         return data
 
     async def extract(self, request: ExtractRequest, call: WebCall) -> Json:
-        """`{results: [{url, title, raw_content, images?, favicon?}], failed_results: [{url, error}], response_time,
-        truncated?, note?}`. Raises InvalidRequest, UpstreamError, EngineMissing, Overloaded."""
+        """`{results: [{url, final_url?, title, raw_content, sections?, images?, favicon?}], failed_results: [{url,
+        error}], response_time, truncated?, note?}`.
+
+        Raises NothingRead when every page failed, InvalidRequest, UpstreamError, EngineMissing, Overloaded.
+        """
         data = await self._deps.engine.extract(request, call)
+        if data["failed_results"] and not data["results"]:
+            raise NothingRead(data)
         self._add_titles(data)
+        sizes = [len(result.get("raw_content") or "") for result in data["results"]]
         await self._cut(data)
+        for result, size in zip(data["results"], sizes, strict=True):
+            if len(result.get("raw_content") or "") == size:
+                result.pop("sections", None)  # it is whole after all, as others needed less than their share
         return data
 
     async def crawl(self, request: CrawlRequest, call: WebCall) -> Json:
@@ -223,6 +232,21 @@ class WebSearchService:
             if error is not None:
                 self._last_error = error
             return error
+
+
+class NothingRead(InvalidRequest):
+    """An extract whose every page failed. `partial` is its answer, with the reason of each."""
+
+    def __init__(self, data: Json) -> None:
+        failures = data["failed_results"]
+        if len(failures) == 1:
+            message = f"the page could not be read: {failures[0]['error']}"
+        else:
+            message = f"none of the {len(failures)} pages could be read; failed_results says why of each"
+        waits = [failure["retry_after_s"] for failure in failures if failure.get("retry_after_s") is not None]
+        super().__init__(message, param="urls", code="nothing_read", retry_after_s=min(waits, default=None))
+        self.retryable = bool(waits)
+        self.partial = data
 
 
 def _add_note(data: Json, text: str) -> None:

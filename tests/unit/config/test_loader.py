@@ -83,7 +83,7 @@ def test_a_wrong_variable_is_refused_by_its_own_name(tmp_path: Path) -> None:
         ("server = 3", "server", "must be an object"),
         ("a =", "", "is not valid TOML"),
         ('[search]\nprovider = "tavily"', "search.api_key", "needs { credential"),
-        ('[search]\nprovider = "exa"', "search.provider", "tavily, searxng, brave, local"),
+        ('[search]\nprovider = "bing"', "search.provider", "tavily, searxng, brave, exa, serper, local"),
         ('[search]\nprovider = "searxng"', "search.base_url", "address of your instance"),
         ('[search]\napi_key = "tvly-plain"', "search.api_key", '{ credential = "NAME" }'),
         ('[search]\napi_key = { credential = "tavily" }', "search.api_key", "LoadCredential=tavily"),

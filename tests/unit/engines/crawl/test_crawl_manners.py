@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import re
 import time
 from pathlib import Path
 
@@ -151,17 +152,22 @@ async def test_one_host_gets_so_many_requests_at_once_and_all_hosts_together_too
     assert most["all"] == 3 and max(most["h0"], most["h1"]) == 2 and not slots._hosts
 
 
-async def test_a_site_that_asks_for_a_long_pause_is_not_asked_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("headers", "pause_s"), [({"Retry-After": "120"}, 120), ({}, 30)])
+async def test_a_site_that_says_429_is_left_alone_by_that_call_and_by_no_other(
+    tmp_path: Path, headers: dict[str, str], pause_s: int
+) -> None:
     async def busy(request: web.Request) -> web.StreamResponse:
-        return web.Response(status=429, headers={"Retry-After": "120"})
+        return web.Response(status=429, headers=headers)
 
     site = Site({"/": page("Home", WORDS * 5, *(f"/{n}" for n in range(40)))} | {f"/{n}": busy for n in range(40)})
     async with serving(site), engine(tmp_path, (site.address,), per_host_concurrency=2) as made:
         data = await made.service.crawl(CrawlRequest(site.url + "/", max_breadth=100), made.call())
+        asked = [path for path in site.asked if path != "/robots.txt"]
         later = await made.service.extract(ExtractRequest((site.url + "/",)), made.call("key2"))
-    assert len([path for path in site.asked if path != "/robots.txt"]) <= 4
-    assert len(data["results"]) == 1 and "left alone for" in data["failed_results"][-1]["error"]
-    assert "left alone for" in later["failed_results"][0]["error"]
+    assert len(asked) <= 4 and len(later["results"]) == 1
+    assert len(data["results"]) == 1 and "429" in data["failed_results"][0]["error"]
+    told = re.search(r"try again in (\d+) s$", data["failed_results"][-1]["error"])
+    assert told is not None and pause_s - 20 < int(told[1]) <= pause_s
 
 
 async def test_only_selected_domains_and_paths_are_given(tmp_path: Path) -> None:
@@ -208,7 +214,7 @@ async def test_a_name_nobody_knows_is_asked_for_once() -> None:
     fetcher = Fetcher(AddressPolicy(), "test", resolver=names)
     for path in range(5):
         with pytest.raises(FetchFailed, match="does not exist"):
-            await fetcher.fetch(f"http://dead.test/{path}")
+            await fetcher.fetch(f"http://dead.example.com/{path}")
     await fetcher.close()
     assert names.asked == 1
 

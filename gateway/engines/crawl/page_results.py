@@ -1,0 +1,100 @@
+"""Pages as the tools' results, and what is asked of a page for them. Knows no index and no crawling."""
+
+from collections.abc import Iterable, Sequence
+
+from gateway.domain import ExtractRequest, Json
+from gateway.engines.crawl.page_loader import LoadedPage
+from gateway.engines.extract.page import ExtractOptions
+from gateway.engines.fetch.errors import FetchFailed
+from gateway.engines.fetch.urls import from_caller, parse_url
+
+MOST_SECTIONS = 60
+_LEAST_SECTIONS = 8
+"""Sections listed of the long pages of one call, and the least of one. Chosen: a list of 60 takes about 2,000 tokens;
+at half it names the chapters of a manual only, at double it crowds out text. Eight say which part to ask for."""
+
+
+def options_for(raw: str, request: ExtractRequest, budget_chars: int) -> ExtractOptions:
+    """What to read at `raw`, an address as the caller wrote it. Raises SkippedUrl.
+
+    `budget_chars` is for all pages of the request together; 0 means any number.
+    """
+    shares = len(request.urls)
+    return ExtractOptions(
+        str(parse_url(from_caller(raw))),
+        depth=request.extract_depth,
+        format=request.format,
+        query=request.query,
+        fragment=raw.strip().partition("#")[2].partition(":~:")[0],
+        most_chars=max(1, budget_chars // shares) if budget_chars else 0,
+        most_sections=max(_LEAST_SECTIONS, MOST_SECTIONS // shares),
+        images=request.include_images,
+    )
+
+
+def extract_result(page: LoadedPage, request: ExtractRequest, raw: str) -> Json:
+    """`{url, final_url?, title, raw_content, sections?, images?, favicon?}`; see the tool's output schema."""
+    data = page.data
+    result: Json = {"url": raw, "title": data["title"], "raw_content": data.get("part", data["content"])}
+    if page.url != str(parse_url(from_caller(raw))):
+        result["final_url"] = page.url
+    if "sections" in data:
+        result["sections"] = _sections(raw, data["sections"])
+    if request.include_images:
+        result["images"] = [image["url"] for image in data.get("images", [])]
+    if request.include_favicon:
+        result["favicon"] = data.get("favicon")
+    return result
+
+
+def _sections(raw: str, sections: Iterable[Json]) -> list[Json]:
+    address = raw.strip().partition("#")[0]
+    return [
+        {"url": f"{address}#{each['fragment']}", "heading": each["heading"], "chars": each["chars"]}
+        for each in sections
+    ]
+
+
+def crawl_result(depth: int, page: LoadedPage, include_favicon: bool) -> Json:
+    """`{url, title, raw_content, depth, favicon?}`."""
+    result: Json = {
+        "url": page.address,
+        "title": page.data["title"],
+        "raw_content": page.data["content"],
+        "depth": depth,
+    }
+    if include_favicon:
+        result["favicon"] = page.data.get("favicon")
+    return result
+
+
+def failed_result(raw: str, failure: FetchFailed) -> Json:
+    """`{url, error, retry_after_s?}`."""
+    result: Json = {"url": raw, "error": failure.message}
+    if failure.retry_after_s is not None:
+        result["retry_after_s"] = round(failure.retry_after_s, 3)
+    return result
+
+
+def unread_result(raw: str, pages: int, budget_s: float) -> Json:
+    """The result for a page that the time budget left unread, of so many `pages`."""
+    advice = "ask for fewer pages at once" if pages > 1 else "try again later, or with a progress token for more time"
+    return {"url": raw, "error": f"not read within {budget_s:g} s; {advice}"}
+
+
+def lacking_note(lacking: Sequence[str]) -> str | None:
+    """A sentence on addresses whose fragments name no section of their pages; None when there are none."""
+    if not lacking:
+        return None
+    return f"No section of that name is on the page, so the whole page is given: {', '.join(lacking)}."
+
+
+def without_twins(urls: Sequence[str], root_names: Iterable[str]) -> list[str]:
+    """The URLs in order, each once, and the root once whatever it is called: as asked, as redirected, with or without
+    a slash at its end."""
+    names = {name.rstrip("/") for name in root_names}
+    found: dict[str, str] = {}
+    for url in urls:
+        bare = url.rstrip("/")
+        found.setdefault("the root" if bare in names else url, url)
+    return list(found.values())

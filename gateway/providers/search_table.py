@@ -1,0 +1,23 @@
+"""The remote search providers by their names in `search.provider`: one row makes a provider known to the gateway."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from gateway.providers.brave import Brave
+from gateway.providers.exa import Exa
+from gateway.providers.searxng import Searxng
+from gateway.providers.serper import Serper
+from gateway.providers.tavily import Tavily
+
+RemoteSearch = Tavily | Searxng | Brave | Exa | Serper
+
+REMOTE_PROVIDERS: Mapping[str, Callable[[str, str, float], RemoteSearch]] = MappingProxyType(
+    {
+        "tavily": Tavily,
+        "searxng": lambda key, base_url, timeout_s: Searxng(base_url, key, timeout_s),
+        "brave": Brave,
+        "exa": Exa,
+        "serper": Serper,
+    }
+)
+"""Each makes a provider of a key, an address (empty: its public one) and a time limit for searches in seconds."""

@@ -1,0 +1,158 @@
+"""Serper, which answers with Google's results. Wire format: the OpenAPI description of the Serper API and the service's
+own pages (serper.dev), read 2026-11-22; date ranges as Google's `tbs=cdr` has them.
+
+Implements ports.SearchProvider. Written from that documentation, never tried with a key: the answers in the tests are
+documented ones, not recorded ones. Serper sends no scores: a result's score is 1 divided by its rank. Domains go into
+the query as Google's operators, and the service filters again. Knows no HTTP beyond `SearchHttp`.
+"""
+
+import re
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+from gateway.domain import Json, SearchRequest, WebCall
+from gateway.errors import GatewayError, UpstreamError, UpstreamRefused
+from gateway.providers.country_codes import alpha2
+from gateway.providers.search_http import ProviderRequest, ProviderSite, SearchHttp, will_filter, with_images
+from gateway.wire.untrusted_json import tables_in
+
+BASE_URL = "https://google.serper.dev"
+CAPABILITIES = frozenset(
+    {
+        "max_results", "topic", "time_range", "start_date", "end_date", "country", "include_images",
+        "include_image_descriptions",
+    }
+)  # fmt: skip
+MAX_QUERY_WORDS = 32
+"""Google's own limit: it ignores the words after it."""
+_WIDE_COUNT = 20
+"""Results requested when the service will filter them. Chosen: two pages of Google's; at half few are left, at double a
+search costs more credits."""
+_PROBE_TIMEOUT_S = 5
+"""Seconds. Chosen: status is shown to people, who wait; a slower provider is as good as down."""
+_RANGES = {"day": "qdr:d", "week": "qdr:w", "month": "qdr:m", "year": "qdr:y"}
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_DATE = re.compile(r"([A-Za-z]{3})[a-z]{0,6}\.? (\d{1,2}), (\d{4})")
+_AGO = re.compile(r"(\d{1,3}) (minute|min|hour|day|week)s? ago")
+_HOURS = {"minute": 0, "min": 0, "hour": 1, "day": 24, "week": 168}
+_HINTS = {
+    402: "the account has no credits left; the operator must buy some",
+    403: "it does not know the gateway's key; the operator must set search.api_key",
+}
+_NO_CREDITS = "the search provider serper has no credits left for the gateway's key; the operator must buy some."
+
+
+class Serper:
+    """`key` is the API key; an empty `base_url` means the public service; `timeout_s` is for searches."""
+
+    name = "serper"
+    capabilities = CAPABILITIES
+    results_are_per_key = False
+
+    def __init__(self, key: str, base_url: str = "", timeout_s: float = 15.0) -> None:
+        headers = {"Accept": "application/json"} | ({"X-API-KEY": key} if key else {})
+        self._http = SearchHttp(ProviderSite(self.name, base_url or BASE_URL, headers, timeout_s, _HINTS))
+
+    async def close(self) -> None:
+        """Closes the connections."""
+        await self._http.close()
+
+    async def search(self, request: SearchRequest, call: WebCall) -> Json:
+        """See ports.SearchProvider."""
+        path, field = ("/news", "news") if request.topic == "news" else ("/search", "organic")
+        answer = await self._ask(ProviderRequest(path, body=search_body(request)))
+        raw = [item for item in tables_in(answer, field) if item.get("link")]
+        data: Json = {"results": [_result(rank, item) for rank, item in enumerate(raw, 1)], "images": []}
+        if request.country and alpha2(request.country) is None:
+            data["ignored"] = ["country"]
+        return await with_images(data, self._images(request)) if request.include_images else data
+
+    async def _images(self, request: SearchRequest) -> list[Any]:
+        body = {"q": _query(request), "num": request.max_results}
+        images: list[Any] = []
+        for item in tables_in(await self._ask(ProviderRequest("/images", body=body)), "images"):
+            url = item.get("imageUrl")
+            if url:
+                described = {"url": str(url), "description": str(item.get("title") or "")}
+                images.append(described if request.include_image_descriptions else str(url))
+        return images[: request.max_results]
+
+    async def probe(self) -> str | None:
+        """See ports.SearchProvider. Searches for one result, which costs one credit."""
+        try:
+            await self._ask(ProviderRequest("/search", body={"q": "test", "num": 1}, timeout_s=_PROBE_TIMEOUT_S))
+        except GatewayError as error:
+            return error.message
+        return None
+
+    async def _ask(self, request: ProviderRequest) -> Json:
+        """As SearchHttp.ask; a spent account, of which Serper says 400, is not a fault of the request."""
+        try:
+            return await self._http.ask(request)
+        except UpstreamRefused as error:
+            if "credits" not in (error.quoted or "").lower():
+                raise
+            spent = UpstreamError(_NO_CREDITS, code="search_provider_402")
+            spent.retryable = False
+            raise spent from error
+
+
+def search_body(request: SearchRequest) -> Json:
+    """The body of POST /search and /news. Optional fields are left out unless the caller set them."""
+    body: Json = {"q": _query(request), "num": _WIDE_COUNT if will_filter(request) else request.max_results}
+    if code := alpha2(request.country):
+        body["gl"] = code
+    if request.start_date or request.end_date:
+        bounds = (("cd_min", request.start_date), ("cd_max", request.end_date))
+        body["tbs"] = ",".join(["cdr:1", *(f"{name}:{_us_date(day)}" for name, day in bounds if day)])
+    elif request.time_range:
+        body["tbs"] = _RANGES[request.time_range]
+    return body
+
+
+def _us_date(day: date) -> str:
+    return f"{day.month}/{day.day}/{day.year}"
+
+
+def _query(request: SearchRequest) -> str:
+    """The query, quoted for an exact match; domain operators are appended as long as Google reads them."""
+    query = request.query
+    if request.exact_match and '"' not in query:
+        query = f'"{query}"'
+    operators = [" OR ".join(f"site:{name}" for name in request.include_domains)] if request.include_domains else []
+    operators += [f"-site:{name}" for name in request.exclude_domains]
+    query = " ".join(query.split())
+    for operator in operators:
+        longer = f"{query} {operator}"
+        if len(longer.split()) <= MAX_QUERY_WORDS:
+            query = longer
+    return query
+
+
+def _result(rank: int, item: Json) -> Json:
+    result: Json = {
+        "title": str(item.get("title") or item["link"]),
+        "url": str(item["link"]),
+        "content": str(item.get("snippet") or ""),
+        "score": round(1 / rank, 4),
+    }
+    day = day_of(item.get("date"))
+    if day is not None:
+        result["published_date"] = day.isoformat()
+    return result
+
+
+def day_of(text: Any) -> date | None:
+    """The day of a date as Google writes it (`Nov 3, 2026`, `5 hours ago`); None for anything else."""
+    if not isinstance(text, str):
+        return None
+    ago = _AGO.fullmatch(text.strip())
+    if ago is not None:
+        return (datetime.now(UTC) - timedelta(hours=int(ago[1]) * _HOURS[ago[2]])).date()
+    written = _DATE.fullmatch(text.strip())
+    if written is None or written[1].lower() not in _MONTHS:
+        return None
+    try:
+        return date(int(written[3]), _MONTHS.index(written[1].lower()) + 1, int(written[2]))
+    except ValueError:  # for instance the 30th of February
+        return None

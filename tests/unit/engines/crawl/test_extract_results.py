@@ -1,0 +1,102 @@
+"""What extract and map say of pages: sections, final addresses, reasons, and the root once."""
+
+from pathlib import Path
+
+import pytest
+
+from gateway.domain import CrawlRequest, ExtractRequest
+from gateway.errors import InvalidRequest
+from tests.support.websites import Site, engine, page, serving
+
+WORDS = "The manual says what each option is good for and when it should be set by hand. "
+
+
+def manual() -> str:
+    parts = "".join(f"<h2 id='part{n}'>Part {n}</h2><p>{f'Word{n} stands here. ' + WORDS * 6}</p>" for n in range(40))
+    return f"<html><head><title>Manual</title></head><body><main><h1>Manual</h1>{parts}</main></body></html>"
+
+
+async def test_a_page_over_the_budget_lists_sections_that_give_the_rest(tmp_path: Path) -> None:
+    async with (
+        serving(Site({"/": manual()})) as site,
+        engine(tmp_path, (site.address,), result_budget_chars=5_000) as made,
+    ):
+        data = await made.service.extract(ExtractRequest((f"{site.url}/",)), made.call())
+        sections = data["results"][0]["sections"]
+        texts = []
+        for each in sections:
+            answer = await made.service.extract(ExtractRequest((each["url"],)), made.call())
+            assert "truncated" not in answer and "sections" not in answer["results"][0]
+            texts.append(answer["results"][0]["raw_content"])
+    assert data["truncated"] is True and "fewer" not in data["note"] and "`sections`" in data["note"]
+    assert all(any(f"Word{n} stands here" in text for text in texts) for n in range(40))
+
+
+async def test_a_fragment_gives_its_section_and_one_that_names_none_the_page_with_a_note(tmp_path: Path) -> None:
+    async with serving(Site({"/": manual()})) as site, engine(tmp_path, (site.address,)) as made:
+        one = await made.service.extract(ExtractRequest((f"{site.url}/#part7",)), made.call())
+        none = await made.service.extract(ExtractRequest((f"{site.url}/#nowhere",)), made.call())
+        found = await made.index.stats()
+    text = one["results"][0]["raw_content"]
+    assert "Word7 stands" in text and "Word8" not in text and one["results"][0]["url"].endswith("/#part7")
+    assert "Word39" in none["results"][0]["raw_content"] and "/#nowhere" in none["note"]
+    assert found["pages"] == 1
+
+
+async def test_a_redirected_page_names_its_final_address(tmp_path: Path) -> None:
+    site = Site({"/old": (302, {"Location": "/new"}, b""), "/new": page("New", WORDS * 3)})
+    async with serving(site), engine(tmp_path, (site.address,)) as made:
+        request = ExtractRequest((f"{site.url}/old", f"{site.url}/new#top"))
+        data = await made.service.extract(request, made.call())
+    assert [result.get("final_url") for result in data["results"]] == [f"{site.url}/new", None]
+    assert data["results"][0]["url"] == f"{site.url}/old"
+
+
+async def test_an_extract_that_reads_nothing_fails_with_every_reason(tmp_path: Path) -> None:
+    site = Site({"/busy": (429, {"Retry-After": "60"}, b"")})
+    async with serving(site), engine(tmp_path, (site.address,)) as made:
+        with pytest.raises(InvalidRequest, match="none of the 2 pages") as several:
+            await made.service.extract(ExtractRequest((f"{site.url}/a", f"{site.url}/b")), made.call())
+        with pytest.raises(InvalidRequest, match=r"429: too many requests; it asks to wait 60 s$") as busy:
+            await made.service.extract(ExtractRequest((f"{site.url}/busy",)), made.call())
+    assert several.value.partial is not None and len(several.value.partial["failed_results"]) == 2
+    assert several.value.retryable is False
+    assert busy.value.retryable is True and busy.value.retry_after_s == 60
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("<form method=post><input name=user><input type=password name=secret><button>Go</button></form>", "login"),
+        ("<div></div>", "no readable text"),
+    ],
+)
+async def test_an_empty_page_says_why_it_is_empty(tmp_path: Path, body: str, reason: str) -> None:
+    site = Site({"/": f"<html><head><title>T</title></head><body>{body}</body></html>"})
+    async with serving(site), engine(tmp_path, (site.address,)) as made:
+        with pytest.raises(InvalidRequest, match=reason):
+            await made.service.extract(ExtractRequest((f"{site.url}/",)), made.call())
+
+
+async def test_a_map_lists_the_root_once_whatever_it_is_called(tmp_path: Path) -> None:
+    site = Site(
+        {
+            "/guide": (301, {"Location": "/guide/"}, b""),
+            "/guide/": page("Guide", WORDS, "/guide", "/guide/", "/guide/a"),
+            "/guide/a": page("A", WORDS + "A.", "/guide"),
+        }
+    )
+    async with serving(site), engine(tmp_path, (site.address,)) as made:
+        data = await made.service.map(CrawlRequest(f"{site.url}/guide", max_depth=2), made.call())
+    assert sorted(data["results"]) == [f"{site.url}/guide/", f"{site.url}/guide/a"]
+
+
+async def test_a_name_that_does_not_exist_and_an_address_that_is_private_have_their_own_words(tmp_path: Path) -> None:
+    async with engine(tmp_path) as made:
+        with pytest.raises(InvalidRequest) as caught:
+            await made.service.extract(
+                ExtractRequest(("http://10.0.0.1/", "http://intranet/", "http://db.internal/")), made.call()
+            )
+    assert caught.value.partial is not None
+    reasons = {failure["error"] for failure in caught.value.partial["failed_results"]}
+    assert len(reasons) == 1 and "web.allow_private" in reasons.pop()

@@ -1,0 +1,78 @@
+"""What of a page answers a query: whole passages in page order, with the way to them."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gateway.engines.extract.excerpt import GAP, excerpt
+from tests.support.markdown_fences import TEXTS, open_fences
+
+FILLER = "Nothing of interest is told in this paragraph, which only takes up room on the page of many words. " * 4
+
+
+def section(name: str, *blocks: str) -> str:
+    return "\n\n".join((f"## {name}", *blocks))
+
+
+def manual(*sections: str, filler: int = 30) -> str:
+    others = [section(f"Chapter {number}", f"{number}. {FILLER}") for number in range(filler)]
+    half = filler // 2
+    return "\n\n".join(("# Manual of everything", "It has many chapters.", *others[:half], *sections, *others[half:]))
+
+
+def test_a_short_page_is_given_whole() -> None:
+    assert excerpt("# Apples\n\nThey grow.", "pears") == "# Apples\n\nThey grow."
+
+
+def test_about_a_quarter_of_a_long_page_is_given_and_never_more_than_asked() -> None:
+    page = manual(filler=120)
+    assert 0.2 * len(page) < len(excerpt(page, "chapter 7 interest")) <= 0.28 * len(page)
+    assert len(excerpt(page, "chapter 7 interest", 2_000)) <= 2_000
+
+
+def test_a_piece_begins_with_the_headings_above_it_and_its_term() -> None:
+    options = section(
+        "Options",
+        "### Signing",
+        "**user.signingKey**",
+        FILLER,
+        f"The zebra is chosen by hand. {FILLER}",
+        "**user.name**",
+    )
+    text = excerpt(manual(options), "zebra chosen by hand", 2_500)
+    assert "Manual of everything > Options > Signing > user.signingKey\n\nThe zebra is chosen by hand." in text
+    assert text.startswith("Manual of everything\n\nIt has many chapters.") and GAP in text
+
+
+def test_a_term_and_its_description_stay_together_also_with_several_names() -> None:
+    for term in ("**--zebra**", "`-z ZEBRA`  \n`--zebra=ZEBRA`", "@animals.zebra(*stripes=3*)"):
+        text = excerpt(manual(section("Options", FILLER, term, f"Says how the animal is drawn. {FILLER}")), "zebra")
+        assert f"{term}\n\nSays how the animal is drawn." in text
+
+
+def test_code_stays_whole_and_what_is_too_long_is_fenced_in_every_piece() -> None:
+    code = "```python\n" + "\n".join(f"zebra_{number} = {number}" for number in range(80)) + "\n```"
+    assert code in excerpt(manual(section("Code", "How zebras are made:", code)), "zebra code")
+    endless = "```python\n" + "\n".join(f"zebra_{number} = {number}" for number in range(3_000)) + "\n```"
+    text = excerpt(endless, "zebra_1500")
+    assert "zebra_1500 = 1500" in text and open_fences(text) == 0
+    assert all(part.startswith("```python\n") and part.endswith("\n```") for part in text.split(GAP))
+
+
+def test_pieces_stand_in_the_order_of_the_page() -> None:
+    first, second = section("One", f"A zebra comes first. {FILLER}"), section("Two", f"zebra zebra zebra. {FILLER}")
+    text = excerpt(manual(first, section("Between", FILLER * 6), second), "zebra")
+    assert text.index("A zebra comes first") < text.index("zebra zebra zebra")
+
+
+@pytest.mark.parametrize("query", ["", "???", "the of and", "斑马", "x" * 2_000])
+def test_any_query_gives_something(query: str) -> None:
+    assert len(excerpt(manual(), query)) > 500
+
+
+@settings(deadline=None, max_examples=60)
+@given(TEXTS, st.integers(50, 400))
+def test_a_limit_is_kept_and_no_fence_stays_open(text: str, limit: int) -> None:
+    page = text.replace("\r\n", "\n") * 3
+    found = excerpt(page, "a b c", limit)
+    assert found == page or len(found) <= limit + 80
