@@ -36,7 +36,7 @@ class IndexQuery:
     end: date | None = None
     feedback: bool = True
     not_before: float = 0.0
-    passages: int = 2
+    passages: int = 1
 
 
 @dataclass(frozen=True, slots=True)
