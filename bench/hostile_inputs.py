@@ -7,6 +7,7 @@ Units are repeated with a running number or a random word, as a parser may be fa
 import gzip
 import random
 from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import count
 
 import orjson

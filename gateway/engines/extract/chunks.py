@@ -23,6 +23,9 @@ unreadable when cut; double would let one row be most of an answer."""
 _K1 = 1.2
 _B = 0.75
 """BM25's saturation and length normalisation: the usual defaults (Lucene, SQLite FTS5), not tuned here."""
+_MAX_HEADING_CHARS = 300
+"""Chosen: every piece below a heading is ranked with it, so a heading as long as its page would cost the square of it.
+At half, the headings of some papers lose words; at double, a page of hostile headings costs twice as much."""
 _HEADING_WEIGHT = 0.5
 """Share of a term's weight that a heading adds. Chosen: at 0 a piece below the heading that names the subject loses to
 a passing mention; at 1 a heading alone counts as much as an answer."""
@@ -55,7 +58,7 @@ def split(text: str, max_chars: int = MAX_CHARS) -> list[Chunk]:
         if level:
             flush()
             del trail[level - 1 :]
-            trail.append(block.lstrip("# "))
+            trail.append(block.lstrip("# ")[:_MAX_HEADING_CHARS])
         for piece in _pieces(block, max_chars):
             if size + len(piece) + 2 > max_chars:
                 flush()

@@ -115,13 +115,16 @@ def remove(element: Any) -> None:
 def remove_all(elements: Iterable[Any]) -> None:
     """`remove` for each of the elements, which come in document order and may be found while others are removed.
 
-    The texts that follow them are joined at the end: after each removal that would cost the square of their number.
+    The texts that follow them are joined at the end: after each removal that would cost the square of their number. An
+    element inside one that is gone stays there: taking it out would cost the square of their depth.
     """
+    gone: set[Any] = set()
     texts: dict[tuple[Any, bool], list[str]] = {}
     for element in elements:
         parent = element.getparent()
-        if parent is None:
+        if parent is None or element in gone:
             continue
+        gone.update(element.iter())
         if tail := element.tail:
             before = element.getprevious()
             texts.setdefault((parent, False) if before is None else (before, True), []).append(tail)
@@ -157,7 +160,12 @@ def drop_code(root: Any) -> None:
     fallback = [] if body is None else list(body.iter("noscript"))
     remove_all(element for element in list(root.iter(*_DROPPED)) if element.tag != "noscript")
     total = 0 if body is None else text_size(body)
-    content = {each for each in fallback if text_size(each) > max(_FALLBACK_CHARS, _FALLBACK_SHARE * total)}
+    content, inner = set(), set[Any]()
+    for each in fallback:
+        if each not in inner:
+            inner.update(each.iter("noscript"))
+            if text_size(each) > max(_FALLBACK_CHARS, _FALLBACK_SHARE * total):
+                content.add(each)
     for element in content:
         element.tag = "div"
     remove_all(element for element in fallback if element not in content)
