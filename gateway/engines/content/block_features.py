@@ -178,13 +178,17 @@ class BlockFeatures:
         return [*measures, share]
 
     def _container_sizes(self) -> dict[Any, tuple[int, int]]:
+        """Words and words of links in each element. Naive form: add each block to all its ancestors, which costs the
+        square of the depth in a nested page; here each element is added once, to its parent."""
         boxes: dict[Any, tuple[int, int]] = {}
         for block, size in zip(self.blocks, self._sizes, strict=True):
-            box = block.element
-            while box is not None:
-                words, links = boxes.get(box, (0, 0))
-                boxes[box] = (words + size, links + block.link_words)
-                box = box.getparent()
+            words, links = boxes.get(block.element, (0, 0))
+            boxes[block.element] = (words + size, links + block.link_words)
+        tree = self.blocks[0].element.getroottree().iter() if self.blocks else ()
+        for box in reversed(list(tree)):
+            if box in boxes and (parent := box.getparent()) is not None:
+                words, links = boxes.get(parent, (0, 0))
+                boxes[parent] = (words + boxes[box][0], links + boxes[box][1])
         return boxes
 
     def _group_sizes(self) -> dict[str, tuple[int, int, int]]:

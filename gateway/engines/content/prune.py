@@ -5,7 +5,7 @@ fetching nor Markdown.
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from gateway.engines.content.comment_sections import in_comments, own_text
 from gateway.engines.content.page_features import signals
 from gateway.engines.content.page_types import PageTypes
 from gateway.engines.content.selection import PageEvidence, select_blocks
-from gateway.engines.html.dom import drop_code, drop_furniture, region_of, remove
+from gateway.engines.html.dom import drop_code, drop_furniture, region_of, remove_all
 from gateway.engines.html.metadata import Head
 from gateway.engines.markdown.writer import BLOCKS
 from gateway.errors import EngineMissing
@@ -154,16 +154,21 @@ def remove_others(body: Any, content: Sequence[TextBlock]) -> None:
             alive.add(box)
             box = box.getparent()
     pictured = {box for image in body.iter("img") for box in image.iterancestors()}
+    remove_all(_others(list(body.iter(*BLOCKS)), alive, pictured))
+    for element in alive:
+        if element not in texts and element.tag in BLOCKS:
+            _strip_loose(element, alive)
+
+
+def _others(elements: list[Any], alive: set[Any], pictured: set[Any]) -> Iterator[Any]:
+    """The elements, in document order, that are not alive and no figures; none that is inside another one of them."""
     doomed: set[Any] = set()
-    for element in list(body.iter(*BLOCKS)):
+    for element in elements:
         if element in alive or (element in pictured and _is_figure(element, alive)):
             continue
         doomed.add(element)
         if element.getparent() not in doomed:  # else it is gone already
-            remove(element)
-    for element in alive:
-        if element not in texts and element.tag in BLOCKS:
-            _strip_loose(element, alive)
+            yield element
 
 
 def _is_figure(element: Any, alive: set[Any]) -> bool:

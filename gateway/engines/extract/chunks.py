@@ -18,6 +18,9 @@ _MIN_CODE_CHARS = 80
 _LONGEST_ROW = 4
 """A table row stays whole up to this many pieces' length. Chosen: half would cut rows of a few long cells, which are
 unreadable when cut; double would let one row be most of an answer."""
+_MAX_HEADING_CHARS = 300
+"""Chosen: every piece below a heading is ranked with it, so a heading as long as its page would cost the square of it.
+At half, the headings of some papers lose words; at double, a page of hostile headings costs twice as much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,7 @@ def split(text: str, max_chars: int = MAX_CHARS) -> list[Chunk]:
         if level:
             flush()
             del trail[level - 1 :]
-            trail.append(block.lstrip("# "))
+            trail.append(block.lstrip("# ")[:_MAX_HEADING_CHARS])
         for piece in _pieces(block, max_chars):
             if size + len(piece) + 2 > max_chars:
                 flush()

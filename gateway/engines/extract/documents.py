@@ -31,7 +31,7 @@ def kind_of(content_type: str, body: bytes) -> str:
     """`html`, `pdf`, `json`, `xml`, `markdown` or `text`. Raises FetchFailed, which names a type that cannot be
     read."""
     essence = content_type.partition(";")[0].strip().lower()
-    if body[:_SNIFFED_BYTES].lstrip()[:5] == b"%PDF-":
+    if is_pdf(body):
         return "pdf"
     if essence in ("", "application/octet-stream", "unknown/unknown", "application/x-unknown"):
         return _sniff(body, essence)
@@ -48,6 +48,11 @@ def kind_of(content_type: str, body: bytes) -> str:
     if _TEXTUAL.match(essence):
         return _sniff(body, essence) if essence == "text/plain" else "text"
     raise _unreadable_type(essence)
+
+
+def is_pdf(body: bytes) -> bool:
+    """Whether a body begins as a PDF does, whatever type it is said to have."""
+    return body[:_SNIFFED_BYTES].lstrip()[:5] == b"%PDF-"
 
 
 def _sniff(body: bytes, essence: str) -> str:

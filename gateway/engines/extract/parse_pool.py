@@ -12,6 +12,7 @@ pages give way to it (_LONG_JOB_S).
 import asyncio
 import contextlib
 import os
+import signal
 import struct
 import sys
 import time
@@ -21,6 +22,7 @@ from dataclasses import asdict
 import orjson
 
 from gateway.domain import Json
+from gateway.engines.extract.documents import is_pdf
 from gateway.engines.extract.page import ExtractOptions
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.errors import EngineMissing, Overloaded
@@ -48,6 +50,12 @@ double, one hostile page holds a process for 40 s. 1,000 waiting jobs are the pa
 some of those are refused; at double, the last ones wait longer than their callers do. After five minutes without a job
 the processes end: at half, an occasional search pays for a start; at double, memory is held for nothing (45 MB for each
 process after a page of one line, measured 2026-11-22)."""
+
+_CPU_S, _CPU_S_PER_MB, _PDF_CPU_S = 2.0, 0.6, 15.0
+"""CPU seconds that a body may cost, which the kernel holds a process to: those of a small page, those of each megabyte
+more, and those of a PDF. An honest page of 1.6 MB takes 0.9 s, with a second opinion 1.9 s, and a process's first page
+0.3 s more for its imports (measured 2026-11-22); 300 pages of a PDF take 6 to 15 s. At half, long manuals fail on a
+slow machine; at double, a hostile page of 5 MB holds a process for 10 s instead of 5."""
 
 _MAX_PROCESSES = 4
 """Chosen: beyond it, fetching is the bottleneck. At half, a crawl on a large machine is slower; at double, the pool may
@@ -97,6 +105,13 @@ class _ParseProcess:
         answer: Json = orjson.loads(await stdout.readexactly(size))
         self.jobs += 1
         return answer
+
+    async def was_out_of_time(self) -> bool:
+        """Whether the kernel ended the process because its job took more CPU time than it may."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(1):  # its output has ended, so it is as good as gone
+                await self.process.wait()
+        return self.process.returncode == -signal.SIGPROF
 
     async def stop(self) -> None:
         """Kill the process, which has nothing to save, and wait until it is gone."""
@@ -173,7 +188,8 @@ class ParsePool:
         return page
 
     async def _run(self, body: bytes, options: ExtractOptions) -> Json:
-        job = orjson.dumps({**asdict(options), "limit_s": int(self._job_limit_s)})
+        limits = {"limit_s": int(self._job_limit_s), "cpu_s": self._cpu_limit_s(body)}
+        job = orjson.dumps({**asdict(options), **limits})
         worker = self._idle.pop() if self._idle else await self._start()
         keep = False
         self._busy.add(worker)
@@ -188,6 +204,9 @@ class ParsePool:
             message = f"the page takes longer than {self._job_limit_s:g} s to read"
             raise FetchFailed(message, "unparsable") from error
         except (asyncio.IncompleteReadError, ConnectionError, OSError) as error:
+            if await worker.was_out_of_time():  # the page's fault, not the process's: the next one need not wait
+                message = f"the page takes longer than {self._cpu_limit_s(body):.1f} s to read"
+                raise FetchFailed(message, "unparsable") from error
             self._record_death(worker)
             raise FetchFailed("the page brought the parser down; it cannot be read", "unparsable") from error
         finally:
@@ -212,6 +231,10 @@ class ParsePool:
                 self._warming = None
 
         self._warming = asyncio.get_running_loop().create_task(start())
+
+    def _cpu_limit_s(self, body: bytes) -> float:
+        """CPU seconds that reading the body may take."""
+        return _PDF_CPU_S if is_pdf(body) else _CPU_S + _CPU_S_PER_MB * len(body) / 1e6
 
     def _record_death(self, worker: _ParseProcess) -> None:
         if not self._closed:

@@ -1,9 +1,10 @@
 """A parsing process: reads jobs from standard input and writes answers to standard output, one at a time.
 
 `python -m gateway.engines.extract.parse_worker`. Frames are a 4-byte big-endian length and that many bytes; a job is
-a JSON frame (the fields of ExtractOptions and `limit_s`, seconds) and a body frame, an answer is one JSON frame:
-`{page}`, `{missing: message}` when the extra 'web' is not installed, or `{failed: message, code}`. The process ends
-when its input does. The kernel caps its memory, so that a hostile page ends this process and nothing else.
+a JSON frame (the fields of ExtractOptions, `limit_s` and `cpu_s`, seconds) and a body frame, an answer is one JSON
+frame: `{page}`, `{missing: message}` when the extra 'web' is not installed, or `{failed: message, code}`. The process
+ends when its input does. The kernel caps its memory and the CPU time of each job, so that a hostile page ends this
+process and nothing else.
 """
 
 import gc
@@ -60,6 +61,7 @@ def _read_frame(source: BinaryIO) -> bytes | None:
 def _run_job(job: Json, body: bytes) -> Json:
     limit_s = int(job.pop("limit_s", 30))
     signal.alarm(limit_s + _GRACE_S)  # ends the process when the server is gone and a page takes forever
+    signal.setitimer(signal.ITIMER_PROF, float(job.pop("cpu_s", limit_s)))  # SIGPROF ends the process
     options = ExtractOptions(**job)
     try:
         return {"page": read_sitemap(body) if options.task == "sitemap" else extract(body, options)}
@@ -74,6 +76,7 @@ def _run_job(job: Json, body: bytes) -> Json:
     except Exception as error:  # a bug that one page meets must not end the process
         return {"failed": f"the page could not be read ({type(error).__name__})", "code": "unparsable"}
     finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
         signal.alarm(0)
 
 

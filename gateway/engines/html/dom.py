@@ -5,6 +5,7 @@ thresholds were set on the labelled pages of bench/extract.py, not on any one si
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -111,6 +112,30 @@ def remove(element: Any) -> None:
     parent.remove(element)
 
 
+def remove_all(elements: Iterable[Any]) -> None:
+    """`remove` for each of the elements, which come in document order and may be found while others are removed.
+
+    The texts that follow them are joined at the end: after each removal that would cost the square of their number. An
+    element inside one that is gone stays there: taking it out would cost the square of their depth.
+    """
+    gone: set[Any] = set()
+    texts: dict[tuple[Any, bool], list[str]] = {}
+    for element in elements:
+        parent = element.getparent()
+        if parent is None or element in gone:
+            continue
+        gone.update(element.iter())
+        if tail := element.tail:
+            before = element.getprevious()
+            texts.setdefault((parent, False) if before is None else (before, True), []).append(tail)
+        parent.remove(element)
+    for (element, is_tail), pieces in texts.items():
+        if is_tail:
+            element.tail = "".join((element.tail or "", *pieces))
+        else:
+            element.text = "".join((element.text or "", *pieces))
+
+
 def text_of(element: Any) -> str:
     """All text inside an element, runs of blanks as one space."""
     return _SPACE.sub(" ", "".join(element.itertext())).strip()
@@ -133,33 +158,27 @@ def drop_code(root: Any) -> None:
     """Removes elements without text for readers. Text for browsers without scripts stays if it is most of the page."""
     body = root.find("body")
     fallback = [] if body is None else list(body.iter("noscript"))
-    for element in list(root.iter(*_DROPPED)):
-        if element.tag != "noscript":
-            remove(element)
+    remove_all(element for element in list(root.iter(*_DROPPED)) if element.tag != "noscript")
     total = 0 if body is None else text_size(body)
-    for element in fallback:
-        size = text_size(element)
-        if size > _FALLBACK_CHARS and size > _FALLBACK_SHARE * total:
-            element.tag = "div"
-        else:
-            remove(element)
-    for element in list(root.xpath("//a[contains(@class,'headerlink') or contains(@class,'anchorjs')]")):
-        remove(element)
+    content, inner = set(), set[Any]()
+    for each in fallback:
+        if each not in inner:
+            inner.update(each.iter("noscript"))
+            if text_size(each) > max(_FALLBACK_CHARS, _FALLBACK_SHARE * total):
+                content.add(each)
+    for element in content:
+        element.tag = "div"
+    remove_all(element for element in fallback if element not in content)
+    remove_all(list(root.xpath("//a[contains(@class,'headerlink') or contains(@class,'anchorjs')]")))
 
 
 def drop_furniture(root: Any) -> None:
     """Removes elements that the page marks as other than content: navigation, controls, hidden parts."""
-    for element in list(root.iter("nav", "dialog", "button")):
-        remove(element)
-    for element in list(root.xpath("//*[@hidden or @aria-hidden='true' or @role or @style]")):
-        if _is_furniture(element):
-            remove(element)
-    for element in list(root.iter("header", "footer", "aside")):
-        if _is_page_furniture(element):
-            remove(element)
-    for element in list(root.iter("form")):
-        if text_size(element) < _FORM_CHARS:
-            remove(element)
+    remove_all(list(root.iter("nav", "dialog", "button")))
+    marked = list(root.xpath("//*[@hidden or @aria-hidden='true' or @role or @style]"))
+    remove_all(element for element in marked if _is_furniture(element))
+    remove_all(element for element in list(root.iter("header", "footer", "aside")) if _is_page_furniture(element))
+    remove_all(element for element in list(root.iter("form")) if text_size(element) < _FORM_CHARS)
 
 
 def _is_furniture(element: Any) -> bool:

@@ -22,6 +22,10 @@ over an introductory line would be a passage of one sentence; at one half, answe
 _TERM_CHARS = 200
 """Longest line that may be the term of a definition. Signatures of functions with many parameters reach 150."""
 
+_HEADING_CHARS = 300
+"""Beginning of a heading that is carried by the passages below it. Chosen: each of them repeats it, so a heading as
+long as its page would cost the square of that; at half the headings of some papers lose words."""
+
 _MARKS = re.compile(
     r"!?\[([^\[\]\n]{0,1000})\]\([^()\s]{0,2000}(?:\([^()\s]{0,200}\)[^()\s]{0,500})?\)|[*_`#|>~\\]+|-{3,}"
 )
@@ -72,7 +76,9 @@ def passages(content: str, most_chars: int = MOST_CHARS) -> list[Passage]:
         if first.level:
             while trail and trail[-1][0] >= first.level:
                 trail.pop()
-            trail.append((first.level, plain_text(content[first.start : first.end]).strip()))
+            trail.append(
+                (first.level, plain_text(content[first.start : min(first.end, first.start + _HEADING_CHARS)]).strip())
+            )
             path = tuple(title for _, title in trail)
             if start >= 0 and (end - start > most_chars * _LEAST_SHARE or path[: len(headings)] != headings):
                 flush()

@@ -1,0 +1,244 @@
+"""The product's functions that read foreign content, each with the kinds of input that it gets: `READERS`.
+
+`tests/contract/test_growth.py` holds that their time grows in step with the input; `bench.hostile` prints what a byte
+costs. A function that refuses its input answers with an exception, which counts as an answer.
+"""
+
+import sys
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+from bench import hostile_inputs as inputs
+from gateway import schemas
+from gateway.engines.content import blocks
+from gateway.engines.content.comment_sections import in_comments, own_text
+from gateway.engines.extract import chunks, simhash
+from gateway.engines.extract.documents import read
+from gateway.engines.extract.page import ExtractOptions, extract
+from gateway.engines.extract.parse_worker import MAX_STACK_FRAMES
+from gateway.engines.extract.sitemap_xml import read_sitemap
+from gateway.engines.fetch import robots, urls
+from gateway.engines.fetch.decompress import DamagedBody, decoder_for
+from gateway.engines.fetch.errors import FetchFailed
+from gateway.engines.html import charset, dom, metadata
+from gateway.engines.markdown.writer import Writer, WriterOptions
+from gateway.engines.text import code_fences, tokens
+from gateway.errors import GatewayError
+from gateway.key_scrubber import scrub_keys
+from gateway.mcp.arguments import Arguments
+from gateway.mcp.envelope import Envelope, decode
+from gateway.mcp.messages import RpcFault
+from gateway.sanitize.scan.fallback_mask import mask_all_but_words
+from gateway.sanitize.scan.fast_path import is_trivially_clean, plain_text_cut
+from gateway.sanitize.scan.scanner import Scanner
+from gateway.sanitize.text.folding import View
+from gateway.services.websearch import filters, result_budget
+from gateway.wire import image_header, large_json, ocr, repetition, sse, text_slots, thinking
+from gateway.wire.openai_error import error_object
+
+Make = Callable[[int], Any]
+_URL = "https://example.org/a/b"
+_REFUSALS = (GatewayError, FetchFailed, DamagedBody, RpcFault, ValueError, RecursionError)
+
+
+class Reader(NamedTuple):
+    """A function, its inputs by name, and the three sizes at which its growth is measured."""
+
+    call: Callable[[Any], object]
+    inputs: Mapping[str, Make]
+    sizes: tuple[int, int, int] = (4_000, 8_000, 16_000)
+
+
+_PAGE_SIZES = (10_000, 20_000, 40_000)
+_QUICK_SIZES = (40_000, 80_000, 160_000)
+"""For functions that take less than 50 µs for 16,000 characters."""
+
+
+def _parsed(make: Make, size: int) -> Any:
+    return dom.parse(make(size))
+
+
+def _trees() -> dict[str, Make]:
+    """Parsed pages: each call must get a new one, as some functions change it."""
+    return {name: partial(_parsed, make) for name, make in inputs.PAGES.items()}
+
+
+def _encoded(table: Mapping[str, Make], prefix: bytes = b"") -> dict[str, Make]:
+    def make(text: Make, size: int) -> bytes:
+        return prefix + str(text(size)).encode("utf-8", "replace")
+
+    return {name: partial(make, text) for name, text in table.items()}
+
+
+def _page(body: bytes) -> object:
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), MAX_STACK_FRAMES))
+    return extract(body, ExtractOptions(_URL, query="value of the text", links=True, images=True))
+
+
+def _head_of(root: Any) -> metadata.Head:
+    return metadata.read_head(root, _URL)
+
+
+def _written(root: Any, plain: bool = False) -> str:
+    return Writer(WriterOptions(_URL, plain)).write(root)
+
+
+def _pruned(root: Any) -> None:
+    dom.drop_code(root)
+    dom.drop_furniture(root)
+    dom.region_of(root)
+
+
+def _comments(root: Any) -> int:
+    found = blocks.collect(root)
+    return own_text(found, in_comments(found))
+
+
+def _robots(text: str) -> bool:
+    return robots.parse(text, "gateway").allows("https://e/" + "a*%2a/" * 300)
+
+
+def _allowed(path: str) -> bool:
+    return robots.parse("user-agent: *\ndisallow: /*a*b*c*d*e*f$\nallow: /[*](*x", "gateway").allows(
+        "https://e/" + path
+    )
+
+
+def _stream(body: bytes, piece: int = 1 << 20) -> int:
+    parser = sse.Parser()
+    return sum(len(parser.feed(body[at : at + piece])) for at in range(0, len(body), piece)) + len(parser.close())
+
+
+_ENVELOPE, _CHAT, _SCANNER = Envelope(), schemas.Checker(schemas.load("chat")), Scanner()
+_ARGUMENTS = {name: Arguments(name, schemas.load(f"tools/{name}")) for name in ("search", "extract", "crawl")}
+
+
+def _chat_problems(body: bytes) -> object:
+    value = large_json.decode(body)
+    return schemas.is_too_deep(body, value) or _CHAT.check(value)
+
+
+def _mcp_messages(body: bytes) -> object:
+    return _ENVELOPE.messages(decode(body))
+
+
+def _arguments(text: str) -> None:
+    for arguments in _ARGUMENTS.values():
+        arguments.check(arguments.coerce(dict.fromkeys(arguments._properties, text)))
+
+
+def _argument_names(text: str) -> None:
+    for arguments in _ARGUMENTS.values():
+        sent = dict.fromkeys((text[at : at + 8] for at in range(0, len(text), 8)), text[:8])
+        arguments.check(arguments.coerce(sent))
+
+
+def _fitted(text: str) -> None:
+    result_budget.fit([{"raw_content": text} for _ in range(3)], max(300, len(text)))
+
+
+def _loop_guard(text: str) -> None:
+    guard = repetition.LoopGuard()
+    for at in range(0, len(text), 5):
+        guard.feed(text[at : at + 5])
+
+
+def _special_tokens(text: str) -> None:
+    tokens_filter = ocr.SpecialTokenFilter()
+    for at in range(0, len(text), 5):
+        tokens_filter.feed(text[at : at + 5])
+
+
+def _urls(text: str) -> None:
+    for url in (text, "https://e/" + text, "https://" + text, "https://e/?" + text, "https://e/;" + text):
+        urls.canonical(url)
+        urls.join(_URL, url)
+
+
+def _words_of(text: str) -> None:
+    tokens.bigrams(tokens.fold(text))
+    tokens.terms(text)
+
+
+_IMAGE_HEADS = {
+    "png": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\1\0\0\0\1\0\x08\x06\0\0\0\0\0\0\0", "jpeg": b"\xff\xd8\xff\xe0\0\x04ab",
+    "gif": b"GIF89a\1\0\1\0",
+    "webp": b"RIFF\xff\xff\0\0WEBPVP8X", "bmp": b"BM" + b"\0" * 12, "tiff": b"II*\0\x08\0\0\0",
+}  # fmt: skip
+_IMAGE_UNITS = (
+    b"\xff",
+    b"\xff\xe1\0\x02",
+    b"\xff\xd8",
+    b"\0",
+    b"\0\0\0\0IDAT",
+    b"\0\0\0\1tEXta\0\0\0\0",
+    b"VP8 \0\0\0\0",
+    b"\x12\1\3\0",
+)
+
+
+def _images() -> dict[str, Make]:
+    def make(head: bytes, unit: bytes, size: int) -> bytes:
+        return head + unit * (size // len(unit))
+
+    return {
+        f"{name} {unit!r}": partial(make, head, unit) for name, head in _IMAGE_HEADS.items() for unit in _IMAGE_UNITS
+    }
+
+
+_MIXED_TEXTS = {**inputs.TEXTS, "html": inputs.PAGES["signs"], "links": inputs.PAGES["links"]}
+READERS: dict[str, Reader] = {
+    "page": Reader(_page, _encoded(inputs.PAGES), _PAGE_SIZES),
+    "page of text": Reader(lambda text: read("markdown", text, "text/markdown", False), _encoded(inputs.TEXTS)),
+    "page of xml": Reader(lambda text: read("xml", text, "text/xml", False), _encoded(inputs.PAGES)),
+    "charset": Reader(lambda body: charset.decode(body, ""), _encoded(inputs.TEXTS, b"<meta charset="), _QUICK_SIZES),
+    "charset of a header": Reader(lambda text: charset.decode(b"a", "text/html; charset=" + text), inputs.TEXTS),
+    "head": Reader(_head_of, _trees(), _PAGE_SIZES),
+    "links": Reader(lambda root: metadata.links_of(root, None, _head_of(root)), _trees(), _PAGE_SIZES),
+    "pruning": Reader(_pruned, _trees(), _PAGE_SIZES),
+    "blocks": Reader(_comments, _trees(), _PAGE_SIZES),
+    "markdown": Reader(_written, _trees(), _PAGE_SIZES),
+    "plain text": Reader(partial(_written, plain=True), _trees(), _PAGE_SIZES),
+    "refresh": Reader(lambda text: metadata.refresh_target("1; url=" + text, _URL), inputs.TEXTS),
+    "fences": Reader(code_fences.closing, inputs.TEXTS),
+    "chunks": Reader(lambda text: chunks.best(text, "value of a text", 3), inputs.TEXTS),
+    "words": Reader(_words_of, inputs.TEXTS),
+    "likeness": Reader(simhash.simhash, inputs.TEXTS),
+    "robots": Reader(_robots, inputs.ROBOTS),
+    "robots of a path": Reader(_allowed, inputs.TEXTS),
+    "sitemap": Reader(read_sitemap, _encoded(inputs.SITEMAPS), _QUICK_SIZES),
+    "urls": Reader(_urls, inputs.TEXTS),
+    "caller's url": Reader(urls.from_caller, inputs.TEXTS),
+    "stream": Reader(_stream, inputs.STREAMS, _QUICK_SIZES),
+    "stream in pieces": Reader(partial(_stream, piece=7), inputs.STREAMS),
+    "gzip": Reader(lambda body: decoder_for("gzip", 1 << 24).feed(body), inputs.ARCHIVES, _QUICK_SIZES),
+    "chat body": Reader(_chat_problems, inputs.BODIES, _QUICK_SIZES),
+    "mcp body": Reader(_mcp_messages, inputs.BODIES, _QUICK_SIZES),
+    "arguments": Reader(_arguments, inputs.TEXTS),
+    "argument names": Reader(_argument_names, inputs.TEXTS),
+    "texts of a body": Reader(lambda body: text_slots.text_slots(large_json.decode(body)), inputs.BODIES),
+    "upstream's error": Reader(lambda text: error_object(GatewayError(text)), inputs.TEXTS),
+    "image header": Reader(image_header.read_header, _images(), _QUICK_SIZES),
+    "folding": Reader(lambda text: View(text).folded, inputs.TEXTS),
+    "detectors": Reader(_SCANNER.scan_uncached, _MIXED_TEXTS),
+    "detectors on a url": Reader(lambda text: _SCANNER.scan_url("https://e/" + text), inputs.TEXTS),
+    "fallback mask": Reader(lambda text: list(mask_all_but_words(View(text))), inputs.TEXTS),
+    "quick look": Reader(lambda text: (is_trivially_clean(text), plain_text_cut(text, 0)), inputs.TEXTS),
+    "key scrubber": Reader(scrub_keys, inputs.TEXTS),
+    "result budget": Reader(_fitted, inputs.TEXTS),
+    "filters": Reader(lambda text: (filters.phrases(text), filters.published(text), filters._fold(text)), inputs.TEXTS),
+    "ocr answer": Reader(ocr.parse_blocks, inputs.TEXTS),
+    "ocr tokens": Reader(_special_tokens, inputs.TEXTS),
+    "repetition": Reader(_loop_guard, inputs.TEXTS),
+    "thoughts": Reader(thinking.without_thinking, inputs.TEXTS),
+}
+"""By the name that `bench.hostile` prints."""
+
+
+def answer(reader: Reader, value: Any) -> None:
+    """The reader's answer to an input, or its refusal."""
+    try:
+        reader.call(value)
+    except _REFUSALS:
+        return
