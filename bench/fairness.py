@@ -113,7 +113,7 @@ def _chat_handler() -> Callable[[web.Request], Any]:
 
     async def handler(request: web.Request) -> web.Response:
         text = (await request.json())["messages"][0]["content"]
-        async with slots if text == "long" or request.query else contextlib.AsyncExitStack():
+        async with slots if text in ("long", "short") else contextlib.AsyncExitStack():
             await asyncio.sleep(work_s.get(text, 0.02))
         choice = {"index": 0, "message": {"role": "assistant", "content": "Yes."}, "finish_reason": "stop"}
         return web.json_response({"id": "1", "object": "chat.completion", "choices": [choice]})
