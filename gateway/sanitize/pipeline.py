@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from gateway.config.settings import Sanitize
 from gateway.domain import Json, TextSlot, TextUnit
 from gateway.errors import ContentBlocked, SanitizerFailed
+from gateway.resilience.fair_queue import FairQueue
 from gateway.sanitize.guardrail.guardrail import Guardrail, GuardrailFailed
 from gateway.sanitize.masking.policy import GUARDRAIL_ENTITIES, Action, Direction, actions
 from gateway.sanitize.masking.slot_masker import SlotMasker
@@ -23,6 +24,11 @@ from gateway.sanitize.text.findings import mask_of
 _IN_THREAD_CHARS = 40_000
 """Longer units are scanned in a thread. Chosen: a scan holds the event loop in proportion to the length. Half would
 send more texts through a thread, which costs each a switch; double would double the longest block."""
+
+_SCANS_AT_ONCE, _SPARE_SCANS = 2, 1
+"""Threads that scan long texts at once, dealt out by key, and one more for a key that has none while others have both.
+Chosen: they hold Python's lock most of the time, so more of them finish no more texts and slow everything else down. At
+half, two keys' texts wait for each other; at double, the event loop gets the lock half as often."""
 
 _CUES = re.compile(
     r"(?i)\b(?:born|birth|salary|diagnos|patient|medical|disease|pregnan|address|street|lives? (?:at|in)|password"
@@ -64,6 +70,7 @@ class Sanitizer:
         self.routes = frozenset(config.routes if config.requests or config.responses else ())
         self.guardrail = guardrail
         self._strict = config.profile == "strict"
+        self._threads = FairQueue(_SCANS_AT_ONCE, spare=_SPARE_SCANS)
         self._scanner = Scanner(config.patterns, config.allow_list)
         self._actions: dict[Direction, Mapping[str, Action]] = {
             "requests": actions(config, "requests"),
@@ -77,24 +84,26 @@ class Sanitizer:
             return False
         return self.guardrail is None or not self.guardrail.enabled
 
-    async def clean(self, unit: TextUnit, direction: Direction) -> Verdict:
-        """Mask a unit's slots in place. A blocked unit has the verdict's `refusal`; this method does not raise it.
+    async def clean(self, unit: TextUnit, direction: Direction, key_id: str = "") -> Verdict:
+        """Mask a unit's slots in place, for the key `key_id`. A blocked unit has the verdict's `refusal`; this method
+        does not raise it.
 
         Raises SanitizerFailed when a detector failed, or the guardrail failed and the policy is to refuse.
         """
         verdict, scan_token = Verdict(direction), unit.scan_token
         if scan_token is None or direction not in scan_token.scanned_clean:
-            await self._scan(unit, direction, verdict)
+            await self._scan(unit, direction, verdict, key_id)
             if scan_token is not None and not verdict.counts:
                 scan_token.scanned_clean.add(direction)
         if verdict.refusal is None and self.guardrail is not None and self.guardrail.enabled:
             await self._judge(self.guardrail, unit, direction, verdict)
         return verdict
 
-    async def _scan(self, unit: TextUnit, direction: Direction, verdict: Verdict) -> None:
+    async def _scan(self, unit: TextUnit, direction: Direction, verdict: Verdict, key_id: str) -> None:
         try:
             if sum(len(slot.text) for slot in unit.slots) > _IN_THREAD_CHARS:
-                await asyncio.to_thread(self._detect, unit, direction, verdict)
+                async with self._threads.hold(key_id):
+                    await asyncio.to_thread(self._detect, unit, direction, verdict)
             else:
                 self._detect(unit, direction, verdict)
         except Exception as error:

@@ -11,10 +11,11 @@ from gateway.engines.index.store import PageIndex
 from gateway.resilience.fair_queue import FairQueue
 
 _TURN_PAGES = 8
-_TURN_CHARS = 100_000
-"""Pages and characters written in one turn, at least one page. Measured 2026-11-22 (`python -m bench.fairness`): a turn
-of so many characters takes about 40 ms, and a crawl's 50 pages of 20,000 characters take as long as in one write. At
-half, a large crawl makes twice the transactions; at double, a small call waits twice as long for its turn."""
+_TURN_CHARS = 25_000
+"""Pages and characters written in one turn, at least one page. Chosen: a turn is a page of ordinary length. At double,
+a small call waits twice as long for its turn (with four times as much its 95th percentile under a flood was 2.6 s, not
+0.14 s: `python -m bench.fairness index`); at half, nothing changes but for short pages. A page of 20,000 characters
+costs 1.4 ms of CPU in a write of its own and 1.0 ms in one of 50 pages (measured 2026-11-22)."""
 
 
 class WriteTurns:

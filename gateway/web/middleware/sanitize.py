@@ -74,7 +74,7 @@ async def _clean_unit(
 ) -> tuple[Verdict, GatewayError | None]:
     """The verdict on a unit, and the error if it must not go on: a blocked finding, or a sanitizer that failed."""
     try:
-        verdict = await sanitizer.clean(unit, direction)
+        verdict = await sanitizer.clean(unit, direction, stats.key_id)
     except SanitizerFailed as failure:
         return Verdict(), failure
     _note(stats, verdict)

@@ -125,6 +125,22 @@ async def test_a_large_text_does_not_hold_up_the_loop() -> None:
     assert longest < 0.2  # 0.05 on an idle machine
 
 
+async def test_long_texts_of_one_key_do_not_keep_anothers_waiting() -> None:
+    sanitizer, order = Sanitizer(Sanitize()), []
+
+    async def one(key: str, chars: int) -> None:
+        unit = TextUnit([TextSlot({"query": "A sentence with 12 words. " * (chars // 26)}, "query", "arguments.query")])
+        await sanitizer.clean(unit, "requests", key)
+        order.append(key)
+
+    async with asyncio.timeout(60):
+        flood = [asyncio.create_task(one("flood", 1_000_000)) for _ in range(12)]
+        await asyncio.sleep(0)
+        await one("small", 60_000)
+        await asyncio.gather(*flood)
+    assert order.index("small") <= 2, "at most the texts that were being scanned come before it"
+
+
 async def test_a_long_text_gives_the_same_findings_in_pieces_as_in_one_go() -> None:
     parts = [f"some words {number} and {CARD} or {MAIL}, my password is Tr0ub4dor{number}\n" for number in range(3000)]
     text = "".join(parts)
