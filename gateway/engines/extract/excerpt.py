@@ -21,8 +21,9 @@ GAP = "\n\n[...]\n\n"
 _SHARE = 0.28
 _LEAST_CHARS = 3_500
 """How much of a page an answer is: this share, but at least so much. Measured on 53 questions with known answers over
-five sites of documentation (2026-11-22): together they give .34 of a page on average and hold the answer for .94; with
-.25 and 4,000 it is .33 and .92, with .28 and 3,000 .32 and .92. Double returns most of usual pages."""
+five sites of documentation (2026-11-22): together they give .34 of what is returned of a page without a query and hold
+the answer for .94; with .25 and 4,000 it is .33 and .92, with .28 and 3,000 .32 and .92. Double returns most of usual
+pages."""
 _PASSAGE_CHARS = 500
 """Size of a passage here. Measured as above: .93 at 400, .94 at 500, .93 at 600, .89 at 900, where a passage that
 answers brings too much beside it."""
@@ -72,10 +73,10 @@ class _Fence:
 def excerpt(content: str, query: str, most_chars: int = 0) -> str:
     """What of a page's Markdown answers `query`: the page itself when it is short, else about a quarter of it.
 
-    At most `most_chars` characters, if that is not 0, but always at least one passage.
+    `most_chars`, if not 0, is what could be returned of the page without a query: the quarter is one of that at most.
     """
-    room = max(_LEAST_CHARS, int(len(content) * _SHARE))
-    room = min(room, most_chars) if most_chars else room
+    most_chars = most_chars or len(content)
+    room = min(max(_LEAST_CHARS, int(min(len(content), most_chars) * _SHARE)), most_chars)
     if len(content) <= room:
         return content
     pieces = _pieces(content, int(room * _CODE_SHARE))

@@ -77,7 +77,7 @@ def _html_page(markup: str, options: ExtractOptions) -> Json:
     login = root.find(".//input[@type='password']") is not None
     page = _head_fields(head)
     links = links_of(root, None, head) if options.links else []
-    if options.fragment or options.most_chars:
+    if options.fragment or len(markup) > options.most_chars > 0:
         mark_anchors(root)
     content = main_content(root, markup, head, options.depth)
     page["page_type"] = content.page_type

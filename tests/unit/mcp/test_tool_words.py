@@ -1,8 +1,17 @@
 """What the tools take and say that depends on tables and on the configuration: countries, what is searched."""
 
+from typing import Any
+
+import jsonschema
+
 from gateway import schemas
+from gateway.domain import ExtractRequest, Json, WebCall
+from gateway.errors import InvalidRequest
+from gateway.mcp.dispatcher import Dispatcher
+from gateway.mcp.running_calls import RunningCalls
 from gateway.mcp.tools import tool_table
-from tests.support.web_tools import RecordingTools
+from gateway.web.handlers.mcp import WebSearchHandler
+from tests.support.web_tools import Desk, RecordingTools, tool_call
 
 
 def test_every_country_has_its_codes_and_no_name_means_two() -> None:
@@ -21,3 +30,29 @@ def test_the_search_tool_says_what_is_searched() -> None:
     remote = tool_table(RecordingTools(), "web")["websearch-search"].descriptor
     assert "does not search the web" in local["description"] and local["title"] == local["annotations"]["title"]
     assert remote["description"].startswith("Search the web") and local["inputSchema"] == remote["inputSchema"]
+
+
+class NothingRead(RecordingTools):
+    async def extract(self, request: ExtractRequest, call: WebCall) -> Json:
+        error = InvalidRequest("none of the pages could be read", param="urls")
+        error.partial = {"results": [], "failed_results": [{"url": request.urls[0], "error": "gone"}]}
+        raise error
+
+
+async def test_a_failure_that_has_a_part_of_the_answer_gives_both_and_is_sanitized_like_one() -> None:
+    desk = Desk()
+    desk.dispatcher = Dispatcher(NothingRead(), RunningCalls())
+    desk.handler = WebSearchHandler(desk.dispatcher)
+    seen: list[str] = []
+
+    def scan(data: Any) -> None:
+        seen.extend(slot.where for unit in desk.dialect.reply_units(data) for slot in unit.slots)
+
+    headers = {"MCP-Protocol-Version": "2025-11-25"}
+    _, answer = await desk.ask(tool_call("extract", {"urls": ["https://a.test/"]}), headers, scan)
+    result = answer["result"]
+    data = result["structuredContent"]["data"]
+    assert result["isError"] is True and "failed_results[0].error" in seen
+    assert data["failed_results"][0]["error"] == "gone" and data["error"]["param"] == "urls"
+    schema = tool_table(RecordingTools())["websearch-extract"].descriptor["outputSchema"]
+    jsonschema.validate(result["structuredContent"], schema)

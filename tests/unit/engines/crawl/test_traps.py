@@ -35,7 +35,7 @@ async def why(site: Site, state: Path, path: str = "/", **limits: float) -> str:
     """The reason why the page was not extracted."""
     async with made_for(site, state, **limits) as made:
         started = time.monotonic()
-        data = await made.service.extract(ExtractRequest((site.url + path,)), made.call())
+        data = await made.web.extract(ExtractRequest((site.url + path,)), made.call())
         assert time.monotonic() - started < 8
     assert data["results"] == []
     return str(data["failed_results"][0]["error"])
@@ -43,7 +43,7 @@ async def why(site: Site, state: Path, path: str = "/", **limits: float) -> str:
 
 async def text(site: Site, state: Path, path: str = "/") -> Json:
     async with made_for(site, state) as made:
-        data = await made.service.extract(ExtractRequest((site.url + path,)), made.call())
+        data = await made.web.extract(ExtractRequest((site.url + path,)), made.call())
     assert data["failed_results"] == []
     result: Json = data["results"][0]
     return result
@@ -118,7 +118,7 @@ async def test_a_cancelled_extract_lets_go_of_its_connection_within_a_second(tmp
     site = Site({"/": silent})
     async with made_for(site, tmp_path, total_s=20.0) as made:
         for request in (
-            made.service.extract(ExtractRequest((site.url + "/",)), made.call()),
+            made.web.extract(ExtractRequest((site.url + "/",)), made.call()),
             made.service.crawl(CrawlRequest(site.url + "/"), made.call()),
         ):
             reached.clear()
@@ -225,9 +225,9 @@ async def test_a_page_that_hangs_the_parser_is_given_up_and_the_pool_heals(tmp_p
     site = Site({"/": page("Fine", TEXT)})
     async with made_for(site, tmp_path) as made:
         made.pool._job_limit_s = 0.0
-        slow = await made.service.extract(ExtractRequest((site.url + "/",)), made.call())
+        slow = await made.web.extract(ExtractRequest((site.url + "/",)), made.call())
         made.pool._job_limit_s = 10.0
-        fine = await made.service.extract(ExtractRequest((site.url + "/",)), made.call())
+        fine = await made.web.extract(ExtractRequest((site.url + "/",)), made.call())
     assert "to read" in slow["failed_results"][0]["error"]
     assert len(fine["results"]) == 1
 
@@ -265,7 +265,7 @@ async def test_a_time_budget_returns_what_it_has_with_a_note(tmp_path: Path) -> 
     async with serving(site), engine(tmp_path, (site.address,), crawl_budget_s=1.0) as made:
         data = await made.service.crawl(CrawlRequest(site.url + "/"), made.call())
         mapped = await made.service.map(CrawlRequest(site.url + "/", max_depth=2), made.call())
-        named = await made.service.extract(ExtractRequest((site.url + "/", site.url + "/slow")), made.call())
+        named = await made.web.extract(ExtractRequest((site.url + "/", site.url + "/slow")), made.call())
     assert [result["title"] for result in data["results"]] == ["Home"]
     assert mapped["results"] == [site.url + "/", site.url + "/slow"]
     assert urls(named) == [site.url + "/"] and "not read within 1 s" in named["failed_results"][0]["error"]

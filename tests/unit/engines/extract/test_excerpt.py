@@ -28,6 +28,7 @@ def test_about_a_quarter_of_a_long_page_is_given_and_never_more_than_asked() -> 
     page = manual(filler=120)
     assert 0.2 * len(page) < len(excerpt(page, "chapter 7 interest")) <= 0.28 * len(page)
     assert len(excerpt(page, "chapter 7 interest", 2_000)) <= 2_000
+    assert len(excerpt(page, "chapter 7 interest", 20_000)) <= 0.28 * 20_000 < 0.2 * len(page)
 
 
 def test_a_piece_begins_with_the_headings_above_it_and_its_term() -> None:
