@@ -94,6 +94,8 @@ def _sentence(soak: Soak) -> str:
     return f"hello {soak.random.randrange(10**9)} mail a{soak.random.randrange(999)}@example.org"
 
 
+ODD: list[str] = ["/binary", "/redirect", "/loop", "/headers", "/deep", "/brackets", "/json", "/cut", "/nowhere"]
+
 KINDS: list[tuple[int, Callable[[Soak], Any]]] = [
     (30, lambda s: _chat(s, _sentence(s))),
     (15, lambda s: _chat(s, _sentence(s), stream=True)),
@@ -116,7 +118,6 @@ KINDS: list[tuple[int, Callable[[Soak], Any]]] = [
     (1, lambda s: s.tool("map", url=s.site + "/", limit=5)),
 ]  # fmt: skip
 """(weight, request) of every kind."""
-ODD = ["/binary", "/redirect", "/loop", "/headers", "/deep", "/brackets", "/json", "/cut", "/nowhere"]
 
 
 def _tree(pid: int) -> list[int]:

@@ -6,7 +6,7 @@ Canonical form: WHATWG URL standard without the usual tracking parameters, read 
 """
 
 import re
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv6Address
 from urllib.parse import urljoin
 
 from yarl import URL
@@ -70,8 +70,12 @@ def check_host(host: str) -> None:
 
     `host` is lower-case ASCII.
     """
-    if ":" in host:
-        return  # an IPv6 literal, which the address policy checks
+    if ":" in host:  # an IPv6 literal: the address policy checks which
+        try:
+            IPv6Address(host)
+        except ValueError as error:
+            raise SkippedUrl("the URL's host is malformed") from error
+        return
     if len(host) > _MAX_HOST_CHARS or not _HOST.match(host):
         raise SkippedUrl("the URL's host is malformed")
     if _NUMERIC_LABEL.match(host.rstrip(".").rpartition(".")[2]):
