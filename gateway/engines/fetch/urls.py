@@ -104,7 +104,7 @@ def join(base: str, reference: str) -> str | None:
 
 
 def canonical(raw: str) -> str | None:
-    """The canonical spelling of a page's URL; None for a URL that `parse_url` refuses.
+    """The canonical spelling of a page's URL; None for a URL, or a spelling, that `parse_url` refuses.
 
     Lower-case host, no default port, dot segments resolved, query sorted, no trackers, session ids or fragment.
     """
@@ -117,7 +117,10 @@ def canonical(raw: str) -> str | None:
         url = url.with_query(pairs or None)
     if ";" in url.raw_path:
         url = url.with_path(_SESSION_PATH.sub("", url.raw_path), encoded=True, keep_query=True)
-    return str(url)
+    normal = str(url)
+    return (
+        normal if len(normal) <= MAX_URL_CHARS else None
+    )  # escapes make letters of other scripts up to nine times longer
 
 
 def _is_tracker(name: str) -> bool:
