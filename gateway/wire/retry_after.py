@@ -2,14 +2,18 @@
 
 import email.utils
 import time
+from collections.abc import Callable
 
 
-def retry_after_s(value: str) -> float | None:
-    """Seconds from now, 0 for a date in the past; None for an empty or invalid value, and for eight digits or more."""
+def retry_after_s(value: str, now: Callable[[], float] = time.time) -> float | None:
+    """Seconds from now, 0 for a date in the past; None for an empty or invalid value, and for eight digits or more.
+
+    `now` gives Unix time.
+    """
     value = value.strip()
     if value.isascii() and value.isdigit():
         return float(value) if len(value) < 8 else None
     try:
-        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
+        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - now())
     except (ValueError, TypeError, OverflowError):
         return None

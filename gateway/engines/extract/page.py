@@ -15,7 +15,7 @@ from gateway.engines.extract.part import PartWish, part_of
 from gateway.engines.html.charset import decode
 from gateway.engines.html.dom import parse
 from gateway.engines.html.metadata import Head, images_of, links_of, read_head, title_from_url
-from gateway.engines.html.text_check import text_only
+from gateway.engines.html.text_check import holdable, text_only
 from gateway.engines.markdown.writer import Writer, WriterOptions
 
 MAX_TEXT_CHARS = 2_000_000
@@ -63,7 +63,7 @@ def extract(body: bytes, options: ExtractOptions) -> Json:
     """
     kind = documents.kind_of(options.content_type, body)
     if kind == "html":
-        return _html_page(text_only(decode(body, options.content_type)), options)
+        return _html_page(holdable(text_only(decode(body, options.content_type))), options)
     title, text = documents.read(kind, body, options.content_type, options.format == "text")
     return _complete_page(text, options, {"title": title or title_from_url(options.url), "kind": kind})
 

@@ -6,7 +6,7 @@ Canonical form: WHATWG URL standard without the usual tracking parameters, read 
 """
 
 import re
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv6Address
 from urllib.parse import urljoin
 
 from yarl import URL
@@ -70,8 +70,12 @@ def check_host(host: str) -> None:
 
     `host` is lower-case ASCII.
     """
-    if ":" in host:
-        return  # an IPv6 literal, which the address policy checks
+    if ":" in host:  # an IPv6 literal: the address policy checks which
+        try:
+            IPv6Address(host)
+        except ValueError as error:
+            raise SkippedUrl("the URL's host is malformed") from error
+        return
     if len(host) > _MAX_HOST_CHARS or not _HOST.match(host):
         raise SkippedUrl("the URL's host is malformed")
     if _NUMERIC_LABEL.match(host.rstrip(".").rpartition(".")[2]):
@@ -100,7 +104,7 @@ def join(base: str, reference: str) -> str | None:
 
 
 def canonical(raw: str) -> str | None:
-    """The canonical spelling of a page's URL; None for a URL that `parse_url` refuses.
+    """The canonical spelling of a page's URL; None for a URL, or a spelling, that `parse_url` refuses.
 
     Lower-case host, no default port, dot segments resolved, query sorted, no trackers, session ids or fragment.
     """
@@ -113,7 +117,10 @@ def canonical(raw: str) -> str | None:
         url = url.with_query(pairs or None)
     if ";" in url.raw_path:
         url = url.with_path(_SESSION_PATH.sub("", url.raw_path), encoded=True, keep_query=True)
-    return str(url)
+    normal = str(url)
+    return (
+        normal if len(normal) <= MAX_URL_CHARS else None
+    )  # escapes make letters of other scripts up to nine times longer
 
 
 def _is_tracker(name: str) -> bool:

@@ -46,11 +46,19 @@ class PageIndex:
 
     `max_pages` and `ttl_days` bound number and age of its pages, `reserve_bytes` of the disk are left free (chosen:
     room for the log of a few transactions). `problem` is what last went wrong, as the end of a sentence, or None.
+    `now` gives Unix time.
     """
 
     def __init__(
-        self, path: Path, *, max_pages: int = 200_000, ttl_days: int = 90, reserve_bytes: int = 20_000_000
+        self,
+        path: Path,
+        *,
+        max_pages: int = 200_000,
+        ttl_days: int = 90,
+        reserve_bytes: int = 20_000_000,
+        now: Callable[[], float] = time.time,
     ) -> None:
+        self._now = now
         self._path = path
         self._reserve_bytes = reserve_bytes
         self._max_pages = max_pages
@@ -103,7 +111,7 @@ class PageIndex:
         if not self._has_waited:
             self._has_waited = True
             await self._wait_for_old_pages()
-        query = replace(query, not_before=max(query.not_before, time.time() - self._ttl_s))
+        query = replace(query, not_before=max(query.not_before, self._now() - self._ttl_s))
         return await self._on(self._readers, lambda connection: run(connection, query))
 
     async def stats(self) -> Json:
@@ -210,7 +218,7 @@ class PageIndex:
 
     def _sweep(self, connection: sqlite3.Connection) -> None:
         """Drops expired pages and, above `max_pages`, the oldest ones."""
-        oldest = time.time() - self._ttl_s
+        oldest = self._now() - self._ttl_s
         doomed = connection.execute("SELECT id FROM pages WHERE fetched_at < ?", (oldest,)).fetchall()
         total = connection.execute("SELECT count(*) FROM pages").fetchone()[0] - len(doomed)
         if total > self._max_pages:

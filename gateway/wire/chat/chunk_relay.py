@@ -106,7 +106,10 @@ def split_around_content(data: bytes) -> tuple[bytes, bytes] | None:
     if text is None or data[text.end() : text.end() + 1] != b'"':
         return None
     before, after = data[: start.end()], data[text.end() :]
-    probe = orjson.loads(before + b"X" + after)
+    try:
+        probe = orjson.loads(before + b"X" + after)
+    except orjson.JSONDecodeError:  # it was decoded with its invalid UTF-8 replaced, so its bytes cannot be relayed
+        return None
     if len(probe["choices"]) != 1 or probe["choices"][0]["delta"].get("content") != "X":
         return None
     return before, after

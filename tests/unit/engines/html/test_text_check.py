@@ -13,6 +13,7 @@ import pytest
 
 from gateway.engines.extract.page import ExtractOptions, extract
 from gateway.engines.fetch.errors import FetchFailed
+from gateway.engines.html.text_check import holdable
 from tests.support.paths import GOLDEN
 
 PROSE = "The gateway reads pages, and what is no page it refuses. "
@@ -132,3 +133,36 @@ def test_a_french_page_that_declares_the_wrong_encoding_is_still_read() -> None:
     body = LANGUAGES["french"][0].encode("cp1252") * 100
     assert "pressés" in extract(body, ExtractOptions("http://a.test/x", "text/plain"))["content"]
     assert "presss" not in extract(body, ExtractOptions("http://a.test/x", "text/plain; charset=utf-8"))["content"]
+
+
+ODD = [
+    "\x05",
+    "\x0c",
+    "\ufffe",
+    "&#5;",
+    "&#11",
+    "&#x0c;",
+    "&#X0001F;",
+    "&#xFFFE;",
+    "&#65535;",
+    "&#0000000000005;",
+    "&#0;",
+]
+PLACES = [
+    "<main><h1>H</h1><p>Some text of a page</p></main>{}<!--><p>a</p>-->{}<p>b",
+    "<p>x{}<script>y</script>{}z</p><title>a{}</title><a href='x{}'>l{}</a><pre>{}</pre>",
+    "<div hidden>q</div>{}<nav>n</nav>{}<style>s</style>{}<p>end</p>",
+]
+
+
+@pytest.mark.parametrize("depth", ["basic", "advanced", "none"])
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("odd", ODD)
+def test_characters_that_no_tree_can_hold_cost_no_page(odd: str, place: str, depth: str) -> None:
+    options = ExtractOptions("http://a.test/", "text/html; charset=utf-8", depth=depth, links=True, images=True)
+    assert extract(place.format(*[odd] * 9).encode(), options)["kind"] == "html"
+
+
+def test_references_to_characters_that_a_tree_holds_are_left_alone() -> None:
+    kept = "&#9; &#10; &#13; &#32; &#50; &#1234; &#x9; &#xA; &#xd; &#x20; &#xFFFD; &#x1F600; &#55; &#655340; &#xfffe0;"
+    assert holdable(kept) == kept

@@ -1,0 +1,74 @@
+"""The gateway on a machine that misbehaves: nothing can be written, parse processes are killed."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from tests.support.gateway_process import GatewayProcess
+from tests.support.gateways import start_process
+from tests.support.paths import ROOT
+from tests.support.read_only_state import NOT_PERMITTED
+from tests.support.waiting import until
+from tests.support.web_tools import tool_call
+from tests.support.websites import Site, page, serving
+
+pytestmark = pytest.mark.slow
+LIMIT_S = 60
+TEXT = "A page with some words that are long enough to be read as its text. " * 5
+
+
+def test_a_state_directory_that_cannot_be_written_costs_what_would_be_stored_and_nothing_else() -> None:
+    command = [sys.executable, "-m", "tests.support.read_only_state"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    if done.returncode == NOT_PERMITTED:
+        pytest.skip("this machine permits no mount namespaces")
+    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+
+
+def parse_processes(gateway: GatewayProcess) -> list[int]:
+    children = Path(f"/proc/{gateway.process.pid}/task/{gateway.process.pid}/children").read_text().split()
+    found = []
+    for pid in children:
+        with suppress(FileNotFoundError):
+            if b"parse_worker" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                found.append(int(pid))
+    return found
+
+
+async def extracted(gateway: GatewayProcess, *urls: str) -> dict[str, Any]:
+    async with asyncio.timeout(LIMIT_S), aiohttp.ClientSession(headers=gateway.headers) as session:
+        call = tool_call("extract", {"urls": list(urls), "extract_depth": "advanced"})
+        async with session.post(gateway.url + "/tools/websearch/mcp", json=call) as answer:
+            result = (await answer.json())["result"]
+            data: dict[str, Any] = json.loads(result["content"][0]["text"])["data"]
+            return data
+
+
+async def test_a_parse_process_that_is_killed_in_the_middle_of_a_page_costs_that_page_alone(tmp_path: Path) -> None:
+    site = Site({f"/{number}": page(f"Page {number}", TEXT) for number in range(9)})
+    async with serving(site), start_process(tmp_path, f"[web]\nallow_private = ['{site.address}']\n") as gateway:
+        for number in range(0, 9, 3):
+            assert len((await extracted(gateway, f"{site.url}/{number}"))["results"]) == 1
+            processes = parse_processes(gateway)
+            assert processes
+            for pid in processes:
+                os.kill(pid, signal.SIGSTOP)  # whatever page one of them gets, it stays in the middle of it
+            reading = asyncio.create_task(extracted(gateway, f"{site.url}/{number + 1}"))
+            await until(partial(site.asked.__contains__, f"/{number + 1}"), LIMIT_S)
+            assert not (await asyncio.wait({reading}, timeout=0.5))[0]
+            for pid in processes:
+                os.kill(pid, signal.SIGKILL)
+            data = await reading
+            assert data["results"] == [] and len(data["failed_results"]) == 1
+            assert len((await extracted(gateway, f"{site.url}/{number + 2}"))["results"]) == 1
+        assert not gateway.events("unexpected")
