@@ -17,7 +17,7 @@ from gateway.engines.content.comment_sections import in_comments, own_text
 from gateway.engines.content.page_features import signals
 from gateway.engines.content.page_types import PageTypes
 from gateway.engines.content.selection import PageEvidence, select_blocks
-from gateway.engines.html.dom import drop_code, drop_furniture, region_of, remove
+from gateway.engines.html.dom import drop_code, drop_furniture, markup_of, region_of, remove
 from gateway.engines.html.metadata import Head
 from gateway.engines.markdown.writer import BLOCKS
 from gateway.errors import EngineMissing
@@ -46,7 +46,8 @@ class Content:
 @dataclass(frozen=True, slots=True)
 class PageMeasures:
     """A measured page: its blocks, their feature rows (none for a page with too many blocks), which blocks are
-    comments, the words outside comments, the page's signals, and the region from which it was measured."""
+    comments, the words outside comments, the page's signals, the region from which it was measured, and whether it has
+    scripts."""
 
     blocks: list[TextBlock]
     rows: list[list[float]]
@@ -54,16 +55,18 @@ class PageMeasures:
     own_words: int
     signals: list[float]
     region: Any
+    scripted: bool = False
 
     def evidence(self, types: dict[str, float]) -> PageEvidence:
         """Input of `select_blocks`. `types`: the probability of each page type."""
-        return PageEvidence(self.blocks, self.comments, self.own_words, types)
+        return PageEvidence(self.blocks, self.comments, self.own_words, types, self.scripted)
 
 
-def measure_page(root: Any, markup: str, head: Head, depth: str) -> PageMeasures:
+def measure_page(root: Any, head: Head, depth: str) -> PageMeasures:
     """Cuts the page into blocks and measures them; removes elements without text from the document and sets
     `head.semantic`. Raises EngineMissing for `advanced` without trafilatura."""
-    opinion = second_opinion(markup) if depth == "advanced" else None
+    opinion = second_opinion(markup_of(root)) if depth == "advanced" else None
+    scripted = root.find(".//script") is not None
     drop_code(root)
     region = region_of(root)
     head.semantic = region.semantic
@@ -78,7 +81,7 @@ def measure_page(root: Any, markup: str, head: Head, depth: str) -> PageMeasures
     comments = in_comments(found)
     own_words = own_text(found, comments)
     page_signals = _signals(features, comments, own_words, head)
-    return PageMeasures(found, rows, comments, own_words, page_signals, region.element)
+    return PageMeasures(found, rows, comments, own_words, page_signals, region.element, scripted)
 
 
 def _signals(features: BlockFeatures, comments: list[bool], own_words: int, head: Head) -> list[float]:
@@ -118,13 +121,13 @@ def _agreement(block: TextBlock, opinion: set[tuple[str, str]] | None) -> list[f
     return [sum(pair in opinion for pair in itertools.pairwise(words)) / (len(words) - 1)]
 
 
-def main_content(root: Any, markup: str, head: Head, depth: str) -> Content:
+def main_content(root: Any, head: Head, depth: str) -> Content:
     """Removes everything but the content from the document, in place. `depth`: `basic` or `advanced`.
 
     Raises EngineMissing for `advanced` without trafilatura.
     """
     models = (block_model.load(depth), page_types.load())
-    return prune_page(root, measure_page(root, markup, head, depth), head, models)
+    return prune_page(root, measure_page(root, head, depth), head, models)
 
 
 def prune_page(

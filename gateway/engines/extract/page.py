@@ -68,7 +68,7 @@ def _html_page(markup: str, options: ExtractOptions) -> Json:
     scripted = root.find(".//script") is not None
     page = _head_fields(head)
     links = links_of(root, None, head) if options.links else []
-    content = main_content(root, markup, head, options.depth)
+    content = main_content(root, head, options.depth)
     page["page_type"] = content.page_type
     if options.images:
         page["images"] = images_of(content.region, head)

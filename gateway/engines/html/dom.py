@@ -8,9 +8,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from gateway.engines.html.tree_builder import MISSING, normalised
 from gateway.errors import EngineMissing
-
-MISSING = "the web engine is not installed; the operator must install the extra 'web' (pip install 'gateway[web]')"
 
 _DROPPED = (
     "script", "style", "noscript", "template", "svg", "iframe", "object", "embed", "canvas", "audio", "video", "map",
@@ -76,16 +75,16 @@ class _Flattening:
 
 
 def parse(markup: str) -> Any:
-    """The root element of a document, without comments; None for an empty or unreadable one. Elements are at most 2,048
-    deep. Raises EngineMissing without lxml."""
+    """The root element of a document as a browser builds it, without comments; None for an empty or unreadable one.
+    Elements are at most 2,048 deep. Raises EngineMissing without lxml and selectolax."""
     try:
         from lxml import etree  # noqa: PLC0415 - an optional extra
     except ImportError as error:
         raise EngineMissing(MISSING) from error
     parser = etree.HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True)
-    data = markup.encode("utf-8", "replace").replace(b"\x00", b"")
-    if not data.strip():
+    if not markup.strip("\x00 \t\n\r\f"):
         return None
+    data = normalised(markup).encode("utf-8", "replace").replace(b"\x00", b"")
     try:
         root = etree.fromstring(data, parser)
         if any(error.type_name == "ERR_RESOURCE_LIMIT" for error in parser.error_log):
@@ -94,6 +93,13 @@ def parse(markup: str) -> Any:
         return root
     except etree.XMLSyntaxError:
         return None
+
+
+def markup_of(root: Any) -> str:
+    """The document as HTML."""
+    from lxml import etree  # noqa: PLC0415 - an optional extra
+
+    return str(etree.tostring(root, encoding="unicode", method="html"))
 
 
 def remove(element: Any) -> None:
