@@ -6,6 +6,7 @@ after a bare `<title>` into the head. Its tree is written as HTML again for lxml
 nothing of content.
 """
 
+import html
 import re
 from collections import Counter
 
@@ -17,11 +18,19 @@ _MAX_OPEN = 2_000
 2,000 nested lists take 20 ms, 10,000 take 450 ms. At half, pages with many unclosed elements get the worse parser; at
 double the time is four times as long."""
 _LONG_TAG = re.compile(r"<[A-Za-z][^<>]{20000,}")
+"""Tags long enough to hold too many attributes: both parsers compare each attribute with the earlier ones of its tag.
+Chosen: 4,000 short attributes, 30 ms. At half, more pages are looked at; at double the time is four times as long."""
+_MAX_TAG_BLANKS = 4_000
+"""Blanks in a long tag from which the tag is cut. Chosen: pictures and data inside attributes have a few hundred. At
+double the time is four times as long; at half, large data is near."""
+_TAG = re.compile(r"<[A-Za-z][^<>]{20000,}")
 """Tags long enough to hold too many attributes. Lexbor compares each attribute with the earlier ones of its tag."""
 _MAX_TAG_BLANKS = 10_000
 """Blanks in one tag from which a page is left to libxml2: 10,000 attributes take 150 ms. Chosen: pictures and data
 inside attributes have a few hundred. At double the time is four times as long; at half, large data is near."""
 _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9-]*)")
+_PLAINTEXT = re.compile(r"<plaintext[^>]{0,1000}>(.*)</plaintext>", re.DOTALL)
+"""An element that nothing closes: written out, it would take in the end of the page."""
 _NOT_NESTED = frozenset(
     {
         "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr",
@@ -41,18 +50,23 @@ def normalised(markup: str) -> str:
         from selectolax.lexbor import LexborHTMLParser, SelectolaxError  # noqa: PLC0415 - an optional extra
     except ImportError as error:
         raise EngineMissing(MISSING) from error
-    if _is_costly(markup):
+    markup = _LONG_TAG.sub(_with_few_attributes, markup)
+    if _nests_deeply(markup):
         return markup
     try:
-        return LexborHTMLParser(markup.encode("utf-8", "replace")).html or ""
+        tree = LexborHTMLParser(markup.encode("utf-8", "replace")).html or ""
     except SelectolaxError:  # out of memory: repeated unclosed formatting multiplies, in browsers as here
         return markup
+    return _PLAINTEXT.sub(lambda match: f"<pre>{html.escape(match[1])}</pre>", tree, count=1)
 
 
-def _is_costly(markup: str) -> bool:
-    """True for a page with elements nested very deeply, or with very many attributes in one tag."""
-    if any(sum(map(str.isspace, match[0])) > _MAX_TAG_BLANKS for match in _LONG_TAG.finditer(markup)):
-        return True
+def _with_few_attributes(tag: re.Match[str]) -> str:
+    pieces = tag[0].split(None, _MAX_TAG_BLANKS)
+    return tag[0] if len(pieces) <= _MAX_TAG_BLANKS else " ".join(pieces[:-1])
+
+
+def _nests_deeply(markup: str) -> bool:
+    """True for a page with elements nested so deeply that its tree takes long to build."""
     if markup.count("<") <= _MAX_OPEN:
         return False
     open_now: Counter[str] = Counter()
