@@ -14,7 +14,7 @@ from gateway.config.settings import Web
 from gateway.domain import CrawlRequest, ExtractRequest, Json, Progress, WebCall
 from gateway.engines.crawl.crawler import Crawler, CrawlOutcome, CrawlPlan
 from gateway.engines.crawl.frontier import Scope
-from gateway.engines.crawl.outcome_note import NO_MATCH, explain
+from gateway.engines.crawl.outcome_note import NO_MATCH, describe_hidden, explain
 from gateway.engines.crawl.page_loader import LoadedPage, PageLoader, empty_reason
 from gateway.engines.crawl.relevance import MAX_JUDGED_CHARS, Candidate, Chooser
 from gateway.engines.crawl.sitemap import listed_urls
@@ -97,6 +97,8 @@ class LocalWebEngine:
         if unread:
             data |= {"truncated": True, "note": "The time budget ended before all pages were read."}
         await self._store(pages, call, data)
+        if hidden := describe_hidden(page.data for page in pages):
+            data["note"] = f"{data['note']} {hidden}" if data.get("note") else hidden
         return {**data, "response_time": round(time.monotonic() - started, 3)}
 
     async def _extract_one(self, raw: str, request: ExtractRequest) -> LoadedPage:
@@ -133,8 +135,8 @@ class LocalWebEngine:
         data["results"] = [_crawl_result(depth, page, request) for depth, page in pages]
         data["failed_results"] = [{"url": url, "error": reason} for url, reason in outcome.failures]
         await batch.store()
-        notes = " ".join(text for text in (explain(outcome, request, bool(pages)), batch.problem) if text)
-        if notes:
+        parts = (explain(outcome, request, bool(pages)), describe_hidden(page.data for _, page in pages), batch.problem)
+        if notes := " ".join(text for text in parts if text):
             data["note"] = notes
         if outcome.cut_short:
             data["truncated"] = True

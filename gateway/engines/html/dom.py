@@ -13,7 +13,7 @@ from gateway.errors import EngineMissing
 
 _DROPPED = (
     "script", "style", "noscript", "template", "svg", "iframe", "object", "embed", "canvas", "audio", "video", "map",
-    "select", "textarea", "input", "datalist", "link", "meta", "head",
+    "select", "textarea", "input", "datalist", "link", "meta", "head", "title", "noembed",
 )  # fmt: skip
 FURNITURE_ROLES = frozenset(
     {"navigation", "banner", "contentinfo", "complementary", "search", "dialog", "alertdialog", "menu", "menubar",
@@ -138,6 +138,9 @@ class ContentRegion:
 def drop_code(root: Any) -> None:
     """Removes elements without text for readers. Text for browsers without scripts stays if it is most of the page."""
     body = root.find("body")
+    if body is not None:
+        for element in list(body.iter("noframes")):
+            remove(element)  # browsers show it in place of a frameset alone
     fallback = [] if body is None else list(body.iter("noscript"))
     for element in list(root.iter(*_DROPPED)):
         if element.tag != "noscript":
@@ -154,10 +157,10 @@ def drop_code(root: Any) -> None:
 
 
 def drop_furniture(root: Any) -> None:
-    """Removes elements that the page marks as other than content: navigation, controls, hidden parts."""
+    """Removes elements that the page marks as other than content: navigation, controls."""
     for element in list(root.iter("nav", "dialog", "button")):
         remove(element)
-    for element in list(root.xpath("//*[@hidden or @aria-hidden='true' or @role or @style]")):
+    for element in list(root.xpath("//*[@role]")):
         if _is_furniture(element):
             remove(element)
     for element in list(root.iter("header", "footer", "aside")):
@@ -171,14 +174,7 @@ def drop_furniture(root: Any) -> None:
 def _is_furniture(element: Any) -> bool:
     if element.tag in ("body", "html", "main"):
         return False
-    if element.get("hidden") is not None and element.get("hidden") != "until-found":
-        return True
-    if element.get("aria-hidden") == "true":
-        return True
-    if (element.get("role") or "").strip().lower() in FURNITURE_ROLES:
-        return True
-    style = (element.get("style") or "").replace(" ", "").lower()
-    return "display:none" in style or "visibility:hidden" in style
+    return (element.get("role") or "").strip().lower() in FURNITURE_ROLES
 
 
 def _is_page_furniture(element: Any) -> bool:
