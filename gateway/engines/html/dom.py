@@ -24,6 +24,13 @@ _CONTENT_IDS = re.compile(
     r"article|article-?body|post|entry|skip-?content|site-?content|document|readme)$",
     re.IGNORECASE,
 )
+_MARK_CLASSES = " or ".join(
+    f"contains(@class,'{name}')" for name in ("headerlink", "anchorjs", "viewcode-link", "mw-editsection", "srclink")
+)
+_HEADED = " or ".join(f"self::{tag}" for tag in ("h1", "h2", "h3", "h4", "h5", "h6", "dt"))
+_MARKS = frozenset(
+    {"\u00b6", "#", "\u00a7", "\U0001f517", "\u2693", "[source]", "[src]", "[edit]", "[\u6e90\u4ee3\u7801]"}
+)
 _SPACE = re.compile(r"\s+")
 _MAX_NESTING = 512
 """Depth of elements in pages beyond libxml2's limit of 2,048, after which it drops the rest of the page. 512 is the
@@ -152,8 +159,16 @@ def drop_code(root: Any) -> None:
             element.tag = "div"
         else:
             remove(element)
-    for element in list(root.xpath("//a[contains(@class,'headerlink') or contains(@class,'anchorjs')]")):
+    _drop_marks(root)
+
+
+def _drop_marks(root: Any) -> None:
+    """Removes links that only serve the page: to a heading itself, to the source of what it names, to its editor."""
+    for element in list(root.xpath(f"//*[{_MARK_CLASSES}]")):
         remove(element)
+    for element in list(root.xpath(f"//*[{_HEADED}]//a")):
+        if text_of(element) in _MARKS:
+            remove(element)
 
 
 def drop_furniture(root: Any) -> None:
