@@ -117,10 +117,9 @@ def _folds(pages: Sequence[Page], depth: str, folds: Sequence[Sequence[bool]], a
 
 def _tested(pages: Sequence[Page], depth: str, model: BlockModel, types: PageTypes) -> Iterator[Row]:
     for page in pages:
-        markup = decode(page.body, "text/html")
-        root = parse(markup)
+        root = parse(decode(page.body, "text/html"))
         head = read_head(root, page.url)
-        found = prune.prune_page(root, prune.measure_page(root, markup, head, depth), head, (model, types))
+        found = prune.prune_page(root, prune.measure_page(root, head, depth), head, (model, types))
         text = Writer(WriterOptions(head.base)).write(found.region)
         yield scored(
             page, text, likeliest(types.probabilities(page.measured["basic"].signals, head)) if page.size else ""

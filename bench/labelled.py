@@ -53,10 +53,9 @@ class Page:
         self.size = len(self.measured[depths[0]].rows) if depths else 0
 
     def _measure(self, depth: str) -> None:
-        markup = decode(self.body, "text/html")
-        root = parse(markup)
+        root = parse(decode(self.body, "text/html"))
         self.heads[depth] = read_head(root, self.url)
-        self.measured[depth] = measure_page(root, markup, self.heads[depth], depth)
+        self.measured[depth] = measure_page(root, self.heads[depth], depth)
 
 
 def read(folder: Path, depths: Sequence[str] = (), only: str = "") -> list[Page]:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from gateway.engines.extract.page import ExtractOptions, extract
 from gateway.engines.html.charset import decode
-from gateway.engines.html.dom import drop_code, drop_furniture, parse, region_of, remove, text_of
+from gateway.engines.html.dom import drop_code, drop_furniture, parse, region_of, remove_all, text_of
 from gateway.engines.markdown import tables
 
 KINDS = ("headings", "code", "verbatim", "rows", "items", "links", "words")
@@ -31,7 +31,7 @@ def in_page(markup: str, name: str) -> tuple[Counter[str], list[str]]:
     root = parse(markup)
     for path in _AROUND:
         for element in list(root.xpath(path)):
-            remove(element)
+            remove_all([element])
     drop_code(root)
     drop_furniture(root)
     region = region_of(root).element

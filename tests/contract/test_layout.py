@@ -51,7 +51,7 @@ LONG_FUNCTIONS: dict[str, str] = {}
 MANY_PARAMETERS: dict[str, str] = {}
 FORBIDDEN_NAMES = {"utils", "helpers", "common", "manager", "base"}
 OPTIONAL = {
-    "lxml", "lxml_html_clean", "trafilatura", "pypdf", "pypdfium2", "markdown_it", "xllamacpp",
+    "lxml", "lxml_html_clean", "selectolax", "trafilatura", "pypdf", "pypdfium2", "markdown_it", "xllamacpp",
     "rapid_layout", "onnxruntime", "PIL", "cv2", "numpy", "redis",
 }  # fmt: skip
 

@@ -17,7 +17,8 @@ from gateway.engines.content.comment_sections import in_comments, own_text
 from gateway.engines.content.page_features import signals
 from gateway.engines.content.page_types import PageTypes
 from gateway.engines.content.selection import PageEvidence, select_blocks
-from gateway.engines.html.dom import drop_code, drop_furniture, region_of, remove_all
+from gateway.engines.html.dom import drop_code, drop_furniture, markup_of, region_of, remove_all
+from gateway.engines.html.hidden import drop_hidden
 from gateway.engines.html.metadata import Head
 from gateway.engines.markdown.writer import BLOCKS
 from gateway.errors import EngineMissing
@@ -37,16 +38,19 @@ look like forums."""
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The pruned region, an element, and the page's type; the type is empty for a page too large or too empty."""
+    """The pruned region, an element, and the page's type; the type is empty for a page too large or too empty.
+    `styles_ignored`: see PageMeasures."""
 
     region: Any
     page_type: str = ""
+    styles_ignored: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class PageMeasures:
     """A measured page: its blocks, their feature rows (none for a page with too many blocks), which blocks are
-    comments, the words outside comments, the page's signals, and the region from which it was measured."""
+    comments, the words outside comments, the page's signals, the region from which it was measured, whether it has
+    scripts, and whether the rules of its `style` elements were ignored (see html.hidden)."""
 
     blocks: list[TextBlock]
     rows: list[list[float]]
@@ -54,23 +58,27 @@ class PageMeasures:
     own_words: int
     signals: list[float]
     region: Any
+    scripted: bool = False
+    styles_ignored: bool = False
 
     def evidence(self, types: dict[str, float]) -> PageEvidence:
         """Input of `select_blocks`. `types`: the probability of each page type."""
-        return PageEvidence(self.blocks, self.comments, self.own_words, types)
+        return PageEvidence(self.blocks, self.comments, self.own_words, types, self.scripted)
 
 
-def measure_page(root: Any, markup: str, head: Head, depth: str) -> PageMeasures:
-    """Cuts the page into blocks and measures them; removes elements without text from the document and sets
-    `head.semantic`. Raises EngineMissing for `advanced` without trafilatura."""
-    opinion = second_opinion(markup) if depth == "advanced" else None
+def measure_page(root: Any, head: Head, depth: str) -> PageMeasures:
+    """Cuts the page into blocks and measures them; removes hidden elements and those without text from the
+    document, and sets `head.semantic`. Raises EngineMissing for `advanced` without trafilatura."""
+    styles_ignored = drop_hidden(root)
+    opinion = second_opinion(markup_of(root)) if depth == "advanced" else None
+    scripted = root.find(".//script") is not None
     drop_code(root)
     region = region_of(root)
     head.semantic = region.semantic
     body = root.find("body")
     found = blocks.collect(root if body is None else body)
     if not found or len(found) > MAX_BLOCKS:
-        return PageMeasures(found, [], [], 0, [], region.element)
+        return PageMeasures(found, [], [], 0, [], region.element, scripted, styles_ignored)
     features = BlockFeatures(found, region.element, head, head.base)
     rows = features.rows()
     for row, block in zip(rows, found, strict=True):
@@ -78,7 +86,7 @@ def measure_page(root: Any, markup: str, head: Head, depth: str) -> PageMeasures
     comments = in_comments(found)
     own_words = own_text(found, comments)
     page_signals = _signals(features, comments, own_words, head)
-    return PageMeasures(found, rows, comments, own_words, page_signals, region.element)
+    return PageMeasures(found, rows, comments, own_words, page_signals, region.element, scripted, styles_ignored)
 
 
 def _signals(features: BlockFeatures, comments: list[bool], own_words: int, head: Head) -> list[float]:
@@ -118,13 +126,13 @@ def _agreement(block: TextBlock, opinion: set[tuple[str, str]] | None) -> list[f
     return [sum(pair in opinion for pair in itertools.pairwise(words)) / (len(words) - 1)]
 
 
-def main_content(root: Any, markup: str, head: Head, depth: str) -> Content:
+def main_content(root: Any, head: Head, depth: str) -> Content:
     """Removes everything but the content from the document, in place. `depth`: `basic` or `advanced`.
 
     Raises EngineMissing for `advanced` without trafilatura.
     """
     models = (block_model.load(depth), page_types.load())
-    return prune_page(root, measure_page(root, markup, head, depth), head, models)
+    return prune_page(root, measure_page(root, head, depth), head, models)
 
 
 def prune_page(
@@ -135,13 +143,13 @@ def prune_page(
     model, types = models
     if model is None or types is None or not page.rows:
         drop_furniture(root)
-        return Content(page.region)
+        return Content(page.region, styles_ignored=page.styles_ignored)
     kinds = types.probabilities(page.signals, head)
     keep = select_blocks(page.evidence(kinds), model.probabilities(page.rows))
     body = root.find("body")
     body = root if body is None else body
     remove_others(body, [block for block, is_kept in zip(page.blocks, keep, strict=True) if is_kept])
-    return Content(body, page_types.likeliest(kinds))
+    return Content(body, page_types.likeliest(kinds), page.styles_ignored)
 
 
 def remove_others(body: Any, content: Sequence[TextBlock]) -> None:

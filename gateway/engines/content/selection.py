@@ -41,28 +41,98 @@ _MAX_COPIES = 4
 """A text of fewer words, or with more copies, is data that items share ("free shipping"), no second rendering of the
 page. Chosen: pages render a text once for each screen size, which makes two or three copies; at double the limit,
 repeated product data goes, at half (2) a third rendering stays."""
+_SHORT_WORDS = 300
+_KEPT_SHARE = 0.3
+"""A page of at most so many words outside its furniture, of which the model keeps a smaller share than this, is read
+whole: there is too little to tell the content by. Chosen: one screen of text. At half, short notices and indexes still
+come back empty; at double, the menus of short articles stay. Of the share half leaves out most of a short list; double
+reads short product pages with all that stands around them."""
+_SENTENCE_WORDS = 5
+"""Words of a sentence. Chosen: at half the words "please wait" are a page, at double a short sentence is none."""
+_OWN_SHARE = 0.25
+"""Share of a page's words outside its furniture from which these are content without a sentence among them: lists of
+links, tables of numbers. At half, the contacts on pages that scripts draw are content; at double, short lists under
+long menus are lost."""
+_LOOSE_WORDS = 8
+"""Words of text directly inside the body that are kept on pages that are not short. Chosen: half lets labels such as
+"Free call in 24 hours" in; double loses single sentences."""
+_INDEX_SHARE = 0.8
+"""Share of a page's words inside `nav` from which these are its content. Chosen: an index has a title and a footer
+beside it. Its half reads the menus of pages that scripts draw; at most 1 can be asked for."""
+_LOST_SHARE = 0.04
+"""A longer page of which less is kept is a list of links or a table that the model takes for menus. Chosen: a heading
+over a long index. At double, teasers around a short article come with it; at half, the heading alone is the answer."""
 _HEADING = re.compile(r"^h[1-6]$")
 _BITS = {name: bit for (name, _), (bit, _) in zip(CATEGORIES, MASKS, strict=True)}
 _FURNITURE_TAGS = TAG_BITS["nav"] | TAG_BITS["footer"] | TAG_BITS["aside"] | TAG_BITS["form"] | HIDDEN | ROLE
+_INDEX_TAGS = _FURNITURE_TAGS | TAG_BITS["header"]
 _FURNITURE_NAMES = _BITS["foot"] | _BITS["side"] | _BITS["modal"] | _BITS["share"] | _BITS["advert"]
 
 
 @dataclass(frozen=True, slots=True)
 class PageEvidence:
     """Input of the decision. `comments` marks the blocks of a comment section; `own_words` counts the running text
-    outside it; `types` has the probability of each page type (page_types.TYPES)."""
+    outside it; `types` has the probability of each page type (page_types.TYPES); `scripted`: the page has scripts."""
 
     blocks: Sequence[TextBlock]
     comments: Sequence[bool]
     own_words: int
     types: dict[str, float]
+    scripted: bool = False
 
 
 def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
     """For each block, whether to keep it. `probabilities`: the block model's, one for each block.
 
-    The blocks of one table or list share their mean probability; then the greatest expected F1 decides.
+    The blocks of one table or list share their mean probability; then the greatest expected F1 decides. Where next to
+    nothing is kept, everything but the furniture is.
     """
+    keep = _likely_content(page, probabilities)
+    _keep_loose(page.blocks, keep)
+    return keep if _is_enough(page.blocks, keep) else _whole_text(page)
+
+
+def _keep_loose(blocks: Sequence[TextBlock], keep: list[bool]) -> None:
+    """Keeps text directly inside the body: text written into a table, after the body or without any tags. The model has
+    seen nothing there but links to the content."""
+    is_short = sum(len(block.words) for block in blocks) <= _SHORT_WORDS
+    for at, block in enumerate(blocks):
+        if block.element.tag == "body" and not block.link_words and (is_short or len(block.words) >= _LOOSE_WORDS):
+            keep[at] = True
+
+
+def _is_enough(blocks: Sequence[TextBlock], keep: list[bool]) -> bool:
+    own = _words(blocks, [not _is_furniture(block) for block in blocks])
+    kept = _words(blocks, keep)
+    return kept > 0 and kept >= (_KEPT_SHARE if own <= _SHORT_WORDS else _LOST_SHARE) * own
+
+
+def _whole_text(page: PageEvidence) -> list[bool]:
+    """Everything but the furniture. A page that is nearly all furniture, without a sentence beside it, is an index
+    inside a `nav`, or unreadable."""
+    keep = [not _is_furniture(block) for block in page.blocks]
+    own, total = _words(page.blocks, keep), _words(page.blocks, [True] * len(keep))
+    sentences = [is_own and _is_sentence(block) for block, is_own in zip(page.blocks, keep, strict=True)]
+    if any(sentences) or (own >= _OWN_SHARE * total and not page.scripted):
+        return keep
+    menus = [block.tags & _INDEX_TAGS == TAG_BITS["nav"] for block in page.blocks]
+    is_index = _words(page.blocks, menus) >= _INDEX_SHARE * total
+    return [is_index] * len(keep)
+
+
+def _is_sentence(block: TextBlock) -> bool:
+    return len(block.words) >= _SENTENCE_WORDS and 2 * block.link_words < len(block.words)
+
+
+def _words(blocks: Sequence[TextBlock], members: Sequence[bool]) -> int:
+    return sum(len(block.words) for block, is_member in zip(blocks, members, strict=True) if is_member)
+
+
+def _is_furniture(block: TextBlock) -> bool:
+    return bool(block.tags & _FURNITURE_TAGS or block.far & _FURNITURE_NAMES)
+
+
+def _likely_content(page: PageEvidence, probabilities: list[float]) -> list[bool]:
     blocks = page.blocks
     if _drops_comments(page):
         pairs = zip(probabilities, page.comments, strict=True)
@@ -123,8 +193,7 @@ def _keep_structure(blocks: Sequence[TextBlock], keep: list[bool], probabilities
         return
     for at in range(places[0], places[-1] + 1):
         block = blocks[at]
-        is_furniture = block.tags & _FURNITURE_TAGS or block.far & _FURNITURE_NAMES
-        if not keep[at] and not is_furniture and probabilities[at] >= _STRUCTURE_FLOOR:
+        if not keep[at] and not _is_furniture(block) and probabilities[at] >= _STRUCTURE_FLOOR:
             keep[at] = True
 
 

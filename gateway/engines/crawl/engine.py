@@ -16,7 +16,7 @@ from gateway.domain import CrawlRequest, ExtractRequest, Json, Progress, WebCall
 from gateway.engines.crawl.crawler import Crawler, CrawlOutcome, CrawlPlan
 from gateway.engines.crawl.frontier import Scope
 from gateway.engines.crawl.host_pauses import HostPauses
-from gateway.engines.crawl.outcome_note import NO_MATCH, explain
+from gateway.engines.crawl.outcome_note import NO_MATCH, describe_hidden, explain
 from gateway.engines.crawl.page_loader import LoadedPage, PageLoader, empty_reason
 from gateway.engines.crawl.page_results import (
     crawl_result,
@@ -115,6 +115,8 @@ class LocalWebEngine:
         if lacking:
             data["note"] = f"{data['note']} {lacking}" if unread else lacking
         await self._store(pages, call, data)
+        if hidden := describe_hidden(page.data for page in pages):
+            data["note"] = f"{data['note']} {hidden}" if data.get("note") else hidden
         return {**data, "response_time": round(time.monotonic() - started, 3)}
 
     async def _extract_one(self, raw: str, request: ExtractRequest, call: WebCall, pauses: HostPauses) -> LoadedPage:
@@ -143,8 +145,8 @@ class LocalWebEngine:
         data["results"] = [crawl_result(depth, page, request.include_favicon) for depth, page in pages]
         data["failed_results"] = [{"url": url, "error": reason} for url, reason in outcome.failures]
         await batch.store()
-        notes = " ".join(text for text in (explain(outcome, request, bool(pages)), batch.problem) if text)
-        if notes:
+        parts = (explain(outcome, request, bool(pages)), describe_hidden(page.data for _, page in pages), batch.problem)
+        if notes := " ".join(text for text in parts if text):
             data["note"] = notes
         if outcome.cut_short:
             data["truncated"] = True

@@ -1,6 +1,8 @@
 """Words for a crawl's outcome: what was left out, and why nothing was found. Pure."""
 
-from gateway.domain import CrawlRequest
+from collections.abc import Iterable
+
+from gateway.domain import CrawlRequest, Json
 from gateway.engines.crawl.crawler import CrawlOutcome
 
 NO_MATCH = "No page read matches the instructions; use other words, or leave them out."
@@ -19,6 +21,19 @@ def explain(outcome: CrawlOutcome, request: CrawlRequest, any_result: bool) -> s
         parts.append(f"{outcome.reasons['trap']} links into what looks endless (calendars, loops) were left alone.")
     if not any_result:
         parts.append(_why_nothing(outcome, request))
+    return " ".join(parts)
+
+
+def describe_hidden(pages: Iterable[Json]) -> str:
+    """What was taken out of pages, or left in, because people cannot see it; empty when there is nothing to say.
+    `pages`: results of engines.extract.page."""
+    invisible = shown = 0
+    for page in pages:
+        invisible += page.get("invisible", 0)
+        shown += bool(page.get("styles_ignored"))
+    parts = [f"{invisible} invisible characters were taken out."] if invisible else []
+    if shown:
+        parts.append(f"{shown} of the pages hide most of their text until a script runs; that text is here.")
     return " ".join(parts)
 
 

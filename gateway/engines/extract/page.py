@@ -17,6 +17,7 @@ from gateway.engines.html.dom import parse
 from gateway.engines.html.metadata import Head, images_of, links_of, read_head, title_from_url
 from gateway.engines.html.text_check import holdable, text_only
 from gateway.engines.markdown.writer import Writer, WriterOptions
+from gateway.engines.text.invisible import strip_invisible, visible
 
 MAX_TEXT_CHARS = 2_000_000
 """Content of a page. Chosen: half cuts long books and specifications; double doubles the memory of a crawl's pages."""
@@ -55,11 +56,13 @@ class ExtractOptions:
 def extract(body: bytes, options: ExtractOptions) -> Json:
     """The page. Raises FetchFailed, EngineMissing.
 
-    `{kind, title, content, hash, simhash}`, `{part?, sections?, lacks_section?}` as `engines.extract.part` has them,
-    and for HTML `{canonical, refresh, published, noindex, lang, favicon, description, scripted, login, page_type,
-    links?, images?}`. `content` is empty for a page without text; then `login` says whether it asks for a password,
-    `scripted` whether it needs JavaScript. `hash` and `simhash` are hexadecimal, see engines.extract.simhash; `links`
-    are `[url, anchor text, is in the main region]`.
+    `{kind, title, content, hash, simhash, invisible}`, `{part?, sections?, lacks_section?}` as `engines.extract.part`
+    has them, and for HTML `{canonical, refresh, published, noindex, lang, favicon, description, scripted, login,
+    page_type, styles_ignored, links?, images?}`. `invisible` counts characters that nobody sees and that were taken
+    out (engines.text.invisible); `styles_ignored`: the page hides most of its own text, which was read all the same
+    (engines.html.hidden). `content` is empty for a page without text; then `login` says whether it asks for a
+    password, `scripted` whether it needs JavaScript. `hash` and `simhash` are hexadecimal, see engines.extract.simhash;
+    `links` are `[url, anchor text, is in the main region]`.
     """
     kind = documents.kind_of(options.content_type, body)
     if kind == "html":
@@ -79,8 +82,9 @@ def _html_page(markup: str, options: ExtractOptions) -> Json:
     links = links_of(root, None, head) if options.links else []
     if options.fragment or len(markup) > options.most_chars > 0:
         mark_anchors(root)
-    content = main_content(root, markup, head, options.depth)
+    content = main_content(root, head, options.depth)
     page["page_type"] = content.page_type
+    page["styles_ignored"] = content.styles_ignored
     if options.images:
         page["images"] = images_of(content.region, head)
     if options.links:
@@ -117,8 +121,11 @@ def _main_first(links: list[list[Any]], region: Any, head: Head) -> list[list[An
 def _complete_page(
     text: str, options: ExtractOptions, page: Json, anchors: Callable[[], list[Anchor]] = lambda: []
 ) -> Json:
-    text = _valid(text[:MAX_TEXT_CHARS])
-    page["title"] = _valid(page["title"])
+    text, removed = strip_invisible(_valid(text[:MAX_TEXT_CHARS]))
+    page["title"], in_title = strip_invisible(_valid(page["title"]))
+    page["invisible"] = removed + in_title
+    if "description" in page:
+        page["description"] = visible(page["description"])
     page["content"] = text
     page["hash"] = simhash.exact(text)
     page["simhash"] = f"{simhash.simhash(text):016x}"

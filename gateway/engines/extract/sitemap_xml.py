@@ -9,7 +9,7 @@ from html import unescape
 from typing import Any
 
 from gateway.domain import Json
-from gateway.engines.html.dom import MISSING
+from gateway.engines.html.tree_builder import MISSING
 from gateway.errors import EngineMissing
 
 MAX_LOCATIONS = 50_000

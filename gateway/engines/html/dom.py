@@ -9,13 +9,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from gateway.engines.html.tree_builder import MISSING, normalised
 from gateway.errors import EngineMissing
-
-MISSING = "the web engine is not installed; the operator must install the extra 'web' (pip install 'gateway[web]')"
 
 _DROPPED = (
     "script", "style", "noscript", "template", "svg", "iframe", "object", "embed", "canvas", "audio", "video", "map",
-    "select", "textarea", "input", "datalist", "link", "meta", "head",
+    "select", "textarea", "input", "datalist", "link", "meta", "head", "title", "noembed",
 )  # fmt: skip
 FURNITURE_ROLES = frozenset(
     {"navigation", "banner", "contentinfo", "complementary", "search", "dialog", "alertdialog", "menu", "menubar",
@@ -25,6 +24,13 @@ _CONTENT_IDS = re.compile(
     r"^(main|content|main-?content|page-?content|primary|bodyContent|mw-content-text|content-?main|maincontent|"
     r"article|article-?body|post|entry|skip-?content|site-?content|document|readme)$",
     re.IGNORECASE,
+)
+_MARK_CLASSES = " or ".join(
+    f"contains(@class,'{name}')" for name in ("headerlink", "anchorjs", "viewcode-link", "mw-editsection", "srclink")
+)
+_HEADED = " or ".join(f"self::{tag}" for tag in ("h1", "h2", "h3", "h4", "h5", "h6", "dt"))
+_MARKS = frozenset(
+    {"\u00b6", "#", "\u00a7", "\U0001f517", "\u2693", "[source]", "[src]", "[edit]", "[\u6e90\u4ee3\u7801]"}
 )
 _SPACE = re.compile(r"\s+")
 _MAX_NESTING = 512
@@ -77,16 +83,16 @@ class _Flattening:
 
 
 def parse(markup: str) -> Any:
-    """The root element of a document, without comments; None for an empty or unreadable one. Elements are at most 2,048
-    deep. Raises EngineMissing without lxml."""
+    """The root element of a document as a browser builds it, without comments; None for an empty or unreadable one.
+    Elements are at most 2,048 deep. Raises EngineMissing without lxml and selectolax."""
     try:
         from lxml import etree  # noqa: PLC0415 - an optional extra
     except ImportError as error:
         raise EngineMissing(MISSING) from error
     parser = etree.HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True)
-    data = markup.encode("utf-8", "replace").replace(b"\x00", b"")
-    if not data.strip():
+    if not markup.strip("\x00 \t\n\r\f"):
         return None
+    data = normalised(markup).encode("utf-8", "replace").replace(b"\x00", b"")
     try:
         root = etree.fromstring(data, parser)
         if any(error.type_name == "ERR_RESOURCE_LIMIT" for error in parser.error_log):
@@ -97,23 +103,15 @@ def parse(markup: str) -> Any:
         return None
 
 
-def remove(element: Any) -> None:
-    """Removes an element from its parent; the text that follows it stays."""
-    parent = element.getparent()
-    if parent is None:
-        return
-    tail = element.tail
-    if tail:
-        before = element.getprevious()
-        if before is not None:
-            before.tail = (before.tail or "") + tail
-        else:
-            parent.text = (parent.text or "") + tail
-    parent.remove(element)
+def markup_of(root: Any) -> str:
+    """The document as HTML."""
+    from lxml import etree  # noqa: PLC0415 - an optional extra
+
+    return str(etree.tostring(root, encoding="unicode", method="html"))
 
 
 def remove_all(elements: Iterable[Any]) -> None:
-    """`remove` for each of the elements, which come in document order and may be found while others are removed.
+    """Removes elements from their parents; the texts that follow them stay. They come in document order.
 
     The texts that follow them are joined at the end: after each removal that would cost the square of their number. An
     element inside one that is gone stays there: taking it out would cost the square of their depth.
@@ -157,6 +155,8 @@ class ContentRegion:
 def drop_code(root: Any) -> None:
     """Removes elements without text for readers. Text for browsers without scripts stays if it is most of the page."""
     body = root.find("body")
+    if body is not None:
+        remove_all(list(body.iter("noframes")))  # browsers show it in place of a frameset alone
     fallback = [] if body is None else list(body.iter("noscript"))
     remove_all(element for element in list(root.iter(*_DROPPED)) if element.tag != "noscript")
     total = 0 if body is None else text_size(body)
@@ -169,14 +169,19 @@ def drop_code(root: Any) -> None:
     for element in content:
         element.tag = "div"
     remove_all(element for element in fallback if element not in content)
-    remove_all(list(root.xpath("//a[contains(@class,'headerlink') or contains(@class,'anchorjs')]")))
+    _drop_marks(root)
+
+
+def _drop_marks(root: Any) -> None:
+    """Removes links that only serve the page: to a heading itself, to the source of what it names, to its editor."""
+    remove_all(list(root.xpath(f"//*[{_MARK_CLASSES}]")))
+    remove_all(element for element in list(root.xpath(f"//*[{_HEADED}]//a")) if text_of(element) in _MARKS)
 
 
 def drop_furniture(root: Any) -> None:
-    """Removes elements that the page marks as other than content: navigation, controls, hidden parts."""
+    """Removes elements that the page marks as other than content: navigation, controls."""
     remove_all(list(root.iter("nav", "dialog", "button")))
-    marked = list(root.xpath("//*[@hidden or @aria-hidden='true' or @role or @style]"))
-    remove_all(element for element in marked if _is_furniture(element))
+    remove_all(element for element in list(root.xpath("//*[@role]")) if _is_furniture(element))
     remove_all(element for element in list(root.iter("header", "footer", "aside")) if _is_page_furniture(element))
     remove_all(element for element in list(root.iter("form")) if text_size(element) < _FORM_CHARS)
 
@@ -184,14 +189,7 @@ def drop_furniture(root: Any) -> None:
 def _is_furniture(element: Any) -> bool:
     if element.tag in ("body", "html", "main"):
         return False
-    if element.get("hidden") is not None and element.get("hidden") != "until-found":
-        return True
-    if element.get("aria-hidden") == "true":
-        return True
-    if (element.get("role") or "").strip().lower() in FURNITURE_ROLES:
-        return True
-    style = (element.get("style") or "").replace(" ", "").lower()
-    return "display:none" in style or "visibility:hidden" in style
+    return (element.get("role") or "").strip().lower() in FURNITURE_ROLES
 
 
 def _is_page_furniture(element: Any) -> bool:

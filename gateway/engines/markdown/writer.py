@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.engines.markdown import tables
+from gateway.engines.markdown.admonitions import label_of
 from gateway.engines.markdown.inline import MAX_DEPTH, Inline, InlineStyle, collapse
 from gateway.engines.markdown.source_code import code_text, language_of
 
@@ -89,7 +90,7 @@ class Writer:
             return self._list(element, depth)
         if tag == "table":
             return self._table(element, depth)
-        if tag == "blockquote":
+        if tag == "blockquote" and label_of(element) is None:
             return self._quote(element, depth)
         if tag == "hr":
             return [] if self._plain else ["---"]
@@ -97,6 +98,9 @@ class Writer:
             return self._term(element, depth)
         if tag == "a":
             return self._card(element, depth)
+        label = None if self._plain else label_of(element)
+        if label is not None:
+            return self._admonition(element, label, depth)
         return self._container(element, depth)
 
     def _heading(self, element: Any, level: int) -> list[str]:
@@ -161,8 +165,24 @@ class Writer:
         blocks = self._container(element, depth)
         if self._plain or all(block.startswith(("```", "| ")) for block in blocks):
             return blocks  # a quotation of code or tables alone only indents them
-        text = "\n\n".join(blocks)
-        return ["\n".join(f"> {line}" if line else ">" for line in text.split("\n"))]
+        return [_quoted(blocks)]
+
+    def _admonition(self, element: Any, label: tuple[str, Any | None], depth: int) -> list[str]:
+        """A note or warning: quoted, its label before its first paragraph."""
+        text, title = label
+        if title is not None:
+            title.text = None
+            for child in list(title):
+                title.remove(child)
+        blocks = self._container(element, depth)
+        if not blocks:
+            return []
+        head = f"**{self._inline.escape(text)}:**"
+        if blocks[0].startswith(("```", "| ", "- ", "> ", "#", "1. ")):
+            blocks = [head, *blocks]
+        else:
+            blocks[0] = f"{head} {blocks[0]}"
+        return [_quoted(blocks)]
 
     def _term(self, element: Any, depth: int) -> list[str]:
         blocks = self._container(element, depth)
@@ -180,6 +200,11 @@ class Writer:
             if linked is not None:
                 return [*blocks[:at], linked, *blocks[at + 1 :]]
         return blocks
+
+
+def _quoted(blocks: list[str]) -> str:
+    text = "\n\n".join(blocks)
+    return "\n".join(f"> {line}" if line else ">" for line in text.split("\n"))
 
 
 def _guard(mark: str) -> str:

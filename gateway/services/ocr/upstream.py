@@ -1,8 +1,9 @@
 """Adapts requests and answers of one upstream that serves DeepSeek-OCR.
 
 Requests: the `<image>` placeholder is removed or set, `max_tokens` is limited to the context. Answers, whole or
-streamed: special tokens are removed, repetition loops are cut and reported as `length`. An upstream that needs none of
-this is not harmed by it. Knows no HTTP. Sources: vLLM recipes and DeepSeek-OCR's README, read 2026-11-21.
+streamed: special tokens and invisible characters are removed, repetition loops are cut and reported as `length`. An
+upstream that needs none of this is not harmed by it. Knows no HTTP. Sources: vLLM recipes and DeepSeek-OCR's README,
+read 2026-11-21.
 """
 
 from collections.abc import AsyncGenerator, Callable
@@ -12,6 +13,7 @@ from typing import Any
 import orjson
 
 from gateway.domain import Json, RequestStats
+from gateway.engines.text.invisible import visible
 from gateway.ports import CompletionUpstream
 from gateway.wire import ocr as wire
 from gateway.wire.large_json import LongText
@@ -58,7 +60,7 @@ class OcrAdapter:
             message = table_in(choice, "message")
             if isinstance(message.get("content"), str):
                 text, was_cut = cut_loop(
-                    wire.strip_special_tokens(message["content"]),
+                    visible(wire.strip_special_tokens(message["content"])),
                     stopped_by_limit=choice.get("finish_reason") == "length",
                 )
                 message["content"] = text
@@ -153,7 +155,7 @@ class _StreamCleaner:
         reason = choice.get("finish_reason")
         if piece is None and reason is None:
             return
-        text = self._guard.feed(self._tokens.feed(piece or ""))
+        text = self._guard.feed(self._tokens.feed(visible(piece or "")))
         if reason is not None and not self._guard.looping:
             text += self._guard.feed(self._tokens.finish())
             text += self._guard.finish(stopped_by_limit=reason == "length")

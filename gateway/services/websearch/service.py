@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from gateway.domain import CrawlRequest, ExtractRequest, Json, SearchRequest, WebCall
+from gateway.engines.text.invisible import strip_invisible
 from gateway.errors import EngineMissing, GatewayError, InvalidRequest, UpstreamError, UpstreamRefused
 from gateway.ports import SearchProvider, WebEngine
 from gateway.services.websearch import filters
@@ -164,6 +165,7 @@ class WebSearchService:
     async def _ask_provider(self, provider: SearchProvider, request: SearchRequest, call: WebCall) -> Json:
         """A provider's answer as the caller gets it, without the fields that differ from call to call."""
         answer = await provider.search(request, call)
+        invisible = sum(map(_without_invisible, answer["results"]))
         results = filters.apply(answer["results"], request, provider.capabilities)
         data: Json = {
             "query": request.query,
@@ -176,6 +178,8 @@ class WebSearchService:
             data["ignored_parameters"] = ignored
         if answer.get("note"):
             _add_note(data, answer["note"])
+        if invisible:
+            _add_note(data, f"{invisible} invisible characters were taken out.")
         if answer["results"] and not results:
             _add_note(data, _ALL_DROPPED.format(len(answer["results"])))
         await self._cut(data, "content")  # before the cache, so that it remembers the short form
@@ -257,6 +261,16 @@ def _is_empty(data: Json) -> bool:
     """Whether a search's answer holds neither a result nor an image."""
     whole = data.copy().unpack() if isinstance(data, PackedJson) else data
     return not whole["results"] and not whole["images"]
+
+
+def _without_invisible(result: Json) -> int:
+    """Takes characters that nobody sees out of a result's texts, in place; how many."""
+    removed = 0
+    for field in ("title", "url", "content", "raw_content"):
+        if result.get(field):
+            result[field], count = strip_invisible(result[field])
+            removed += count
+    return removed
 
 
 def _chars(results: list[Json], field: str) -> int:

@@ -129,3 +129,35 @@ def test_a_page_drawn_by_scripts_gives_the_text_it_tells_search_engines() -> Non
     html = f"""<html><head><title>T</title><script type="application/ld+json">
     {{"@type": "NewsArticle", "articleBody": "{body}"}}</script></head><body><div id="root"></div></body></html>"""
     assert "structured data holds" in extract(html.encode(), ExtractOptions("http://a.test/"))["content"]
+
+
+ADMONITIONS = {
+    '<div class="admonition note"><p class="admonition-title">Note</p><p>Text.</p></div>': "> **Note:** Text.",
+    '<div class="admonition-warning admonition"><p>Text.</p></div>': "> **Warning:** Text.",
+    '<div class="note"><h3 class="title">Note</h3><p>One.</p><p>Two.</p></div>': "> **Note:** One.\n>\n> Two.",
+    '<div class="markdown-alert markdown-alert-tip"><p class="markdown-alert-title">Tip</p><p>Text.</p></div>': (
+        "> **Tip:** Text."
+    ),
+    '<div class="admonition seealso"><p class="admonition-title">See also</p><ul><li>A</li></ul></div>': (
+        "> **See also:**\n>\n> - A"
+    ),
+    '<div class="note"><p>Text.</p></div>': "Text.",
+    "<blockquote><p>Text.</p></blockquote>": "> Text.",
+}
+
+
+@pytest.mark.parametrize("markup", ADMONITIONS)
+def test_an_admonition_is_framed_and_labelled(markup: str) -> None:
+    assert Writer(WriterOptions("http://x.test/")).write(parse(markup).find("body")) == ADMONITIONS[markup]
+
+
+@pytest.mark.parametrize("mark", ["¶", "#", "[source]"])
+def test_marks_beside_a_heading_or_term_are_left_out(mark: str) -> None:
+    sentence = "<p>This is what the function does with its only argument.</p>"
+    markup = f'<main><h1>Page<a href="#p">{mark}</a></h1>{sentence}<dl><dt>f(x)<a href="s">{mark}</a></dt>'
+    page = extract(
+        f"{markup}<dd><p>It returns the number of words that were found.</p></dd></dl></main>".encode(),
+        ExtractOptions("http://x.test/"),
+    )
+    assert mark not in page["content"].replace("# Page", "")
+    assert "**f(x)**\n\nIt returns" in page["content"]

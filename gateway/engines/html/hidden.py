@@ -1,0 +1,302 @@
+"""Removes from a document what people cannot see, so that a model does not read it either.
+
+Hidden is an element with `hidden`, `aria-hidden`, `inert`, a closed `dialog` or `popover`, or with a style that hides
+(see `hiding`), from its attribute or from a simple rule of a `style` element. Kept is what a control of the page
+reveals: `details`, `hidden="until-found"`, tab panels, targets of visible buttons and links, what follows a button.
+A control reveals no text that is off the screen, clipped, too small, or of the colour of its ground. Style sheets
+elsewhere are not fetched: what they hide stays. Runs in the parsing processes.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from gateway.engines.html import colours, hiding
+from gateway.engines.html.css import Declarations, StyleSheet, inline_style
+from gateway.engines.html.dom import remove_all, text_size
+
+_MAX_RULED_SHARE = 0.3
+"""Share of a page's text that the rules of its `style` elements may hide. The issue's own value: pages that hide all
+until a script has run would come back empty."""
+_MAX_ARIA_SHARE = 0.3
+"""Share of a page's text up to which `aria-hidden` and `inert` are believed. Both alone hide nothing from the eye;
+pages set them on all but an open dialog, and on links around their teasers. Chosen: as above."""
+_MAX_SCRIPTED_SHARE, _MIN_SCRIPTED_CHARS = 0.6, 2_000
+"""One box that holds more of a page's text than both is the page itself, hidden until a script has run; it is read, and
+the note says so. Chosen: at half the share long menus count as pages, at double (the whole page) none does; at half the
+size a text could be smuggled into a short page, at double short articles come back empty."""
+_ACCORDION_ITEMS = 3
+"""Boxes of one kind, each with a visible line and a hidden last part, from which they are questions and answers that
+open. Chosen: at half two hidden texts pass for it, at double short lists of questions lose their answers."""
+_LINE_CHARS = 300
+"""Longest visible line of such a box: a question. At half long ones are missed, at double paragraphs count."""
+_SCREENS = frozenset({"", "all", "screen"})
+_CONTROLS = (
+    "//*[@aria-controls or @data-target or @data-bs-target or @popovertarget or @commandfor or starts-with(@href, '#')]"
+)
+_TARGETS = ("aria-controls", "data-target", "data-bs-target", "popovertarget", "commandfor", "href")
+_MARKED = "//*[@style or @hidden or @aria-hidden or @inert or @popover or @color or self::dialog]"
+_NEVER = frozenset({"html", "body", "head", "main"})
+
+
+@dataclass(slots=True)
+class _Findings:
+    """Elements to remove, with whether only a rule hides them; elements whose text alone is unseen, with the test that
+    ends it."""
+
+    boxes: dict[Any, bool] = field(default_factory=dict)
+    texts: list[tuple[Any, bool, Callable[[Declarations], bool | None]]] = field(default_factory=list)
+
+
+def read_styles(root: Any) -> StyleSheet:
+    """The rules of the document's `style` elements for screens."""
+    sheet = StyleSheet()
+    for element in root.iter("style"):
+        if (element.get("media") or "").strip().lower() in _SCREENS and element.text:
+            sheet.add(element.text)
+    return sheet
+
+
+def drop_hidden(root: Any) -> bool:
+    """Removes hidden elements and texts. True when the rules of its `style` elements were ignored because they would
+    hide too much of the page."""
+    body = root.find("body")
+    if body is None:
+        return False
+    walk = _Walk(root, read_styles(root))
+    found = walk.find(body)
+    if not found.boxes and not found.texts:
+        return False
+    total = _text_chars(body)
+    is_ignored = _ruled_chars(found) > _MAX_RULED_SHARE * total
+    if is_ignored:
+        walk = _Walk(root, StyleSheet())
+        found = walk.find(body)
+    for element, _, ends in found.texts:
+        walk.blank(element, ends)
+    outermost = _outermost(list(found.boxes))
+    by_aria = [box for box in outermost if _is_hidden_by_aria(box)]
+    is_decorative = sum(map(_text_chars, by_aria)) <= _MAX_ARIA_SHARE * total
+    removed: list[Any] = []
+    for box in outermost:
+        size = _text_chars(box)
+        if (size > _MAX_SCRIPTED_SHARE * total and size > _MIN_SCRIPTED_CHARS) or (
+            box in by_aria and not is_decorative
+        ):
+            is_ignored = is_ignored or box not in by_aria
+        else:
+            removed.append(box)
+    remove_all(removed)
+    return is_ignored
+
+
+def _ruled_chars(found: "_Findings") -> int:
+    """Characters that rules alone hide."""
+    boxes = _outermost([box for box, is_ruled in found.boxes.items() if is_ruled])
+    return sum(map(_text_chars, boxes)) + sum(_text_chars(element) for element, is_ruled, _ in found.texts if is_ruled)
+
+
+def _text_chars(box: Any) -> int:
+    """Characters of text outside scripts and styles."""
+    code = box.iter("script", "style", "noscript", "template")
+    return text_size(box) - sum(text_size(element) for element in code)
+
+
+def _outermost(boxes: list[Any]) -> list[Any]:
+    members = set(boxes)
+    return [box for box in boxes if members.isdisjoint(box.iterancestors())]
+
+
+def _is_hidden_by_aria(box: Any) -> bool:
+    return box.get("hidden") is None and (box.get("aria-hidden") is not None or box.get("inert") is not None)
+
+
+class _Walk:
+    """One pass over a document. `sheet`: the rules that hold."""
+
+    def __init__(self, root: Any, sheet: StyleSheet) -> None:
+        self._root = root
+        self._sheet = sheet
+        self._linked = bool(root.xpath("//link[contains(@rel, 'stylesheet')]"))
+        self._controls: dict[str, list[Any]] | None = None
+
+    def find(self, body: Any) -> _Findings:
+        """Everything that people cannot see inside `body`."""
+        found = _Findings()
+        for element in self._suspects(body):
+            if element.tag not in _NEVER:
+                self._judge(element, self._style(element), found)
+        if found.boxes or found.texts:
+            self._keep_revealed(found)
+        return found
+
+    def _suspects(self, body: Any) -> set[Any]:
+        """The elements that an attribute or a rule may hide: a few of the page's thousands."""
+        marked = set(self._root.xpath(_MARKED))
+        if not self._sheet:
+            return marked
+        grounds = [colours.ground(inline_style(element.get("style") or ""))[1] for element in marked]
+        grounds += [colours.colour(element.get("bgcolor")) for element in self._root.xpath("//*[@bgcolor]")]
+        grounds += [colours.ground(style)[1] for style in self._sheet.declarations()]
+        known = {under for under in grounds if under is not None}
+        tags, identities, classes = self._sheet.names_where(lambda style: _may_hide(style, known))
+        found = marked | set(body.iter(*tags)) if tags else marked
+        if identities:
+            found.update(element for element in body.xpath(".//*[@id]") if element.get("id") in identities)
+        if classes:
+            verdicts: dict[str, bool] = {}
+            for element in body.xpath(".//*[@class]"):
+                names = element.get("class")
+                if names not in verdicts:
+                    verdicts[names] = not classes.isdisjoint(names.split())
+                if verdicts[names]:
+                    found.add(element)
+        return found
+
+    def _keep_revealed(self, found: _Findings) -> None:
+        invisible = {element for element, _, ends in found.texts if ends is hiding.text_invisible}
+        kept = {box for box in [*found.boxes, *invisible] if self._is_kept(box, found, invisible)}
+        found.boxes = {box: is_ruled for box, is_ruled in found.boxes.items() if box not in kept}
+        found.texts = [text for text in found.texts if text[0] not in kept or text[2] is not hiding.text_invisible]
+
+    def _judge(self, element: Any, style: Declarations, found: _Findings) -> None:
+        if _is_hidden_by_attribute(element):
+            found.boxes[element] = False
+        elif style:
+            own = inline_style(element.get("style") or "")
+            if hiding.hides_for_good(style):
+                found.boxes[element] = not hiding.hides_for_good(own)
+            elif hiding.hides_until_shown(style):
+                found.boxes[element] = not hiding.hides_until_shown(own)
+            else:
+                for unseen in (hiding.letters_unseen, hiding.text_invisible):
+                    if unseen(style):
+                        found.texts.append((element, not unseen(own), unseen))
+                self._judge_colour(element, style, own, found)
+        if element.tag == "font" and element.get("color"):
+            self._judge_colour(element, {"color": element.get("color")}, {"color": element.get("color")}, found)
+
+    def _judge_colour(self, element: Any, style: Declarations, own: Declarations, found: _Findings) -> None:
+        text = colours.text_colour(style)
+        if text is None:
+            return
+        under = None if text == colours.TRANSPARENT else self._ground(element, style)
+        if text == colours.TRANSPARENT or (under is not None and colours.same(text, under)):
+            found.texts.append((element, colours.text_colour(own) is None, _states_colour))
+
+    def _ground(self, element: Any, style: Declarations) -> colours.Colour | None:
+        """The stated ground under an element: its own, or that of the nearest box that states one. With style sheets
+        elsewhere, a box with a class in between may have another."""
+        box = element
+        while box is not None:
+            stated, under = colours.ground(style)
+            if not stated and box.get("bgcolor"):
+                stated, under = True, colours.colour(box.get("bgcolor"))
+            if stated:
+                return under
+            if self._linked and (box.get("class") or box.get("id")):
+                return None
+            box = box.getparent()
+            style = {} if box is None else self._style(box)
+        return None
+
+    def _style(self, element: Any) -> Declarations:
+        inline = element.get("style") or ""
+        if not self._sheet:
+            return inline_style(inline)
+        return self._sheet.style(element.tag, element.get("id") or "", element.get("class") or "", inline)
+
+    def blank(self, element: Any, ends: Callable[[Declarations], bool | None]) -> None:
+        """Removes the text inside, except in elements whose own style shows it again."""
+        stack = [element]
+        while stack:
+            box = stack.pop()
+            box.text = None
+            for child in box:
+                child.tail = None
+                if isinstance(child.tag, str) and ends(self._style(child)) is not False:
+                    stack.append(child)
+
+    def _is_kept(self, box: Any, found: _Findings, invisible: set[Any]) -> bool:
+        """True when a control reveals the box and nothing else hides it."""
+        if hiding.hides_for_good(self._style(box)):
+            return False
+        if (box.get("role") or "").strip().lower() == "tabpanel" or _follows_button(box, found):
+            return True
+        if _is_answer(box, found, invisible) or self._is_streamed(box):
+            return True
+        if self._controls is None:
+            self._controls = self._controls_by_target()
+        names = {f"#{box.get('id')}", *(f".{name}" for name in (box.get("class") or "").split())}
+        return any(_is_seen(control, found) for name in names for control in self._controls.get(name, ()))
+
+    def _is_streamed(self, box: Any) -> bool:
+        """True for a part that React sends late and moves to its place: `<div hidden id="S:1">` for `B:1`."""
+        name = box.get("id") or ""
+        return name.startswith("S:") and bool(self._root.xpath("//*[@id=$name]", name=f"B:{name[2:]}"))
+
+    def _controls_by_target(self) -> dict[str, list[Any]]:
+        """The elements that name others, by what they name (`#id`, `.class`)."""
+        controls: dict[str, list[Any]] = {}
+        for control in self._root.xpath(_CONTROLS):
+            for name in _TARGETS:
+                for word in (control.get(name) or "").split():
+                    if word[0] in "#." or name in ("aria-controls", "popovertarget", "commandfor"):
+                        controls.setdefault(word if word[0] in "#." else f"#{word}", []).append(control)
+        return controls
+
+
+def _may_hide(style: Declarations, grounds: set[colours.Colour]) -> bool:
+    """True for declarations that can hide an element on grounds of these colours."""
+    if hiding.hides_for_good(style) or hiding.hides_until_shown(style):
+        return True
+    if hiding.letters_unseen(style) or hiding.text_invisible(style):
+        return True
+    text = colours.text_colour(style)
+    return text is not None and (text == colours.TRANSPARENT or any(colours.same(text, under) for under in grounds))
+
+
+def _states_colour(style: Declarations) -> bool | None:
+    """False for an element with a colour or ground of its own: it is judged for itself."""
+    return False if {"color", "background", "background-color"} & style.keys() else None
+
+
+def _is_hidden_by_attribute(element: Any) -> bool:
+    attributes = element.attrib
+    if "hidden" in attributes:
+        return bool(attributes["hidden"].strip().lower() != "until-found")
+    if (attributes.get("aria-hidden") or "").strip().lower() == "true" or "inert" in attributes:
+        return True
+    return "popover" in attributes or (element.tag == "dialog" and "open" not in attributes)
+
+
+def _is_seen(control: Any, found: _Findings) -> bool:
+    """True for a control with a label that is not hidden itself."""
+    if control in found.boxes or not found.boxes.keys().isdisjoint(control.iterancestors()):
+        return False
+    return bool(len(control) or (control.text or "").strip() or control.get("aria-label") or control.get("value"))
+
+
+def _follows_button(box: Any, found: _Findings) -> bool:
+    """True for a box directly behind a control that opens something: a button, or a heading with one."""
+    before = box.getprevious()
+    if before is None or box.tag in ("button", "a", "span") or not isinstance(before.tag, str):
+        return False
+    opener = "self::button or @aria-expanded or @onclick or @role='button'"
+    controls = before.xpath(f"descendant-or-self::*[{opener}]")
+    return any(_is_seen(control, found) for control in controls[:3])
+
+
+def _is_answer(box: Any, found: _Findings, invisible: set[Any]) -> bool:
+    """True for the hidden end of one of several boxes of a kind that each begin with a visible line."""
+    parent = box.getparent()
+    if parent is None or box.getnext() is not None or not 0 < text_size(parent) - text_size(box) <= _LINE_CHARS:
+        return False
+    kind = (parent.tag, parent.get("class"))
+    alike = 0
+    for other in parent.getparent() if parent.getparent() is not None else ():
+        if (other.tag, other.get("class")) == kind and len(other) > 1:
+            alike += other[-1] in found.boxes or other[-1] in invisible
+        if alike >= _ACCORDION_ITEMS:
+            return True
+    return False

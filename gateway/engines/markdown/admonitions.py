@@ -1,0 +1,49 @@
+"""Finds the notes and warnings that documentation sets apart, and their labels. Knows nothing of Markdown.
+
+Classes of docutils, MkDocs, DocBook, AsciiDoc, Docusaurus, GitHub and MDN, read 2026-11-22.
+"""
+
+from typing import Any
+
+_FRAMES = frozenset({"admonition", "admonitionblock", "theme-admonition", "markdown-alert", "notecard", "callout"})
+_KINDS = {
+    name: name.capitalize()
+    for name in ("note", "warning", "tip", "caution", "important", "danger", "hint", "attention", "error", "info")
+} | {"seealso": "See also"}
+_TITLES = ("title", "heading", "label")
+_MAX_TITLE_CHARS = 80
+"""Longest label. Chosen: labels are a word or a short headline; at half some headlines stay below "Note", at double
+sentences become labels."""
+_MAX_CHARS = 4_000
+"""Longest note: a longer box is a part of the page that is called so. Chosen: at half long warnings are not framed, at
+double chapters with such a class are."""
+
+
+def label_of(element: Any) -> tuple[str, Any | None] | None:
+    """(the label, the element that holds it, if one does) of an admonition; None for any other element."""
+    classes = (element.get("class") or "").lower().split()
+    if not classes or element.tag not in ("div", "aside", "section", "blockquote"):
+        return None
+    words = {part for name in classes for part in (name, name.rpartition("-")[2])}
+    kind = next((_KINDS[word] for word in _KINDS if word in words), None)
+    title = _title(element)
+    if _FRAMES.isdisjoint(classes) and (kind is None or title is None or not _KINDS.keys() & set(classes)):
+        return None
+    if len("".join(element.itertext())) > _MAX_CHARS:
+        return None
+    text = " ".join("".join(title.itertext()).split()) if title is not None else kind
+    return (text.rstrip(" :"), title) if text else None
+
+
+def _title(element: Any) -> Any | None:
+    """The first element inside that is a heading or is called a title, before any other text."""
+    for inner in list(element.iter())[1:5]:
+        if not isinstance(inner.tag, str):
+            continue
+        is_named = any(name in (inner.get("class") or "").lower() for name in _TITLES)
+        if is_named or inner.tag in ("h1", "h2", "h3", "h4", "h5", "h6"):
+            size = len("".join(inner.itertext()).strip())
+            return inner if 0 < size <= _MAX_TITLE_CHARS else None
+        if (inner.text or "").strip():
+            return None
+    return None

@@ -1,0 +1,116 @@
+"""The tree that a browser builds: cases of every kind of the HTML standard's tree construction, section 13.2.6.
+
+html5lib's own cases are in no package of the registry, so these were written from the standard.
+"""
+
+import time
+from typing import Any
+
+import pytest
+
+from gateway.engines.extract.page import ExtractOptions, extract
+from gateway.engines.html.dom import parse, text_of
+
+# Markup -> the tree inside `body`: tag(children), text in quotes.
+TREES = {
+    "<title>T</title><main><p>x</main>": "main(p('x'))",
+    "<title>T</title><my-app><p>x</my-app>": "my-app(p('x'))",
+    "<meta charset=utf-8><section>x": "section('x')",
+    "bare <b>text": "'bare ' b('text')",
+    "<html><body><p>a</body><body class=x><p>b</body></html>": "p('a') p('b')",
+    "<body><p>a</p></body></html><p>b": "p('a') p('b')",
+    "<body>a</body></html>b": "'ab'",
+    "<table>loose<tr><td>x</table>": "'loose' table(tbody(tr(td('x'))))",
+    "<table><tr><p>a</p><td>x</table>": "p('a') table(tbody(tr(td('x'))))",
+    "<table><tr><td>a<td>b<tr><td>c</table>": "table(tbody(tr(td('a') td('b')) tr(td('c'))))",
+    "<ul><li>a<li>b<ul><li>c</ul><li>d</ul>": "ul(li('a') li('b' ul(li('c'))) li('d'))",
+    "<dl><dt>a<dd>b<dt>c<dd>d</dl>": "dl(dt('a') dd('b') dt('c') dd('d'))",
+    "<p>a<p>b<div>c": "p('a') p('b') div('c')",
+    "<p>a<b>b<p>c": "p('a' b('b')) p(b('c'))",
+    "<b>1<p>2</b>3</p>": "b('1') p(b('2') '3')",
+    "<b>1<i>2</b>3</i>": "b('1' i('2')) i('3')",
+    "<a href=1>a<a href=2>b</a>": "a('a') a('b')",
+    "</p>x": "'x'",
+    "x</p>y": "'x' p() 'y'",
+    "x</br>y": "'x' br() 'y'",
+    "<h1>a<h2>b</h2>": "h1('a') h2('b')",
+    "<select><option>a<option>b</select>x": "select(option('a') option('b')) 'x'",
+    "<form>a<form>b</form>": "form('ab')",
+    "<button>a<button>b": "button('a') button('b')",
+    "<ruby>a<rt>b<rt>c</ruby>": "ruby('a' rt('b') rt('c'))",
+    "<svg><desc><p>x</p></desc></svg>y": "svg(desc(p('x'))) 'y'",
+    "<tr><td>x": "'x'",
+    "<DIV CLASS=a>x</DIV>": "div('x')",
+    "a<!-- b -->c<!--d": "'ac'",
+    "<p>&lt;b&gt; &amp;amp; &copy &notin;": "p('<b> &amp; © ∉')",
+    "<pre>\na\n</pre>": "pre('a\\n')",
+    "<plaintext><b>x</b>": "pre('<b>x</b>')",
+    "<noscript><p>x</p></noscript>": "p('x')",
+    "x<noscript><p>y</p></noscript>": "'x' noscript(p('y'))",
+    "<p><table><tr><td>x</table>": "p() table(tbody(tr(td('x'))))",
+    "<!doctype html><p>a<table><tr><td>x</table>": "p('a') table(tbody(tr(td('x'))))",
+}
+
+
+def _shape(element: Any) -> str:
+    pieces = [repr(element.text)] if element.text else []
+    for child in element:
+        if isinstance(child.tag, str):
+            pieces.append(f"{child.tag}({_shape(child)})")
+        if child.tail:
+            pieces.append(repr(child.tail))
+    return " ".join(pieces)
+
+
+@pytest.mark.parametrize("markup", TREES)
+def test_the_body_is_the_one_a_browser_builds(markup: str) -> None:
+    assert _shape(parse(markup).find("body")) == TREES[markup]
+
+
+def test_a_frameset_keeps_its_text_for_browsers_without_frames() -> None:
+    assert text_of(parse("<frameset><frame src=a><noframes>plain text</noframes></frameset>")) == "plain text"
+
+
+@pytest.mark.parametrize(
+    "markup",
+    ["<div>" * 50_000 + "deep", "<ul><li>" * 50_000 + "deep", f"<p {' '.join(f'a{n}' for n in range(60_000))}>deep"],
+)
+def test_pages_that_would_take_quadratic_time_are_read_in_another_way(markup: str) -> None:
+    started = time.process_time()
+    assert "deep" in text_of(parse(markup))
+    assert time.process_time() - started < 3
+
+
+def test_formatting_that_multiplies_is_bounded_by_the_page() -> None:
+    markup = "<p>" + "".join(f"<font size={n}>" for n in range(300)) + "</p>" + "<p>x" * 300
+    assert text_of(parse(markup)) == "x" * 300
+
+
+SENTENCE = "The ferry leaves from the northern quay at nine."
+
+
+@pytest.mark.parametrize("depth", ["basic", "advanced"])
+@pytest.mark.parametrize(
+    "markup",
+    [
+        f"<!doctype html><title>T</title><main><h1>Ferry</h1><p>{SENTENCE}</main>",
+        f"<title>T</title><x-page><p>{SENTENCE}</p></x-page>",
+        f"<body><p>One.</p></body><body><p>{SENTENCE}</p></body>",
+        f"<body><p>One.</p></body></html>{SENTENCE}",
+        f"<p>Times<table>{SENTENCE}<tr><td>nine</td><td>ten</td></tr></table>",
+        f"<h1>Ferry</h1><ul><li>One<li>{SENTENCE}<li>Three</ul>",
+        f"<title>T</title><p>{SENTENCE}",
+        SENTENCE,
+        f"<frameset><frame src=a><noframes>{SENTENCE}</noframes></frameset>",
+    ],
+)
+def test_what_a_browser_shows_of_a_careless_page_is_read(markup: str, depth: str) -> None:
+    assert SENTENCE in extract(markup.encode(), ExtractOptions("http://x.test/", depth=depth))["content"]
+
+
+@pytest.mark.parametrize("box", ["main", "div", "nav", "section"])
+def test_a_page_that_is_a_list_of_links_is_read_as_that_list(box: str) -> None:
+    items = "".join(f'<li><a href="/{number}">Part {number}</a></li>' for number in range(60))
+    markup = f"<title>Contents</title><{box}><ul>{items}</ul></{box}>"
+    content = extract(markup.encode(), ExtractOptions("http://x.test/"))["content"]
+    assert "[Part 0](http://x.test/0)" in content and "[Part 59](http://x.test/59)" in content
