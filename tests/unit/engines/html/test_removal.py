@@ -11,9 +11,9 @@ from gateway.engines.html.dom import remove_all
 def _remove(element: Any) -> None:
     """The naive form: one element, whose following text stays."""
     parent, before, tail = element.getparent(), element.getprevious(), element.tail or ""
-    if before is not None:
+    if before is not None and tail:
         before.tail = (before.tail or "") + tail
-    else:
+    elif tail:
         parent.text = (parent.text or "") + tail
     parent.remove(element)
 
