@@ -28,7 +28,6 @@ _CONTENT_IDS = re.compile(
 _MARK_CLASSES = " or ".join(
     f"contains(@class,'{name}')" for name in ("headerlink", "anchorjs", "viewcode-link", "mw-editsection", "srclink")
 )
-_HEADED = " or ".join(f"self::{tag}" for tag in ("h1", "h2", "h3", "h4", "h5", "h6", "dt"))
 _MARKS = frozenset(
     {"\u00b6", "#", "\u00a7", "\U0001f517", "\u2693", "[source]", "[src]", "[edit]", "[\u6e90\u4ee3\u7801]"}
 )
@@ -174,8 +173,10 @@ def drop_code(root: Any) -> None:
 
 def _drop_marks(root: Any) -> None:
     """Removes links that only serve the page: to a heading itself, to the source of what it names, to its editor."""
-    remove_all(list(root.xpath(f"//*[{_MARK_CLASSES}]")))
-    remove_all(element for element in list(root.xpath(f"//*[{_HEADED}]//a")) if text_of(element) in _MARKS)
+    remove_all(list(root.xpath(f"//a[@class][{_MARK_CLASSES}] | //span[@class][{_MARK_CLASSES}]")))
+    headings = list(root.iter("h1", "h2", "h3", "h4", "h5", "h6", "dt"))
+    links = [link for heading in headings for link in heading.iter("a")]
+    remove_all(link for link in links if text_of(link) in _MARKS)
 
 
 def drop_furniture(root: Any) -> None:
