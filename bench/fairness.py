@@ -153,6 +153,8 @@ async def _flood(name: str, url: str, site: str, key: str) -> None:
     async with aiohttp.ClientSession(connector=connector) as session, asyncio.TaskGroup() as group:
         for _ in range(scenario.at_once):
             group.create_task(one(session))
+        await asyncio.sleep(0)
+        print("flooding", flush=True)
 
 
 async def _measured(calls: int, url: str, key: str, make: Callable[[int], Call]) -> tuple[list[float], int]:
@@ -212,7 +214,9 @@ def _run(name: str, calls: int) -> None:
 
             asyncio.run(_measured(5, url, key, small))  # starts what is started at first use
             alone, _ = asyncio.run(_measured(calls, url, key, small))
-            with _process("bench.fairness", "--flood", name, url, site, flooding_key):
+            with _process("bench.fairness", "--flood", name, url, site, flooding_key, log=folder / "flood"):
+                while not (folder / "flood").stat().st_size:
+                    time.sleep(0.05)
                 time.sleep(_SETTLE_S)
                 under, failed = asyncio.run(_measured(calls, url, key, lambda number: small(calls + number)))
     at = max(0, -(-95 * calls // 100) - 1)
