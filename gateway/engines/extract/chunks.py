@@ -167,12 +167,15 @@ def _hard_cut(part: str, max_chars: int) -> list[str]:
     if len(part) <= max_chars or (part.startswith("|") and len(part) <= _LONGEST_ROW * max_chars):
         return [part]
     pieces: list[str] = []
-    while len(part) > max_chars:
-        at = part.rfind(" ", max_chars // 2, max_chars)
-        at = at if at > 0 else max_chars
-        pieces.append(part[:at])
-        part = part[at:].lstrip()
-    return [*pieces, part]
+    start, size = 0, len(part)
+    while size - start > max_chars:
+        at = part.rfind(" ", start + max_chars // 2, start + max_chars)
+        at = at if at > 0 else start + max_chars
+        pieces.append(part[start:at])
+        start = at
+        while start < size and part[start].isspace():
+            start += 1
+    return [*pieces, part[start:]]
 
 
 def best(text: str, query: str, count: int) -> list[str]:
