@@ -189,7 +189,7 @@ def _images() -> dict[str, Make]:
 
 _MIXED_TEXTS = {**inputs.TEXTS, "html": inputs.PAGES["signs"], "links": inputs.PAGES["links"]}
 READERS: dict[str, Reader] = {
-    "page": Reader(_page, _encoded(inputs.PAGES), _PAGE_SIZES),
+    "page": Reader(_page, _encoded(inputs.PAGES), (5_000, 10_000, 20_000)),
     "page of text": Reader(lambda text: read("markdown", text, "text/markdown", False), _encoded(inputs.TEXTS)),
     "page of xml": Reader(lambda text: read("xml", text, "text/xml", False), _encoded(inputs.PAGES)),
     "charset": Reader(lambda body: charset.decode(body, ""), _encoded(inputs.TEXTS, b"<meta charset="), _QUICK_SIZES),

@@ -6,7 +6,12 @@
 import pytest
 
 from bench.growth import grows
+from bench.hostile import costs
 from bench.hostile_functions import READERS, answer
+
+MOST_US_PER_BYTE = 25.0
+"""CPU time of a byte in a small input, with what a call costs whatever it reads. Chosen: over twice that of the
+dearest, a page of short paragraphs; at half a slow machine fails, at double a byte may cost what five do today."""
 
 
 @pytest.mark.slow
@@ -19,3 +24,13 @@ def test_a_reader_takes_time_in_step_with_its_input(name: str) -> None:
         if found is not None:
             slow[kind] = found
     assert not slow, f"{name}: {slow}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", READERS)
+def test_no_input_costs_a_reader_much_a_byte(name: str) -> None:
+    reader = READERS[name]
+    for make in list(reader.inputs.values())[:2]:  # models and tables are loaded at first use
+        answer(reader, make(100))
+    cost_us, _, kind = costs(reader, 4_000)[0]
+    assert cost_us < MOST_US_PER_BYTE, f"{name}: {kind} costs {cost_us:.1f} µs a byte"
