@@ -132,13 +132,16 @@ class Scanner:
             return []
         if len(text) <= _SHORT_CHARS and self.is_trivially_clean(text):
             return []
-        findings = self.scan_uncached(text, allowance)
+        findings = self._find(text, allowance)
         if not findings:
             self._clean_cache.learn(digest)
         return findings
 
-    def scan_uncached(self, text: str, allowance: SharedAllowance | None = None) -> list[Finding]:
+    def scan_uncached(self, text: str) -> list[Finding]:
         """As `scan`, without the cache of clean texts: for pieces of a stream, which do not come again."""
+        return self._find(text, None)
+
+    def _find(self, text: str, allowance: SharedAllowance | None) -> list[Finding]:
         findings = scan_chunked(partial(self._scan_chunk, allowance=allowance), text)
         for entity, pattern in self._custom:
             findings += [
