@@ -70,10 +70,6 @@ OCR_FIRST_BYTE_S, OCR_IDLE_S = 300.0, 120.0
 """Timeouts of the embedded OCR engine. Chosen: on a busy machine a request waits behind the images of eight others. At
 half, such a request fails; at double, its caller waits longer for an engine that is stuck."""
 
-MCP_BODY_BYTES = 4 << 20
-"""Largest body for the web tools. Chosen: arguments are addresses and questions of kilobytes, and a batch has 50 calls;
-at half a batch of long texts would be near it, at double each such body costs twice the checks and scans."""
-
 
 def build_app(config: Config, embedded: Embedded | None = None, docs_address: str = "") -> web.Application:
     """The application that serves the product routes; its cleanup closes everything that is opened here.
@@ -151,7 +147,7 @@ def _table(
         Endpoint("models", "GET", "/v1/models/{model}", models.one, chat_form),
         Endpoint(
             "websearch", "POST", "/tools/websearch/mcp", mcp.handle, WebSearchDialect(), frozenset({"web-search"}),
-            mcp.check, charged=False, max_body_bytes=MCP_BODY_BYTES),
+            mcp.check, charged=False, max_body_bytes=mcp.max_body_bytes),
     ]  # fmt: skip
     return EndpointTable(rows, config.server.base_path)
 
