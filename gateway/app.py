@@ -78,8 +78,7 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     listener, which callers may fetch pages from in the embedded profile (`Config.reads_own_docs`).
     """
     embedded = embedded or Embedded()
-    fetcher = _fetcher(config, docs_address)
-    resources = AsyncExitStack()
+    fetcher, resources = _fetcher(config, docs_address), AsyncExitStack()
     resources.push_async_callback(fetcher.close)
     completions = _completions(config, embedded, fetcher, resources)
     guardrail = _guardrail(config, completions)
@@ -135,8 +134,7 @@ def _table(
 ) -> EndpointTable:
     """Every product route. A caller's key needs one of the scopes; a route without scopes takes any valid key."""
     chat_form, responses_form = ChatDialect(), ResponsesDialect()
-    scope, stored = frozenset({"responses"}), "/v1/responses/{response_id}"
-    on_chat = frozenset({"chat", "ocr"})
+    scope, on_chat, stored = frozenset({"responses"}), frozenset({"chat", "ocr"}), "/v1/responses/{response_id}"
     rows = [
         Endpoint("chat", "POST", "/v1/chat/completions", chat.handle, chat_form, on_chat, chat.check),
         Endpoint("responses", "POST", "/v1/responses", responses.create, responses_form, scope, responses.check),
