@@ -68,11 +68,12 @@ class MeasuredGateway:
     def __enter__(self) -> Self:
         upstream = self._stack.enter_context(_Upstream())
         command = [sys.executable, "-m", "tests.support.loop_block", str(self._folder), self._settings]
-        self._process = subprocess.Popen(
-            [*command, f"http://127.0.0.1:{upstream.port}"], text=True, bufsize=1, cwd=ROOT,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=read_environment().variables,
+        self._process = self._stack.enter_context(
+            subprocess.Popen(
+                [*command, f"http://127.0.0.1:{upstream.port}"], text=True, bufsize=1, cwd=ROOT,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=read_environment().variables,
+            )
         )  # fmt: skip
-        self._stack.callback(self._process.wait, 30)
         self._stack.callback(self._process.kill)
         started = self._line()
         self.port, self.key = started["port"], started["key"]
@@ -121,22 +122,22 @@ class _Upstream:
 
     def __enter__(self) -> Self:
         ready = threading.Event()
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._run, args=(ready,), daemon=True)
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._run(ready)), daemon=True)
         self._thread.start()
         assert ready.wait(10)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join(10)
 
-    def _run(self, ready: threading.Event) -> None:
-        asyncio.set_event_loop(self._loop)
-        server = self._loop.run_until_complete(asyncio.start_server(self._serve, "127.0.0.1", 0))
+    async def _run(self, ready: threading.Event) -> None:
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         self.port = server.sockets[0].getsockname()[1]
         ready.set()
-        self._loop.run_forever()
+        await self._stop.wait()
+        server.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -150,6 +151,8 @@ class _Upstream:
                     is_stream = is_stream or b'"stream":true' in piece
                 writer.write(STREAM if is_stream else WHOLE)
         except (asyncio.IncompleteReadError, ConnectionError):
+            pass  # the gateway has left
+        finally:
             writer.close()
 
 
