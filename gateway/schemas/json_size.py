@@ -32,8 +32,8 @@ class TooDeep(Exception):
     """The body is nested deeper than allowed."""
 
 
-def measure(raw: bytes, max_values: int, max_depth: int, slice_bytes: int = SLICE_BYTES) -> Iterator[None]:
-    """Yields after each slice. Raises TooManyValues, TooDeep; ends where the body is within both bounds.
+def measure(raw: bytes, max_values: int, max_depth: int, slice_bytes: int = SLICE_BYTES) -> Iterator[int]:
+    """Yields after each slice how many values there are at most so far. Raises TooManyValues, TooDeep.
 
     A value is the body itself, an item of a list or a member of an object; an empty list or object counts as two.
     """
@@ -42,13 +42,12 @@ def measure(raw: bytes, max_values: int, max_depth: int, slice_bytes: int = SLIC
         end = start + _COUNT_BYTES
         commas += raw.count(b",", start, end)
         brackets += raw.count(b"[", start, end) + raw.count(b"{", start, end)
-        if end < len(raw):
-            yield
+        yield 1 + commas + brackets
     if brackets > max_depth or commas + brackets >= max_values:  # else even with those in strings there are few enough
         yield from _measure_outside_strings(raw, max_values, max_depth, slice_bytes)
 
 
-def _measure_outside_strings(raw: bytes, max_values: int, max_depth: int, slice_bytes: int) -> Iterator[None]:
+def _measure_outside_strings(raw: bytes, max_values: int, max_depth: int, slice_bytes: int) -> Iterator[int]:
     values, depth, is_inside, start = 1, 0, False, 0
     while start < len(raw):
         end = _end_of_slice(raw, start, slice_bytes)
@@ -70,7 +69,7 @@ def _measure_outside_strings(raw: bytes, max_values: int, max_depth: int, slice_
             raise TooDeep
         depth += opened - outside.count(b"]") - outside.count(b"}")
         start = end
-        yield
+        yield values
 
 
 def _end_of_slice(raw: bytes, start: int, slice_bytes: int) -> int:

@@ -1,17 +1,20 @@
 """Bodies that cost more than they look: refused before they are decoded, or served without holding the loop up."""
 
 import asyncio
+import gc
 import io
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import aiohttp
 import orjson
 import pytest
 
 from bench.hostile_bodies import KINDS, body
 from tests.flows.test_chain import CHAT, MCP_PATH, MODEL, RPC, post
-from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support import upstream as up
+from tests.support.gateways import InProcessGateway, StartGateway, upstream_toml
 from tests.support.loop_block import MeasuredGateway
 
 MIB = 1 << 20
@@ -102,3 +105,27 @@ def test_no_large_body_holds_the_loop_for_250_ms_or_takes_eight_times_its_size(
     assert cost.block_s < 0.25, cost
     assert cost.status in (200, 400, 413), cost
     assert cost.memory_bytes < 8 * mib * MIB, cost
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_body_of_many_values_is_not_held_while_the_upstream_is_awaited(
+    start_gateway: StartGateway, upstream: up.Upstream, streamed: bool
+) -> None:
+    held_while_asked: list[int] = []
+
+    async def script(exchange: up.Exchange) -> None:
+        gc.collect()
+        marked = [each for each in gc.get_objects() if type(each) is dict and "mark59999" in each]
+        held_while_asked.append(sum(each is not exchange.seen.body["marks"][-1] for each in marked))
+        await (up.stream(*up.text_stream()) if streamed else up.answer())(exchange)
+
+    server = await start_gateway(upstream_toml(upstream.url))
+    upstream.will(script)
+    raw = orjson.dumps({**CHAT, "stream": streamed, "marks": [{f"mark{number}": []} for number in range(60_000)]})
+    headers = {**server.headers, "Content-Type": "application/json"}
+    async with (
+        aiohttp.ClientSession(headers=headers) as session,
+        session.post(f"{server.url}/v1/chat/completions", data=io.BytesIO(raw)) as answer,
+    ):
+        assert answer.status == 200 and b"Hello" in await answer.read()
+    assert held_while_asked == [0]

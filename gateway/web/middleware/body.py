@@ -40,7 +40,7 @@ async def body(request: web.Request, handler: Handler) -> web.StreamResponse:
             raw = await _receive(request, max_bytes, context.server.body_timeout_s)
         max_values = context.server.max_json_values
         if len(raw) > MEASURED_BYTES or len(raw) > max_values:
-            await _measure(raw, max_values)
+            context.stats.body_values = await _measure(raw, max_values)
         context.body = check(raw, headers)
         if len(raw) > MEASURED_BYTES:
             del raw
@@ -48,10 +48,12 @@ async def body(request: web.Request, handler: Handler) -> web.StreamResponse:
     return await handler(request)
 
 
-async def _measure(raw: bytes, max_values: int) -> None:
-    """Refuse a body of too many values, or nested too deeply, before it is decoded."""
+async def _measure(raw: bytes, max_values: int) -> int:
+    """How many values the body has at most. Refuses one of too many, or nested too deeply, before it is decoded."""
+    values = 0
     try:
-        for _ in measure(raw, max_values, MAX_DEPTH):
+        for counted in measure(raw, max_values, MAX_DEPTH):
+            values = counted
             await asyncio.sleep(0)
     except TooManyValues as error:
         raise PayloadTooLarge(
@@ -59,6 +61,7 @@ async def _measure(raw: bytes, max_values: int) -> None:
         ) from None
     except TooDeep:
         raise InvalidRequest(f"the body is nested more than {MAX_DEPTH} levels deep", code="invalid_json") from None
+    return values
 
 
 async def _receive(request: web.Request, max_bytes: int, limit_s: float) -> bytes:
