@@ -21,6 +21,9 @@ from gateway.schemas.messages import Problem
 _INTEGER = re.compile(r"[+-]?\d{1,18}(\.0+)?", re.ASCII)
 """A string that means an integer; 18 digits fit 64 bits, and `5.0` is how some models write 5."""
 _TYPES: Mapping[str, type] = {"string": str, "integer": int, "boolean": bool}
+_MAX_CONVERTED = 256
+"""Arguments of one call that are converted. Chosen: tools have at most 15, and a call with more is refused for the
+unknown ones whatever the others are; half or double changes only what its error names beside them."""
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
@@ -55,6 +58,8 @@ class Arguments:
 
         A value that cannot be converted stays as it is: `check` names it.
         """
+        if len(arguments) > _MAX_CONVERTED:
+            return arguments.copy()
         as_is = self._as_is
         for name, value in arguments.items():
             if type(value) is not as_is.get(name):
