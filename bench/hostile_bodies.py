@@ -139,6 +139,27 @@ def _large_arguments(rng: random.Random, size: int) -> Body:
     return _chat([{"role": "user", "content": "hi"}, {"role": "assistant", "content": None, "tool_calls": [call]}])
 
 
+def _arguments_of_lists(rng: random.Random, size: int) -> Body:
+    """One call whose arguments are a document of tiny values, which are no values of the body."""
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": f"[{'[],' * (size // 3)}[]]"}}
+    return _chat([{"role": "user", "content": "hi"}, {"role": "assistant", "content": None, "tool_calls": [call]}])
+
+
+def _unknown_arguments(rng: random.Random, size: int) -> Body:
+    params = {"name": "websearch-search", "arguments": {f"{rng.getrandbits(32):x}": 1 for _ in range(size // 12)}}
+    return Body(_MCP, orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}))
+
+
+def _old_calls(rng: random.Random, size: int) -> Body:
+    """Results of the functions interface, each to be matched to one of thousands of open calls."""
+    calls = [{"id": "", "function": {"name": "g"}}] * min(size // 900 // 45, 100)
+    turn = [
+        {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}, "tool_calls": calls},
+        {"role": "function", "name": "f", "content": "x"},
+    ]
+    return _chat([{"role": "user", "content": "hi"}, *turn * 900])
+
+
 def _image(rng: random.Random, size: int) -> Body:
     url = "data:image/png;base64," + base64.b64encode(rng.randbytes(size * 3 // 4)).decode()
     return _chat([{"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}])
@@ -199,6 +220,9 @@ KINDS: Mapping[str, Callable[[random.Random, int], Body]] = {
     "tools with large schemas": _tool_schemas,
     "tool calls": _tool_calls,
     "one call of many arguments": _large_arguments,
+    "one call of empty lists": _arguments_of_lists,
+    "unknown arguments": _unknown_arguments,
+    "old calls": _old_calls,
     "an image": _image,
     "input items": _input_items,
     "calls and outputs": _calls_and_outputs,
