@@ -13,7 +13,7 @@ from bench import hostile_inputs as inputs
 from gateway import schemas
 from gateway.engines.content import blocks
 from gateway.engines.content.comment_sections import in_comments, own_text
-from gateway.engines.extract import chunks, simhash
+from gateway.engines.extract import excerpt, simhash
 from gateway.engines.extract.documents import read
 from gateway.engines.extract.page import ExtractOptions, extract
 from gateway.engines.extract.parse_worker import MAX_STACK_FRAMES
@@ -23,7 +23,7 @@ from gateway.engines.fetch.decompress import DamagedBody, decoder_for
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.html import charset, dom, metadata
 from gateway.engines.markdown.writer import Writer, WriterOptions
-from gateway.engines.text import code_fences, tokens
+from gateway.engines.text import code_fences, passages, tokens
 from gateway.errors import GatewayError
 from gateway.key_scrubber import scrub_keys
 from gateway.mcp.arguments import Arguments
@@ -202,7 +202,9 @@ READERS: dict[str, Reader] = {
     "plain text": Reader(partial(_written, plain=True), _trees(), _PAGE_SIZES),
     "refresh": Reader(lambda text: metadata.refresh_target("1; url=" + text, _URL), inputs.TEXTS),
     "fences": Reader(code_fences.closing, inputs.TEXTS),
-    "chunks": Reader(lambda text: chunks.best(text, "value of a text", 3), inputs.TEXTS),
+    "excerpt": Reader(lambda text: excerpt.excerpt(text, "value of a text"), inputs.TEXTS),
+    "passages": Reader(passages.passages, inputs.TEXTS),
+    "plain text": Reader(passages.plain_text, inputs.TEXTS),
     "words": Reader(_words_of, inputs.TEXTS),
     "likeness": Reader(simhash.simhash, inputs.TEXTS),
     "robots": Reader(_robots, inputs.ROBOTS),

@@ -78,8 +78,7 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     `embedded`: addresses of the embedded servers, none by default. `docs_address`: `host:port` of the operations
     listener, of which callers may fetch the documentation in the embedded profile (`Config.reads_own_docs`).
     """
-    fetcher = _fetcher(config, docs_address)
-    resources = AsyncExitStack()
+    fetcher, resources = _fetcher(config, docs_address), AsyncExitStack()
     resources.push_async_callback(fetcher.close)
     completions = _completions(config, embedded or Embedded(), fetcher, resources)
     guardrail = _guardrail(config, completions)
@@ -128,6 +127,7 @@ def _server_state(
         recorder=Recorder(metrics),
         allowed_origins=frozenset(config.server.allowed_origins),
         body_timeout_s=config.server.body_timeout_s,
+        max_json_values=config.server.max_json_values,
     )
 
 
@@ -136,8 +136,7 @@ def _table(
 ) -> EndpointTable:
     """Every product route. A caller's key needs one of the scopes; a route without scopes takes any valid key."""
     chat_form, responses_form = ChatDialect(), ResponsesDialect()
-    scope, stored = frozenset({"responses"}), "/v1/responses/{response_id}"
-    on_chat = frozenset({"chat", "ocr"})
+    scope, on_chat, stored = frozenset({"responses"}), frozenset({"chat", "ocr"}), "/v1/responses/{response_id}"
     rows = [
         Endpoint("chat", "POST", "/v1/chat/completions", chat.handle, chat_form, on_chat, chat.check),
         Endpoint("responses", "POST", "/v1/responses", responses.create, responses_form, scope, responses.check),
@@ -148,7 +147,7 @@ def _table(
         Endpoint("models", "GET", "/v1/models/{model}", models.one, chat_form),
         Endpoint(
             "websearch", "POST", "/tools/websearch/mcp", mcp.handle, WebSearchDialect(), frozenset({"web-search"}),
-            mcp.check, charged=False),
+            mcp.check, charged=False, max_body_bytes=mcp.max_body_bytes),
     ]  # fmt: skip
     return EndpointTable(rows, config.server.base_path)
 

@@ -278,8 +278,8 @@ Outcome: TypeAlias = Literal["", "client_gone", "truncated", "tool_error", "canc
 class RequestStats:
     """What one request used; filled while it is served, read for the log line and the metrics.
 
-    Times are seconds, `started_s` on the monotonic clock. `findings` counts masked values by entity. Never holds a
-    prompt, an answer, a key or a host name that the caller chose.
+    Times are seconds, `started_s` on the monotonic clock. `findings` counts masked values by entity. `body_values`:
+    JSON values of a large body, at most. Never holds a prompt, an answer, a key or a host name that a caller chose.
     """
 
     model: str = ""
@@ -294,7 +294,7 @@ class RequestStats:
     key_id: str = ""
     started_s: float = 0.0
     findings: dict[str, int] = field(default_factory=dict)
-    unguarded: int = 0
-    """Texts that passed although the guardrail failed, because the policy allows it."""
+    body_values: int = 0
+    unguarded: int = 0  # texts that passed although the guardrail failed, because the policy allows it
     streaming: "Metered | None" = None
     """The stream that is being answered; its tokens so far are not yet in the counts above."""

@@ -41,6 +41,8 @@ class Server:
     """The product listener.
 
     `max_body_bytes`: eight images of 3 MB in base64 fit; at double, as many requests need twice the memory.
+    `max_json_values`: decoding takes 25 ms and 40 MB for as many empty lists, and long chats have 20,000 values; at
+    double, one body holds everybody else up for twice as long, at half, large tables as arguments are refused.
     `header_timeout_s`, `body_timeout_s`: slow mobile clients finish, a slowloris does not hold a connection for long.
     `keep_alive_s`: longer than the 60 s of common proxies, so that the proxy closes first and no request meets a
     closing connection. `drain_s`: most answers end; the systemd unit waits 15 s longer. `max_in_flight`: bounds memory;
@@ -52,6 +54,7 @@ class Server:
     base_path: str = ""
     workers: int = 1
     max_body_bytes: int = 33_554_432
+    max_json_values: int = 500_000
     header_timeout_s: float = 10
     keep_alive_s: float = 75
     body_timeout_s: float = 30

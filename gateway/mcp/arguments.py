@@ -21,6 +21,12 @@ from gateway.schemas.messages import Problem
 _INTEGER = re.compile(r"[+-]?\d{1,18}(\.0+)?", re.ASCII)
 """A string that means an integer; 18 digits fit 64 bits, and `5.0` is how some models write 5."""
 _TYPES: Mapping[str, type] = {"string": str, "integer": int, "boolean": bool}
+_MAX_CONVERTED = 256
+"""Arguments of one call that are converted. Chosen: tools have at most 15, and a call with more is refused for the
+unknown ones whatever the others are; half or double changes only what its error names beside them."""
+_MAX_LIST_CHARS = 100_000
+"""A string that may hold a list. Chosen: the longest list that a tool takes (300 domains of 253 characters) fits; at
+half it would not, at double decoding a longer one, which is refused, may take twice as long (6 ms)."""
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
@@ -59,6 +65,8 @@ class Arguments:
 
         A value that cannot be converted stays as it is: `check` names it.
         """
+        if len(arguments) > _MAX_CONVERTED:
+            return arguments.copy()
         as_is = self._as_is
         for name, value in arguments.items():
             if type(value) is not as_is.get(name):
@@ -121,7 +129,7 @@ def _convert_value(value: Any, kind: str) -> Any:
 
 
 def _convert_list(text: str) -> Any:
-    if text.lstrip().startswith("["):
+    if len(text) <= _MAX_LIST_CHARS and text.lstrip().startswith("["):
         try:
             value = orjson.loads(text)
         except orjson.JSONDecodeError:

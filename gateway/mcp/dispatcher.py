@@ -74,6 +74,8 @@ class Dispatcher:
         for message in messages:
             self._methods.prepare(message, revision, is_batch=is_batch)
             call, fault = message.call, message.fault
+            if message.is_request:
+                message.params = {}  # a call has its arguments; the rest must not be held until it is answered
             if fault is not None and not is_batch and fault.status != 200:
                 raise fault
             if message.is_request or fault is not None:

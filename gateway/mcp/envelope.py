@@ -16,6 +16,10 @@ MAX_MEMBERS = 50
 """Messages of one batch. Chosen: SDKs send fewer than ten. Half would still do; double would let one request of a key
 hold twice the calls, which only the minute's limit bounds."""
 
+MAX_BODY_BYTES = 4 << 20
+"""Bytes of one body. Chosen: arguments are addresses and questions of kilobytes, and a batch has 50 calls; at half a
+batch of long questions would be near it, at double each such body costs twice the checks and scans."""
+
 
 class Envelope:
     """Reads decoded bodies; holds the compiled schema of a message (schemas/jsonrpc.json)."""

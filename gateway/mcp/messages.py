@@ -160,8 +160,8 @@ def response(call_id: RequestId, result: Json) -> Json:
 def error_response(error: GatewayError, call_id: RequestId = None) -> Json:
     """`{jsonrpc, id, error: {code, message, data?}}`.
 
-    Errors of other layers become -32600 (status below 500) or -32603, with `data` `{type, code, retryable, param?,
-    retry_after_s?}`.
+    Errors of other layers become -32600 (status below 500), -32603, or -32700 for what is not JSON, with `data`
+    `{type, code, retryable, param?, retry_after_s?}`.
     """
     if isinstance(error, RpcFault):
         body: Json = {"code": error.rpc_code, "message": error.message}
@@ -174,6 +174,8 @@ def error_response(error: GatewayError, call_id: RequestId = None) -> Json:
     if error.retry_after_s is not None:
         data["retry_after_s"] = round(error.retry_after_s, 3)
     code = INVALID_REQUEST if error.status < 500 else INTERNAL_ERROR
+    if error.code == "invalid_json":  # found before the body was decoded
+        code = PARSE_ERROR
     return {"jsonrpc": "2.0", "id": call_id, "error": {"code": code, "message": error.message, "data": data}}
 
 

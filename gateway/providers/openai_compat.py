@@ -63,7 +63,9 @@ class OpenAICompatUpstream:
         wait_s = min(timeouts.first_byte_s * _WHOLE_ANSWER_FACTOR, timeouts.total_s)
         started_s = time.perf_counter()
         try:
-            answer = await self._client.post(f"{self._url}/{route}", encode(body), self._headers, first_byte_s=wait_s)
+            call = self._client.post(f"{self._url}/{route}", encode(body), self._headers, first_byte_s=wait_s)
+            del body  # it may be large, and the answer may take minutes
+            answer = await call
             try:
                 if answer.status != 200:
                     raise await _refusal(answer)
@@ -92,7 +94,9 @@ class OpenAICompatUpstream:
         answer: Answer | None = None
         is_complete = False
         try:
-            answer = await self._client.post(f"{self._url}/{route}", encode(body), headers)
+            call = self._client.post(f"{self._url}/{route}", encode(body), headers)
+            del body
+            answer = await call
             if answer.status != 200:
                 raise await _refusal(answer)
             if answer.content_type == "application/json":  # a whole answer though a stream was asked

@@ -7,6 +7,7 @@ into messages. Knows no interface and no HTTP: texts come as units of slots that
 
 import asyncio
 import re
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -20,10 +21,19 @@ from gateway.sanitize.masking.slot_masker import SlotMasker
 from gateway.sanitize.masking.stream_masker import StreamMask
 from gateway.sanitize.scan.scanner import Scanner
 from gateway.sanitize.text.findings import mask_of
+from gateway.sanitize.text.work_budget import SharedAllowance
 
-_IN_THREAD_CHARS = 40_000
-"""Longer units are scanned in a thread. Chosen: a scan holds the event loop in proportion to the length. Half would
-send more texts through a thread, which costs each a switch; double would double the longest block."""
+_IN_THREAD_CHARS = 16_384
+"""Longer texts are scanned in a thread. Chosen: a scan of this length holds the event loop for at most 5 ms (8 ms where
+the request's allowance pays for it). Half would send more texts through a thread, which costs each a switch; double
+would double the longest block."""
+_CHARS_A_LEAF = 64
+"""What one string of a JSON document counts as, beside its characters: scanning a short one takes about 15 µs."""
+_TURN_S = 0.004
+"""Work after which other requests get a turn. Chosen: with the text at hand, which is not interrupted, about 5 ms; at
+half twice as many turns, at double everybody else waits for twice as long."""
+_CUE_CHARS, _CUE_REACH_CHARS = 65_536, 32
+"""Text that is searched for cues at a time (1 ms), and how much of the next piece belongs to it: longer than a cue."""
 
 _SCANS_AT_ONCE, _SPARE_SCANS = 2, 1
 """Threads that scan long texts at once, dealt out by key, and one more for a key that has none while others have both.
@@ -61,6 +71,29 @@ class Verdict:
             self.refusal = ContentBlocked(f"{where} holds {entity}, which must not pass; {advice}", param=where)
 
 
+class RequestWork:
+    """What sanitizing one request has cost so far, over all its units in both directions.
+
+    `allowance`: what its texts may still spend beyond their length. `key_id`: whose request it is; threads are dealt
+    out by it."""
+
+    __slots__ = ("_turn_ends_s", "allowance", "key_id")
+
+    def __init__(self, key_id: str = "") -> None:
+        self.allowance = SharedAllowance()
+        self.key_id = key_id
+        self._turn_ends_s = 0.0
+
+    async def pace(self) -> None:
+        """Give other requests a turn, if this one has had the event loop for _TURN_S."""
+        now_s = time.perf_counter()
+        if now_s >= self._turn_ends_s:
+            if self._turn_ends_s:
+                await asyncio.sleep(0)
+                now_s = time.perf_counter()
+            self._turn_ends_s = now_s + _TURN_S
+
+
 class Sanitizer:
     """One for the whole server. `requests`, `responses`: the directions it scans; `routes`: the endpoints it scans."""
 
@@ -84,28 +117,32 @@ class Sanitizer:
             return False
         return self.guardrail is None or not self.guardrail.enabled
 
-    async def clean(self, unit: TextUnit, direction: Direction, key_id: str = "") -> Verdict:
-        """Mask a unit's slots in place, for the key `key_id`. A blocked unit has the verdict's `refusal`; this method
-        does not raise it.
+    async def clean(self, unit: TextUnit, direction: Direction, work: RequestWork | None = None) -> Verdict:
+        """Mask a unit's slots in place. A blocked unit has the verdict's `refusal`; this method does not raise it.
+
+        `work` is shared by all units of a request; None for a unit by itself.
 
         Raises SanitizerFailed when a detector failed, or the guardrail failed and the policy is to refuse.
         """
-        verdict, scan_token = Verdict(direction), unit.scan_token
+        verdict, scan_token, work = Verdict(direction), unit.scan_token, work or RequestWork()
         if scan_token is None or direction not in scan_token.scanned_clean:
-            await self._scan(unit, direction, verdict, key_id)
+            await self._scan(unit, direction, verdict, work)
             if scan_token is not None and not verdict.counts:
                 scan_token.scanned_clean.add(direction)
         if verdict.refusal is None and self.guardrail is not None and self.guardrail.enabled:
-            await self._judge(self.guardrail, unit, direction, verdict)
+            await self._judge(self.guardrail, unit, verdict, work)
         return verdict
 
-    async def _scan(self, unit: TextUnit, direction: Direction, verdict: Verdict, key_id: str) -> None:
+    async def _scan(self, unit: TextUnit, direction: Direction, verdict: Verdict, work: RequestWork) -> None:
+        masker = SlotMasker(self._scanner, self._actions[direction], verdict.note, work.allowance)
         try:
-            if sum(len(slot.text) for slot in unit.slots) > _IN_THREAD_CHARS:
-                async with self._threads.hold(key_id):
-                    await asyncio.to_thread(self._detect, unit, direction, verdict)
-            else:
-                self._detect(unit, direction, verdict)
+            for slot in unit.slots:
+                await work.pace()
+                if _weight(slot) > _IN_THREAD_CHARS:
+                    async with self._threads.hold(work.key_id):
+                        await asyncio.to_thread(masker.clean, slot)
+                else:
+                    masker.clean(slot)
         except Exception as error:
             raise SanitizerFailed("the sanitizer failed on this text") from error
 
@@ -116,18 +153,16 @@ class Sanitizer:
         """
         return StreamMask(self._scanner, self._actions["responses"], slots_of, note)
 
-    def _detect(self, unit: TextUnit, direction: Direction, verdict: Verdict) -> None:
-        masker = SlotMasker(self._scanner, self._actions[direction], verdict.note)
-        for slot in unit.slots:
-            masker.clean(slot)
-
-    async def _judge(self, guardrail: Guardrail, unit: TextUnit, direction: Direction, verdict: Verdict) -> None:
+    async def _judge(self, guardrail: Guardrail, unit: TextUnit, verdict: Verdict, work: RequestWork) -> None:
+        direction = verdict.direction
         table = self._actions[direction]
         slots = [slot for slot in unit.slots if slot.form == "text" and len(slot.text) > 7]
-        text = "\n\n".join(slot.text for slot in slots)
         has_actions = any(table.get(entity, "off") != "off" for entity in GUARDRAIL_ENTITIES)
-        if not has_actions or not text or (direction == "responses" and not self._strict and not _CUES.search(text)):
+        if not has_actions or not slots:
             return
+        if direction == "responses" and not self._strict and not await _has_cue(slots, work):
+            return
+        text = "\n\n".join(slot.text for slot in slots)
         try:
             findings = await guardrail.find(text)
         except GuardrailFailed as error:
@@ -136,6 +171,7 @@ class Sanitizer:
             verdict.degraded = True
             return
         for slot in slots:
+            await work.pace()
             self._apply(slot, findings, table, verdict)
 
     def _apply(
@@ -152,3 +188,19 @@ class Sanitizer:
             verdict.note(entity, action, slot.where)
             if action == "redact":
                 slot.text = pattern.sub(mask_of(entity), slot.text)
+
+
+def _weight(slot: TextSlot) -> int:
+    """What scanning a slot costs, in characters of prose."""
+    text = slot.text
+    return len(text) + (_CHARS_A_LEAF // 2 * text.count('"') if slot.form == "json" else 0)
+
+
+async def _has_cue(slots: Iterable[TextSlot], work: RequestWork) -> bool:
+    """Whether any text speaks of what the guardrail knows, searched piece by piece."""
+    for slot in slots:
+        for start in range(0, len(slot.text), _CUE_CHARS):
+            await work.pace()
+            if _CUES.search(slot.text, start, start + _CUE_CHARS + _CUE_REACH_CHARS):
+                return True
+    return False

@@ -8,7 +8,7 @@ from typing import Any
 from aiohttp.helpers import RequestKey
 
 from gateway.domain import Caller, RequestStats
-from gateway.sanitize.pipeline import Verdict
+from gateway.sanitize.pipeline import RequestWork, Verdict
 from gateway.web.endpoints import Endpoint
 from gateway.web.state import ServerState
 
@@ -18,7 +18,8 @@ class RequestContext:
     """Made by the outermost middleware (`observe`); `auth` sets `caller`, `body` sets `body`.
 
     `task` serves the request to the end of its answer. `body`: the result of `Endpoint.check`, None where no body was
-    read. `history_verdicts`: the verdicts on stored turns that a handler added to the body.
+    read. `history_verdicts`: the verdicts on stored turns that a handler added to the body. `work`: what sanitizing it
+    has cost.
     """
 
     server: ServerState
@@ -29,6 +30,7 @@ class RequestContext:
     caller: Caller = field(init=False)
     body: Any = None
     history_verdicts: Sequence[Verdict] = ()
+    work: RequestWork = field(default_factory=RequestWork)
 
     def charge(self) -> Awaitable[None]:
         """Take one call from the key's calls a minute. Raises RateLimited when awaited."""

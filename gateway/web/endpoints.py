@@ -26,6 +26,7 @@ class Endpoint:
 
     `scopes`: a key needs any one of them; none = any valid key. `check` is None where no body is read. `charged`: the
     limits middleware takes one call from the key's minute; where False, the handler charges for each call in the body.
+    `max_body_bytes`: a smaller limit than the server's, for routes without images; 0 for none of its own.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Endpoint:
     scopes: frozenset[str] = frozenset()
     check: Check | None = None
     charged: bool = True
+    max_body_bytes: int = 0
 
 
 class EndpointTable:

@@ -9,6 +9,7 @@ Lenient in one point: of the control characters that JSON forbids inside a strin
 ends, tabs) are looked for, since a search for all costs as much as parsing. The base64 decoder refuses the others.
 """
 
+import gc
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -90,6 +91,16 @@ def decode(raw: bytes) -> Any:
     """Equals `orjson.loads(raw)`, also in the errors that it raises (`orjson.JSONDecodeError`)."""
     if len(raw) < LARGE_BYTES:
         return orjson.loads(raw)
+    collects = gc.isenabled()
+    gc.disable()  # it would walk the growing value again and again: half of the time for many lists
+    try:
+        return _decode_large(raw)
+    finally:
+        if collects:
+            gc.enable()
+
+
+def _decode_large(raw: bytes) -> Any:
     spans = _long_data_urls(raw)
     rest_bytes = len(raw) - sum(end - start for start, end in spans)
     if not spans or rest_bytes > LARGE_BYTES:

@@ -12,6 +12,7 @@ from gateway.domain import TextSlot
 from gateway.sanitize.masking.policy import Action
 from gateway.sanitize.scan.scanner import Scanner
 from gateway.sanitize.text.findings import Finding, mask_of, masked
+from gateway.sanitize.text.work_budget import SharedAllowance
 
 Note = Callable[[str, Action, str], None]
 """Called for each finding whose action is not `off`: (entity, action, path of the slot)."""
@@ -27,6 +28,10 @@ of these scans; two digits more: US social security numbers as integers pass."""
 _MAX_DEPTH = 100
 """Chosen: deeper documents are scanned as plain text. At half odd but honest documents lose the meaning of their keys;
 at double the recursion, two Python frames a level, takes half of the interpreter's 1,000 frames."""
+_MAX_VALUES = 50_000
+"""Chosen: documents of more commas and brackets are scanned as plain text: decoding holds Python's lock (5 ms for so
+many), and each value costs a scan of 15 µs. At half large tables lose the meaning of their keys; at double one string
+takes twice as long."""
 
 
 class _TooDeep(Exception):
@@ -34,10 +39,20 @@ class _TooDeep(Exception):
 
 
 class SlotMasker:
-    """Masks slots by a table of actions ({entity: action}); reports findings to `note`."""
+    """Masks slots by a table of actions ({entity: action}); reports findings to `note`.
 
-    def __init__(self, scanner: Scanner, actions: Mapping[str, Action], note: Note) -> None:
+    `allowance` is that of the request that the slots belong to; None for texts of a stream.
+    """
+
+    def __init__(
+        self,
+        scanner: Scanner,
+        actions: Mapping[str, Action],
+        note: Note,
+        allowance: SharedAllowance | None = None,
+    ) -> None:
         self._scanner, self._actions, self._note = scanner, actions, note
+        self._allowance = allowance
 
     def clean(self, slot: TextSlot) -> None:
         """Mask a slot in place; it is written only if its text changes.
@@ -59,7 +74,7 @@ class SlotMasker:
         """`name` is the key of the value, scanned as `name: text`: `{"password": …}` names a secret. A text with a
         blocked finding is cut before it."""
         prefix = "" if not name or name in _PLAIN_KEYS else f"{name}: "
-        findings = self._scanner.scan(prefix + text)
+        findings = self._scanner.scan(prefix + text, self._allowance)
         if not findings:
             return text
         shift = len(prefix)
@@ -88,6 +103,8 @@ class SlotMasker:
         return url
 
     def _clean_json(self, text: str, where: str) -> str:
+        if sum(map(text.count, ",[{")) > _MAX_VALUES:
+            return self._clean_text(text, "", where)
         try:
             document = orjson.loads(text)
             cleaned = self._clean_value(document, "", where, 0)

@@ -1,7 +1,8 @@
 """Finished responses, remembered for a while so that a later request may continue them (`previous_response_id`).
 
 In memory, bounded in entries, bytes and age. Every response belongs to the API key that made it and does not exist for
-another key. Each key has a budget: who makes room when the store is full is said in `resilience.shared_cache`. Knows
+another key. Each key has a budget: who makes room when the store is full is said in `resilience.shared_cache`. Held as
+JSON: a tenth of the memory of decoded objects, its weight is exact, and whoever asks gets a copy of its own. Knows
 nothing of the wire format beyond `id`, `output`, and items with an `id`.
 """
 
@@ -25,6 +26,13 @@ machine of 1 GiB. Entries bound the index of small responses (about 1 KB each be
 a conversation; at half, a user who comes back from lunch gets `previous_response_not_found`; double only fills the
 bytes sooner."""
 
+MAX_HISTORY_ITEMS = 5_000
+MAX_HISTORY_BYTES = 32 * 1024 * 1024
+"""What one request may continue. Chosen: each item costs 30 µs to decode, translate and scan, so such a history takes
+150 ms of CPU a turn, in slices; agents' conversations end at some hundred items, since models' contexts are full then.
+At half long agent runs would end, at double every turn of one costs twice. Bytes: as much as a request body may have
+that sends the conversation itself."""
+
 _SHOWN_ID_CHARS = 80
 """An id in an error text is cut here: it comes from the caller and may be megabytes long."""
 
@@ -34,10 +42,31 @@ StoreKey = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class StoredResponse:
-    """A finished response, and the input items of its request, those of earlier turns included."""
+    """A finished response, and the input items of its request, those of earlier turns included; as JSON.
 
-    response: Json
-    items: list[Json]
+    `head`: the response without its output. `output`: its items, one by one. `input_items`: a list of `input_count`.
+    """
+
+    head: bytes
+    output: tuple[bytes, ...]
+    input_items: bytes
+    input_count: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of all of it."""
+        return len(self.head) + sum(map(len, self.output)) + len(self.input_items)
+
+    @property
+    def response(self) -> Json:
+        """The response object, the caller's own."""
+        return {**orjson.loads(self.head), "output": [orjson.loads(item) for item in self.output]}
+
+    @property
+    def items(self) -> list[Json]:
+        """The input items, the caller's own."""
+        items: list[Json] = orjson.loads(self.input_items)
+        return items
 
 
 class ResponseStore:
@@ -63,7 +92,8 @@ class ResponseStore:
             on_drop=self._forget_items,
             clock=clock,
         )
-        self._response_of_item: dict[StoreKey, StoreKey] = {}
+        self._place_of_item: dict[StoreKey, tuple[StoreKey, int]] = {}
+        self._ids_of_items: dict[StoreKey, list[str]] = {}
 
     def __len__(self) -> int:
         """Responses held."""
@@ -72,11 +102,16 @@ class ResponseStore:
     def put(self, owner: str, response: Json, items: list[Json]) -> None:
         """Remember a response, `{id, output: [{id, …}], …}`, with its input items. One for which there is no room is
         ignored. An id may come again, from an upstream that speaks /responses itself: the new one replaces."""
-        size = len(orjson.dumps([response, items]))
+        head = orjson.dumps({**response, "output": None})
+        output = tuple(map(orjson.dumps, response["output"]))
+        stored = StoredResponse(head, output, orjson.dumps(items), len(items))
         key = (owner, str(response["id"]))
-        if self._responses.put(key, StoredResponse(response, items), weight=size):
-            for item in response["output"]:
-                self._response_of_item[owner, str(item["id"])] = key
+        self._responses.remove(key)  # first: dropping it later would remove the index of items that both have
+        if not self._responses.put(key, stored, weight=stored.size):
+            return
+        for place, item in enumerate(response["output"]):
+            self._place_of_item[owner, str(item["id"])] = key, place
+        self._ids_of_items[key] = [str(item["id"]) for item in response["output"]]
 
     def get(self, owner: str, response_id: str) -> StoredResponse:
         """A remembered response. Raises NotFound when it never existed, has expired, or is another key's."""
@@ -94,7 +129,8 @@ class ResponseStore:
     def history(self, owner: str, response_id: str) -> list[Json]:
         """The input and output items of all turns up to and including a response, oldest first.
 
-        Raises InvalidRequest (OpenAI's clients expect a 400 here) when the response is not found.
+        Raises InvalidRequest (OpenAI's clients expect a 400 here) when the response is not found, or there is more
+        than MAX_HISTORY_ITEMS or MAX_HISTORY_BYTES.
         """
         try:
             stored = self.get(owner, response_id)
@@ -104,18 +140,27 @@ class ResponseStore:
                 param="previous_response_id",
                 code="previous_response_not_found",
             ) from None
-        return [*stored.items, *stored.response["output"]]
+        check_history(stored.input_count + len(stored.output), stored.size, "previous_response_id")
+        return [*stored.items, *map(orjson.loads, stored.output)]
 
-    def item(self, owner: str, item_id: str) -> Json:
-        """An output item, `{id, type, …}`, by its own id. Raises NotFound."""
-        key = self._response_of_item.get((owner, item_id))
-        stored = self._responses.get(key) if key is not None else None
-        for item in stored.response["output"] if stored is not None else ():
-            if item["id"] == item_id:
-                output_item: Json = item
-                return output_item
-        raise NotFound(f"item '{item_id[:_SHOWN_ID_CHARS]}' not found", code="item_not_found")
+    def item(self, owner: str, item_id: str) -> bytes:
+        """An output item, the JSON of `{id, type, …}`, by its own id. Raises NotFound."""
+        found = self._place_of_item.get((owner, item_id))
+        stored = self._responses.get(found[0]) if found is not None else None
+        if found is None or stored is None:
+            raise NotFound(f"item '{item_id[:_SHOWN_ID_CHARS]}' not found", code="item_not_found")
+        return stored.output[found[1]]
 
-    def _forget_items(self, key: StoreKey, stored: StoredResponse) -> None:
-        for item in stored.response["output"]:
-            self._response_of_item.pop((key[0], str(item["id"])), None)
+    def _forget_items(self, key: StoreKey, _: StoredResponse) -> None:
+        for item_id in self._ids_of_items.pop(key, ()):
+            self._place_of_item.pop((key[0], item_id), None)
+
+
+def check_history(items: int, size: int, param: str) -> None:
+    """Raises InvalidRequest for more than MAX_HISTORY_ITEMS or MAX_HISTORY_BYTES of stored items."""
+    for number, limit, unit in ((items, MAX_HISTORY_ITEMS, "items"), (size, MAX_HISTORY_BYTES, "bytes")):
+        if number > limit:
+            raise InvalidRequest(
+                f"the stored conversation has {number} {unit}; the limit is {limit}; begin a new one with a summary",
+                param=param,
+            )

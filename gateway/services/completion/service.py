@@ -14,8 +14,9 @@ from gateway.domain import EventBatch, EventStream, Json, RequestStats
 from gateway.errors import ModelNotFound, UpstreamError, UpstreamTimeout
 from gateway.ports import ImageSource
 from gateway.services.completion.attempts import Attempt, ModelEntry, Plan
+from gateway.services.completion.held_body import HeldBody
 from gateway.services.completion.images import data_urls, inline_images
-from gateway.wire.chat.answer import AnswerContext, normalise_answer
+from gateway.wire.chat.answer import AnswerContext, normalise_answer, text_chars
 from gateway.wire.chat.request import is_legacy, needs_json_check, to_upstream
 from gateway.wire.chat.stream import ChatStream, require_json
 
@@ -57,14 +58,19 @@ class CompletionService:
         """
         body = await self._with_images(body)
         started_s = time.perf_counter()
-        plan = self.plan(body["model"])
+        plan, held = self.plan(body["model"]), HeldBody(body, stats.body_values)
+        del body
         while True:
             async with plan.attempt(stats) as attempt:
-                sent, context = self._sent(body, attempt, stats), _context(body, attempt, stats, started_s)
-                answer = normalise_answer(await attempt.target.upstream.complete(sent, stats), context)
+                asked = held.take()
+                context = _context(asked, attempt, stats, started_s, held)
+                is_checked = needs_json_check(asked, attempt.target.options)
+                call = attempt.target.upstream.complete(self._sent(asked, attempt, stats), stats)
+                del asked
+                answer = normalise_answer(await call, context)
                 break
         count_usage(answer["usage"], stats)
-        if needs_json_check(body, attempt.target.options):
+        if is_checked:
             for choice in answer["choices"]:
                 if choice["finish_reason"] == "stop":
                     require_json(choice["message"]["content"] or "")
@@ -77,13 +83,17 @@ class CompletionService:
         """
         body = await self._with_images(body)
         started_s = time.perf_counter()
-        plan = self.plan(body["model"])
+        plan, held = self.plan(body["model"]), HeldBody(body, stats.body_values)
+        del body
         while True:
             async with plan.attempt(stats) as attempt:
-                sent, context = self._sent(body, attempt, stats), _context(body, attempt, stats, started_s)
-                state = ChatStream(context, keep_text=needs_json_check(body, attempt.target.options))
+                asked = held.take()
+                context = _context(asked, attempt, stats, started_s, held)
+                state = ChatStream(context, keep_text=needs_json_check(asked, attempt.target.options))
+                stream = attempt.target.upstream.stream(self._sent(asked, attempt, stats), stats)
+                del asked
                 try:
-                    async with aclosing(attempt.target.upstream.stream(sent, stats)) as payloads:
+                    async with aclosing(stream) as payloads:
                         async for batch in payloads:
                             events, fault = state.take(batch)
                             if events:
@@ -171,7 +181,7 @@ async def _trailing(payloads: AsyncGenerator[list[bytes], None], state: ChatStre
     return events
 
 
-def _context(body: Json, attempt: Attempt, stats: RequestStats, started_s: float) -> AnswerContext:
+def _context(body: Json, attempt: Attempt, stats: RequestStats, started_s: float, held: HeldBody) -> AnswerContext:
     return AnswerContext(
         model=attempt.entry.name,
         provider=attempt.target.upstream.name,
@@ -180,7 +190,8 @@ def _context(body: Json, attempt: Attempt, stats: RequestStats, started_s: float
         attempts=stats.attempts,
         legacy=is_legacy(body),
         include_usage=bool((body.get("stream_options") or {}).get("include_usage")),
-        request=body,
+        request={"n": body.get("n")} if held.is_let_go else body,
+        counted_chars=text_chars(body) if held.is_let_go else None,
         fingerprint=attempt.target.options.fingerprint,
     )
 

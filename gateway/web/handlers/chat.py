@@ -52,6 +52,7 @@ class ChatHandler:
         and other GatewayErrors."""
         context = request[CONTEXT]
         body: Json = context.body
+        context.body = None
         entry = self._completions.resolve(body["model"])
         require_scope(context.caller, SCOPE_OF_KIND[entry.kind])
         service: Completions = self._ocr if entry.kind == "ocr" and self._ocr is not None else self._completions
@@ -65,7 +66,9 @@ class ChatHandler:
             )
             reply.late_headers = lambda: timing_headers(stats, started_s)
             return reply
-        data = await service.complete(body, stats)
+        call = service.complete(body, stats)
+        del body  # while the upstream is awaited, the service alone decides how much of it is kept
+        data = await call
         return JsonReply(data, headers=timing_headers(stats, started_s))
 
 

@@ -13,6 +13,7 @@ from multidict import MultiMapping
 from gateway.errors import NotAcceptable
 from gateway.mcp.dialect import failure_events
 from gateway.mcp.dispatcher import Dispatcher, RpcCaller
+from gateway.mcp.envelope import MAX_BODY_BYTES
 from gateway.mcp.messages import RpcBatch, render, render_all
 from gateway.mcp.versions import RpcHeaders
 from gateway.web.context import CONTEXT
@@ -31,7 +32,9 @@ _NO_WEIGHT = re.compile(r"q\s*=\s*0(\.0*)?")
 
 
 class WebSearchHandler:
-    """The endpoint's `check` and `handle`."""
+    """The endpoint's `check` and `handle`, and the bytes that its bodies may have."""
+
+    max_body_bytes = MAX_BODY_BYTES
 
     def __init__(self, dispatcher: Dispatcher) -> None:
         self._dispatcher = dispatcher

@@ -4,18 +4,18 @@ A request is translated to chat and its answer back (`wire.responses`), or passe
 itself. Knows no upstream and no chat body.
 """
 
-import copy
 import re
 import time
 from collections.abc import Mapping
 
+import orjson
 from aiohttp import web
 
 from gateway import schemas
 from gateway.domain import Json
 from gateway.errors import ContentBlocked, InvalidRequest, NotFound
 from gateway.services.completion.native_responses import NativeResponses
-from gateway.services.completion.response_store import ResponseStore
+from gateway.services.completion.response_store import ResponseStore, check_history
 from gateway.services.completion.service import CompletionService
 from gateway.web.context import CONTEXT
 from gateway.web.handlers.chat import timing_headers, used_so_far
@@ -68,7 +68,7 @@ class ResponsesHandler:
 
         def store(response: Json) -> None:
             if response["store"]:
-                self._store.put(owner, copy.deepcopy(response), [*earlier, *_with_ids(body["input"])])
+                self._store.put(owner, response, [*earlier, *_with_ids(body["input"])])
 
         stats, started_s = context.stats, time.perf_counter()
         if body.get("stream"):
@@ -100,7 +100,7 @@ class ResponsesHandler:
         if request.query.get("stream") == "true":
             raise InvalidRequest("stream: stored responses have no events; leave it out", param="stream")
         stored = self._store.get(request[CONTEXT].caller.key_id, request.match_info["response_id"])
-        return JsonReply(copy.deepcopy(stored.response))
+        return JsonReply(stored.response)
 
     async def delete(self, request: web.Request) -> web.StreamResponse:
         """`{id, object: "response", deleted: true}`. Raises NotFound."""
@@ -119,7 +119,9 @@ class ResponsesHandler:
             raise InvalidRequest(f"limit: must be 1 to {_MAX_PAGE}", param="limit")
         if request.query.get("order", "desc") not in ("asc", "desc"):
             raise InvalidRequest("order: must be asc or desc", param="order")
-        items = stored.items if request.query.get("order") == "asc" else stored.items[::-1]
+        items = stored.items
+        if request.query.get("order") != "asc":
+            items.reverse()
         ids = [item["id"] for item in items]
         after = request.query.get("after")
         if after is not None and after not in ids:
@@ -129,7 +131,7 @@ class ResponsesHandler:
         return JsonReply(
             {
                 "object": "list",
-                "data": copy.deepcopy(page),
+                "data": page,
                 "first_id": page[0]["id"] if page else None,
                 "last_id": page[-1]["id"] if page else None,
                 "has_more": start + len(page) < len(items),
@@ -146,28 +148,31 @@ class ResponsesHandler:
         owner = context.caller.key_id
         sent, previous = input_items(body), body.get("previous_response_id")
         earlier = self._store.history(owner, previous) if previous else []
-        items = [self._dereferenced(owner, item, index) for index, item in enumerate(sent)]
-        if earlier or items != sent:
-            earlier = copy.deepcopy(earlier)
-            items = [copy.deepcopy(item) if item is not was else was for item, was in zip(items, sent, strict=True)]
-            fetched = [item for item, was in zip(items, sent, strict=True) if item is not was]
+        fetched = self._referenced(owner, sent)
+        if earlier or fetched:
             try:
-                context.history_verdicts = await clean_request(context, {"input": [*earlier, *fetched]})
+                context.history_verdicts = await clean_request(context, {"input": [*earlier, *fetched.values()]})
             except ContentBlocked as error:
                 error.param = "previous_response_id" if earlier else "input"
                 raise
-        body["input"] = items
+        body["input"] = [fetched.get(index, item) for index, item in enumerate(sent)]
         return earlier
 
-    def _dereferenced(self, owner: str, item: Json, index: int) -> Json:
-        """The item that a reference names, else the item itself. AI SDK clients send one for every old answer."""
-        if item.get("type") != "item_reference":
-            return item
-        try:
-            return self._store.item(owner, str(item.get("id")))
-        except NotFound as error:
-            error.param = f"input[{index}].id"
-            raise
+    def _referenced(self, owner: str, sent: list[Json]) -> dict[int, Json]:
+        """The items that references name, by the references' index. AI SDK clients send one for every old answer."""
+        found: dict[int, Json] = {}
+        size = 0
+        for index, item in enumerate(sent):
+            if item.get("type") == "item_reference":
+                try:
+                    raw = self._store.item(owner, str(item.get("id")))
+                except NotFound as error:
+                    error.param = f"input[{index}].id"
+                    raise
+                size += len(raw)
+                check_history(len(found) + 1, size, "input")
+                found[index] = orjson.loads(raw)
+        return found
 
 
 def _dropped_warning(kinds: list[str]) -> str:

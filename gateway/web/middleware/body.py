@@ -1,4 +1,4 @@
-"""Reads the request's body once, within a time and a size; the endpoint decodes and checks it once.
+"""Reads the request's body once, within a time, a size and a number of values; the endpoint decodes and checks it once.
 
 Runs after auth: without a valid key not a byte of the body is read. Knows no interface: `Endpoint.check` does.
 """
@@ -9,17 +9,16 @@ from aiohttp import HttpVersion11, hdrs, web
 from aiohttp.typedefs import Handler
 
 from gateway.errors import BodyTimeout, InvalidRequest, PayloadTooLarge, UnsupportedMediaType
+from gateway.schemas import MAX_DEPTH, MEASURED_BYTES
+from gateway.schemas.json_size import TooDeep, TooManyValues, measure
 from gateway.web.context import CONTEXT
 
 _JSON = "application/json"
-_LARGE_BYTES = 1 << 20
-"""Bodies above this size give other tasks a turn between reading and decoding. Chosen: each of the two takes
-milliseconds for 1 MiB; half would add a switch for bodies that need none, double would double the longest block."""
 
 
 @web.middleware
 async def body(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Sets `body` on the context where the endpoint has a check.
+    """Sets `body` on the context where the endpoint has a check. The bytes are let go once they are decoded.
 
     Raises UnsupportedMediaType, PayloadTooLarge, BodyTimeout, InvalidRequest (broken framing), and the check's errors.
     """
@@ -32,31 +31,67 @@ async def body(request: web.Request, handler: Handler) -> web.StreamResponse:
         coding = headers.get(hdrs.CONTENT_ENCODING)
         if coding is not None and coding.lower() != "identity":
             raise UnsupportedMediaType("the Content-Encoding is not supported; send the body without one")
+        max_bytes = min(request.client_max_size, context.endpoint.max_body_bytes or request.client_max_size)
         if request.content.is_eof():  # it came with the headers: nothing to wait for
             raw = request.content.read_nowait()
+            if len(raw) > max_bytes:
+                raise _too_large(len(raw), max_bytes)
         else:
-            raw = await _receive(request, context.server.body_timeout_s)
-        if len(raw) > request.client_max_size:
-            raise PayloadTooLarge(f"the request body has {len(raw)} bytes; the limit is {request.client_max_size}")
-        if len(raw) > _LARGE_BYTES:
-            await asyncio.sleep(0)  # reading it took milliseconds, and so will decoding
+            raw = await _receive(request, max_bytes, context.server.body_timeout_s)
+        max_values = context.server.max_json_values
+        if len(raw) > MEASURED_BYTES or len(raw) > max_values:
+            context.stats.body_values = await _measure(raw, max_values)
         context.body = check(raw, headers)
+        if len(raw) > MEASURED_BYTES:
+            del raw
+            await asyncio.sleep(0)  # decoding took milliseconds, and so will what follows
     return await handler(request)
 
 
-async def _receive(request: web.Request, limit_s: float) -> bytes:
-    max_bytes, size = request.client_max_size, request.content_length
+async def _measure(raw: bytes, max_values: int) -> int:
+    """How many values the body has at most. Refuses one of too many, or nested too deeply, before it is decoded."""
+    values = 0
+    try:
+        for counted in measure(raw, max_values, MAX_DEPTH):
+            values = counted
+            await asyncio.sleep(0)
+    except TooManyValues as error:
+        raise PayloadTooLarge(
+            f"the request body has at least {error.values} JSON values; the limit is {max_values}"
+        ) from None
+    except TooDeep:
+        raise InvalidRequest(f"the body is nested more than {MAX_DEPTH} levels deep", code="invalid_json") from None
+    return values
+
+
+async def _receive(request: web.Request, max_bytes: int, limit_s: float) -> bytes:
+    size = request.content_length
     if size is not None and size > max_bytes:
-        raise PayloadTooLarge(f"the request body has {size} bytes; the limit is {max_bytes}")
+        raise _too_large(size, max_bytes)
     if request.version == HttpVersion11 and request.headers.get("Expect", "").lower() == "100-continue":
         await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         request.writer.output_size = 0  # the answer itself has not begun
     try:
         async with asyncio.timeout(limit_s):
-            return await request.read()
+            return await _read(request, max_bytes)
     except TimeoutError:
+        request.content.feed_eof()  # else aiohttp waits ten seconds more for the rest before it closes the connection
         raise BodyTimeout(f"the request body did not arrive within {limit_s:g} s") from None
     except ConnectionError:
         raise
     except web.RequestPayloadError:
         raise InvalidRequest("the request body's framing is broken") from None
+
+
+async def _read(request: web.Request, max_bytes: int) -> bytes:
+    """The body to its end. aiohttp's own `read` would keep the bytes for as long as the request lives."""
+    whole = bytearray()
+    while piece := await request.content.readany():
+        whole += piece
+        if len(whole) > max_bytes:
+            raise _too_large(len(whole), max_bytes)
+    return bytes(whole)
+
+
+def _too_large(size: int, max_bytes: int) -> PayloadTooLarge:
+    return PayloadTooLarge(f"the request body has {size} bytes; the limit is {max_bytes}")

@@ -12,6 +12,7 @@ from aiohttp.typedefs import Handler
 
 from gateway import logs
 from gateway.errors import (
+    BodyTimeout,
     GatewayError,
     InternalError,
     InvalidRequest,
@@ -78,7 +79,7 @@ def error_reply(request: web.Request, error: GatewayError) -> JsonReply:
     body = context.endpoint.dialect.error_body(error, context.body)
     reply = JsonReply(body, status=error.status, headers=_headers(error))
     reply.render()
-    if isinstance(error, UnsupportedCoding | UnsupportedProtocol):
+    if isinstance(error, UnsupportedCoding | UnsupportedProtocol | BodyTimeout):
         reply.force_close()  # where the body ends is unknown, so the next request cannot be found
     return reply
 

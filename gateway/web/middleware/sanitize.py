@@ -12,7 +12,7 @@ from aiohttp.typedefs import Handler
 from gateway.domain import EventStream, RequestStats, TextUnit
 from gateway.errors import GatewayError, SanitizerFailed
 from gateway.sanitize.masking.policy import Direction
-from gateway.sanitize.pipeline import Sanitizer, Verdict
+from gateway.sanitize.pipeline import Verdict
 from gateway.web.context import CONTEXT, RequestContext
 from gateway.web.replies import EventReply, JsonReply
 
@@ -60,7 +60,7 @@ async def clean_request(context: RequestContext, body: object) -> list[Verdict]:
         if sanitizer.is_known_clean(unit, "requests"):
             verdicts.append(_CLEAN)
             continue
-        verdict, refusal = await _clean_unit(sanitizer, unit, "requests", context.stats)
+        verdict, refusal = await _clean_unit(context, unit, "requests")
         verdicts.append(verdict)
         if refusal is not None:
             dialect.refuse_request(body, unit, refusal)
@@ -70,14 +70,15 @@ async def clean_request(context: RequestContext, body: object) -> list[Verdict]:
 
 
 async def _clean_unit(
-    sanitizer: Sanitizer, unit: TextUnit, direction: Direction, stats: RequestStats
+    context: RequestContext, unit: TextUnit, direction: Direction
 ) -> tuple[Verdict, GatewayError | None]:
     """The verdict on a unit, and the error if it must not go on: a blocked finding, or a sanitizer that failed."""
     try:
-        verdict = await sanitizer.clean(unit, direction, stats.key_id)
+        context.work.key_id = context.stats.key_id
+        verdict = await context.server.sanitizer.clean(unit, direction, context.work)
     except SanitizerFailed as failure:
         return Verdict(), failure
-    _note(stats, verdict)
+    _note(context.stats, verdict)
     return verdict, verdict.refusal
 
 
@@ -97,7 +98,7 @@ async def _clean_answer(context: RequestContext, data: object, request_verdicts:
     verdicts = [*request_verdicts, *context.history_verdicts] if dialect.is_one_question else []
     for unit in dialect.reply_units(data):
         if sanitizer.responses and not sanitizer.is_known_clean(unit, "responses"):
-            verdict, refusal = await _clean_unit(sanitizer, unit, "responses", context.stats)
+            verdict, refusal = await _clean_unit(context, unit, "responses")
             verdicts = [*verdicts, verdict]
             if dialect.is_one_question and isinstance(refusal, SanitizerFailed):
                 raise refusal  # an error status: no other call of the request needs an answer

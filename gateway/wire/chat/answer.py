@@ -35,7 +35,8 @@ class AnswerContext:
 
     `model` is the public model name, `provider` the upstream's name, `upstream_model` the model's name there.
     `started_s` is the request's beginning by `time.perf_counter`. `legacy`: the caller declared `functions` and gets
-    `function_call`. `include_usage`: the caller requested usage in a stream. `request` is the request body.
+    `function_call`. `include_usage`: the caller requested usage in a stream. `request` is the request body,
+    or of one that is let go its `n` alone; then `counted_chars` are its `prompt_chars`.
     `fingerprint` replaces the upstream's `system_fingerprint` unless it is empty.
     """
 
@@ -48,18 +49,12 @@ class AnswerContext:
     include_usage: bool = False
     request: Json = field(default_factory=dict)
     fingerprint: str = ""
+    counted_chars: int | None = None
 
     @property
     def prompt_chars(self) -> int:
         """Characters of text in the request's messages, for estimating tokens where the upstream sends no counts."""
-        total = 0
-        for message in self.request.get("messages", ()):
-            content = message.get("content")
-            if isinstance(content, str):
-                total += len(content)
-            elif content:
-                total += sum(len(part.get("text") or "") for part in content if isinstance(part, dict))
-        return total
+        return text_chars(self.request) if self.counted_chars is None else self.counted_chars
 
     def fields(self) -> Json:
         """A choice's `provider_specific_fields`: `{provider, model, latency_ms, attempts}`."""
@@ -69,6 +64,18 @@ class AnswerContext:
             "latency_ms": round((time.perf_counter() - self.started_s) * 1000, 1),
             "attempts": self.attempts,
         }
+
+
+def text_chars(body: Json) -> int:
+    """Characters of text in a chat body's messages."""
+    total = 0
+    for message in body.get("messages", ()):
+        content = message.get("content")
+        if isinstance(content, str):
+            total += len(content)
+        elif content:
+            total += sum(len(part.get("text") or "") for part in content if isinstance(part, dict))
+    return total
 
 
 def new_id(prefix: str) -> str:

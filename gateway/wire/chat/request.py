@@ -10,6 +10,7 @@ from typing import Any
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
+from gateway.wire.chat.open_calls import OpenCalls
 
 _HOST_OR_CREDENTIAL = frozenset({
     "api_base", "base_url", "api_key", "apikey", "api_version", "api_type", "api_host", "api_url", "authorization",
@@ -174,7 +175,7 @@ def _is_old_call(message: Json) -> bool:
 def _pair_calls(messages: list[Json]) -> list[Json]:
     """The messages with calls and results linked by ids; a result without a call becomes a marked user message."""
     paired: list[Json] = []
-    open_calls: list[tuple[str, str]] = []
+    open_calls = OpenCalls()
     for number, message in enumerate(messages):
         role = message["role"]
         if isinstance(message.get("function_call"), dict):
@@ -185,25 +186,20 @@ def _pair_calls(messages: list[Json]) -> list[Json]:
         elif "function_call" in message:
             message = {name: value for name, value in message.items() if name != "function_call"}
         for call in message.get("tool_calls") or ():
-            open_calls.append((call.get("id", ""), (call.get("function") or {}).get("name", "")))
+            open_calls.add(call.get("id", ""), (call.get("function") or {}).get("name", ""))
         if role in ("function", "tool"):
             message = _linked_result(message, open_calls)
         paired.append(message)
     return paired
 
 
-def _linked_result(message: Json, open_calls: list[tuple[str, str]]) -> Json:
-    """The result linked to its call by id, else by name, else to the oldest open one. Removes that call."""
+def _linked_result(message: Json, open_calls: OpenCalls) -> Json:
+    """The result linked to its call by id, else by name, else to the oldest open one. Closes that call."""
     call_id, name = message.get("tool_call_id"), message.get("name")
-    call = next((call for call in open_calls if call[0] == call_id), None) if call_id else None
-    if call is None and not call_id:
-        of_name = (call for call in open_calls if name and call[1] == name)
-        call = next(of_name, open_calls[0] if open_calls else None)
-    if call is not None:
-        open_calls.remove(call)
+    call = open_calls.take(call_id, name)
     if call is None and not call_id:
         return {"role": "user", "content": f"[result of {name or 'a tool'}]\n{_text_of(message.get('content'))}"}
-    result = {"role": "tool", "tool_call_id": call_id or (call[0] if call else ""), "content": message.get("content")}
+    result = {"role": "tool", "tool_call_id": call_id or call, "content": message.get("content")}
     return {**result, "name": name} if name else result
 
 

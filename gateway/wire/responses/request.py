@@ -73,7 +73,7 @@ class _Messages:
     def __init__(self) -> None:
         self._system: list[str] = []
         self._messages: list[Json] = []
-        self._open_calls: list[str] = []
+        self._open_calls: dict[str, int] = {}  # how many calls of an id are unanswered, the oldest first
 
     def add_system(self, text: str) -> None:
         self._system.append(text)
@@ -118,15 +118,15 @@ class _Messages:
         call_id = item.get("call_id") or item.get("tool_call_id")
         text = _text_content(item.get("content"), where)
         if call_id is None and self._open_calls:
-            call_id = self._open_calls[0]
-        if call_id in self._open_calls:
-            self._answer(str(call_id), text)
+            call_id = next(iter(self._open_calls))
+        if isinstance(call_id, str) and call_id in self._open_calls:
+            self._answer(call_id, text)
         else:
             self._messages.append({"role": "user", "content": f"[tool result]\n{text}"})
 
     def _add_call(self, item: Json, where: str) -> None:
         name, call_id = item.get("name"), item.get("call_id") or item.get("id")
-        if not name or not call_id:
+        if not name or not call_id or not isinstance(call_id, str):
             raise InvalidRequest("a function call needs call_id and name", param=f"{where}.call_id")
         call = {
             "id": call_id,
@@ -139,7 +139,7 @@ class _Messages:
             self._messages.append(last)
         last["content"] = last["content"] or None
         last.setdefault("tool_calls", []).append(call)
-        self._open_calls.append(call_id)
+        self._open_calls[call_id] = self._open_calls.get(call_id, 0) + 1
 
     def _add_output(self, item: Json, where: str) -> None:
         call_id = item.get("call_id")
@@ -148,7 +148,9 @@ class _Messages:
         self._answer(str(call_id), _text_content(item.get("output"), where))
 
     def _answer(self, call_id: str, text: str) -> None:
-        self._open_calls.remove(call_id)
+        self._open_calls[call_id] -= 1
+        if not self._open_calls[call_id]:
+            del self._open_calls[call_id]
         self._messages.append({"role": "tool", "tool_call_id": call_id, "content": text})
 
 

@@ -11,7 +11,7 @@ from gateway.config.settings import Sanitize, SanitizeActions, SanitizePattern
 from gateway.domain import TextSlot, TextUnit
 from gateway.errors import SanitizerFailed
 from gateway.sanitize.masking.policy import Direction
-from gateway.sanitize.pipeline import Sanitizer, Verdict
+from gateway.sanitize.pipeline import RequestWork, Sanitizer, Verdict
 from gateway.sanitize.report import explain
 from gateway.sanitize.scan.scanner import Scanner
 from gateway.sanitize.text.findings import Finding
@@ -130,7 +130,7 @@ async def test_long_texts_of_one_key_do_not_keep_anothers_waiting() -> None:
 
     async def one(key: str, chars: int) -> None:
         unit = TextUnit([TextSlot({"query": "A sentence with 12 words. " * (chars // 26)}, "query", "arguments.query")])
-        await sanitizer.clean(unit, "requests", key)
+        await sanitizer.clean(unit, "requests", RequestWork(key))
         order.append(key)
 
     async with asyncio.timeout(60):
@@ -159,3 +159,38 @@ def test_an_explanation_names_kinds_places_and_actions_and_no_value() -> None:
     assert "pay [REDACTED:CREDIT_CARD] to [REDACTED:EMAIL]" in told
     assert CARD not in told
     assert explain("nothing here", Sanitize(), "strict") == "Nothing found (profile strict)."
+
+
+async def test_many_texts_let_other_tasks_run_in_between() -> None:
+    turns = 0
+
+    async def neighbour() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    texts = {
+        "content": [f"call +49 30 {1_000_000 + number} before noon, or write to somebody" for number in range(900)]
+    }
+    unit = TextUnit([TextSlot(texts["content"], index, f"content[{index}]") for index in range(900)])
+    task = asyncio.create_task(neighbour())
+    await Sanitizer(Sanitize()).clean(unit, "requests")
+    task.cancel()
+    assert turns > 4
+
+
+async def test_the_texts_of_one_request_share_what_they_may_spend_beyond_their_length() -> None:
+    sanitizer, work = Sanitizer(Sanitize()), RequestWork()
+    dense = " ".join(rf"\u00{number}\x{number}" for number in range(40, 70)) + f" {CARD}"
+    before = work.allowance.left
+    for number in range(20):
+        await sanitizer.clean(TextUnit([TextSlot({"a": f"{number} {dense}"}, "a", "a")]), "requests", work)
+    assert work.allowance.left < before - 20 * 500
+    work.allowance.left = 0
+    words = {"a": "many plain words without any number say nothing and so they cost nothing beyond their length"}
+    await sanitizer.clean(TextUnit([TextSlot(words, "a", "a")]), "requests", work)
+    assert "REDACTED" not in words["a"]
+    numbers = {"a": dense}
+    verdict = await sanitizer.clean(TextUnit([TextSlot(numbers, "a", "a")]), "requests", work)
+    assert verdict.counts and CARD not in numbers["a"]  # unchecked candidates are masked, not passed

@@ -2,7 +2,6 @@
 
 import pytest
 
-from gateway.engines.extract.chunks import best, blocks, split
 from gateway.engines.extract.page import ExtractOptions, extract
 from gateway.engines.extract.simhash import exact, near, simhash
 from gateway.engines.html.dom import parse
@@ -60,23 +59,6 @@ def test_html_becomes_markdown(html: str, markdown: str) -> None:
 def test_plain_text_has_no_marks() -> None:
     html = "<h1>Head</h1><p>a <b>b</b> <a href=x>c</a> *d*</p><ul><li>e</li></ul><pre>  f</pre>"
     assert written(html, plain=True) == "Head\n\na b c *d*\n\n- e\n\n  f"
-
-
-def test_a_fence_or_row_is_never_cut_open() -> None:
-    code = "```python\n" + "value = compute(1)\n" * 100 + "```"
-    rows = "| a | b |\n| --- | --- |\n" + "| some longer cell text | and another one |\n" * 60
-    pieces = split(f"# Head\n\nText before.\n\n{code}\n\n{rows}\n\nText after.")
-    assert all(piece.text.count("```") % 2 == 0 for piece in pieces)
-    assert all(line.count("|") in (0, 3) for piece in pieces for line in piece.text.split("\n"))
-    assert all(len(piece.text) <= 500 for piece in pieces)
-    assert blocks("a\n\n```\nb\n\nc\n```\n\nd") == ["a", "```\nb\n\nc\n```", "d"]
-
-
-def test_the_best_pieces_answer_the_query_in_order_of_score() -> None:
-    text = "# Guide\n\nGeneral words about many things.\n\n" + "Filler sentence of no interest. " * 30
-    text += "\n\n## Installing\n\nInstall the package with pip install gateway.\n\nMore filler follows here."
-    found = best(text, "how to install the package", 2)
-    assert "pip install gateway" in found[0]
 
 
 def test_stems_and_bigrams() -> None:

@@ -3,8 +3,8 @@
 import pytest
 
 from gateway.domain import Json
-from gateway.errors import NotFound
-from gateway.services.completion.response_store import ResponseStore
+from gateway.errors import InvalidRequest, NotFound
+from gateway.services.completion.response_store import MAX_HISTORY_BYTES, MAX_HISTORY_ITEMS, ResponseStore
 
 
 def response(identity: str, text: str = "x") -> Json:
@@ -18,7 +18,7 @@ def test_an_id_that_is_used_again_holds_no_more_room_than_once() -> None:
     assert len(store) == 1
     store.put("key1", response("resp_other"), [])
     assert store.get("key1", "resp_same").response["output"][0]["content"] == "a" * 200
-    assert store.item("key1", "msg_resp_same")["type"] == "message"
+    assert b'"message"' in store.item("key1", "msg_resp_same")
 
 
 def test_the_oldest_go_first_when_there_is_no_room() -> None:
@@ -41,3 +41,26 @@ def test_one_keys_large_answers_do_not_evict_anothers() -> None:
     assert store.get("flood", "resp_49") and len(store) == 6
     with pytest.raises(NotFound):
         store.item("flood", "msg_resp_0")
+
+
+def test_what_is_read_is_a_copy_of_its_own() -> None:
+    store = ResponseStore()
+    store.put("key1", response("resp_1", "as it was"), [{"id": "msg_0", "role": "user", "content": "hi"}])
+    store.get("key1", "resp_1").response["output"][0]["content"] = "changed"
+    store.history("key1", "resp_1")[0]["content"] = "changed"
+    assert [item["content"] for item in store.history("key1", "resp_1")] == ["hi", "as it was"]
+
+
+def test_a_history_has_a_limit_of_items_and_of_bytes_and_says_what_to_do() -> None:
+    store = ResponseStore()
+    items: list[Json] = [{"id": f"msg_{number}", "content": "x"} for number in range(MAX_HISTORY_ITEMS)]
+    store.put("key1", response("resp_1"), items[1:])
+    assert len(store.history("key1", "resp_1")) == MAX_HISTORY_ITEMS
+    store.put("key1", response("resp_2"), items)
+    with pytest.raises(
+        InvalidRequest, match=rf"{MAX_HISTORY_ITEMS + 1} items; the limit is {MAX_HISTORY_ITEMS}; begin"
+    ):
+        store.history("key1", "resp_2")
+    store.put("key1", response("resp_3", "x" * MAX_HISTORY_BYTES), [])
+    with pytest.raises(InvalidRequest, match=f"bytes; the limit is {MAX_HISTORY_BYTES}; begin"):
+        store.history("key1", "resp_3")

@@ -1,0 +1,131 @@
+"""Bodies that cost more than they look: refused before they are decoded, or served without holding the loop up."""
+
+import asyncio
+import gc
+import io
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import aiohttp
+import orjson
+import pytest
+
+from bench.hostile_bodies import KINDS, body
+from tests.flows.test_chain import CHAT, MCP_PATH, MODEL, RPC, post
+from tests.support import upstream as up
+from tests.support.gateways import InProcessGateway, StartGateway, upstream_toml
+from tests.support.loop_block import MeasuredGateway
+
+MIB = 1 << 20
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses", MCP_PATH])
+async def test_too_many_values_are_413_with_both_numbers(start_gateway: StartGateway, path: str) -> None:
+    server = await start_gateway("[server]\nmax_json_values = 1000\n")
+    status, answer, _ = await post(server, path, json={**CHAT, **RPC, "input": "x", "more": [0] * 1200})
+    assert status == 413 and "limit is 1000" in answer["error"]["message"]
+    assert int(answer["error"]["message"].split(" JSON values")[0].split()[-1]) > 1200
+
+
+async def test_commas_and_brackets_in_texts_are_no_values(start_gateway: StartGateway) -> None:
+    server = await start_gateway("[server]\nmax_json_values = 1000\n")
+    status, _, _ = await post(server, MCP_PATH, json={**RPC, "more": '[{,"\\' * 2000})
+    assert status == 200
+
+
+@pytest.mark.parametrize(("path", "code"), [("/v1/chat/completions", "invalid_json"), (MCP_PATH, -32700)])
+async def test_a_large_body_that_is_nested_too_deeply_is_400(
+    start_gateway: StartGateway, path: str, code: str | int
+) -> None:
+    server = await start_gateway("")
+    raw = (
+        orjson.dumps({**CHAT, **RPC, "filler": "x" * 600_000}).removesuffix(b"}")
+        + b',"deep":'
+        + b"[" * 200
+        + b"]" * 200
+    )
+    status, answer, _ = await post(server, path, data=raw + b"}")
+    assert status == 400 and answer["error"]["code"] == code and "100 levels" in answer["error"]["message"]
+
+
+async def test_the_web_tools_take_smaller_bodies_than_routes_with_images(start_gateway: StartGateway) -> None:
+    server = await start_gateway(MODEL)
+    status, answer, _ = await post(server, MCP_PATH, data=large(RPC))
+    assert status == 413 and str(4 * MIB) in answer["error"]["message"]
+    status, _, _ = await post(server, "/v1/chat/completions", data=large({**CHAT, "model": "none"}))
+    assert status == 404
+
+
+def large(value: dict[str, object]) -> io.BytesIO:
+    return io.BytesIO(orjson.dumps({**value, "filler": "x" * (5 * MIB)}))
+
+
+async def test_a_body_that_stalls_is_cut_at_its_time(start_gateway: StartGateway) -> None:
+    server = await start_gateway("[server]\nbody_timeout_s = 0.3\n")
+    assert await seconds_to_the_end(server, b"Content-Length: 5000\r\n\r\n{") < 5
+    assert await seconds_to_the_end(server, b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n") < 5
+
+
+async def seconds_to_the_end(server: InProcessGateway, rest: bytes) -> float:
+    """Until the server has closed a connection whose body goes on with nothing."""
+    started_s = time.monotonic()
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    writer.write(b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n")
+    writer.write(b"Authorization: Bearer " + server.key.encode() + b"\r\n" + rest)
+    answer = await asyncio.wait_for(reader.read(), 30)
+    assert b" 408 " in answer.split(b"\r\n")[0]
+    writer.close()
+    return time.monotonic() - started_s
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MeasuredGateway]:
+    folder: Path = tmp_path_factory.mktemp("measured")
+    with MeasuredGateway(folder) as gateway:
+        yield gateway
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_body_of_a_megabyte_holds_the_loop_for_50_ms(measured: MeasuredGateway, kind: str) -> None:
+    each = body(kind, 2, MIB)
+    cost = min((measured.send(each.path, each.raw) for _ in range(2)), key=lambda seen: seen.block_s)
+    assert cost.block_s < 0.05, cost
+    assert cost.status in (200, 400, 413), cost
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mib", [8, 31])
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_large_body_holds_the_loop_for_250_ms_or_takes_eight_times_its_size(
+    measured: MeasuredGateway, kind: str, mib: int
+) -> None:
+    each = body(kind, 2, mib * MIB)
+    cost = measured.send(each.path, each.raw)
+    assert cost.block_s < 0.25, cost
+    assert cost.status in (200, 400, 413), cost
+    assert cost.memory_bytes < 8 * mib * MIB, cost
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_body_of_many_values_is_not_held_while_the_upstream_is_awaited(
+    start_gateway: StartGateway, upstream: up.Upstream, streamed: bool
+) -> None:
+    held_while_asked: list[int] = []
+
+    async def script(exchange: up.Exchange) -> None:
+        gc.collect()
+        marked = [each for each in gc.get_objects() if type(each) is dict and "mark59999" in each]
+        held_while_asked.append(sum(each is not exchange.seen.body["marks"][-1] for each in marked))
+        await (up.stream(*up.text_stream()) if streamed else up.answer())(exchange)
+
+    server = await start_gateway(upstream_toml(upstream.url))
+    upstream.will(script)
+    raw = orjson.dumps({**CHAT, "stream": streamed, "marks": [{f"mark{number}": []} for number in range(60_000)]})
+    headers = {**server.headers, "Content-Type": "application/json"}
+    async with (
+        aiohttp.ClientSession(headers=headers) as session,
+        session.post(f"{server.url}/v1/chat/completions", data=io.BytesIO(raw)) as answer,
+    ):
+        assert answer.status == 200 and b"Hello" in await answer.read()
+    assert held_while_asked == [0]
