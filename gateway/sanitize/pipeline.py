@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from gateway.config.settings import Sanitize
-from gateway.domain import Json, TextSlot, TextUnit
+from gateway.domain import Json
 from gateway.errors import ContentBlocked, SanitizerFailed
 from gateway.sanitize.guardrail.guardrail import Guardrail, GuardrailFailed
 from gateway.sanitize.masking.policy import GUARDRAIL_ENTITIES, Action, Direction, actions
@@ -19,6 +19,7 @@ from gateway.sanitize.masking.slot_masker import SlotMasker
 from gateway.sanitize.masking.stream_masker import StreamMask
 from gateway.sanitize.scan.scanner import Scanner
 from gateway.sanitize.text.findings import mask_of
+from gateway.texts import TextSlot, TextUnit
 
 _IN_THREAD_CHARS = 40_000
 """Longer units are scanned in a thread. Chosen: a scan holds the event loop in proportion to the length. Half would
@@ -33,13 +34,15 @@ _CUES = re.compile(
 
 @dataclass(slots=True)
 class Verdict:
-    """The result of scanning one unit. `counts`: findings by entity. `refusal`: the error if the unit is blocked.
+    """The result of scanning one unit. `counts`: findings by entity; `flagged`: those of them that stay in the text.
+    `refusal`: the error if the unit is blocked.
 
     `degraded`: the guardrail failed, and the policy lets the text go on without it.
     """
 
     direction: Direction = "requests"
     counts: dict[str, int] = field(default_factory=dict)
+    flagged: dict[str, int] = field(default_factory=dict)
     refusal: ContentBlocked | None = None
     degraded: bool = False
 
@@ -50,6 +53,8 @@ class Verdict:
     def note(self, entity: str, action: Action, where: str) -> None:
         """Count a finding at a slot's path; the first one to block sets `refusal`."""
         self.counts[entity] = self.counts.get(entity, 0) + 1
+        if action == "flag":
+            self.flagged[entity] = self.flagged.get(entity, 0) + 1
         if action == "block" and self.refusal is None:
             advice = "remove it" if self.direction == "requests" else "it is withheld"
             self.refusal = ContentBlocked(f"{where} holds {entity}, which must not pass; {advice}", param=where)
@@ -109,6 +114,7 @@ class Sanitizer:
 
     def _detect(self, unit: TextUnit, direction: Direction, verdict: Verdict) -> None:
         masker = SlotMasker(self._scanner, self._actions[direction], verdict.note)
+        masker.clean_seams(unit.slots)
         for slot in unit.slots:
             masker.clean(slot)
 

@@ -17,7 +17,7 @@ TESTS = [path for path in sorted((ROOT / "tests").rglob("*.py")) if "node_module
 ALL_PYTHON = [*SOURCES, *TESTS, *sorted((ROOT / "bench").rglob("*.py"))]
 
 LEVELS = [
-    {"key_scrubber"},
+    {"key_scrubber", "texts"},
     {"__init__", "domain", "errors", "logs", "metrics", "engines.text", "sanitize.text", "resilience"},
     {"ports", "schemas", "wire", "engines.fetch", "ocr", "sanitize.detectors"},
     {

@@ -1,17 +1,19 @@
-"""Masks one slot of text according to its form: plain text, a JSON document, a web address.
+"""Masks one slot of text according to its form: plain text, a JSON document, a web address, a name that must stay.
 
 Does not know where slots come from, nor what a refusal looks like: it reports findings to a callback.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import orjson
 
-from gateway.domain import TextSlot
+from gateway.sanitize.masking.encoded_text import SHORT_CHARS, is_binary, read
 from gateway.sanitize.masking.policy import Action
+from gateway.sanitize.masking.seams import mask_seams
 from gateway.sanitize.scan.scanner import Scanner
 from gateway.sanitize.text.findings import Finding, mask_of, masked
+from gateway.texts import TextSlot
 
 Note = Callable[[str, Action, str], None]
 """Called for each finding whose action is not `off`: (entity, action, path of the slot)."""
@@ -39,8 +41,8 @@ class SlotMasker:
     def __init__(self, scanner: Scanner, actions: Mapping[str, Action], note: Note) -> None:
         self._scanner, self._actions, self._note = scanner, actions, note
 
-    def clean(self, slot: TextSlot) -> None:
-        """Mask a slot in place; it is written only if its text changes.
+    def clean(self, slot: TextSlot) -> bool:
+        """Mask a slot in place; it is written only if its text changes. Returns whether it did.
 
         Raises what `note` and the detectors raise.
         """
@@ -49,11 +51,44 @@ class SlotMasker:
             cleaned = self._clean_url(text, slot.where)
         elif slot.form == "json":
             cleaned = self._clean_json(text, slot.where)
+        elif slot.form == "name":
+            cleaned = self._check_name(text, slot.where)
+        elif slot.form == "data":
+            cleaned = self._clean_data(text, slot)
         else:
-            name = slot.key if isinstance(slot.key, str) else ""
+            name = slot.name or (slot.key if isinstance(slot.key, str) else "")
             cleaned = self._clean_text(text, name, slot.where)
-        if cleaned != text:
-            slot.text = cleaned
+        if cleaned == text:
+            return False
+        slot.text = cleaned
+        return True
+
+    def clean_seams(self, slots: Iterable[TextSlot]) -> bool:
+        """Mask values that are split over texts of one flow; returns whether there was one. Call it before `clean`.
+
+        Raises what `clean` raises.
+        """
+        return mask_seams(slots, self._scanner.scan, self._report)
+
+    def _check_name(self, text: str, where: str) -> str:
+        """A name that other parts of the request refer to: what would be redacted in it is reported as `block`."""
+        for finding in self._scanner.scan(text):
+            action = self._actions.get(finding.entity, "off")
+            if action != "off":
+                self._note(finding.entity, "block" if action == "redact" else action, where)
+        return text
+
+    def _clean_data(self, text: str, slot: TextSlot) -> str:
+        """A data URL or base64: the text in it is masked, binary data stays, any other string is plain text."""
+        if len(text) <= SHORT_CHARS and self._scanner.scan(text):
+            return self._clean_text(text, slot.name, slot.where)
+        if is_binary(text):
+            return text
+        encoded = read(text)
+        if encoded is None:
+            return self._clean_text(text, slot.name, slot.where)
+        cleaned = self._clean_text(encoded.text, "", slot.where)
+        return text if cleaned == encoded.text else encoded.encoded(cleaned)
 
     def _clean_text(self, text: str, name: str, where: str) -> str:
         """`name` is the key of the value, scanned as `name: text`: `{"password": …}` names a secret. A text with a
@@ -67,21 +102,21 @@ class SlotMasker:
         for finding in findings:
             if finding.end <= shift:
                 continue
-            start, action = max(finding.start - shift, 0), self._report(finding.entity, where)
+            start, action = max(finding.start - shift, 0), self._report(finding, where)
             if action == "block":
                 stop = min(stop, start)
             elif action == "redact" and start < stop:
                 redacted.append(Finding(start, finding.end - shift, finding.entity))
         return masked(text[:stop], redacted)
 
-    def _report(self, entity: str, where: str) -> Action:
-        action = self._actions.get(entity, "off")
+    def _report(self, finding: Finding, where: str) -> Action:
+        action = self._actions.get(finding.entity, "off")
         if action != "off":
-            self._note(entity, action, where)
+            self._note(finding.entity, action, where)
         return action
 
     def _clean_url(self, url: str, where: str) -> str:
-        findings = [each for each in self._scanner.scan_url(url) if self._report(each.entity, where) == "redact"]
+        findings = [each for each in self._scanner.scan_url(url) if self._report(each, where) == "redact"]
         for finding in reversed(findings):
             mask = mask_of(finding.entity).replace("[", "%5B").replace("]", "%5D")
             url = url[: finding.start] + mask + url[finding.end :]
@@ -112,6 +147,8 @@ class SlotMasker:
         if isinstance(value, list):
             return [self._clean_value(each, name, where, depth + 1) for each in value]
         return {
-            self._clean_text(key, "", f"{where}: a key"): self._clean_value(each, key, f"{where}.{key}", depth + 1)
+            self._clean_text(key, "", f"{where}: a key"): self._clean_value(
+                each, key, f"{where}.{key if key.isidentifier() else '*'}", depth + 1
+            )
             for key, each in value.items()
         }

@@ -9,9 +9,10 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from gateway.domain import Event, RelayTemplate, TextSlot
+from gateway.domain import Event, RelayTemplate
 from gateway.sanitize.text.folding import View
 from gateway.sanitize.text.holdback import REST_OF_KEY, REST_OF_VALUE, holdback_start
+from gateway.texts import TextSlot
 
 _CONTEXT_CHARS = 256
 """Decided text that stays in the buffer, as detectors look to the left of a value. More than any reach of a word (64
