@@ -54,6 +54,14 @@ MAX_OPAQUE_CHARS = 1_048_576
 """Chosen: the encrypted reasoning of the longest answers is some 100 KB. Longer ones are scanned as names. At half,
 services with longer context come near it; at double, more can pass unseen under such a name."""
 
+USUAL_NAMES = frozenset((
+    "role", "content", "type", "text", "id", "object", "created", "model", "choices", "index", "message", "delta",
+    "finish_reason", "logprobs", "usage", "prompt_tokens", "completion_tokens", "total_tokens", "refusal", "messages",
+    "temperature", "max_tokens", "stream", "tools", "function", "name", "description", "parameters", "properties",
+    "output", "input", "status", "item_id", "output_index", "content_index", "sequence_number",
+))  # fmt: skip
+"""Names that most bodies have: bare words, found faster in a set than by `is_plain_word`."""
+
 _PLAIN_WORD = re.compile(r"[a-z_]{1,20}")
 """Bare words of at most 20 characters: no key has so few and letters of one case only, nor has any number letters."""
 _MADE_ID = re.compile(r"(?:[a-z]{2,8}[-_]){0,2}[0-9a-f]{24,48}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")

@@ -7,7 +7,7 @@ the few that are skipped. One pass without recursion. Knows no interface and no 
 import re
 from collections.abc import Iterable, Iterator, MutableMapping
 from itertools import chain
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from gateway.texts import Form, TextSlot, drop_logprobs
 from gateway.wire import field_rules as rules
@@ -18,6 +18,7 @@ _OPEN, _FREE, _FREE_VALUES, _FIXED = range(4)
 as structural."""
 _SHOWN_NAME = re.compile(r"[A-Za-z_]{1,40}").fullmatch
 """Whether a property name may stand in a path that callers and logs see; any other is shown as `*`."""
+_MIN_NUMBER, _USUAL_NAMES = rules.MIN_NUMBER, rules.USUAL_NAMES
 _INDEX = re.compile(r"\[\d+\]")
 _Place: TypeAlias = "tuple[Any, str, str, MutableMapping[str, Any] | None, int]"
 """(object or list, its path, the field it stands in, the nearest object above with logprobs, how it is read)."""
@@ -112,30 +113,32 @@ class _Walk:
 
     def _object(self, place: _Place, skip: frozenset[str]) -> list[_Place]:
         """Add the slots of an object's own members; returns the objects and lists among them."""
-        holder, path, _, copies, mode = place
-        if self._joins_all and isinstance(holder.get("logprobs"), list | dict):
-            copies = cast(MutableMapping[str, Any], holder)
+        holder: dict[str, Any] = place[0]
+        _, path, _, copies, mode = place
+        logprobs = holder.get("logprobs")
+        if logprobs and self._joins_all and type(logprobs) in (dict, list):
+            copies = holder
         below: list[_Place] = []
         prefix = f"{path}." if path else ""
         for name, value in holder.items():
             if name in skip:
                 continue
-            where = f"{prefix}{name}"
-            if not rules.is_plain_word(name):
+            shown = name
+            if name not in _USUAL_NAMES and not rules.is_plain_word(name):
                 form: Form = "label" if mode == _FREE else self._structural
-                where = where if _SHOWN_NAME(name) else f"{prefix}*"
+                shown = name if _SHOWN_NAME(name) else "*"
                 self._keys.append(KeySlot(holder, name, f"{path}: a property name", form))
             kind = type(value)
             if kind is str:
                 if value:
-                    self._string(place, name, name, where, copies)
+                    self._string(place, name, name, prefix + shown, copies)
             elif kind is dict or kind is list:
-                if copies is not None and copies is holder and name == "logprobs" and value:
-                    self._slots.append(LogprobsSlot(copies, name, where, "label"))
+                if copies is holder and name == "logprobs" and value:
+                    self._slots.append(LogprobsSlot(holder, name, prefix + shown, "label"))
                 elif value:
-                    below.append((value, where, name, copies, _mode_below(mode, name, kind)))
-            elif kind is int and not -rules.MIN_NUMBER < value < rules.MIN_NUMBER:
-                self._number(place, name, name, where)
+                    below.append((value, prefix + shown, name, copies, _mode_below(mode, name, kind)))
+            elif kind is int and not -_MIN_NUMBER < value < _MIN_NUMBER:
+                self._number(place, name, name, prefix + shown)
         return below
 
     def _list(self, place: _Place) -> list[_Place]:
@@ -150,7 +153,7 @@ class _Walk:
             elif kind is dict or kind is list:
                 if value:
                     below.append((value, f"{path}[{index}]", name, copies, mode))
-            elif kind is int and not -rules.MIN_NUMBER < value < rules.MIN_NUMBER:
+            elif kind is int and not -_MIN_NUMBER < value < _MIN_NUMBER:
                 self._number(place, index, name, f"{path}[{index}]")
         return below
 

@@ -22,6 +22,8 @@ _CHOICE = re.compile(r"choices\[(\d+)\]")
 _OWN_IN_REQUESTS = frozenset(("messages", "model", "user"))
 """Members of a request that are no text of this walk: messages are units of their own, `model` is replaced by a name of
 ours, `user` by a keyed hash."""
+_PLAIN_MESSAGE = frozenset(("role", "content"))
+"""Members of most messages; the schema allows six words as roles."""
 _OWN_IN_ANSWERS = frozenset(("choices", "model", "object"))
 _OWN_IN_CHOICES = frozenset(("provider_specific_fields",))
 """Members of an answer and a choice that the gateway writes itself, and the choices, which are walked on their own."""
@@ -51,7 +53,11 @@ class ChatDialect:
     def request_units(self, body: Json) -> Iterable[TextUnit]:
         """One unit for each message, and one for all else. `body`: a checked request, `{messages: [{role, …}], …}`."""
         for index, message in enumerate(body["messages"]):
-            slots = request_slots(message, f"messages[{index}]")
+            where = f"messages[{index}]"
+            if message.keys() == _PLAIN_MESSAGE and type(message["content"]) is str:  # what the walk finds in it
+                slots = [TextSlot(message, "content", f"{where}.content", name="content")] if message["content"] else []
+            else:
+                slots = request_slots(message, where)
             if slots:
                 yield TextUnit(slots)
         slots = request_slots(body, skip=_OWN_IN_REQUESTS)
@@ -93,16 +99,18 @@ class ChatDialect:
         channels of its choice.
         """
         choices: list[Json] = data.get("choices") or []
-        if len(choices) == 1 and data.keys() <= _PLAIN_CHUNK and is_made_id(data.get("id") or ""):
+        if len(choices) == 1:
             choice = choices[0]  # nearly every chunk is one piece of text
             delta = choice.get("delta")
             if (
                 delta
                 and len(delta) == 1
                 and type(delta.get("content")) is str
-                and choice.keys() <= _PLAIN_CHOICE
                 and choice.get("finish_reason") is None
                 and not choice.get("logprobs")
+                and choice.keys() <= _PLAIN_CHOICE
+                and data.keys() <= _PLAIN_CHUNK
+                and is_made_id(data.get("id") or "")
             ):
                 index = choice["index"]
                 where = "choices[0].delta.content" if index == 0 else f"choices[{index}].delta.content"

@@ -4,7 +4,7 @@ Source: OpenAI API reference (Responses), read 2026-11-21. `object` and `events`
 A stream that knows its ids makes its own endings (`ResponseStream`); those of this dialect are for streams without.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from gateway.domain import Event, Json
@@ -75,15 +75,21 @@ class ResponsesDialect:
         The `delta` of a `.delta` event is a piece of the channel `(item_id, type without its suffix, content_index)`;
         `.done` ends it and has the whole text again; all else are whole texts.
         """
-        kind = data.get("type", "")
+        kind: str = data.get("type", "")
+        if kind.endswith(".delta") and data.keys() <= _PLAIN_DELTA and not data.get("logprobs"):
+            item_id, delta = data.get("item_id"), data.get("delta")
+            if type(delta) is str and type(item_id) is str and is_made_id(item_id):
+                channel = (item_id, kind[:-6], str(data.get("content_index")))
+                return (TextSlot(data, "delta", kind, channel=channel),)
+        return self._event_slots(data, kind)
+
+    def _event_slots(self, data: Json, kind: str) -> Iterator[TextSlot]:
         stem, _, suffix = kind.rpartition(".")
         channel = (data.get("item_id"), stem, str(data.get("content_index")))
         skip = _OWN_IN_EVENTS
         if suffix == "delta" and isinstance(data.get("delta"), str):
             copies = data if data.get("logprobs") else None
             yield TextSlot(data, "delta", kind, channel=channel, copies=copies)
-            if data.keys() <= _PLAIN_DELTA and copies is None and is_made_id(_id_digits(data.get("item_id"))):
-                return
             skip = _OWN_IN_DELTAS
         elif suffix == "done":
             yield TextSlot({"end": ""}, "end", kind, channel=channel, last=True)
@@ -103,7 +109,3 @@ class ResponsesDialect:
         """One `error` event, `{type, sequence_number, error}`, as a finished frame."""
         data = {"type": "error", "sequence_number": 0, **self.error_body(error, None)}
         return [Event.from_bytes(sse.frame(data, "error"))]
-
-
-def _id_digits(item_id: Any) -> str:
-    return item_id if isinstance(item_id, str) else ""
