@@ -80,15 +80,13 @@ class SlotMasker:
 
     def _clean_data(self, text: str, slot: TextSlot) -> str:
         """A data URL or base64: the text in it is masked, binary data stays, any other string is plain text."""
-        if len(text) <= SHORT_CHARS and self._scanner.scan(text):
-            return self._clean_text(text, slot.name, slot.where)
-        if is_binary(text):
-            return text
         encoded = read(text)
-        if encoded is None:
-            return self._clean_text(text, slot.name, slot.where)
-        cleaned = self._clean_text(encoded.text, "", slot.where)
-        return text if cleaned == encoded.text else encoded.encoded(cleaned)
+        if encoded is not None:
+            cleaned = self._clean_text(encoded.text, "", slot.where)
+            if cleaned != encoded.text:
+                return encoded.encoded(cleaned)
+        is_data = encoded is not None or is_binary(text)
+        return text if is_data and len(text) > SHORT_CHARS else self._clean_text(text, slot.name, slot.where)
 
     def _clean_text(self, text: str, name: str, where: str) -> str:
         """`name` is the key of the value, scanned as `name: text`: `{"password": …}` names a secret. A text with a
