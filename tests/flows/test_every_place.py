@@ -141,7 +141,7 @@ def chat_chunks() -> list[dict[str, Any]]:
     deltas += [{"reasoning_content": "I think"}, {"refusal": "no"}, {"odd": "words", "content": "x"}]
     deltas += [{"tool_calls": [{"index": 0, **message["message"]["tool_calls"][0]}]}, {"content": " end"}]
     head = {"id": "chatcmpl-up1", "object": "chat.completion.chunk", "created": 1700000000, "model": "up-model"}
-    chunks = [
+    chunks: list[Any] = [
         {**head, "system_fingerprint": "fp_1", "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
         for delta in deltas
     ]
