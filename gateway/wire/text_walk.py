@@ -188,8 +188,9 @@ class _Walk:
 
     def _flow(self, where: str, holder: Any) -> Any:
         """What the texts that may continue this one share: their place but for the index, and whether they are
-        reasoning. None where the text stands in no list."""
-        if "[" not in where:
+        reasoning. None where the text stands in no list, and for whole messages of a request: each has its own role.
+        """
+        if "[" not in where or (not self._joins_all and where.endswith(".content")):
             return None
         kind = str(holder.get("type")) if type(holder) is dict else ""
         is_reasoning = "reasoning" in kind or "summary" in kind or "thinking" in kind
