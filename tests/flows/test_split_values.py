@@ -4,6 +4,8 @@ import base64
 import copy
 from typing import Any
 
+import aiohttp
+import orjson
 import pytest
 
 from tests.support import upstream as up
@@ -189,3 +191,35 @@ async def test_pictures_sounds_and_tokens_of_a_service_pass_untouched(
     ]
     status, _, _ = await ask(server, messages=messages)
     assert status == 200 and upstream.last.body["messages"] == messages
+
+
+def item_events(number: int, *pieces: str) -> list[dict[str, Any]]:
+    item = {**message("".join(pieces)), "id": f"msg_{number}"}
+    at = {"item_id": item["id"], "output_index": number, "content_index": 0}
+    return [
+        {"type": "response.output_item.added", "output_index": number, "item": {**item, "content": []}},
+        *({"type": "response.output_text.delta", **at, "delta": piece} for piece in pieces),
+        {"type": "response.output_text.done", **at, "text": "".join(pieces)},
+        {"type": "response.content_part.done", **at, "part": item["content"][0]},
+        {"type": "response.output_item.done", "output_index": number, "item": item},
+    ]
+
+
+async def test_the_rest_of_a_value_over_two_streamed_items_never_goes_out(
+    native: InProcessGateway, upstream: Upstream
+) -> None:
+    events = [*item_events(0, "the card ", "is 4111 11"), *item_events(1, "11 11", "11 1111 as", " you asked")]
+    output = [event["item"] for event in events if event["type"] == "response.output_item.done"]
+    ends = {"type": "response.completed", "response": {**RESPONSE_ANSWER, "output": output}}
+    upstream.will(up.stream(*(up.frame(event) for event in [*events, ends]), up.DONE))
+    async with (
+        aiohttp.ClientSession(headers=native.headers) as session,
+        session.post(native.url + "/v1/responses", json={"model": "SvcLLM", "input": "x", "stream": True}) as answer,
+    ):
+        raw = (await answer.read()).decode()
+    got = [orjson.loads(line[6:]) for line in raw.splitlines() if line.startswith("data: {")]
+    deltas = ["".join(e.get("delta", "") for e in got if e.get("output_index") == number) for number in (0, 1)]
+    done = [event["text"] for event in got if event["type"] == "response.output_text.done"]
+    items = [event["item"]["content"][0]["text"] for event in got if event["type"] == "response.output_item.done"]
+    assert deltas == done == items == texts_of(got[-1]["response"])
+    assert deltas == ["the card is 4111 11", "[REDACTED:CREDIT_CARD] as you asked"]

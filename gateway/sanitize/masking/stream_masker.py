@@ -6,7 +6,9 @@ format: the dialect's `slots_of` says where text is. Theory of operation (also o
 `text.holdback`, `scan.fast_path`):
 
 A channel is one text of the stream (the content of a choice, the arguments of a tool call). Its pieces arrive in
-events, and events of several channels may alternate. Offsets count characters from the channel's beginning:
+events, and events of several channels may alternate. A channel that continues the `flow` of a closed one (the message
+after a message) begins with the end of its text, decided and sent: so the rest of a value is masked whose beginning
+went out with the other. Offsets count characters from the channel's beginning:
 
     0 <= base <= final <= length     [base, length) is buffered, [0, final) is decided, [final, length) is held back
 
@@ -78,6 +80,8 @@ class StreamMask:
         self._event_count = 0
         self._last: Event | None = None
         self._channels: dict[Hashable, Channel] = {}
+        self._tails: dict[Hashable, str] = {}  # by flow: the end of its last closed channel
+        self._masked_before: dict[str, str] = {}  # texts of closed channels, which later events have again whole
         self._decodes_all = False  # something beside a text was masked (an id): relayed frames may hold it too
 
     async def run(self, events: EventStream, refused_events: Refusal) -> EventStream:
@@ -192,18 +196,30 @@ class StreamMask:
     def _append(self, slot: TextSlot, pending: PendingEvent) -> Channel:
         channel = self._channels.get(slot.channel)
         if channel is None:
-            channel = self._channels[slot.channel] = Channel(slot.form, slot.where)
+            seed = self._tails.get(slot.flow, "")
+            channel = self._channels[slot.channel] = Channel.seeded(slot.form, slot.where, seed)
         channel.append(slot, pending)
         if slot.last:
             channel.closed = True
             self._channels.pop(slot.channel)
             self._advance(channel)
+            if slot.flow is not None:
+                self._tails[slot.flow] = channel.tail()
+                text, masked = channel.whole()
+                if masked != text:
+                    self._masked_before[text] = masked
         return channel
 
     def _mask_whole_texts(self, slots: list[TextSlot]) -> bool:
         """Mask texts that one event holds completely. Returns whether any was changed."""
+        changes = []
+        if self._masked_before:
+            again = [slot for slot in slots if slot.text in self._masked_before]
+            for slot in again:
+                slot.text = self._masked_before[slot.text]
+            changes.append(bool(again))
         try:
-            changes = [self._slot_masker.clean_seams(slots), *map(self._slot_masker.clean, slots)]
+            changes += [self._slot_masker.clean_seams(slots), *map(self._slot_masker.clean, slots)]
         except Blocked:
             self._queue.pop()  # the event with this text is the newest one and must not be sent
             self._drop_events_after(None)

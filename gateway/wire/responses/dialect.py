@@ -80,7 +80,7 @@ class ResponsesDialect:
             item_id, delta = data.get("item_id"), data.get("delta")
             if type(delta) is str and type(item_id) is str and is_made_id(item_id):
                 channel = (item_id, kind[:-6], str(data.get("content_index")))
-                return (TextSlot(data, "delta", kind, channel=channel),)
+                return (TextSlot(data, "delta", kind, channel=channel, flow=_flow_of(kind[:-6])),)
         return self._event_slots(data, kind)
 
     def _event_slots(self, data: Json, kind: str) -> Iterator[TextSlot]:
@@ -89,10 +89,10 @@ class ResponsesDialect:
         skip = _OWN_IN_EVENTS
         if suffix == "delta" and isinstance(data.get("delta"), str):
             copies = data if data.get("logprobs") else None
-            yield TextSlot(data, "delta", kind, channel=channel, copies=copies)
+            yield TextSlot(data, "delta", kind, channel=channel, flow=_flow_of(stem), copies=copies)
             skip = _OWN_IN_DELTAS
         elif suffix == "done":
-            yield TextSlot({"end": ""}, "end", kind, channel=channel, last=True)
+            yield TextSlot({"end": ""}, "end", kind, channel=channel, last=True, flow=_flow_of(stem))
         yield from answer_slots(data, kind, skip)
         if isinstance(data.get("response"), dict):
             yield from answer_slots(data["response"], skip=_OWN_IN_ANSWERS)
@@ -109,3 +109,8 @@ class ResponsesDialect:
         """One `error` event, `{type, sequence_number, error}`, as a finished frame."""
         data = {"type": "error", "sequence_number": 0, **self.error_body(error, None)}
         return [Event.from_bytes(sse.frame(data, "error"))]
+
+
+def _flow_of(stem: str) -> str | None:
+    """What the texts of one kind share, over all items (`response.output_text`); None for arguments and other texts."""
+    return stem if stem.endswith("_text") else None
