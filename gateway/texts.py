@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, MutableMapping, MutableSequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-Form: TypeAlias = Literal["text", "json", "url", "data", "name", "label"]
+Form: TypeAlias = Literal["text", "json", "url", "data", "name", "label", "group"]
 """What a string is, which decides how it is scanned and whether it can be masked.
 
 | form    | the string                                            | a value to be redacted in it            |
@@ -18,6 +18,7 @@ Form: TypeAlias = Literal["text", "json", "url", "data", "name", "label"]
 | `data`  | a data URL or base64 text                             | is masked in the text that it encodes   |
 | `name`  | a name, key or id in a request, which others refer to | refuses the request                     |
 | `label` | the same in an answer                                 | is masked in place; no model judges it  |
+| `group` | many short strings, scanned at once (`GroupSlot`)     | is masked in the string that holds it   |
 """
 
 
@@ -58,6 +59,33 @@ def drop_logprobs(holder: MutableMapping[str, Any]) -> None:
     """Take the tokens of a changed text out of `holder["logprobs"]`: a list becomes empty, an object null."""
     if holder.get("logprobs") is not None:
         holder["logprobs"] = [] if isinstance(holder["logprobs"], list) else None
+
+
+class GroupSlot(TextSlot):
+    """Short strings of a body that are scanned together, as lines: a scan costs as much as 4,000 characters of text.
+
+    Naive form: the `members` one by one. Only those in whose lines something is found are looked at alone, so a member
+    is masked as it would be by itself.
+    """
+
+    __slots__ = ("members",)
+
+    members: list[TextSlot]
+
+    @classmethod
+    def of(cls, members: list[TextSlot]) -> "GroupSlot":
+        """A group of at least one slot."""
+        group = cls({}, "", "(short strings)", "group")
+        group.members = members
+        return group
+
+    @property
+    def text(self) -> str:
+        return "\n".join([member.text for member in self.members])
+
+    @text.setter
+    def text(self, value: str) -> None:
+        raise TypeError("a group is masked by its members")
 
 
 class ScanToken:

@@ -12,7 +12,7 @@ def withhold(unit: TextUnit, where: str | None) -> None:
     """
     is_behind = not any(_holds(slot.where, where) for slot in unit.slots)
     for slot in unit.slots:
-        if slot.form in ("name", "label"):
+        if slot.form in ("name", "label", "group"):
             is_behind = is_behind or _holds(slot.where, where)
         elif is_behind:
             slot.text = ""

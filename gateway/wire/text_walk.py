@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, MutableMapping
 from itertools import chain
 from typing import Any, TypeAlias
 
-from gateway.texts import Form, TextSlot, drop_logprobs
+from gateway.texts import Form, GroupSlot, TextSlot, drop_logprobs
 from gateway.wire import field_rules as rules
 from gateway.wire.text_slots import is_url
 
@@ -92,13 +92,16 @@ def answer_slots(value: Any, where: str = "", skip: frozenset[str] = frozenset()
 
 
 class _Walk:
-    """One walk. Slots of property names come last: renaming one would lose the slots of its own value."""
+    """One walk. Short strings are handed out in groups. Slots of property names come last: renaming one would lose the
+    slots of its own value."""
 
     def __init__(self, structural: Form, *, joins_all: bool) -> None:
         self._structural = structural
         self._joins_all = joins_all
         self._slots: list[TextSlot] = []
         self._keys: list[TextSlot] = []
+        self._group: list[TextSlot] = []
+        self._group_chars = 0
 
     def slots(self, root: Any, where: str, skip: frozenset[str]) -> list[TextSlot]:
         stack: list[_Place] = [(root, where, "", None, _OPEN)]
@@ -109,7 +112,21 @@ class _Walk:
                 below.reverse()
                 stack += below
             skip = frozenset()
-        return self._slots + self._keys
+        for key in self._keys:
+            self._add_short(key, len(key.key))
+        self._end_group()
+        return self._slots
+
+    def _add_short(self, slot: TextSlot, size: int) -> None:
+        self._group.append(slot)
+        self._group_chars += size + len(slot.name) + 3
+        if self._group_chars > rules.GROUP_CHARS:
+            self._end_group()
+
+    def _end_group(self) -> None:
+        if self._group:
+            self._slots.append(self._group[0] if len(self._group) == 1 else GroupSlot.of(self._group))
+        self._group, self._group_chars = [], 0
 
     def _object(self, place: _Place, skip: frozenset[str]) -> list[_Place]:
         """Add the slots of an object's own members; returns the objects and lists among them."""
@@ -127,7 +144,7 @@ class _Walk:
             if name not in _USUAL_NAMES and not rules.is_plain_word(name):
                 form: Form = "label" if mode == _FREE else self._structural
                 shown = name if _SHOWN_NAME(name) else "*"
-                self._keys.append(KeySlot(holder, name, f"{path}: a property name", form))
+                self._keys.append(KeySlot(holder, name, f"{path}: a property name", form, name="text"))
             kind = type(value)
             if kind is str:
                 if value:
@@ -177,14 +194,19 @@ class _Walk:
             if name == "arguments":
                 form = "json"
         flow = self._flow(where, holder) if form == "text" and name in rules.FLOWING and mode == _OPEN else None
-        self._slots.append(TextSlot(holder, key, where, form, flow=flow, name=name, copies=copies))
+        slot = TextSlot(holder, key, where, form, flow=flow, name=name, copies=copies)
+        is_short = len(value) <= rules.MAX_GROUPED_CHARS and name not in rules.ALONE
+        if is_short and (form == "text" or form == self._structural):
+            self._add_short(slot, len(value))
+        else:
+            self._slots.append(slot)
 
     def _number(self, place: _Place, key: Any, name: str, where: str) -> None:
         holder, mode = place[0], place[4]
         if name in rules.NUMBERS_KEPT and mode == _OPEN:
             return
         form: Form = self._structural if mode == _FIXED or self._structural == "label" else "text"
-        self._slots.append(NumberSlot(holder, key, where, form, name=name))
+        self._add_short(NumberSlot(holder, key, where, form, name=name), len(str(holder[key])))
 
     def _flow(self, where: str, holder: Any) -> Any:
         """What the texts that may continue this one share: their place but for the index, and whether they are

@@ -3,7 +3,9 @@
 Does not know where slots come from, nor what a refusal looks like: it reports findings to a callback.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping
+from itertools import accumulate
 from typing import Any
 
 import orjson
@@ -13,7 +15,7 @@ from gateway.sanitize.masking.policy import Action
 from gateway.sanitize.masking.seams import mask_seams
 from gateway.sanitize.scan.scanner import Scanner
 from gateway.sanitize.text.findings import Finding, mask_of, masked
-from gateway.texts import TextSlot
+from gateway.texts import GroupSlot, TextSlot
 
 Note = Callable[[str, Action, str], None]
 """Called for each finding whose action is not `off`: (entity, action, path of the slot)."""
@@ -46,6 +48,8 @@ class SlotMasker:
 
         Raises what `note` and the detectors raise.
         """
+        if isinstance(slot, GroupSlot):
+            return self._clean_group(slot.members)
         text = slot.text
         if slot.form == "url":
             cleaned = self._clean_url(text, slot.where)
@@ -56,8 +60,7 @@ class SlotMasker:
         elif slot.form == "data":
             cleaned = self._clean_data(text, slot)
         else:
-            name = slot.name or (slot.key if isinstance(slot.key, str) else "")
-            cleaned = self._clean_text(text, name, slot.where)
+            cleaned = self._clean_text(text, _name_of(slot), slot.where)
         if cleaned == text:
             return False
         slot.text = cleaned
@@ -69,6 +72,19 @@ class SlotMasker:
         Raises what `clean` raises.
         """
         return mask_seams(slots, self._scanner.scan, self._report)
+
+    def _clean_group(self, members: list[TextSlot]) -> bool:
+        """Scan short strings as the lines of one text, then clean those alone in whose lines something is found."""
+        lines = [slot.text if slot.form == "name" else _prefix(_name_of(slot)) + slot.text for slot in members]
+        findings = self._scanner.scan("\n".join(lines))
+        if not findings:
+            return False
+        starts = [0, *accumulate(len(line) + 1 for line in lines)]
+        touched: set[int] = set()
+        for finding in findings:
+            touched.update(range(bisect_right(starts, finding.start) - 1, bisect_left(starts, finding.end)))
+        changes = [self.clean(members[index]) for index in sorted(touched) if index < len(members)]
+        return any(changes)
 
     def _check_name(self, text: str, where: str) -> str:
         """A name that other parts of the request refer to: what would be redacted in it is reported as `block`."""
@@ -91,7 +107,7 @@ class SlotMasker:
     def _clean_text(self, text: str, name: str, where: str) -> str:
         """`name` is the key of the value, scanned as `name: text`: `{"password": …}` names a secret. A text with a
         blocked finding is cut before it."""
-        prefix = "" if not name or name in _PLAIN_KEYS else f"{name}: "
+        prefix = _prefix(name)
         findings = self._scanner.scan(prefix + text)
         if not findings:
             return text
@@ -150,3 +166,12 @@ class SlotMasker:
             )
             for key, each in value.items()
         }
+
+
+def _name_of(slot: TextSlot) -> str:
+    return slot.name or (slot.key if isinstance(slot.key, str) else "")
+
+
+def _prefix(name: str) -> str:
+    """What stands before a value when it is scanned."""
+    return "" if not name or name in _PLAIN_KEYS else f"{name}: "

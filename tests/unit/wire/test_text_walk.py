@@ -1,6 +1,7 @@
 """The walk hands out every string and every property name, and its short forms find what the walk finds."""
 
 import copy
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.sanitize.scan.scanner import Scanner
-from gateway.texts import TextSlot
+from gateway.texts import GroupSlot, TextSlot
 from gateway.wire import field_rules as rules
 from gateway.wire.chat.dialect import ChatDialect
 from gateway.wire.responses.dialect import ResponsesDialect
@@ -32,6 +33,11 @@ def strings(value: Any) -> list[str]:
         names = [name for name in value if not rules.is_plain_word(name)]
         return [each for member in value.values() for each in strings(member)] + names
     return [each for member in value for each in strings(member)] if isinstance(value, list) else []
+
+
+def alone(slots: Iterable[TextSlot]) -> list[TextSlot]:
+    """The slots with the members of groups in their place."""
+    return [member for slot in slots for member in (slot.members if isinstance(slot, GroupSlot) else [slot])]
 
 
 def is_skipped(text: str) -> bool:
@@ -71,7 +77,7 @@ def test_a_property_is_renamed_in_its_place_and_loses_no_neighbour() -> None:
 
 def test_a_path_never_holds_a_name_that_may_be_a_value() -> None:
     body = {"4111 1111 1111 1111": {"deep": "text"}, "maxTokens": {"a": "b"}}
-    assert [slot.where for slot in request_slots(body)] == [
+    assert [slot.where for slot in alone(request_slots(body))] == [
         "*.deep",
         "maxTokens.a",
         ": a property name",
@@ -92,10 +98,10 @@ def test_a_path_never_holds_a_name_that_may_be_a_value() -> None:
 )
 def test_tokens_of_a_model_service_pass_in_their_places_only(field: str, holder: Any, is_opaque: bool) -> None:
     body = {**holder, field: "Z0FBQUFBQm8tMTIz"}
-    assert (not [slot for slot in request_slots(body) if slot.key == field]) == is_opaque
-    assert [slot for slot in request_slots({**holder, field: "two words"}) if slot.key == field]
+    assert (not [slot for slot in alone(request_slots(body)) if slot.key == field]) == is_opaque
+    assert [slot for slot in alone(request_slots({**holder, field: "two words"})) if slot.key == field]
     too_long = {**holder, field: "A" * (rules.MAX_OPAQUE_CHARS + 1)}
-    assert [slot for slot in request_slots(too_long) if slot.key == field]
+    assert [slot for slot in alone(request_slots(too_long)) if slot.key == field]
 
 
 @given(st.sampled_from(["user", "assistant", "system"]), st.text(max_size=30))
@@ -106,7 +112,7 @@ def test_the_short_form_for_plain_messages_is_the_walk(role: str, content: str) 
 
 
 def whole(slots: Any) -> list[tuple[str, Any]]:
-    return [(slot.text, slot.channel) for slot in slots if isinstance(slot, TextSlot) and slot.text]
+    return [(slot.text, slot.channel) for slot in alone(slots) if slot.text]
 
 
 def test_the_short_forms_for_plain_deltas_are_the_walk() -> None:
@@ -119,6 +125,6 @@ def test_the_short_forms_for_plain_deltas_are_the_walk() -> None:
     channel = ("msg_" + "0a" * 24, "response.output_text", "0")
     (piece,) = ResponsesDialect().event_slots({**event, "item_id": channel[0]})
     assert (piece.text, piece.channel) == ("a b", channel)
-    slots = list(ResponsesDialect().event_slots({**event, "item_id": odd, "Odd": "words"}))
+    slots = alone(ResponsesDialect().event_slots({**event, "item_id": odd, "Odd": "words"}))
     assert {slot.text for slot in slots} >= {"a b", odd, "Odd", "words"}
     assert [slot.channel for slot in slots if slot.text == "a b"] == [(odd, *channel[1:])]
