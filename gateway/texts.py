@@ -3,7 +3,7 @@
 Dialects make them, the sanitizer reads and replaces them. Knows no wire format and no detector.
 """
 
-from collections.abc import Callable, Hashable, MutableMapping, MutableSequence
+from collections.abc import Callable, Hashable, Iterator, MutableMapping, MutableSequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -103,7 +103,8 @@ class ScanToken:
 class TextUnit:
     """Texts that are blocked or passed together. `owner` is the dialect's own reference to what holds them.
 
-    `slots`: the texts, or a function that makes them when they are first needed. `scan_token`: see ScanToken; None for
+    `slots`: the texts, or a function that makes them when they are first needed, at once or in steps (an iterator of
+    the list so far). `scan_token`: see ScanToken; None for
     texts that are not expected again.
     """
 
@@ -111,7 +112,7 @@ class TextUnit:
 
     def __init__(
         self,
-        slots: list[TextSlot] | Callable[[], list[TextSlot]],
+        slots: list[TextSlot] | Callable[[], list[TextSlot] | Iterator[list[TextSlot]]],
         owner: Any = None,
         scan_token: ScanToken | None = None,
     ) -> None:
@@ -121,6 +122,21 @@ class TextUnit:
 
     @property
     def slots(self) -> list[TextSlot]:
-        if not isinstance(self._slots, list):
-            self._slots = self._slots()
+        for _ in self.steps():
+            pass
+        assert isinstance(self._slots, list)
         return self._slots
+
+    def steps(self) -> Iterator[None]:
+        """Make the slots in steps of about a millisecond, between which other work may be done. Take all of them."""
+        if isinstance(self._slots, list):
+            return
+        made = self._slots()
+        if isinstance(made, list):
+            self._slots = made
+            return
+        found: list[TextSlot] = []
+        for so_far in made:
+            found = so_far
+            yield
+        self._slots = found

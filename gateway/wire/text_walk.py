@@ -6,7 +6,7 @@ the few that are skipped. One pass without recursion. Knows no interface and no 
 
 import re
 from collections.abc import Iterable, Iterator, MutableMapping
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, TypeAlias
 
 from gateway.texts import Form, GroupSlot, TextSlot, drop_logprobs
@@ -20,8 +20,12 @@ _SHOWN_NAME = re.compile(r"[A-Za-z_]{1,40}").fullmatch
 """Whether a property name may stand in a path that callers and logs see; any other is shown as `*`."""
 _MIN_NUMBER, _USUAL_NAMES = rules.MIN_NUMBER, rules.USUAL_NAMES
 _INDEX = re.compile(r"\[\d+\]")
-_Place: TypeAlias = "tuple[Any, str, str, MutableMapping[str, Any] | None, int]"
-"""(object or list, its path, the field it stands in, the nearest object above with logprobs, how it is read)."""
+_Place: TypeAlias = "tuple[Any, str, str, MutableMapping[str, Any] | None, int, int]"
+"""(object or list, its path, the field it stands in, the nearest object above with logprobs, how it is read, the
+number of its first member to be read)."""
+_STEP = 512
+"""Chosen: members that are read in one step of the walk (about a millisecond). At half small bodies take more steps; at
+double a step keeps others waiting for longer."""
 
 
 class KeySlot(TextSlot):
@@ -91,6 +95,16 @@ def answer_slots(value: Any, where: str = "", skip: frozenset[str] = frozenset()
     return _Walk("label", joins_all=True).slots(value, where, skip)
 
 
+def request_steps(value: Any, where: str = "", skip: frozenset[str] = frozenset()) -> Iterator[list[TextSlot]]:
+    """As `request_slots`, in steps: the slots found so far, the last time all of them."""
+    return _Walk("name", joins_all=False).steps(value, where, skip)
+
+
+def answer_steps(value: Any, where: str = "", skip: frozenset[str] = frozenset()) -> Iterator[list[TextSlot]]:
+    """As `answer_slots`, in steps: the slots found so far, the last time all of them."""
+    return _Walk("label", joins_all=True).steps(value, where, skip)
+
+
 class _Walk:
     """One walk. Short strings are handed out in groups. Slots of property names come last: renaming one would lose the
     slots of its own value."""
@@ -104,18 +118,34 @@ class _Walk:
         self._group_chars = 0
 
     def slots(self, root: Any, where: str, skip: frozenset[str]) -> list[TextSlot]:
-        stack: list[_Place] = [(root, where, "", None, _OPEN)]
+        for _ in self.steps(root, where, skip):
+            pass
+        return self._slots
+
+    def steps(self, root: Any, where: str, skip: frozenset[str]) -> Iterator[list[TextSlot]]:
+        """All slots found so far, after every step of about a millisecond."""
+        stack: list[_Place] = [(root, where, "", None, _OPEN, 0)]
+        read = 0
         while stack:
             place = stack.pop()
-            below = self._object(place, skip) if type(place[0]) is dict else self._list(place)
+            size, first = len(place[0]), place[5]
+            if size - first > _STEP:
+                stack.append((*place[:5], first + _STEP))
+            skipped = skip if place[0] is root else frozenset()
+            below = self._object(place, skipped) if type(place[0]) is dict else self._list(place)
             if below:
                 below.reverse()
                 stack += below
-            skip = frozenset()
-        for key in self._keys:
+            read += min(size - first, _STEP) + 1
+            if read > _STEP:
+                read = 0
+                yield self._slots
+        for number, key in enumerate(self._keys):
             self._add_short(key, len(key.key))
+            if number % _STEP == _STEP - 1:
+                yield self._slots
         self._end_group()
-        return self._slots
+        yield self._slots
 
     def _add_short(self, slot: TextSlot, size: int) -> None:
         self._group.append(slot)
@@ -131,13 +161,14 @@ class _Walk:
     def _object(self, place: _Place, skip: frozenset[str]) -> list[_Place]:
         """Add the slots of an object's own members; returns the objects and lists among them."""
         holder: dict[str, Any] = place[0]
-        _, path, _, copies, mode = place
+        _, path, _, copies, mode, first = place
         logprobs = holder.get("logprobs")
         if logprobs and self._joins_all and type(logprobs) in (dict, list):
             copies = holder
         below: list[_Place] = []
         prefix = f"{path}." if path else ""
-        for name, value in holder.items():
+        members = holder.items() if len(holder) <= _STEP else islice(holder.items(), first, first + _STEP)
+        for name, value in members:
             if name in skip:
                 continue
             shown = name
@@ -153,23 +184,24 @@ class _Walk:
                 if copies is holder and name == "logprobs" and value:
                     self._slots.append(LogprobsSlot(holder, name, prefix + shown, "label"))
                 elif value:
-                    below.append((value, prefix + shown, name, copies, _mode_below(mode, name, kind)))
+                    below.append((value, prefix + shown, name, copies, _mode_below(mode, name, kind), 0))
             elif kind is int and not -_MIN_NUMBER < value < _MIN_NUMBER:
                 self._number(place, name, name, prefix + shown)
         return below
 
     def _list(self, place: _Place) -> list[_Place]:
         """The same for a list; its items have the list's name."""
-        holder, path, name, copies, mode = place
+        holder, path, name, copies, mode, first = place
         below: list[_Place] = []
-        for index, value in enumerate(holder):
+        members = holder if len(holder) <= _STEP else holder[first : first + _STEP]
+        for index, value in enumerate(members, first):
             kind = type(value)
             if kind is str:
                 if value:
                     self._string(place, index, name, f"{path}[{index}]", copies)
             elif kind is dict or kind is list:
                 if value:
-                    below.append((value, f"{path}[{index}]", name, copies, mode))
+                    below.append((value, f"{path}[{index}]", name, copies, mode, 0))
             elif kind is int and not -_MIN_NUMBER < value < _MIN_NUMBER:
                 self._number(place, index, name, f"{path}[{index}]")
         return below

@@ -5,7 +5,8 @@ Source: OpenAI API reference, read 2026-11-21. Knows no HTTP and no sanitizing r
 
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from gateway.domain import Event, Json
@@ -16,7 +17,7 @@ from gateway.wire.chat.answer import new_id
 from gateway.wire.cut_blocked import withhold
 from gateway.wire.field_rules import is_made_id, is_plain_word
 from gateway.wire.openai_error import error_object
-from gateway.wire.text_walk import answer_slots, request_slots
+from gateway.wire.text_walk import answer_slots, request_steps
 
 _CHOICE = re.compile(r"choices\[(\d+)\]")
 _OWN_IN_REQUESTS = frozenset(("messages", "model", "user"))
@@ -54,15 +55,14 @@ class ChatDialect:
         """One unit for each message, and one for all else. `body`: a checked request, `{messages: [{role, …}], …}`."""
         for index, message in enumerate(body["messages"]):
             where = f"messages[{index}]"
+            slots: list[TextSlot] | Callable[[], Iterator[list[TextSlot]]]
             if message.keys() == _PLAIN_MESSAGE and type(message["content"]) is str:  # what the walk finds in it
                 slots = [TextSlot(message, "content", f"{where}.content", name="content")] if message["content"] else []
             else:
-                slots = request_slots(message, where)
+                slots = partial(request_steps, message, where)
             if slots:
                 yield TextUnit(slots)
-        slots = request_slots(body, skip=_OWN_IN_REQUESTS)
-        if slots:
-            yield TextUnit(slots)
+        yield TextUnit(lambda: request_steps(body, skip=_OWN_IN_REQUESTS))
 
     def refuse_request(self, body: Json, unit: TextUnit, error: GatewayError) -> None:
         """Raises `error`: one refused message refuses the request."""

@@ -15,7 +15,7 @@ from gateway.wire.cut_blocked import withhold
 from gateway.wire.field_rules import is_made_id
 from gateway.wire.openai_error import responses_error_object
 from gateway.wire.responses import object as objects
-from gateway.wire.text_walk import answer_slots, request_slots
+from gateway.wire.text_walk import answer_slots, answer_steps, request_steps
 
 _OWN_IN_REQUESTS = frozenset(("model", "user"))
 """Members of a request that never leave as they are: a name of ours and a keyed hash go instead."""
@@ -48,7 +48,7 @@ class ResponsesDialect:
 
     def request_units(self, body: Any) -> Iterable[TextUnit]:
         """One unit: every string of the request."""
-        yield TextUnit(request_slots(body, skip=_OWN_IN_REQUESTS), owner=body)
+        yield TextUnit(lambda: request_steps(body, skip=_OWN_IN_REQUESTS), owner=body)
 
     def refuse_request(self, body: Any, unit: TextUnit, error: GatewayError) -> None:
         """Raises `error`."""
@@ -56,7 +56,7 @@ class ResponsesDialect:
 
     def reply_units(self, data: Any) -> list[TextUnit]:
         """One unit: every string of a response, `{instructions, output: [item], …}`, or of a page of items."""
-        return [TextUnit(answer_slots(data, skip=_OWN_IN_ANSWERS), owner=data)]
+        return [TextUnit(lambda: answer_steps(data, skip=_OWN_IN_ANSWERS), owner=data)]
 
     def refuse_reply(self, data: Any, unit: TextUnit, error: GatewayError) -> None:
         """Makes the response incomplete, reason `content_filter`, without its text from the finding on."""

@@ -13,7 +13,7 @@ from gateway.texts import GroupSlot, TextSlot
 from gateway.wire import field_rules as rules
 from gateway.wire.chat.dialect import ChatDialect
 from gateway.wire.responses.dialect import ResponsesDialect
-from gateway.wire.text_walk import KeySlot, answer_slots, request_slots
+from gateway.wire.text_walk import KeySlot, answer_slots, request_slots, request_steps
 
 NAMES = st.sampled_from(
     ["Key", "x-y", "text", "content", "name", "id", "enum", "arguments", "metadata", "logprobs", "a"]
@@ -128,3 +128,13 @@ def test_the_short_forms_for_plain_deltas_are_the_walk() -> None:
     slots = alone(ResponsesDialect().event_slots({**event, "item_id": odd, "Odd": "words"}))
     assert {slot.text for slot in slots} >= {"a b", odd, "Odd", "words"}
     assert [slot.channel for slot in slots if slot.text == "a b"] == [(odd, *channel[1:])]
+
+
+def test_a_large_body_is_walked_in_steps_and_members_are_left_out_at_the_root_alone() -> None:
+    body = {"model": "Not scanned", **{f"k{number}": {"model": f"Model {number}"} for number in range(2_000)}}
+    body["list"] = [f"Item {number}" for number in range(3_000)]
+    steps = list(request_steps(body, skip=frozenset(("model",))))
+    texts = {slot.text for slot in alone(steps[-1])}
+    assert len(steps) > 8 and "Not scanned" not in texts
+    assert texts >= {f"Model {number}" for number in range(2_000)} | {f"Item {number}" for number in range(3_000)}
+    assert texts >= {f"k{number}" for number in range(2_000)}

@@ -55,3 +55,11 @@ def test_whole_values_beside_a_seam_are_found_once_each() -> None:
     texts, found = masked([f"Thanks {CARD}", f"{KEY} and so on"])
     assert texts == ["Thanks [REDACTED:CREDIT_CARD]", "[REDACTED:SECRET] and so on"]
     assert sorted(found) == ["CREDIT_CARD", "SECRET"]
+
+
+def test_a_value_deep_in_thousands_of_parts_is_masked() -> None:
+    parts = ["some words of a part, not few of them " * 4 for _ in range(600)]
+    parts[300:302] = ["it is " + CARD[:9], CARD[9:] + " there"]
+    texts, found = masked(parts)
+    assert found == ["CREDIT_CARD"] and texts[300:302] == ["it is [REDACTED:CREDIT_CARD]", " there"]
+    assert texts[:300] == parts[:300] and texts[302:] == parts[302:]
