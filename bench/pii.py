@@ -21,10 +21,11 @@ from typing import Any
 
 from bench.pii_rows import ORDINARY
 from gateway.config.settings import Sanitize
-from gateway.domain import Event, TextSlot
+from gateway.domain import Event
 from gateway.sanitize.masking.policy import actions
 from gateway.sanitize.masking.stream_masker import StreamMask
 from gateway.sanitize.scan.scanner import Scanner
+from gateway.texts import TextSlot
 
 STRUCTURED = (
     "SECRET", "SECRET_GENERIC", "CREDIT_CARD", "IBAN", "NATIONAL_ID", "US_SSN", "EMAIL", "PHONE", "PHONE_INTL", "IP",

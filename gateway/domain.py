@@ -3,10 +3,12 @@
 Knows no HTTP, no configuration and no wire format. Times are seconds, sizes bytes, unless a name says otherwise.
 """
 
-from collections.abc import AsyncGenerator, Callable, Hashable, MutableMapping, MutableSequence
+from collections.abc import AsyncGenerator, Callable, Hashable
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+
+from gateway.texts import TextSlot
 
 Json: TypeAlias = dict[str, Any]
 """A decoded JSON object."""
@@ -95,7 +97,7 @@ class RelayTemplate(Protocol):
     @property
     def where(self) -> str: ...
 
-    def slot_of(self, event: Event) -> "TextSlot":
+    def slot_of(self, event: Event) -> TextSlot:
         """The text of one, to be replaced: only then is the event decoded."""
 
 
@@ -103,71 +105,6 @@ EventBatch: TypeAlias = list[Event]
 """The events of one network read, in order, which are written together. May be empty."""
 
 EventStream: TypeAlias = AsyncGenerator[EventBatch, None]
-
-
-@dataclass(slots=True)
-class TextSlot:
-    """A string in decoded data that may be inspected and replaced, through `text`.
-
-    `where` is its path, for error messages (`messages[0].content`). `form`: `text`; `json`, a string that holds a
-    JSON document (tool-call arguments; its leaves are inspected, it stays valid JSON); `url`, of which only credentials
-    are masked. In a stream, slots of one `channel` are consecutive pieces of one text, and `last` marks the final
-    piece; a slot without a channel is a whole text.
-    """
-
-    holder: MutableMapping[str, Any] | MutableSequence[Any]
-    key: Any
-    where: str
-    form: Literal["text", "json", "url"] = "text"
-    channel: Hashable = None
-    last: bool = False
-
-    @property
-    def text(self) -> str:
-        value: str = self.holder[self.key]
-        return value
-
-    @text.setter
-    def text(self, value: str) -> None:
-        self.holder[self.key] = value
-
-
-class ScanToken:
-    """Identity shared by all copies of the same texts in the same places (cached searches, repeated calls).
-
-    `scanned_clean` holds the directions, "requests" or "responses", in which the sanitizer has found nothing in them.
-    """
-
-    __slots__ = ("scanned_clean",)
-
-    def __init__(self) -> None:
-        self.scanned_clean: set[str] = set()
-
-
-class TextUnit:
-    """Texts that are blocked or passed together. `owner` is the dialect's own reference to what holds them.
-
-    `slots`: the texts, or a function that makes them when they are first needed. `scan_token`: see ScanToken; None for
-    texts that are not expected again.
-    """
-
-    __slots__ = ("_slots", "owner", "scan_token")
-
-    def __init__(
-        self,
-        slots: list[TextSlot] | Callable[[], list[TextSlot]],
-        owner: Any = None,
-        scan_token: ScanToken | None = None,
-    ) -> None:
-        self._slots = slots
-        self.owner = owner
-        self.scan_token = scan_token
-
-    @property
-    def slots(self) -> list[TextSlot]:
-        if not isinstance(self._slots, list):
-            self._slots = self._slots()
-        return self._slots
 
 
 class SearchRequest(NamedTuple):

@@ -6,10 +6,12 @@ Works on the shapes of `messages`. Knows no method, no tool and no revision.
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
-from gateway.domain import Event, Json, TextSlot, TextUnit
+from gateway.domain import Event, Json
 from gateway.errors import GatewayError
 from gateway.mcp.messages import RequestId, RpcBatch, ToolCall, ToolOutcome, error_response, failed
+from gateway.texts import TextSlot, TextUnit
 from gateway.wire.preencoded import PackedJson
+from gateway.wire.sanitizer_report import merged_reports
 from gateway.wire.text_slots import text_slots
 
 _OWN_FIELDS = frozenset({"provider", "request_id", "published_date", "ignored_parameters", "note", "sanitization"})
@@ -43,15 +45,14 @@ class WebSearchDialect:
         """Replace the outcome by a failure."""
         unit.owner.update(failed(error))
 
-    def note_findings(self, unit: TextUnit, findings: dict[str, int | str]) -> None:
-        """Record findings on a call, whose outcome will carry them, or add them to an outcome's `data.sanitization`."""
+    def note_findings(self, unit: TextUnit, report: Json) -> None:
+        """Record a report on a call, whose outcome will carry it, or add it to an outcome's `data.sanitization`."""
         owner = unit.owner
         if isinstance(owner, ToolCall):
-            owner.findings = findings
+            owner.findings = report
             return
-        earlier = owner["data"].get("sanitization", {})
-        counts = {kind: earlier.get(kind, 0) + number for kind, number in findings.items() if isinstance(number, int)}
-        owner["data"]["sanitization"] = {**earlier, **findings, **counts}
+        earlier = owner["data"].get("sanitization")
+        owner["data"]["sanitization"] = merged_reports([earlier, report]) if earlier else report
 
     def event_slots(self, data: Json) -> Iterable[TextSlot]:
         """The texts of one event. Every event is a whole message, so they have no channel."""

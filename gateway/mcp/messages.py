@@ -12,8 +12,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 
-from gateway.domain import Json, ScanToken, TextSlot
+from gateway.domain import Json
 from gateway.errors import GatewayError, InvalidRequest
+from gateway.texts import ScanToken, TextSlot
 from gateway.wire.text_slots import text_slots
 
 RequestId: TypeAlias = str | int | None
@@ -50,7 +51,7 @@ class ToolCall:
     `request` is what `Tool.run` takes, made from `arguments`. Calls with equal arguments share one `scan_token`.
     `cache_key`: the arguments as JSON bytes, as they came. `is_shared`: arguments and request belong to other calls
     too, so they must not be changed. `error`, once set, is the outcome. `slots` and `originals`: the texts after and
-    before sanitizing, empty where nothing was scanned. `findings`: `{entity: count}` of the arguments.
+    before sanitizing, empty where nothing was scanned. `findings`: the report on the arguments (`sanitizer_report`).
     """
 
     tool: str
@@ -63,7 +64,7 @@ class ToolCall:
     error: GatewayError | None = None
     slots: Sequence[TextSlot] = ()
     originals: Sequence[str] = ()
-    findings: dict[str, int | str] | None = None
+    findings: Json | None = None
 
     def texts(self) -> list[TextSlot]:
         """Every string of the arguments, at any depth. The arguments are this call's own from here on."""

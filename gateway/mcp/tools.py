@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol
 import orjson
 
 from gateway import schemas
-from gateway.domain import CrawlRequest, ExtractRequest, Json, ScanToken, SearchRequest, WebCall
+from gateway.domain import CrawlRequest, ExtractRequest, Json, SearchRequest, WebCall
 from gateway.mcp.arguments import (
     Arguments,
     Rule,
@@ -22,6 +22,7 @@ from gateway.mcp.arguments import (
     parse_date,
 )
 from gateway.mcp.messages import ToolCall
+from gateway.texts import ScanToken
 
 _DATES = frozenset({"start_date", "end_date"})
 _LISTS = frozenset({"include_domains", "exclude_domains"})

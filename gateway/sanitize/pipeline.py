@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from gateway.config.settings import Sanitize
-from gateway.domain import Json, TextSlot, TextUnit
+from gateway.domain import Json
 from gateway.errors import ContentBlocked, SanitizerFailed
 from gateway.resilience.fair_queue import FairQueue
 from gateway.sanitize.guardrail.guardrail import Guardrail, GuardrailFailed
@@ -22,6 +22,7 @@ from gateway.sanitize.masking.stream_masker import StreamMask
 from gateway.sanitize.scan.scanner import Scanner
 from gateway.sanitize.text.findings import mask_of
 from gateway.sanitize.text.work_budget import SharedAllowance
+from gateway.texts import TextSlot, TextUnit
 
 _IN_THREAD_CHARS = 16_384
 """Longer texts are scanned in a thread. Chosen: a scan of this length holds the event loop for at most 5 ms (8 ms where
@@ -49,13 +50,15 @@ _CUES = re.compile(
 
 @dataclass(slots=True)
 class Verdict:
-    """The result of scanning one unit. `counts`: findings by entity. `refusal`: the error if the unit is blocked.
+    """The result of scanning one unit. `counts`: findings by entity; `flagged`: those of them that stay in the text.
+    `refusal`: the error if the unit is blocked.
 
     `degraded`: the guardrail failed, and the policy lets the text go on without it.
     """
 
     direction: Direction = "requests"
     counts: dict[str, int] = field(default_factory=dict)
+    flagged: dict[str, int] = field(default_factory=dict)
     refusal: ContentBlocked | None = None
     degraded: bool = False
 
@@ -66,6 +69,8 @@ class Verdict:
     def note(self, entity: str, action: Action, where: str) -> None:
         """Count a finding at a slot's path; the first one to block sets `refusal`."""
         self.counts[entity] = self.counts.get(entity, 0) + 1
+        if action == "flag":
+            self.flagged[entity] = self.flagged.get(entity, 0) + 1
         if action == "block" and self.refusal is None:
             advice = "remove it" if self.direction == "requests" else "it is withheld"
             self.refusal = ContentBlocked(f"{where} holds {entity}, which must not pass; {advice}", param=where)
@@ -136,6 +141,10 @@ class Sanitizer:
     async def _scan(self, unit: TextUnit, direction: Direction, verdict: Verdict, work: RequestWork) -> None:
         masker = SlotMasker(self._scanner, self._actions[direction], verdict.note, work.allowance)
         try:
+            for _ in unit.steps():
+                await work.pace()
+            for _ in masker.seam_steps(unit.slots):
+                await work.pace()
             for slot in unit.slots:
                 await work.pace()
                 if _weight(slot) > _IN_THREAD_CHARS:

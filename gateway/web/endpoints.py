@@ -51,6 +51,11 @@ class EndpointTable:
         self._by_path = {base_path + row.path: row for row in rows}
         self._fallback = next(row for row in rows if row.name == "chat")
 
+    @property
+    def rows(self) -> tuple[Endpoint, ...]:
+        """Every row."""
+        return tuple(self._by_handler.values())
+
     def register(self, app: web.Application) -> None:
         """Add a route for every row; call it once, before the application starts."""
         for row in self._by_handler.values():

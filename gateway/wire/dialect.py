@@ -8,8 +8,9 @@ or inside a stream. Implementations, one for each interface: `wire.chat.dialect`
 from collections.abc import Iterable
 from typing import Any, Protocol
 
-from gateway.domain import Event, Json, TextSlot, TextUnit
+from gateway.domain import Event, Json
 from gateway.errors import GatewayError
+from gateway.texts import TextSlot, TextUnit
 
 
 class Dialect(Protocol):
@@ -29,7 +30,7 @@ class Dialect(Protocol):
         ...
 
     def request_units(self, body: Any) -> Iterable[TextUnit]:
-        """The text of a checked request body that would leave the gateway, as units that are judged as one."""
+        """Every string of a checked request body that would leave the gateway, as units that are judged as one."""
         ...
 
     def refuse_request(self, body: Any, unit: TextUnit, error: GatewayError) -> None:
@@ -37,23 +38,22 @@ class Dialect(Protocol):
         ...
 
     def reply_units(self, data: Any) -> list[TextUnit]:
-        """The text of a whole answer, as units that are judged as one."""
+        """Every string of a whole answer, as units that are judged as one."""
         ...
 
     def refuse_reply(self, data: Any, unit: TextUnit, error: GatewayError) -> None:
         """The unit of a whole answer is blocked: replace it in `data`, in place, by the interface's own refusal."""
         ...
 
-    def note_findings(self, unit: TextUnit, counts: dict[str, int | str], /) -> None:
-        """Record the number of findings by entity (`{"EMAIL": 2}`) in the unit's answer; never a value found.
+    def note_findings(self, unit: TextUnit, report: Json, /) -> None:
+        """Record what was found in the unit's answer: `{redacted, flagged, guardrail?}` (`wire.sanitizer_report`).
 
-        `unit` is one of a whole answer, or of a request whose units are calls of their own. `counts` may also hold
-        `{"guardrail": "unavailable"}`: the guardrail failed and the policy let the text pass.
+        `unit` is one of a whole answer, or of a request whose units are calls of their own.
         """
         ...
 
     def event_slots(self, data: Json) -> Iterable[TextSlot]:
-        """The pieces of text in the data of one stream event, each with the channel that it continues."""
+        """Every string in the data of one stream event; pieces of a text have the channel that they continue."""
         ...
 
     def refused_events(self, error: GatewayError, last: Json | None) -> list[Event]:

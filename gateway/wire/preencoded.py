@@ -4,7 +4,8 @@ from typing import Any
 
 import orjson
 
-from gateway.domain import Json, ScanToken
+from gateway.domain import Json
+from gateway.texts import ScanToken
 
 
 class PackedJson(dict[str, Any]):

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from gateway.domain import TextSlot
+from gateway.texts import TextSlot
 
 _URL = re.compile(r"(?i)https?://\S+")
 
@@ -27,7 +27,7 @@ def _collect(value: Any, where: str, skip: frozenset[str], slots: list[TextSlot]
         kind = type(item)
         if kind is str:
             if item:
-                slots.append(TextSlot(value, key, _path(where, key, is_object), "url" if _is_url(item) else "text"))
+                slots.append(TextSlot(value, key, _path(where, key, is_object), "url" if is_url(item) else "text"))
         elif kind is dict or kind is list:
             _collect(item, _path(where, key, is_object), skip, slots)
 
@@ -38,5 +38,6 @@ def _path(where: str, key: Any, is_object: bool) -> str:
     return f"{where}.{key}" if where else str(key)
 
 
-def _is_url(text: str) -> bool:
+def is_url(text: str) -> bool:
+    """Whether the whole text is one http(s) address."""
     return text[:4].lower() == "http" and _URL.fullmatch(text) is not None

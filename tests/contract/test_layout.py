@@ -17,7 +17,7 @@ TESTS = [path for path in sorted((ROOT / "tests").rglob("*.py")) if "node_module
 ALL_PYTHON = [*SOURCES, *TESTS, *sorted((ROOT / "bench").rglob("*.py"))]
 
 LEVELS = [
-    {"key_scrubber"},
+    {"key_scrubber", "texts"},
     {"__init__", "domain", "errors", "logs", "metrics", "engines.text", "sanitize.text", "resilience"},
     {"ports", "schemas", "wire", "engines.fetch", "ocr", "sanitize.detectors"},
     {
@@ -109,7 +109,7 @@ def test_a_module_imports_only_from_the_levels_below_or_its_own_package(path: Pa
 def test_wire_imports_only_the_domain_the_errors_and_the_scrubber_of_keys() -> None:
     for path in SOURCES:
         if module_name(path).startswith("wire."):
-            allowed = {"wire", "domain", "errors", "key_scrubber"}
+            allowed = {"wire", "domain", "errors", "texts", "key_scrubber"}
             outside = {each.split(".")[0] for each in gateway_imports(path)} - allowed
             assert not outside, f"{module_name(path)} imports {outside}"
 

@@ -58,7 +58,10 @@ async def test_what_was_found_in_any_message_is_told_with_the_answer(
     upstream.will(up.answer())
     messages = [{"role": "system", "content": f"never say {CARD}"}, {"role": "user", "content": f"pay {CARD}"}]
     _, data, _ = await ask(cleaning, messages=messages)
-    assert data["choices"][0]["provider_specific_fields"]["sanitization"] == {"CREDIT_CARD": 2}
+    assert data["choices"][0]["provider_specific_fields"]["sanitization"] == {
+        "redacted": {"CREDIT_CARD": 2},
+        "flagged": {},
+    }
 
 
 @pytest.mark.parametrize("by_reference", [False, True])
@@ -72,7 +75,7 @@ async def test_what_was_kept_of_earlier_turns_is_masked_before_it_leaves_again(
     again = {"input": reference} if by_reference else {"input": "again", "previous_response_id": first["id"]}
     status, data, _ = await ask(cleaning, "/v1/responses", **again)
     assert status == 200 and CARD not in str(upstream.last.body)
-    assert data["provider_specific_fields"]["sanitization"] == {"CREDIT_CARD": 1}
+    assert data["provider_specific_fields"]["sanitization"] == {"redacted": {"CREDIT_CARD": 1}, "flagged": {}}
     assert "Your card is [REDACTED:CREDIT_CARD]" in str(upstream.last.body)
 
 
@@ -195,7 +198,7 @@ async def test_an_answer_that_went_on_without_the_guardrail_says_so(
     assert b"fine" in raw
     if not stream:
         fields = orjson.loads(raw)["choices"][0]["provider_specific_fields"]
-        assert fields["sanitization"] == {"guardrail": "unavailable"}
+        assert fields["sanitization"] == {"redacted": {}, "flagged": {}, "guardrail": "unavailable"}
 
 
 async def test_what_is_flagged_is_counted_once_beside_earlier_turns(
@@ -206,4 +209,4 @@ async def test_what_is_flagged_is_counted_once_beside_earlier_turns(
     _, first, _ = await ask(server, "/v1/responses", input="hello")
     told = {"input": "write to jane.doe@example.org", "previous_response_id": first["id"]}
     _, data, _ = await ask(server, "/v1/responses", **told)
-    assert data["provider_specific_fields"]["sanitization"] == {"EMAIL": 1}
+    assert data["provider_specific_fields"]["sanitization"] == {"redacted": {}, "flagged": {"EMAIL": 1}}

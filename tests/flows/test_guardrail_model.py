@@ -32,6 +32,6 @@ async def test_a_search_is_judged_by_the_embedded_model(tmp_path: Path) -> None:
             async with asyncio.timeout(60):
                 found = await data_of(tool_call("search", {"query": "patient of card 4111 1111 1111 1111"}))
             assert "[REDACTED:CREDIT_CARD]" in found["query"] and not re.search(r"\b4111\b", str(found))
-            assert found["sanitization"]["CREDIT_CARD"] == 1
+            assert found["sanitization"]["redacted"]["CREDIT_CARD"] == 1
             after = await data_of(tool_call("search_status"))
             assert after["guardrail"]["status"] in ("ok", "degraded")

@@ -239,7 +239,11 @@ async def test_sensitive_values_are_masked_on_the_way_in_and_told_in_the_answer(
     for headers in ({}, {"Accept": "text/event-stream"}):
         async with site.post(tool_call("search", {"query": f"refund to {CARD}"}), headers) as answer:
             text = await answer.text()
-            assert "[REDACTED:CREDIT_CARD]" in text and CARD not in text and 'sanitization\\":{\\"CREDIT_CARD' in text
+            assert (
+                "[REDACTED:CREDIT_CARD]" in text
+                and CARD not in text
+                and 'sanitization\\":{\\"redacted\\":{\\"CREDIT_CARD' in text
+            )
     assert [seen[1].query for seen in site.tools.seen] == ["refund to [REDACTED:CREDIT_CARD]"] * 2
 
 

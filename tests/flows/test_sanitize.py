@@ -169,7 +169,7 @@ async def test_a_web_tool_sees_masked_arguments_and_its_answer_says_so(tmp_path:
             result = (await answer.json())["result"]
         assert site.tools.seen[0][1].query == "who is [REDACTED:EMAIL]"
         data = json.loads(result["content"][0]["text"])["data"]
-        assert data["sanitization"] == {"EMAIL": 1}
+        assert data["sanitization"] == {"redacted": {"EMAIL": 1}, "flagged": {}}
         assert MAIL not in str(result)
 
 
@@ -195,7 +195,7 @@ async def test_a_web_tool_that_went_on_without_the_guardrail_says_so(tmp_path: P
             result = (await answer.json())["result"]
             assert answer.headers["X-Gateway-Guardrail"] == "unavailable"
         told = json.loads(result["content"][0]["text"])["data"]["sanitization"]
-        assert told == {"EMAIL": 1, "guardrail": "unavailable"}
+        assert told == {"redacted": {"EMAIL": 1}, "flagged": {}, "guardrail": "unavailable"}
 
 
 async def test_a_url_that_was_asked_for_is_fetched_as_it_is(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ async def test_the_caller_sees_what_the_provider_said_masked_and_is_told_so(
     quoted = f"It says: could not run query: {QUESTION} for [REDACTED:CREDIT_CARD]"
     assert is_error and data["error"]["message"] == f"{own} {quoted}"
     assert data["error"]["type"] == "upstream_error" and data["error"]["retryable"] is True
-    assert data["sanitization"] == {"CREDIT_CARD": 1}
+    assert data["sanitization"] == {"redacted": {"CREDIT_CARD": 1}, "flagged": {}}
 
 
 async def test_no_other_key_and_no_log_line_learns_what_was_asked(start_gateway: StartGateway, provider: Site) -> None:

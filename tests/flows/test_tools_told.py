@@ -42,11 +42,11 @@ async def test_each_member_of_a_batch_tells_what_was_found_in_it(tmp_path: Path,
         assert ["error" in data for data in found] == [False, False, False, True, True]
         assert CARD not in str(found) and MAIL not in str(found)
         assert [data.get("sanitization") for data in found] == [
-            {"CREDIT_CARD": 1},
+            {"redacted": {"CREDIT_CARD": 1}, "flagged": {}},
             None,
-            {"CREDIT_CARD": 2, "EMAIL": 1},
+            {"redacted": {"CREDIT_CARD": 2, "EMAIL": 1}, "flagged": {}},
             None,
-            {"CREDIT_CARD": 1},
+            {"redacted": {"CREDIT_CARD": 1}, "flagged": {}},
         ]
 
 
@@ -54,6 +54,9 @@ async def test_a_call_that_is_refused_or_fails_tells_it_too(tmp_path: Path) -> N
     settings = Sanitize(actions=SanitizeActions(requests={"EMAIL": "block"}))
     async with web_tools_site(tmp_path, sanitize=settings) as site:
         (refused,) = await outcomes(site, tool_call("search", {"query": f"{MAIL} {CARD}"}))
-        assert refused["error"]["type"] and refused["sanitization"] == {"CREDIT_CARD": 1, "EMAIL": 1}
+        assert refused["error"]["type"] and refused["sanitization"] == {
+            "redacted": {"CREDIT_CARD": 1, "EMAIL": 1},
+            "flagged": {},
+        }
         (wrong,) = await outcomes(site, tool_call("search", {"query": "x", "country": f"{CARD}"}))
         assert "country" in wrong["error"]["message"] and CARD not in str(wrong)

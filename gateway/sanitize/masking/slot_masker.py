@@ -1,18 +1,22 @@
-"""Masks one slot of text according to its form: plain text, a JSON document, a web address.
+"""Masks one slot of text according to its form: plain text, a JSON document, a web address, a name that must stay.
 
 Does not know where slots come from, nor what a refusal looks like: it reports findings to a callback.
 """
 
-from collections.abc import Callable, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import accumulate
 from typing import Any
 
 import orjson
 
-from gateway.domain import TextSlot
+from gateway.sanitize.masking.encoded_text import SHORT_CHARS, is_binary, read
 from gateway.sanitize.masking.policy import Action
+from gateway.sanitize.masking.seams import mask_seams
 from gateway.sanitize.scan.scanner import Scanner
 from gateway.sanitize.text.findings import Finding, mask_of, masked
 from gateway.sanitize.text.work_budget import SharedAllowance
+from gateway.texts import GroupSlot, TextSlot
 
 Note = Callable[[str, Action, str], None]
 """Called for each finding whose action is not `off`: (entity, action, path of the slot)."""
@@ -54,27 +58,79 @@ class SlotMasker:
         self._scanner, self._actions, self._note = scanner, actions, note
         self._allowance = allowance
 
-    def clean(self, slot: TextSlot) -> None:
-        """Mask a slot in place; it is written only if its text changes.
+    def clean(self, slot: TextSlot) -> bool:
+        """Mask a slot in place; it is written only if its text changes. Returns whether it did.
 
         Raises what `note` and the detectors raise.
         """
+        if isinstance(slot, GroupSlot):
+            return self._clean_group(slot.members)
         text = slot.text
         if slot.form == "url":
             cleaned = self._clean_url(text, slot.where)
         elif slot.form == "json":
             cleaned = self._clean_json(text, slot.where)
+        elif slot.form == "name":
+            cleaned = self._check_name(text, slot.where)
+        elif slot.form == "data":
+            cleaned = self._clean_data(text, slot)
         else:
-            name = slot.key if isinstance(slot.key, str) else ""
-            cleaned = self._clean_text(text, name, slot.where)
-        if cleaned != text:
-            slot.text = cleaned
+            cleaned = self._clean_text(text, _name_of(slot), slot.where)
+        if cleaned == text:
+            return False
+        slot.text = cleaned
+        return True
+
+    def clean_seams(self, slots: Iterable[TextSlot]) -> bool:
+        """Mask values that are split over texts of one flow; returns whether there was one. Call it before `clean`.
+
+        Raises what `clean` raises.
+        """
+        return any(list(self.seam_steps(slots)))
+
+    def seam_steps(self, slots: Iterable[TextSlot]) -> Iterator[bool]:
+        """As `clean_seams` in steps of about two milliseconds; take all of them."""
+        return mask_seams(slots, self._scan, self._report)
+
+    def _scan(self, text: str) -> list[Finding]:
+        return self._scanner.scan(text, self._allowance)
+
+    def _clean_group(self, members: list[TextSlot]) -> bool:
+        """Scan short strings as the lines of one text, then clean those alone in whose lines something is found."""
+        lines = [slot.text if slot.form == "name" else _prefix(_name_of(slot)) + slot.text for slot in members]
+        findings = self._scan("\n".join(lines))
+        if not findings:
+            return False
+        starts = [0, *accumulate(len(line) + 1 for line in lines)]
+        touched: set[int] = set()
+        for finding in findings:
+            touched.update(range(bisect_right(starts, finding.start) - 1, bisect_left(starts, finding.end)))
+        changes = [self.clean(members[index]) for index in sorted(touched) if index < len(members)]
+        return any(changes)
+
+    def _check_name(self, text: str, where: str) -> str:
+        """A name that other parts of the request refer to: what would be redacted in it is reported as `block`."""
+        for finding in self._scan(text):
+            action = self._actions.get(finding.entity, "off")
+            if action != "off":
+                self._note(finding.entity, "block" if action == "redact" else action, where)
+        return text
+
+    def _clean_data(self, text: str, slot: TextSlot) -> str:
+        """A data URL or base64: the text in it is masked, binary data stays, any other string is plain text."""
+        encoded = read(text)
+        if encoded is not None:
+            cleaned = self._clean_text(encoded.text, "", slot.where)
+            if cleaned != encoded.text:
+                return encoded.encoded(cleaned)
+        is_data = encoded is not None or is_binary(text)
+        return text if is_data and len(text) > SHORT_CHARS else self._clean_text(text, slot.name, slot.where)
 
     def _clean_text(self, text: str, name: str, where: str) -> str:
         """`name` is the key of the value, scanned as `name: text`: `{"password": …}` names a secret. A text with a
         blocked finding is cut before it."""
-        prefix = "" if not name or name in _PLAIN_KEYS else f"{name}: "
-        findings = self._scanner.scan(prefix + text, self._allowance)
+        prefix = _prefix(name)
+        findings = self._scan(prefix + text)
         if not findings:
             return text
         shift = len(prefix)
@@ -82,21 +138,21 @@ class SlotMasker:
         for finding in findings:
             if finding.end <= shift:
                 continue
-            start, action = max(finding.start - shift, 0), self._report(finding.entity, where)
+            start, action = max(finding.start - shift, 0), self._report(finding, where)
             if action == "block":
                 stop = min(stop, start)
             elif action == "redact" and start < stop:
                 redacted.append(Finding(start, finding.end - shift, finding.entity))
         return masked(text[:stop], redacted)
 
-    def _report(self, entity: str, where: str) -> Action:
-        action = self._actions.get(entity, "off")
+    def _report(self, finding: Finding, where: str) -> Action:
+        action = self._actions.get(finding.entity, "off")
         if action != "off":
-            self._note(entity, action, where)
+            self._note(finding.entity, action, where)
         return action
 
     def _clean_url(self, url: str, where: str) -> str:
-        findings = [each for each in self._scanner.scan_url(url) if self._report(each.entity, where) == "redact"]
+        findings = [each for each in self._scanner.scan_url(url) if self._report(each, where) == "redact"]
         for finding in reversed(findings):
             mask = mask_of(finding.entity).replace("[", "%5B").replace("]", "%5D")
             url = url[: finding.start] + mask + url[finding.end :]
@@ -129,6 +185,17 @@ class SlotMasker:
         if isinstance(value, list):
             return [self._clean_value(each, name, where, depth + 1) for each in value]
         return {
-            self._clean_text(key, "", f"{where}: a key"): self._clean_value(each, key, f"{where}.{key}", depth + 1)
+            self._clean_text(key, "", f"{where}: a key"): self._clean_value(
+                each, key, f"{where}.{key if key.isidentifier() else '*'}", depth + 1
+            )
             for key, each in value.items()
         }
+
+
+def _name_of(slot: TextSlot) -> str:
+    return slot.name or (slot.key if isinstance(slot.key, str) else "")
+
+
+def _prefix(name: str) -> str:
+    """What stands before a value when it is scanned."""
+    return "" if not name or name in _PLAIN_KEYS else f"{name}: "

@@ -9,9 +9,10 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from gateway.domain import Event, RelayTemplate, TextSlot
+from gateway.domain import Event, RelayTemplate
 from gateway.sanitize.text.folding import View
 from gateway.sanitize.text.holdback import REST_OF_KEY, REST_OF_VALUE, holdback_start
+from gateway.texts import TextSlot
 
 _CONTEXT_CHARS = 256
 """Decided text that stays in the buffer, as detectors look to the left of a value. More than any reach of a word (64
@@ -45,13 +46,19 @@ class Piece:
     pending: PendingEvent
 
 
+_NO_SLOT, _NO_EVENT = TextSlot({"": ""}, "", ""), PendingEvent(Event.from_bytes(b""), 0)
+"""Stand for what a Piece outside the queue does not have."""
+
+
 @dataclass(slots=True, eq=False)
 class Channel:
     """`form` and `where` are those of its first TextSlot.
 
     `buffer` begins at offset `base`; text before offset `final` is decided. `edits` are (start, end, mask) in offsets,
     in order. `last_event` is the number of the last event with text. `mask_until` matches the rest of a value that was
-    too long to hold back. `in_string`: for the form `json`, whether `final` is inside a JSON string.
+    too long to hold back. `in_string`: for the form `json`, whether `final` is inside a JSON string. `masked_to` is the
+    offset where the last mask ended. `seed_chars`: the buffer began with so many decided characters of the text before
+    (`seeded`); then `raw` and `masks` keep the pieces and all edits, for `whole`.
     """
 
     form: str
@@ -65,6 +72,25 @@ class Channel:
     edits: deque[tuple[int, int, str]] = field(default_factory=deque)
     mask_until: re.Pattern[str] | None = None
     in_string: bool = False
+    masked_to: int = 0
+    seed_chars: int = 0
+    raw: list[str] = field(default_factory=list)
+    masks: list[tuple[int, int, str]] = field(default_factory=list)
+
+    @classmethod
+    def seeded(cls, form: str, where: str, seed: str) -> "Channel":
+        """A channel whose text continues that of a closed one: `seed` is the end of it, decided and sent."""
+        return cls(form, where, buffer=seed, final=len(seed), seed_chars=len(seed))
+
+    def tail(self) -> str:
+        """The last characters after any mask, in which a value may begin that another channel goes on with."""
+        return self.buffer[max(self.masked_to - self.base, len(self.buffer) - _CONTEXT_CHARS, 0) :]
+
+    def whole(self) -> tuple[str, str]:
+        """All text of a closed channel with a seed, as it came and as it was sent."""
+        text = "".join(self.raw)
+        piece = Piece(_NO_SLOT, self.seed_chars, self.seed_chars + len(text), _NO_EVENT)
+        return text, _edited(piece, text, self.masks) or text
 
     @property
     def length(self) -> int:
@@ -75,6 +101,8 @@ class Channel:
         """Add the slot's text as the next piece."""
         start = self.base + len(self.buffer)
         self.buffer += slot.text
+        if self.seed_chars:
+            self.raw.append(slot.text)
         self.last_event = pending.number
         self.pieces.append(Piece(slot, start, self.base + len(self.buffer), pending))
         pending.undecided_pieces += 1
@@ -98,8 +126,11 @@ class Channel:
         if self.form == "json":
             self.track_quotes(start)
             mask = mask if self.in_string else f'"{mask}"'
-        self.edits.append((self.base + start, self.base + end, mask))
-        self.final = max(self.final, self.base + end)
+        edit = (self.base + start, self.base + end, mask)
+        self.edits.append(edit)
+        if self.seed_chars:
+            self.masks.append(edit)
+        self.final = self.masked_to = max(self.final, self.base + end)
 
     def track_quotes(self, index: int) -> None:
         """In a JSON text, update `in_string` to what it is at the buffer's `index`."""

@@ -6,7 +6,9 @@ format: the dialect's `slots_of` says where text is. Theory of operation (also o
 `text.holdback`, `scan.fast_path`):
 
 A channel is one text of the stream (the content of a choice, the arguments of a tool call). Its pieces arrive in
-events, and events of several channels may alternate. Offsets count characters from the channel's beginning:
+events, and events of several channels may alternate. A channel that continues the `flow` of a closed one (the message
+after a message) begins with the end of its text, decided and sent: so the rest of a value is masked whose beginning
+went out with the other. Offsets count characters from the channel's beginning:
 
     0 <= base <= final <= length     [base, length) is buffered, [0, final) is decided, [final, length) is held back
 
@@ -36,13 +38,14 @@ must not be used again. `push` and `finish` raise SanitizerFailed (a detector fa
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Mapping
 
-from gateway.domain import Event, EventBatch, EventStream, Json, RelayTemplate, TextSlot
+from gateway.domain import Event, EventBatch, EventStream, Json, RelayTemplate
 from gateway.errors import ContentBlocked, GatewayError, SanitizerFailed
 from gateway.sanitize.masking.channel_scan import Blocked, ChannelScan
 from gateway.sanitize.masking.policy import Action
 from gateway.sanitize.masking.slot_masker import SlotMasker
 from gateway.sanitize.masking.stream_channel import Channel, PendingEvent, Piece
 from gateway.sanitize.scan.scanner import Scanner
+from gateway.texts import TextSlot
 from gateway.wire import sse
 
 IDLE_EVENTS = 64
@@ -77,6 +80,9 @@ class StreamMask:
         self._event_count = 0
         self._last: Event | None = None
         self._channels: dict[Hashable, Channel] = {}
+        self._tails: dict[Hashable, str] = {}  # by flow: the end of its last closed channel
+        self._masked_before: dict[str, str] = {}  # texts of closed channels, which later events have again whole
+        self._decodes_all = False  # something beside a text was masked (an id): relayed frames may hold it too
 
     async def run(self, events: EventStream, refused_events: Refusal) -> EventStream:
         """Yield the same events, masked, and close `events` at the end.
@@ -108,7 +114,7 @@ class StreamMask:
         while index < size:
             event = batch[index]
             first, index = index, index + 1
-            if event.relayed is None or event.data is not None:
+            if event.relayed is None or event.data is not None or self._decodes_all:
                 self._add_event(event, changed)
                 continue
             while index < size and batch[index].relayed is event.relayed and batch[index].data is None:
@@ -138,14 +144,17 @@ class StreamMask:
                 self._close_all()
             return
         self._last = event
+        whole_texts = []
         for slot in self._slots_of(data):
             if slot.channel is None:
-                pending.frame = None
-                self._mask_whole_text(slot)
-            else:
-                channel = self._append(slot, pending)
-                if not changed or changed[-1] is not channel:
-                    changed.append(channel)
+                whole_texts.append(slot)
+                continue
+            channel = self._append(slot, pending)
+            if not changed or changed[-1] is not channel:
+                changed.append(channel)
+        if whole_texts and self._mask_whole_texts(whole_texts):
+            pending.frame = None
+            self._decodes_all = True
 
     def _add_relayed(self, relayed: RelayTemplate, events: EventBatch, not_plain: list[Channel]) -> None:
         """Add pieces of one channel that came together. Plain words, the usual case, go to `_ready` at once.
@@ -187,24 +196,37 @@ class StreamMask:
     def _append(self, slot: TextSlot, pending: PendingEvent) -> Channel:
         channel = self._channels.get(slot.channel)
         if channel is None:
-            channel = self._channels[slot.channel] = Channel(slot.form, slot.where)
+            seed = self._tails.get(slot.flow, "")
+            channel = self._channels[slot.channel] = Channel.seeded(slot.form, slot.where, seed)
         channel.append(slot, pending)
         if slot.last:
             channel.closed = True
             self._channels.pop(slot.channel)
             self._advance(channel)
+            if slot.flow is not None:
+                self._tails[slot.flow] = channel.tail()
+                text, masked = channel.whole()
+                if masked != text:
+                    self._masked_before[text] = masked
         return channel
 
-    def _mask_whole_text(self, slot: TextSlot) -> None:
-        """Mask a text that one event holds completely."""
+    def _mask_whole_texts(self, slots: list[TextSlot]) -> bool:
+        """Mask texts that one event holds completely. Returns whether any was changed."""
+        changes = []
+        if self._masked_before:
+            again = [slot for slot in slots if slot.text in self._masked_before]
+            for slot in again:
+                slot.text = self._masked_before[slot.text]
+            changes.append(bool(again))
         try:
-            self._slot_masker.clean(slot)
+            changes += [self._slot_masker.clean_seams(slots), *map(self._slot_masker.clean, slots)]
         except Blocked:
             self._queue.pop()  # the event with this text is the newest one and must not be sent
             self._drop_events_after(None)
             raise
         except Exception as error:
             raise SanitizerFailed("the sanitizer failed on this stream") from error
+        return any(changes)
 
     def _note(self, entity: str, action: Action, where: str) -> None:
         self._on_finding(entity)

@@ -9,12 +9,14 @@ from contextlib import aclosing
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from gateway.domain import EventStream, RequestStats, TextUnit
+from gateway.domain import EventStream, Json, RequestStats
 from gateway.errors import GatewayError, SanitizerFailed
 from gateway.sanitize.masking.policy import Direction
 from gateway.sanitize.pipeline import Verdict
+from gateway.texts import TextUnit
 from gateway.web.context import CONTEXT, RequestContext
 from gateway.web.replies import EventReply, JsonReply
+from gateway.wire.sanitizer_report import merged_reports, report_of
 
 GUARDRAIL_HEADER = "X-Gateway-Guardrail"
 """`unavailable` when the guardrail failed and the policy let the text go on. For a stream: on its request alone."""
@@ -109,14 +111,9 @@ async def _clean_answer(context: RequestContext, data: object, request_verdicts:
         verdicts = []
 
 
-def _merged(verdicts: list[Verdict]) -> dict[str, int | str]:
-    """`{entity: count}` of all verdicts together, with `"guardrail": "unavailable"` where it failed for one of them."""
-    counts: dict[str, int | str] = {}
-    for entity in sorted({entity for each in verdicts for entity in each.counts}):
-        counts[entity] = sum(each.counts.get(entity, 0) for each in verdicts)
-    if any(each.degraded for each in verdicts):
-        counts["guardrail"] = "unavailable"
-    return counts
+def _merged(verdicts: list[Verdict]) -> Json:
+    """The report on all verdicts together (`wire.sanitizer_report`)."""
+    return merged_reports(report_of(each.counts, each.flagged, is_degraded=each.degraded) for each in verdicts)
 
 
 def _note(stats: RequestStats, verdict: Verdict) -> None:

@@ -19,7 +19,8 @@ from typing import Generic, TypeVar
 
 import orjson
 
-from gateway.domain import Event, TextSlot
+from gateway.domain import Event
+from gateway.texts import TextSlot, drop_logprobs
 from gateway.wire import sse
 
 _CONTENT_KEY = re.compile(rb'"content"\s*:\s*"')
@@ -49,6 +50,7 @@ class RelayedSlot(TextSlot):
         data = sse.decode(self._event)
         if data is not None:
             data["choices"][0]["delta"]["content"] = self._text = value
+            drop_logprobs(data["choices"][0])
 
 
 class ChunkPattern(Generic[ChoiceT]):

@@ -5,23 +5,40 @@ Source: OpenAI API reference, read 2026-11-21. Knows no HTTP and no sanitizing r
 
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
-from gateway.domain import Event, Json, TextSlot, TextUnit
+from gateway.domain import Event, Json
 from gateway.errors import GatewayError
+from gateway.texts import Form, TextSlot, TextUnit
 from gateway.wire import sse
 from gateway.wire.chat.answer import new_id
 from gateway.wire.cut_blocked import withhold
+from gateway.wire.field_rules import is_made_id, is_plain_word
 from gateway.wire.openai_error import error_object
+from gateway.wire.text_walk import answer_slots, request_steps
 
 _CHOICE = re.compile(r"choices\[(\d+)\]")
+_OWN_IN_REQUESTS = frozenset(("messages", "model", "user"))
+"""Members of a request that are no text of this walk: messages are units of their own, `model` is replaced by a name of
+ours, `user` by a keyed hash."""
+_PLAIN_MESSAGE = frozenset(("role", "content"))
+"""Members of most messages; the schema allows six words as roles."""
+_OWN_IN_ANSWERS = frozenset(("choices", "model", "object"))
+_OWN_IN_CHOICES = frozenset(("provider_specific_fields",))
+"""Members of an answer and a choice that the gateway writes itself, and the choices, which are walked on their own."""
+_PLAIN_CHUNK = frozenset(("id", "object", "created", "model", "choices", "usage"))
+_PLAIN_CHOICE = frozenset(("index", "delta", "finish_reason", "logprobs"))
+"""A chunk without other members holds no other string than its piece of text and its id."""
+_CALL_TEXTS: tuple[tuple[str, str, Form], ...] = (("function", "arguments", "json"), ("custom", "input", "text"))
+"""The texts of a tool call's delta: (its object, the field, its form)."""
 
 
 class ChatDialect:
     """Implements `wire.dialect.Dialect`, which documents the methods; stateless.
 
-    A unit is one message of a request, or one choice of an answer, which is then the unit's `owner`.
+    A unit is one message of a request, one choice of an answer, which is then the unit's `owner`, or all the rest.
     """
 
     @property
@@ -35,62 +52,83 @@ class ChatDialect:
         return True
 
     def request_units(self, body: Json) -> Iterable[TextUnit]:
-        """One unit for each message that has text. `body`: a checked request, `{messages: [{role, content, …}], …}`."""
+        """One unit for each message, and one for all else. `body`: a checked request, `{messages: [{role, …}], …}`."""
         for index, message in enumerate(body["messages"]):
-            slots = list(message_slots(message, f"messages[{index}]"))
+            where = f"messages[{index}]"
+            slots: list[TextSlot] | Callable[[], Iterator[list[TextSlot]]]
+            if message.keys() == _PLAIN_MESSAGE and type(message["content"]) is str:  # what the walk finds in it
+                slots = [TextSlot(message, "content", f"{where}.content", name="content")] if message["content"] else []
+            else:
+                slots = partial(request_steps, message, where)
             if slots:
                 yield TextUnit(slots)
+        yield TextUnit(lambda: request_steps(body, skip=_OWN_IN_REQUESTS))
 
     def refuse_request(self, body: Json, unit: TextUnit, error: GatewayError) -> None:
         """Raises `error`: one refused message refuses the request."""
         raise error
 
     def reply_units(self, data: Json) -> list[TextUnit]:
-        """One unit for each choice that has text. `data`: `{choices: [{message}], …}`."""
-        units = []
-        for index, choice in enumerate(data.get("choices") or ()):
-            slots = list(message_slots(choice["message"], f"choices[{index}].message"))
-            if slots:
-                units.append(TextUnit(slots, owner=choice))
+        """One unit for each choice; the first has the strings outside the choices too. `data`: `{choices, …}`."""
+        units = [
+            TextUnit(answer_slots(choice, f"choices[{index}]", _OWN_IN_CHOICES), owner=choice)
+            for index, choice in enumerate(data.get("choices") or ())
+        ]
+        if units:
+            units[0].slots.extend(answer_slots(data, skip=_OWN_IN_ANSWERS))
         return units
 
     def refuse_reply(self, data: Json, unit: TextUnit, error: GatewayError) -> None:
         """Ends the choice with `content_filter`; its message keeps the text before the finding, and nothing else."""
         choice: Json = unit.owner
         withhold(unit, error.param)
-        text = "".join(slot.text for slot in unit.slots if slot.key in ("content", "text"))
-        message: Json = {"role": "assistant", "content": text, "refusal": None}
-        choice.update(message=message, finish_reason="content_filter")
+        content = choice["message"].get("content")
+        message: Json = {"role": "assistant", "content": content or "", "refusal": None}
+        for name in choice.keys() - _OWN_IN_CHOICES - {"index"}:
+            del choice[name]
+        choice.update(message=message, finish_reason="content_filter", logprobs=None)
 
-    def note_findings(self, unit: TextUnit, counts: dict[str, int | str]) -> None:
+    def note_findings(self, unit: TextUnit, report: Json) -> None:
         """Sets the choice's `provider_specific_fields.sanitization`."""
         choice: Json = unit.owner
-        choice.setdefault("provider_specific_fields", {})["sanitization"] = counts
+        choice.setdefault("provider_specific_fields", {})["sanitization"] = report
 
     def event_slots(self, data: Json) -> Iterable[TextSlot]:
-        """Text of one chunk, `{choices: [{index, delta, finish_reason}], …}`. Channels: `(index, field)` for text,
-        `(index, "call", number)` for arguments. A chunk with a finish reason ends the text channels of its choice.
+        """The strings of one chunk, `{choices: [{index, delta, finish_reason}], …}`. Channels: `(index, field)` for
+        the texts of a delta, `(index, "call", number)` for arguments. A chunk with a finish reason ends the text
+        channels of its choice.
         """
         choices: list[Json] = data.get("choices") or []
-        if len(choices) == 1:  # nearly every chunk is one piece of text
-            choice = choices[0]
+        if len(choices) == 1:
+            choice = choices[0]  # nearly every chunk is one piece of text
             delta = choice.get("delta")
-            if delta and len(delta) == 1 and choice.get("finish_reason") is None and type(delta.get("content")) is str:
+            if (
+                delta
+                and len(delta) == 1
+                and type(delta.get("content")) is str
+                and choice.get("finish_reason") is None
+                and not choice.get("logprobs")
+                and choice.keys() <= _PLAIN_CHOICE
+                and data.keys() <= _PLAIN_CHUNK
+                and is_made_id(data.get("id") or "")
+            ):
                 index = choice["index"]
                 where = "choices[0].delta.content" if index == 0 else f"choices[{index}].delta.content"
                 return (TextSlot(delta, "content", where, "text", (index, "content")),)
-        return self._event_slots(choices)
+        return self._event_slots(data, choices)
 
-    def _event_slots(self, choices: Iterable[Json]) -> Iterator[TextSlot]:
+    def _event_slots(self, data: Json, choices: list[Json]) -> Iterator[TextSlot]:
         for choice in choices:
-            delta, index = choice.get("delta") or {}, choice["index"]
-            last = choice.get("finish_reason") is not None
-            for name in ("content", "refusal", "reasoning_content"):
-                if isinstance(delta.get(name), str):
-                    yield TextSlot(delta, name, f"choices[{index}].delta.{name}", channel=(index, name), last=last)
-            yield from _call_delta_slots(delta, index)
+            index, last = choice["index"], choice.get("finish_reason") is not None
+            pieces = list(_delta_slots(choice, index, last=last))
+            taken = {(id(piece.holder), piece.key) for piece in pieces}
+            for slot in answer_slots(choice, f"choices[{index}]", _OWN_IN_CHOICES):
+                if (id(slot.holder), slot.key) not in taken:
+                    yield slot
+            yield from pieces
             if last:
                 yield from _endings(index)
+        yield from answer_slots(data, skip=_OWN_IN_ANSWERS)
 
     def refused_events(self, error: GatewayError, last: Json | None, usage: Json | None = None) -> list[Event]:
         """The last chunk of the refused choice, with the ids of the chunk `last`, then `[DONE]`.
@@ -121,48 +159,25 @@ class ChatDialect:
         return [Event.from_data({"error": error_object(error)})]
 
 
-def message_slots(message: Json, where: str) -> Iterator[TextSlot]:
-    """Every text of one message of a request or an answer: content, parts, reasoning, refusal, call arguments.
-
-    `where` is the message's path, such as `messages[0]`.
-    """
-    for name in ("content", "reasoning_content", "refusal"):
-        if isinstance(message.get(name), str):
-            yield TextSlot(message, name, f"{where}.{name}")
-    if isinstance(message.get("content"), list):
-        yield from part_slots(message["content"], f"{where}.content")
-    for number, call in enumerate(message.get("tool_calls") or ()):
-        function = call.get("function") if isinstance(call, dict) else None
-        if isinstance(function, dict) and isinstance(function.get("arguments"), str):
-            yield TextSlot(function, "arguments", f"{where}.tool_calls[{number}].function.arguments", form="json")
-    function = message.get("function_call")
-    if isinstance(function, dict) and isinstance(function.get("arguments"), str):
-        yield TextSlot(function, "arguments", f"{where}.function_call.arguments", form="json")
-
-
-def part_slots(parts: list[Any], where: str) -> Iterator[TextSlot]:
-    """The texts and image URLs of content parts; data URLs hold no text and are left out."""
-    for number, part in enumerate(parts):
-        if isinstance(part, dict):
-            for name in ("text", "refusal"):
-                if isinstance(part.get(name), str):
-                    yield TextSlot(part, name, f"{where}[{number}].{name}")
-            image = part.get("image_url")
-            holder, key = (image, "url") if isinstance(image, dict) else (part, "image_url")
-            if isinstance(holder.get(key), str) and not holder[key].startswith("data:"):
-                yield TextSlot(holder, key, f"{where}[{number}].image_url", form="url")
-
-
-def _call_delta_slots(delta: Json, index: int) -> Iterator[TextSlot]:
-    for call in delta.get("tool_calls") or ():
-        function, number = call.get("function") or {}, call.get("index", 0)
-        if isinstance(function.get("arguments"), str):
-            where = f"choices[{index}].delta.tool_calls[{number}]"
-            yield TextSlot(function, "arguments", where, form="json", channel=(index, "call", number))
+def _delta_slots(choice: Json, index: int, *, last: bool) -> Iterator[TextSlot]:
+    """The texts of a choice's delta that later chunks continue: every string field but the role, and arguments."""
+    delta = choice.get("delta") or {}
+    copies = choice if choice.get("logprobs") else None
+    where = f"choices[{index}].delta"
+    for name, value in delta.items():
+        if type(value) is str and name != "role" and is_plain_word(name):
+            yield TextSlot(delta, name, f"{where}.{name}", channel=(index, name), last=last, copies=copies)
+    calls = delta.get("tool_calls")
+    for call in calls if isinstance(calls, list) else ():
+        if isinstance(call, dict):
+            number = call.get("index", 0)
+            for kind, field, form in _CALL_TEXTS:
+                inner = call.get(kind)
+                if isinstance(inner, dict) and isinstance(inner.get(field), str):
+                    yield TextSlot(inner, field, f"{where}.tool_calls[{number}]", form, (index, "call", number))
     function = delta.get("function_call")
     if isinstance(function, dict) and isinstance(function.get("arguments"), str):
-        where = f"choices[{index}].delta.function_call"
-        yield TextSlot(function, "arguments", where, form="json", channel=(index, "call", 0))
+        yield TextSlot(function, "arguments", f"{where}.function_call", "json", (index, "call", 0))
 
 
 def _endings(index: int) -> Iterator[TextSlot]:

@@ -4,16 +4,30 @@ Source: OpenAI API reference (Responses), read 2026-11-21. `object` and `events`
 A stream that knows its ids makes its own endings (`ResponseStream`); those of this dialect are for streams without.
 """
 
-from collections.abc import Iterable, Iterator, MutableMapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from gateway.domain import Event, Json, TextSlot, TextUnit
+from gateway.domain import Event, Json
 from gateway.errors import GatewayError
+from gateway.texts import TextSlot, TextUnit
 from gateway.wire import sse
 from gateway.wire.cut_blocked import withhold
+from gateway.wire.field_rules import is_made_id
 from gateway.wire.openai_error import responses_error_object
 from gateway.wire.responses import object as objects
-from gateway.wire.untrusted_json import list_in
+from gateway.wire.text_walk import answer_slots, answer_steps, request_steps
+
+_OWN_IN_REQUESTS = frozenset(("model", "user"))
+"""Members of a request that never leave as they are: a name of ours and a keyed hash go instead."""
+_OWN_IN_ANSWERS = frozenset(("model", "object", "user", "provider_specific_fields"))
+"""Members of a response that the gateway writes itself, or that the caller sent about itself."""
+_OWN_IN_EVENTS = frozenset(("response", "sequence_number"))
+_OWN_IN_DELTAS = frozenset(("delta", "sequence_number"))
+"""Members of an event that are walked on their own, or are a number of ours."""
+_PLAIN_DELTA = frozenset(
+    ("type", "sequence_number", "item_id", "output_index", "content_index", "summary_index", "delta", "logprobs")
+)
+"""A delta without other members holds no other string than its piece of text and its id."""
 
 
 class ResponsesDialect:
@@ -33,60 +47,55 @@ class ResponsesDialect:
         return True
 
     def request_units(self, body: Any) -> Iterable[TextUnit]:
-        """One unit: `instructions` and the texts of `input`, a string or a list of items."""
-        slots = list(_text_of(body, "", "instructions"))
-        if isinstance(body.get("input"), str):
-            slots += _text_of(body, "", "input")
-        elif isinstance(body.get("input"), list):
-            for index, item in enumerate(body["input"]):
-                slots += _item_slots(item, f"input[{index}]")
-        yield TextUnit(slots, owner=body)
+        """One unit: every string of the request."""
+        yield TextUnit(lambda: request_steps(body, skip=_OWN_IN_REQUESTS), owner=body)
 
     def refuse_request(self, body: Any, unit: TextUnit, error: GatewayError) -> None:
         """Raises `error`."""
         raise error
 
     def reply_units(self, data: Any) -> list[TextUnit]:
-        """One unit: the texts of a response, `{instructions, output: [item]}`, or a page of items, `{data: [item]}`."""
-        slots = list(_text_of(data, "", "instructions"))
-        for name in ("output", "data"):
-            for index, item in enumerate(list_in(data, name)):
-                slots += _item_slots(item, f"{name}[{index}]") if isinstance(item, dict) else ()
-        return [TextUnit(slots, owner=data)]
+        """One unit: every string of a response, `{instructions, output: [item], …}`, or of a page of items."""
+        return [TextUnit(lambda: answer_steps(data, skip=_OWN_IN_ANSWERS), owner=data)]
 
     def refuse_reply(self, data: Any, unit: TextUnit, error: GatewayError) -> None:
         """Makes the response incomplete, reason `content_filter`, without its text from the finding on."""
-        withhold(unit, error.param)
+        withhold(TextUnit([slot for slot in unit.slots if slot.where.startswith(("output[", "data["))]), error.param)
         objects.finish(data, "content_filter", None, data.get("provider_specific_fields"))
 
-    def note_findings(self, unit: TextUnit, counts: dict[str, int | str]) -> None:
+    def note_findings(self, unit: TextUnit, report: Json) -> None:
         """Sets the response's `provider_specific_fields.sanitization`, where it has these fields."""
         fields = unit.owner.get("provider_specific_fields")
         if isinstance(fields, dict):
-            fields["sanitization"] = counts
+            fields["sanitization"] = report
 
     def event_slots(self, data: Json) -> Iterable[TextSlot]:
-        """The texts of one event, by the suffix of its `type`.
+        """The strings of one event.
 
-        `.delta` is a piece of the channel `(item_id, type without its suffix, content_index)`; `.done` ends it and has
-        the whole text again; parts, items and responses in other events are whole texts.
+        The `delta` of a `.delta` event is a piece of the channel `(item_id, type without its suffix, content_index)`;
+        `.done` ends it and has the whole text again; all else are whole texts.
         """
-        kind = data.get("type", "")
-        channel = (data.get("item_id"), kind.rpartition(".")[0], str(data.get("content_index")))
-        if kind.endswith(".delta") and isinstance(data.get("delta"), str):
-            yield TextSlot(data, "delta", kind, channel=channel)
-            return
-        if kind.endswith(".done") and ("text" in data or "arguments" in data):
-            yield TextSlot({"end": ""}, "end", kind, channel=channel, last=True)
-            yield from _text_of(data, kind, "text")
-            yield from _text_of(data, kind, "arguments", form="json")
-        if isinstance(data.get("part"), dict):
-            yield from _text_of(data["part"], kind, "text")
-        if isinstance(data.get("item"), dict):
-            yield from _item_slots(data["item"], kind)
+        kind: str = data.get("type", "")
+        if kind.endswith(".delta") and data.keys() <= _PLAIN_DELTA and not data.get("logprobs"):
+            item_id, delta = data.get("item_id"), data.get("delta")
+            if type(delta) is str and type(item_id) is str and is_made_id(item_id):
+                channel = (item_id, kind[:-6], str(data.get("content_index")))
+                return (TextSlot(data, "delta", kind, channel=channel, flow=_flow_of(kind[:-6])),)
+        return self._event_slots(data, kind)
+
+    def _event_slots(self, data: Json, kind: str) -> Iterator[TextSlot]:
+        stem, _, suffix = kind.rpartition(".")
+        channel = (data.get("item_id"), stem, str(data.get("content_index")))
+        skip = _OWN_IN_EVENTS
+        if suffix == "delta" and isinstance(data.get("delta"), str):
+            copies = data if data.get("logprobs") else None
+            yield TextSlot(data, "delta", kind, channel=channel, flow=_flow_of(stem), copies=copies)
+            skip = _OWN_IN_DELTAS
+        elif suffix == "done":
+            yield TextSlot({"end": ""}, "end", kind, channel=channel, last=True, flow=_flow_of(stem))
+        yield from answer_slots(data, kind, skip)
         if isinstance(data.get("response"), dict):
-            for unit in self.reply_units(data["response"]):
-                yield from unit.slots
+            yield from answer_slots(data["response"], skip=_OWN_IN_ANSWERS)
 
     def refused_events(self, error: GatewayError, last: Json | None) -> list[Event]:
         """As `error_events`: a stream that has ids makes its own refusal."""
@@ -102,21 +111,6 @@ class ResponsesDialect:
         return [Event.from_bytes(sse.frame(data, "error"))]
 
 
-def _text_of(holder: MutableMapping[str, Any], where: str, name: str, form: Any = "text") -> Iterator[TextSlot]:
-    """The slot of a field, if it is a string that is not empty."""
-    if isinstance(holder.get(name), str) and holder[name]:
-        yield TextSlot(holder, name, f"{where}.{name}" if where else name, form)
-
-
-def _item_slots(item: Json, where: str) -> Iterator[TextSlot]:
-    """Every text of an input or output item: its own fields, then the parts of its lists."""
-    yield from _text_of(item, where, "content")
-    yield from _text_of(item, where, "output")
-    yield from _text_of(item, where, "arguments", form="json")
-    for name in ("content", "output", "summary"):
-        parts = item.get(name)
-        if isinstance(parts, list):
-            for index, part in enumerate(parts):
-                if isinstance(part, dict):
-                    yield from _text_of(part, f"{where}.{name}[{index}]", "text")
-                    yield from _text_of(part, f"{where}.{name}[{index}]", "refusal")
+def _flow_of(stem: str) -> str | None:
+    """What the texts of one kind share, over all items (`response.output_text`); None for arguments and other texts."""
+    return stem if stem.endswith("_text") else None

@@ -5,6 +5,7 @@ one id for an item in all its events, items closed before the end. Other fields 
 Source: OpenAI API reference (Responses) and event streams of vLLM and llama.cpp (facts read 2026-11-21).
 """
 
+import re
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from typing import Any
@@ -24,6 +25,8 @@ _OURS = ("model", "object", "previous_response_id", "store", "instructions", "us
 """Keys of a response object whose values come from the caller's request, not from the upstream."""
 _ID_PREFIX = {"message": "msg", "function_call": "fc", "reasoning": "rs"}
 _ENDS = ("response.completed", "response.incomplete")
+_is_event_name = re.compile(r"[A-Za-z_.]{1,80}").fullmatch
+"""Whether an event's type has the form of all known ones; events of other types are dropped."""
 _FAILURES = ("response.failed", "error")
 
 
@@ -143,6 +146,8 @@ class NativeStream(ResponseStream):
             raise upstream_error(500, failure, None)
         if not self._opened:
             yield from self._open_response(data.get("response"))
+        if not _is_event_name(kind):
+            return  # it would be the name of an SSE event, which no middleware inspects
         if kind in ("response.created", "response.in_progress", "response.queued"):
             return
         if kind in _ENDS:

@@ -16,6 +16,7 @@ from tests.support.paths import GOLDEN
 from tests.support.web_tools import Desk, modern, request, tool_call
 
 TOOLS_LIST = GOLDEN / "tools_list.json"
+REPORT = {"redacted": {}, "flagged": {"EMAIL": 2}}
 WORDS = ("search", "extract", "crawl", "map", "search_status")
 URL = "https://example.com/"
 
@@ -226,11 +227,11 @@ async def test_the_sanitizer_works_on_the_answer_before_its_text_is_made() -> No
         }  # fmt: skip
         assert {slot.form for slot in unit.slots if slot.where.endswith("url")} == {"url"}
         next(slot for slot in unit.slots if slot.where.endswith("content")).text = "masked"
-        desk.dialect.note_findings(unit, {"EMAIL": 2})
+        desk.dialect.note_findings(unit, REPORT)
 
     _, answer = await desk.ask(tool_call("search", {"query": "x"}), {"MCP-Protocol-Version": "2025-11-25"}, mask)
     outcome = orjson.loads(answer["result"]["content"][0]["text"])
-    assert outcome["data"]["results"][0]["content"] == "masked" and outcome["data"]["sanitization"] == {"EMAIL": 2}
+    assert outcome["data"]["results"][0]["content"] == "masked" and outcome["data"]["sanitization"] == REPORT
     assert answer["result"]["structuredContent"] == outcome
 
 

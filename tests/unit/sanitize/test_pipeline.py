@@ -8,13 +8,13 @@ import orjson
 import pytest
 
 from gateway.config.settings import Sanitize, SanitizeActions, SanitizePattern
-from gateway.domain import TextSlot, TextUnit
 from gateway.errors import SanitizerFailed
 from gateway.sanitize.masking.policy import Direction
 from gateway.sanitize.pipeline import RequestWork, Sanitizer, Verdict
 from gateway.sanitize.report import explain
 from gateway.sanitize.scan.scanner import Scanner
 from gateway.sanitize.text.findings import Finding
+from gateway.texts import TextSlot, TextUnit
 
 CARD, MAIL = "4111 1111 1111 1111", "jane.doe@example.org"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.domain import TextSlot, TextUnit
+from gateway.texts import TextSlot, TextUnit
 from gateway.wire.cut_blocked import withhold
 
 

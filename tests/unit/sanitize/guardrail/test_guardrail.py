@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from gateway.config import settings as config
-from gateway.domain import Json, TextSlot, TextUnit
+from gateway.domain import Json
 from gateway.errors import GatewayError, SanitizerFailed, UpstreamError, UpstreamRefused, UpstreamTimeout
 from gateway.resilience.circuit_breaker import CircuitBreaker
 from gateway.sanitize.guardrail.guardrail import (
@@ -19,6 +19,7 @@ from gateway.sanitize.guardrail.guardrail import (
     without_credentials,
 )
 from gateway.sanitize.pipeline import Sanitizer
+from gateway.texts import TextSlot, TextUnit
 
 TEXT = "Our patient Ada Private of 12 Hidden Lane was diagnosed yesterday, as told."
 

@@ -10,13 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.config.settings import Sanitize, SanitizeActions
-from gateway.domain import Event, EventBatch, Json, TextSlot
+from gateway.domain import Event, EventBatch, Json
 from gateway.errors import GatewayError, SanitizerFailed, UpstreamError
 from gateway.sanitize.masking.policy import actions
 from gateway.sanitize.masking.stream_masker import StreamMask
 from gateway.sanitize.scan.scanner import Scanner
 from gateway.sanitize.text.findings import Finding, masked
 from gateway.sanitize.text.holdback import MAX_HOLDBACK_CHARS
+from gateway.texts import TextSlot
 from gateway.wire import sse
 
 STRICT = actions(Sanitize(profile="strict"), "responses")

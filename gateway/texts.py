@@ -1,0 +1,142 @@
+"""The texts of decoded data: places that may be read and replaced, and the units in which they are judged.
+
+Dialects make them, the sanitizer reads and replaces them. Knows no wire format and no detector.
+"""
+
+from collections.abc import Callable, Hashable, Iterator, MutableMapping, MutableSequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+Form: TypeAlias = Literal["text", "json", "url", "data", "name", "label", "group"]
+"""What a string is, which decides how it is scanned and whether it can be masked.
+
+| form    | the string                                            | a value to be redacted in it            |
+|---------|-------------------------------------------------------|-----------------------------------------|
+| `text`  | free text                                             | is masked in place                      |
+| `json`  | a JSON document (tool-call arguments)                 | is masked in its leaves; it stays JSON  |
+| `url`   | a web address                                         | only credentials, which are masked      |
+| `data`  | a data URL or base64 text                             | is masked in the text that it encodes   |
+| `name`  | a name, key or id in a request, which others refer to | refuses the request                     |
+| `label` | the same in an answer                                 | is masked in place; no model judges it  |
+| `group` | many short strings, scanned at once (`GroupSlot`)     | is masked in the string that holds it   |
+"""
+
+
+@dataclass(slots=True)
+class TextSlot:
+    """A string in decoded data that may be inspected and replaced, through `text`.
+
+    `where` is its path, for error messages (`messages[0].content`). In a stream, slots of one `channel` are consecutive
+    pieces of one text, and `last` marks the final piece; a slot without a channel is a whole text. Whole texts of one
+    unit with the same `flow` continue each other: a value may be split over them. `name` is the name of the value,
+    where `key` is none (the items of a list). `copies` is the object whose `logprobs` spell the text again: they are
+    dropped when the text is replaced.
+    """
+
+    holder: MutableMapping[str, Any] | MutableSequence[Any]
+    key: Any
+    where: str
+    form: Form = "text"
+    channel: Hashable = None
+    last: bool = False
+    flow: Hashable = None
+    name: str = ""
+    copies: MutableMapping[str, Any] | None = None
+
+    @property
+    def text(self) -> str:
+        value: str = self.holder[self.key]
+        return value
+
+    @text.setter
+    def text(self, value: str) -> None:
+        self.holder[self.key] = value
+        if self.copies is not None:
+            drop_logprobs(self.copies)
+
+
+def drop_logprobs(holder: MutableMapping[str, Any]) -> None:
+    """Take the tokens of a changed text out of `holder["logprobs"]`: a list becomes empty, an object null."""
+    if holder.get("logprobs") is not None:
+        holder["logprobs"] = [] if isinstance(holder["logprobs"], list) else None
+
+
+class GroupSlot(TextSlot):
+    """Short strings of a body that are scanned together, as lines: a scan costs as much as 4,000 characters of text.
+
+    Naive form: the `members` one by one. Only those in whose lines something is found are looked at alone, so a member
+    is masked as it would be by itself.
+    """
+
+    __slots__ = ("members",)
+
+    members: list[TextSlot]
+
+    @classmethod
+    def of(cls, members: list[TextSlot]) -> "GroupSlot":
+        """A group of at least one slot."""
+        group = cls({}, "", "(short strings)", "group")
+        group.members = members
+        return group
+
+    @property
+    def text(self) -> str:
+        return "\n".join([member.text for member in self.members])
+
+    @text.setter
+    def text(self, value: str) -> None:
+        raise TypeError("a group is masked by its members")
+
+
+class ScanToken:
+    """Identity shared by all copies of the same texts in the same places (cached searches, repeated calls).
+
+    `scanned_clean` holds the directions, "requests" or "responses", in which the sanitizer has found nothing in them.
+    """
+
+    __slots__ = ("scanned_clean",)
+
+    def __init__(self) -> None:
+        self.scanned_clean: set[str] = set()
+
+
+class TextUnit:
+    """Texts that are blocked or passed together. `owner` is the dialect's own reference to what holds them.
+
+    `slots`: the texts, or a function that makes them when they are first needed, at once or in steps (an iterator of
+    the list so far). `scan_token`: see ScanToken; None for
+    texts that are not expected again.
+    """
+
+    __slots__ = ("_slots", "owner", "scan_token")
+
+    def __init__(
+        self,
+        slots: list[TextSlot] | Callable[[], list[TextSlot] | Iterator[list[TextSlot]]],
+        owner: Any = None,
+        scan_token: ScanToken | None = None,
+    ) -> None:
+        self._slots = slots
+        self.owner = owner
+        self.scan_token = scan_token
+
+    @property
+    def slots(self) -> list[TextSlot]:
+        for _ in self.steps():
+            pass
+        assert isinstance(self._slots, list)
+        return self._slots
+
+    def steps(self) -> Iterator[None]:
+        """Make the slots in steps of about a millisecond, between which other work may be done. Take all of them."""
+        if isinstance(self._slots, list):
+            return
+        made = self._slots()
+        if isinstance(made, list):
+            self._slots = made
+            return
+        found: list[TextSlot] = []
+        for so_far in made:
+            found = so_far
+            yield
+        self._slots = found

@@ -1,0 +1,91 @@
+"""What a string of a model route is, told by the name of its field and by its form. The one table of what is skipped.
+
+Every string that no rule here names is free text and masked in place, so a field that nobody has heard of is covered.
+
+| skipped, not scanned                  | rule            | reason                                                |
+|---------------------------------------|-----------------|-------------------------------------------------------|
+| a lower-case word in a structural place | `is_plain_word` | roles, types, tool names: nothing is found in a word |
+| prefix and hexadecimal digits as an id | `is_made_id`   | ids that we and most upstreams make: always new       |
+| tokens that a model service has made  | `OPAQUE`        | only it can read them; one changed byte voids them    |
+| numbers below nine digits, and times  | `NUMBERS_KEPT`  | no value of a detector is shorter; times are none     |
+
+Sources: OpenAI API reference (chat, responses), Anthropic's messages, OpenRouter's `reasoning_details`, Gemini's
+`thought_signature`, read 2026-11-21. Knows no detector.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+STRUCTURAL = frozenset({
+    "id", "call_id", "tool_call_id", "item_id", "tool_use_id", "response_id", "previous_response_id", "file_id",
+    "container_id", "connector_id", "server_label", "name", "type", "role", "object", "status", "finish_reason",
+    "format", "detail", "effort", "media_type", "mime_type", "stop", "required", "enum", "const", "pattern", "$ref",
+    "$schema", "$id", "$anchor", "system_fingerprint", "service_tier",
+})  # fmt: skip
+"""Fields whose strings other parts of a body, a schema or a program refer to: a mask in one would break the call."""
+FIXED_BELOW = frozenset(("enum", "const"))
+"""Structural fields that may hold objects: all below them is structural too."""
+FREE_BELOW = frozenset(("arguments", "input"))
+"""Objects whose fields the caller's own tools define: names in them say nothing, keys and values are free text."""
+FREE_VALUES_BELOW = frozenset(("metadata", "variables"))
+"""Objects whose values are free text, and whose keys are structural."""
+FLOWING = frozenset(("text", "content", "refusal", "thinking", "transcript", "summary", "output_text"))
+"""Fields that hold a piece of running text, which the next item of the same list may continue."""
+URLS = frozenset(("url", "image_url", "file_url", "server_url", "uri", "video_url"))
+"""Fields with a web address that is to be fetched."""
+ENCODED = frozenset(("data", "file_data", "b64_json", "partial_image_b64", "result", *URLS))
+"""Fields that may hold base64 or a data URL: of binary data it is skipped, of text it is read."""
+NUMBERS_KEPT = frozenset(("seed", "created", "created_at", "completed_at", "expires_at", "started_at", "index"))
+"""Fields with a time in seconds, or with a number that upstreams want as a number."""
+MIN_NUMBER = 100_000_000
+"""Chosen: smaller integers are not scanned, as in JSON documents (`masking.slot_masker`): counts and years would cost
+a scan each. Two digits fewer: the same numbers are found at that cost; two more: social security numbers pass."""
+
+ALONE = FLOWING | {"instructions", "input", "output", "arguments", "reasoning_content", "reasoning", "description"}
+"""Fields whose strings are scanned alone, whatever their length: running text, which the guardrail reads too."""
+MAX_GROUPED_CHARS = 128
+"""Chosen: longer strings are scanned alone. At half, most descriptions of enumerations cost a scan each; at double a
+finding in a group sends more text through a second scan."""
+GROUP_CHARS = 4_096
+"""Chosen: characters of strings that are scanned together. A scan's fixed cost (40 µs) is then a small part. At half
+large bodies cost half as much again; at double one changed string makes twice the text unknown to the clean cache."""
+
+OPAQUE: Mapping[str, frozenset[str] | None] = {
+    "encrypted_content": None,
+    "signature": frozenset(("thinking", "reasoning", "reasoning.text", "reasoning.encrypted", "signature_delta")),
+    "thought_signature": None,
+    "data": frozenset(("redacted_thinking", "reasoning.encrypted")),
+}
+"""{field: the `type` of the object that it must stand in, None for any}: tokens made by a model service, to be sent
+back as they are. They must look like one, too (`is_opaque`)."""
+MAX_OPAQUE_CHARS = 1_048_576
+"""Chosen: the encrypted reasoning of the longest answers is some 100 KB. Longer ones are scanned as names. At half,
+services with longer context come near it; at double, more can pass unseen under such a name."""
+
+USUAL_NAMES = frozenset((
+    "role", "content", "type", "text", "id", "object", "created", "model", "choices", "index", "message", "delta",
+    "finish_reason", "logprobs", "usage", "prompt_tokens", "completion_tokens", "total_tokens", "refusal", "messages",
+    "temperature", "max_tokens", "stream", "tools", "function", "name", "description", "parameters", "properties",
+    "output", "input", "status", "item_id", "output_index", "content_index", "sequence_number",
+))  # fmt: skip
+"""Names that most bodies have: bare words, found faster in a set than by `is_plain_word`."""
+
+_PLAIN_WORD = re.compile(r"[a-z_]{1,20}")
+"""Bare words of at most 20 characters: no key has so few and letters of one case only, nor has any number letters."""
+_MADE_ID = re.compile(r"(?:[a-z]{2,8}[-_]){0,2}[0-9a-f]{24,48}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_TOKEN = re.compile(r"[A-Za-z0-9+/=_.:-]+")
+is_plain_word = _PLAIN_WORD.fullmatch
+"""Whether a key or a structural string is a bare word, in which nothing can be found."""
+is_made_id = _MADE_ID.fullmatch
+"""Whether an id is a prefix and 24 to 48 hexadecimal digits, as `new_id` makes them, or a UUID."""
+
+
+def is_opaque(field: str, value: str, holder: Any) -> bool:
+    """Whether a field is listed in OPAQUE for this object, and its value is one token without blanks, not too long."""
+    if field not in OPAQUE or len(value) > MAX_OPAQUE_CHARS:
+        return False
+    kinds = OPAQUE[field]
+    if kinds is not None and not (isinstance(holder, dict) and holder.get("type") in kinds):
+        return False
+    return _TOKEN.fullmatch(value) is not None

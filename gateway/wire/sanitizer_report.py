@@ -1,0 +1,33 @@
+"""What the sanitizer did to a text, as callers are told it: `{redacted: {entity: count}, flagged: {entity: count}}`.
+
+`redacted` counts the values that are missing from the text, masked or withheld with it; `flagged` those that stay.
+`guardrail: "unavailable"` is added where the guardrail failed and the policy let the text pass. Never a value found.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from gateway.domain import Json
+
+
+def report_of(counts: Mapping[str, int], flagged: Mapping[str, int], *, is_degraded: bool = False) -> Json:
+    """The report on one text. `counts`: all findings by entity; `flagged`: those of them that stay."""
+    redacted = {entity: number - flagged.get(entity, 0) for entity, number in counts.items()}
+    report: Json = {
+        "redacted": {entity: number for entity, number in sorted(redacted.items()) if number > 0},
+        "flagged": dict(sorted(flagged.items())),
+    }
+    if is_degraded:
+        report["guardrail"] = "unavailable"
+    return report
+
+
+def merged_reports(reports: Iterable[Json]) -> Json:
+    """One report on several texts together."""
+    total: Json = {"redacted": {}, "flagged": {}}
+    for report in reports:
+        for kind in ("redacted", "flagged"):
+            for entity, number in report[kind].items():
+                total[kind][entity] = total[kind].get(entity, 0) + number
+        if "guardrail" in report:
+            total["guardrail"] = report["guardrail"]
+    return total

@@ -1,0 +1,292 @@
+"""Walks a decoded JSON value and hands out every string and every property name in it as a TextSlot.
+
+Nothing is looked up in a list of known places: `field_rules` says only what kind of string a field holds, and names
+the few that are skipped. One pass without recursion. Knows no interface and no detector.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, MutableMapping
+from itertools import chain, islice
+from typing import Any, TypeAlias
+
+from gateway.texts import Form, GroupSlot, TextSlot, drop_logprobs
+from gateway.wire import field_rules as rules
+from gateway.wire.text_slots import is_url
+
+_OPEN, _FREE, _FREE_VALUES, _FIXED = range(4)
+"""How the fields of an object are read: by `field_rules`; as free text with its keys; as free text but for its keys;
+as structural."""
+_SHOWN_NAME = re.compile(r"[A-Za-z_]{1,40}").fullmatch
+"""Whether a property name may stand in a path that callers and logs see; any other is shown as `*`."""
+_MIN_NUMBER, _USUAL_NAMES = rules.MIN_NUMBER, rules.USUAL_NAMES
+_INDEX = re.compile(r"\[\d+\]")
+_Place: TypeAlias = "tuple[Any, str, str, MutableMapping[str, Any] | None, int, int]"
+"""(object or list, its path, the field it stands in, the nearest object above with logprobs, how it is read, the
+number of its first member to be read)."""
+_STEP = 512
+"""Chosen: members that are read in one step of the walk (about a millisecond). At half small bodies take more steps; at
+double a step keeps others waiting for longer."""
+
+
+class KeySlot(TextSlot):
+    """A property name. Setting it renames the property, which keeps its place; a name that is taken gets a `_`."""
+
+    __slots__ = ()
+
+    @property
+    def text(self) -> str:
+        return str(self.key)
+
+    @text.setter
+    def text(self, value: str) -> None:
+        holder = self.holder
+        if value == self.key or not isinstance(holder, dict):
+            return
+        while value in holder:
+            value += "_"
+        members = [(value if key == self.key else key, member) for key, member in holder.items()]
+        holder.clear()
+        holder.update(members)
+        self.key = value
+
+
+class NumberSlot(TextSlot):
+    """An integer long enough to be a card's or an id's. It becomes a string when something in it is masked."""
+
+    __slots__ = ()
+
+    @property
+    def text(self) -> str:
+        return str(self.holder[self.key])
+
+    @text.setter
+    def text(self, value: str) -> None:
+        self.holder[self.key] = value
+
+
+class LogprobsSlot(TextSlot):
+    """The `logprobs` of a text: what its tokens and bytes spell, then all other strings. Dropped instead of masked."""
+
+    __slots__ = ()
+
+    @property
+    def text(self) -> str:
+        return "\n".join(_spelt(self.holder[self.key]))
+
+    @text.setter
+    def text(self, value: str) -> None:
+        if isinstance(self.holder, dict):
+            drop_logprobs(self.holder)
+
+
+def request_slots(value: Any, where: str = "", skip: frozenset[str] = frozenset()) -> list[TextSlot]:
+    """The slots of a request's object or list; structural strings have the form `name`.
+
+    `where` is the value's path; `skip` names members of it (not of what is below) that are left out.
+    """
+    return _Walk("name", joins_all=False).slots(value, where, skip)
+
+
+def answer_slots(value: Any, where: str = "", skip: frozenset[str] = frozenset()) -> list[TextSlot]:
+    """As `request_slots` for an answer or an event of one; structural strings have the form `label`.
+
+    Running texts of all items of a list of lists have one flow (`output[].content[].text`).
+    """
+    return _Walk("label", joins_all=True).slots(value, where, skip)
+
+
+def request_steps(value: Any, where: str = "", skip: frozenset[str] = frozenset()) -> Iterator[list[TextSlot]]:
+    """As `request_slots`, in steps: the slots found so far, the last time all of them."""
+    return _Walk("name", joins_all=False).steps(value, where, skip)
+
+
+def answer_steps(value: Any, where: str = "", skip: frozenset[str] = frozenset()) -> Iterator[list[TextSlot]]:
+    """As `answer_slots`, in steps: the slots found so far, the last time all of them."""
+    return _Walk("label", joins_all=True).steps(value, where, skip)
+
+
+class _Walk:
+    """One walk. Short strings are handed out in groups. Slots of property names come last: renaming one would lose the
+    slots of its own value."""
+
+    def __init__(self, structural: Form, *, joins_all: bool) -> None:
+        self._structural = structural
+        self._joins_all = joins_all
+        self._slots: list[TextSlot] = []
+        self._keys: list[TextSlot] = []
+        self._group: list[TextSlot] = []
+        self._group_chars = 0
+
+    def slots(self, root: Any, where: str, skip: frozenset[str]) -> list[TextSlot]:
+        for _ in self.steps(root, where, skip):
+            pass
+        return self._slots
+
+    def steps(self, root: Any, where: str, skip: frozenset[str]) -> Iterator[list[TextSlot]]:
+        """All slots found so far, after every step of about a millisecond."""
+        stack: list[_Place] = [(root, where, "", None, _OPEN, 0)]
+        read = 0
+        while stack:
+            place = stack.pop()
+            size, first = len(place[0]), place[5]
+            if size - first > _STEP:
+                stack.append((*place[:5], first + _STEP))
+            skipped = skip if place[0] is root else frozenset()
+            below = self._object(place, skipped) if type(place[0]) is dict else self._list(place)
+            if below:
+                below.reverse()
+                stack += below
+            read += min(size - first, _STEP) + 1
+            if read > _STEP:
+                read = 0
+                yield self._slots
+        for number, key in enumerate(self._keys):
+            self._add_short(key, len(key.key))
+            if number % _STEP == _STEP - 1:
+                yield self._slots
+        self._end_group()
+        yield self._slots
+
+    def _add_short(self, slot: TextSlot, size: int) -> None:
+        self._group.append(slot)
+        self._group_chars += size + len(slot.name) + 3
+        if self._group_chars > rules.GROUP_CHARS:
+            self._end_group()
+
+    def _end_group(self) -> None:
+        if self._group:
+            self._slots.append(self._group[0] if len(self._group) == 1 else GroupSlot.of(self._group))
+        self._group, self._group_chars = [], 0
+
+    def _object(self, place: _Place, skip: frozenset[str]) -> list[_Place]:
+        """Add the slots of an object's own members; returns the objects and lists among them."""
+        holder: dict[str, Any] = place[0]
+        _, path, _, copies, mode, first = place
+        logprobs = holder.get("logprobs")
+        if logprobs and self._joins_all and type(logprobs) in (dict, list):
+            copies = holder
+        below: list[_Place] = []
+        prefix = f"{path}." if path else ""
+        members = holder.items() if len(holder) <= _STEP else islice(holder.items(), first, first + _STEP)
+        for name, value in members:
+            if name in skip:
+                continue
+            shown = name
+            if name not in _USUAL_NAMES and not rules.is_plain_word(name):
+                form: Form = "label" if mode == _FREE else self._structural
+                shown = name if _SHOWN_NAME(name) else "*"
+                self._keys.append(KeySlot(holder, name, f"{path}: a property name", form, name="text"))
+            kind = type(value)
+            if kind is str:
+                if value:
+                    self._string(place, name, name, prefix + shown, copies)
+            elif kind is dict or kind is list:
+                if copies is holder and name == "logprobs" and value:
+                    self._slots.append(LogprobsSlot(holder, name, prefix + shown, "label"))
+                elif value:
+                    below.append((value, prefix + shown, name, copies, _mode_below(mode, name, kind), 0))
+            elif kind is int and not -_MIN_NUMBER < value < _MIN_NUMBER:
+                self._number(place, name, name, prefix + shown)
+        return below
+
+    def _list(self, place: _Place) -> list[_Place]:
+        """The same for a list; its items have the list's name."""
+        holder, path, name, copies, mode, first = place
+        below: list[_Place] = []
+        members = holder if len(holder) <= _STEP else holder[first : first + _STEP]
+        for index, value in enumerate(members, first):
+            kind = type(value)
+            if kind is str:
+                if value:
+                    self._string(place, index, name, f"{path}[{index}]", copies)
+            elif kind is dict or kind is list:
+                if value:
+                    below.append((value, f"{path}[{index}]", name, copies, mode, 0))
+            elif kind is int and not -_MIN_NUMBER < value < _MIN_NUMBER:
+                self._number(place, index, name, f"{path}[{index}]")
+        return below
+
+    def _string(self, place: _Place, key: Any, name: str, where: str, copies: MutableMapping[str, Any] | None) -> None:
+        holder, mode = place[0], place[4]
+        value = holder[key]
+        form: Form = "text"
+        if mode == _FIXED or (mode == _OPEN and name in rules.STRUCTURAL):
+            if rules.is_plain_word(value) or rules.is_made_id(value):
+                return
+            if mode == _OPEN and rules.is_opaque(name, value, holder):
+                return
+            form = self._structural
+        elif value[:5].lower() == "data:" or (mode == _OPEN and name in rules.ENCODED):
+            if mode == _OPEN and rules.is_opaque(name, value, holder):
+                return
+            form = "url" if is_url(value) else "data"
+        elif mode == _OPEN:
+            if name in rules.OPAQUE and rules.is_opaque(name, value, holder):
+                return
+            if name == "arguments":
+                form = "json"
+        flow = self._flow(where, holder) if form == "text" and name in rules.FLOWING and mode == _OPEN else None
+        slot = TextSlot(holder, key, where, form, flow=flow, name=name, copies=copies)
+        is_short = len(value) <= rules.MAX_GROUPED_CHARS and name not in rules.ALONE
+        if is_short and (form == "text" or form == self._structural):
+            self._add_short(slot, len(value))
+        else:
+            self._slots.append(slot)
+
+    def _number(self, place: _Place, key: Any, name: str, where: str) -> None:
+        holder, mode = place[0], place[4]
+        if name in rules.NUMBERS_KEPT and mode == _OPEN:
+            return
+        form: Form = self._structural if mode == _FIXED or self._structural == "label" else "text"
+        self._add_short(NumberSlot(holder, key, where, form, name=name), len(str(holder[key])))
+
+    def _flow(self, where: str, holder: Any) -> Any:
+        """What the texts that may continue this one share: their place but for the index, and whether they are
+        reasoning. None where the text stands in no list, and for whole messages of a request: each has its own role.
+        """
+        if "[" not in where or (not self._joins_all and where.endswith(".content")):
+            return None
+        kind = str(holder.get("type")) if type(holder) is dict else ""
+        is_reasoning = "reasoning" in kind or "summary" in kind or "thinking" in kind
+        place = _INDEX.sub("[]", where) if self._joins_all else where[: where.rindex("[")]
+        return (place, is_reasoning)
+
+
+def _mode_below(mode: int, name: str, kind: type) -> int:
+    if mode != _OPEN:
+        return mode
+    if name in rules.FIXED_BELOW:
+        return _FIXED
+    if name in rules.FREE_BELOW and kind is dict:
+        return _FREE
+    return _FREE_VALUES if name in rules.FREE_VALUES_BELOW else _OPEN
+
+
+def _spelt(logprobs: Any) -> Iterator[str]:
+    """What the tokens of each list spell, what their bytes spell, and every other string.
+
+    Shapes: `{content: [{token, bytes, logprob, top_logprobs: [{token, bytes, logprob}]}], refusal}`, a list of such
+    tokens, or the older `{tokens: [text], top_logprobs: [{text: number}]}`. Alternatives are lines of their own.
+    """
+    rest: list[tuple[Any, str]] = [(logprobs, "")]
+    while rest:
+        value, separator = rest.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, dict):
+            rest += [(name, "") for name in value if not rules.is_plain_word(name)]
+            rest += [(each, "\n" if name == "top_logprobs" else "") for name, each in value.items()]
+        elif isinstance(value, list):
+            tokens = [each.get("token") if isinstance(each, dict) else each for each in value]
+            yield separator.join(token for token in tokens if isinstance(token, str))
+            numbers = [each.get("bytes") or () if isinstance(each, dict) else (each,) for each in value]
+            yield separator.join(map(_text_of_bytes, numbers)) if separator else _text_of_bytes(chain(*numbers))
+            for each in value:
+                if isinstance(each, dict):
+                    rest.append(({name: item for name, item in each.items() if name not in ("token", "bytes")}, ""))
+                elif isinstance(each, list):
+                    rest.append((each, separator))
+
+
+def _text_of_bytes(numbers: Iterable[Any]) -> str:
+    return bytes(each for each in numbers if type(each) is int and 0 <= each < 256).decode(errors="replace")

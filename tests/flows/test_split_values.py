@@ -1,0 +1,225 @@
+"""Values that are split over parts and items, spelt again by tokens, or written in a data URL."""
+
+import base64
+import copy
+from typing import Any
+
+import aiohttp
+import orjson
+import pytest
+
+from tests.support import upstream as up
+from tests.support.asking import ask, ask_stream, toml
+from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.rich_bodies import RESPONSE_ANSWER
+from tests.support.upstream import Upstream
+
+HALVES = ("the card is 4111 11", "11 1111 1111 as you asked")
+CARD = "4111 1111 1111 1111"
+SETTINGS = '[guardrail]\nenabled = "off"\n[sanitize]\nroutes = ["chat", "responses"]\n'
+REPORT = {"redacted": {"CREDIT_CARD": 1}, "flagged": {}}
+
+
+@pytest.fixture
+async def server(start_gateway: StartGateway, upstream: Upstream) -> InProcessGateway:
+    return await start_gateway(toml(upstream) + SETTINGS)
+
+
+@pytest.fixture
+async def native(start_gateway: StartGateway, upstream: Upstream) -> InProcessGateway:
+    return await start_gateway(toml(upstream, responses="'native'") + SETTINGS)
+
+
+def texts_of(response: Any) -> list[str]:
+    items = [item for item in response["output"] if item["type"] == "message"]
+    return [part["text"] for item in items for part in item["content"]]
+
+
+def message(*texts: str) -> dict[str, Any]:
+    parts = [{"type": "output_text", "text": text, "annotations": [], "logprobs": []} for text in texts]
+    return {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": parts}
+
+
+async def test_a_value_over_two_parts_of_a_message_never_leaves(server: InProcessGateway, upstream: Upstream) -> None:
+    upstream.will(up.answer())
+    parts = [{"type": "text", "text": text} for text in HALVES]
+    _, data, _ = await ask(server, messages=[{"role": "user", "content": parts}])
+    sent = [part["text"] for part in upstream.last.body["messages"][0]["content"]]
+    assert sent == ["the card is [REDACTED:CREDIT_CARD]", " as you asked"]
+    assert data["choices"][0]["provider_specific_fields"]["sanitization"] == REPORT
+
+
+async def test_a_key_over_many_short_parts_is_masked_where_it_begins(
+    server: InProcessGateway, upstream: Upstream
+) -> None:
+    key = "ghp_" + "x8Kq2mZ7vR4tB9nW1cY6pL3sD5fG0hJaQeUi"
+    upstream.will(up.answer())
+    pieces = ["use ", *(key[index : index + 7] for index in range(0, len(key), 7)), " now"]
+    parts = [{"type": "text", "text": text} for text in pieces]
+    await ask(server, messages=[{"role": "user", "content": parts}])
+    assert "".join(part["text"] for part in upstream.last.body["messages"][0]["content"]) == "use [REDACTED:SECRET] now"
+
+
+@pytest.mark.parametrize("between", [[], [{"type": "reasoning", "id": "rs_1", "summary": [
+    {"type": "summary_text", "text": "4 or 5, who knows"}]}]])  # fmt: skip
+@pytest.mark.parametrize("halves", [HALVES, ("filler " * 200 + HALVES[0], HALVES[1] + " filler" * 200)])
+async def test_a_value_over_two_message_items_is_masked_whatever_stands_between(
+    native: InProcessGateway, upstream: Upstream, between: list[Any], halves: tuple[str, str]
+) -> None:
+    answer = {**RESPONSE_ANSWER, "output": [message(halves[0]), *between, message(halves[1])]}
+    upstream.will(up.answer(copy.deepcopy(answer)))
+    _, data, _ = await ask(native, "/v1/responses", input="x")
+    first, second = texts_of(data)
+    assert first.endswith("the card is [REDACTED:CREDIT_CARD]") and second.startswith(" as you asked")
+    assert data["provider_specific_fields"]["sanitization"] == REPORT
+
+
+async def test_neighbours_that_make_no_value_stay_as_they_are(native: InProcessGateway, upstream: Upstream) -> None:
+    texts = ("It was in 2019", "17 of 23 were there", "at 4", "1111")
+    upstream.will(up.answer({**RESPONSE_ANSWER, "output": [message(*texts)]}))
+    _, data, _ = await ask(native, "/v1/responses", input="x")
+    assert tuple(texts_of(data)) == texts and "sanitization" not in data["provider_specific_fields"]
+
+
+async def test_a_blocked_split_value_ends_the_answer_where_it_begins(
+    start_gateway: StartGateway, upstream: Upstream
+) -> None:
+    blocking = '[sanitize.actions.responses]\nCREDIT_CARD = "block"\n'
+    server = await start_gateway(toml(upstream, responses="'native'") + SETTINGS + blocking)
+    upstream.will(up.answer({**RESPONSE_ANSWER, "output": [message(HALVES[0]), message(HALVES[1])]}))
+    _, data, _ = await ask(server, "/v1/responses", input="x")
+    assert data["status"] == "incomplete" and texts_of(data) == ["the card is ", ""]
+
+
+def spelt(*texts: str) -> dict[str, Any]:
+    tokens = [{"token": text, "logprob": -0.1, "bytes": list(text.encode()), "top_logprobs": []} for text in texts]
+    return {"content": tokens, "refusal": None}
+
+
+async def test_the_tokens_of_a_masked_text_go_and_those_of_another_stay(
+    server: InProcessGateway, upstream: Upstream
+) -> None:
+    answer = up.completion("It is " + CARD)
+    answer["choices"].append(
+        {"index": 1, "message": {"role": "assistant", "content": "It is"}, "finish_reason": "stop"}
+    )
+    answer["choices"][0]["logprobs"] = spelt("It is ", "4111 ", "1111 ", "1111 ", "1111")
+    answer["choices"][1]["logprobs"] = spelt("It", " is")
+    upstream.will(up.answer(copy.deepcopy(answer)))
+    _, data, _ = await ask(server, n=2, logprobs=True)
+    assert data["choices"][0]["logprobs"] is None and "REDACTED" in data["choices"][0]["message"]["content"]
+    assert data["choices"][1]["logprobs"] == answer["choices"][1]["logprobs"]
+
+
+@pytest.mark.parametrize("kept", ["token", "bytes"])
+async def test_tokens_that_spell_what_the_text_does_not_hold_are_found_too(
+    server: InProcessGateway, upstream: Upstream, kept: str
+) -> None:
+    logprobs = spelt("4111 ", "1111 ", "1111 ", "1111")
+    for token in logprobs["content"]:
+        token["bytes" if kept == "token" else "token"] = None if kept == "token" else ""
+    answer = up.completion("All is well")
+    answer["choices"][0]["logprobs"] = logprobs
+    upstream.will(up.answer(answer))
+    _, data, _ = await ask(server)
+    assert data["choices"][0]["logprobs"] is None and data["choices"][0]["message"]["content"] == "All is well"
+
+
+async def test_the_tokens_of_a_masked_part_of_a_response_go(native: InProcessGateway, upstream: Upstream) -> None:
+    item = message("It is " + CARD, "It is")
+    for part, tokens in zip(item["content"], (spelt("It is ", CARD), spelt("It", " is")), strict=True):
+        part["logprobs"] = tokens["content"]
+    upstream.will(up.answer({**RESPONSE_ANSWER, "output": [item]}))
+    _, data, _ = await ask(native, "/v1/responses", input="x")
+    assert [bool(part["logprobs"]) for part in data["output"][0]["content"]] == [False, True]
+
+
+async def test_the_tokens_of_masked_chunks_go_and_those_of_others_stay(
+    server: InProcessGateway, upstream: Upstream
+) -> None:
+    pieces = ["It ", "is ", "4111 ", "1111 ", "1111 ", "1111 ", "or ", "so ", "they ", "said"]
+    chunks = [up.chunk({"role": "assistant", "content": ""})]
+    for piece in pieces:
+        data = {"index": 0, "delta": {"content": piece}, "finish_reason": None, "logprobs": spelt(piece)}
+        chunks.append(up.frame({"id": "chatcmpl-up1", "object": "chat.completion.chunk", "choices": [data]}))
+    upstream.will(up.stream(*chunks, up.chunk({}, "stop"), up.DONE))
+    _, events = await ask_stream(server, logprobs=True)
+    choices = [event["choices"][0] for event in events if event and event["choices"]]
+    kept = [choice["logprobs"]["content"][0]["token"] for choice in choices if choice.get("logprobs")]
+    assert kept == ["It ", "is ", "or ", "so ", "they ", "said"]
+
+
+@pytest.mark.parametrize("head", ["data:text/plain;base64,", "data:application/json;charset=utf-8;base64,",
+                                  "data:;base64,", "data:image/svg+xml;base64,", ""])  # fmt: skip
+async def test_text_in_a_data_url_is_masked_inside(server: InProcessGateway, upstream: Upstream, head: str) -> None:
+    upstream.will(up.answer())
+    encoded = head + base64.b64encode(f"A note. Pay with {CARD} today.".encode()).decode()
+    part = {"type": "file", "file": {"file_data": encoded, "filename": "note.txt"}}
+    status, _, _ = await ask(server, messages=[{"role": "user", "content": [part]}])
+    sent = upstream.last.body["messages"][0]["content"][0]["file"]["file_data"]
+    assert status == 200 and sent.startswith(head)
+    assert base64.b64decode(sent[len(head) :]).decode() == "A note. Pay with [REDACTED:CREDIT_CARD] today."
+
+
+async def test_text_in_a_percent_encoded_data_url_is_masked_inside(
+    server: InProcessGateway, upstream: Upstream
+) -> None:
+    upstream.will(up.answer())
+    part = {"type": "file", "file": {"file_data": f"data:text/plain,Pay%20with%20{CARD.replace(' ', '%20')}%20today"}}
+    await ask(server, messages=[{"role": "user", "content": [part]}])
+    sent = upstream.last.body["messages"][0]["content"][0]["file"]["file_data"]
+    assert CARD.replace(" ", "%20") not in sent and "REDACTED" in sent and sent.endswith("today")
+
+
+async def test_pictures_sounds_and_tokens_of_a_service_pass_untouched(
+    server: InProcessGateway, upstream: Upstream
+) -> None:
+    upstream.will(up.answer())
+    picture = base64.b64encode(b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + bytes(range(256)) * 400).decode()
+    token = base64.b64encode(bytes(range(256)) * 300).decode()
+    content = [
+        {"type": "input_audio", "input_audio": {"data": picture, "format": "wav"}},
+        {"type": "file", "file": {"file_data": "data:application/pdf;base64," + picture}},
+    ]
+    thinking = [
+        {"type": "thinking", "thinking": "hm", "signature": token},
+        {"type": "redacted_thinking", "data": token},
+    ]
+    messages = [
+        {"role": "user", "content": content},
+        {"role": "assistant", "content": "x", "thinking_blocks": thinking},
+    ]
+    status, _, _ = await ask(server, messages=messages)
+    assert status == 200 and upstream.last.body["messages"] == messages
+
+
+def item_events(number: int, *pieces: str) -> list[dict[str, Any]]:
+    item = {**message("".join(pieces)), "id": f"msg_{number}"}
+    at = {"item_id": item["id"], "output_index": number, "content_index": 0}
+    return [
+        {"type": "response.output_item.added", "output_index": number, "item": {**item, "content": []}},
+        *({"type": "response.output_text.delta", **at, "delta": piece} for piece in pieces),
+        {"type": "response.output_text.done", **at, "text": "".join(pieces)},
+        {"type": "response.content_part.done", **at, "part": item["content"][0]},
+        {"type": "response.output_item.done", "output_index": number, "item": item},
+    ]
+
+
+async def test_the_rest_of_a_value_over_two_streamed_items_never_goes_out(
+    native: InProcessGateway, upstream: Upstream
+) -> None:
+    events = [*item_events(0, "the card ", "is 4111 11"), *item_events(1, "11 11", "11 1111 as", " you asked")]
+    output = [event["item"] for event in events if event["type"] == "response.output_item.done"]
+    ends = {"type": "response.completed", "response": {**RESPONSE_ANSWER, "output": output}}
+    upstream.will(up.stream(*(up.frame(event) for event in [*events, ends]), up.DONE))
+    async with (
+        aiohttp.ClientSession(headers=native.headers) as session,
+        session.post(native.url + "/v1/responses", json={"model": "SvcLLM", "input": "x", "stream": True}) as answer,
+    ):
+        raw = (await answer.read()).decode()
+    got = [orjson.loads(line[6:]) for line in raw.splitlines() if line.startswith("data: {")]
+    deltas = ["".join(e.get("delta", "") for e in got if e.get("output_index") == number) for number in (0, 1)]
+    done = [event["text"] for event in got if event["type"] == "response.output_text.done"]
+    items = [event["item"]["content"][0]["text"] for event in got if event["type"] == "response.output_item.done"]
+    assert deltas == done == items == texts_of(got[-1]["response"])
+    assert deltas == ["the card is 4111 11", "[REDACTED:CREDIT_CARD] as you asked"]

@@ -1,0 +1,53 @@
+"""Text in data URLs and base64 is read and written back; everything else of that form is let be."""
+
+import base64
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.sanitize.masking.encoded_text import is_binary, read
+
+TEXT = "A note of some length, with an äöü in it."
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "data:text/plain;base64," + base64.b64encode(TEXT.encode()).decode(),
+        "data:TEXT/PLAIN;charset=utf-8;BASE64," + base64.b64encode(TEXT.encode()).decode(),
+        "data:," + TEXT.replace(" ", "%20"),
+        base64.urlsafe_b64encode(TEXT.encode()).decode().rstrip("="),
+        "data:image/png;base64," + base64.b64encode(TEXT.encode("utf-16")).decode(),
+    ],
+)
+def test_text_is_read_whatever_it_is_declared_as(value: str) -> None:
+    found = read(value)
+    assert found is not None and found.text == TEXT and not is_binary(value)
+    again = read(found.encoded("other words of some length"))
+    assert again is not None and again.text == "other words of some length" and again.prefix == found.prefix
+
+
+@pytest.mark.parametrize(
+    "head", [b"\x89PNG\r\n\x1a\n\x00\x00", b"\xff\xd8\xff\xe0\x00\x10JFIF\x00", b"RIFF\x24\x00\x00\x00WAVE",
+             b"%PDF-1.7\n", b"PK\x03\x04\x14\x00", b"GIF89a\x01\x00\x01\x00"])  # fmt: skip
+def test_pictures_sounds_and_archives_are_let_be(head: bytes) -> None:
+    encoded = base64.b64encode(head + b"words in it " * 40).decode()
+    assert is_binary(encoded) and is_binary("data:text/plain;base64," + encoded)
+
+
+@pytest.mark.parametrize("value", ["", "a word", "data: my notes, as they are", "QUJD not base64 any more " * 9])
+def test_other_strings_have_neither_form(value: str) -> None:
+    assert not is_binary(value) or read(value) is None
+
+
+def test_base64_with_text_behind_it_is_no_data() -> None:
+    picture = "data:image/png;base64," + base64.b64encode(b"\x89PNG\r\n\x1a\n\x00\x00" * 200).decode()
+    assert is_binary(picture) and not is_binary(picture + " and the password is here!")
+
+
+@given(st.text(max_size=200))
+def test_any_string_is_told_apart_without_an_error(value: str) -> None:
+    for each in (value, "data:" + value, "data:;base64," + value):
+        is_binary(each)
+        read(each)

@@ -1,0 +1,140 @@
+"""The walk hands out every string and every property name, and its short forms find what the walk finds."""
+
+import copy
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.sanitize.scan.scanner import Scanner
+from gateway.texts import GroupSlot, TextSlot
+from gateway.wire import field_rules as rules
+from gateway.wire.chat.dialect import ChatDialect
+from gateway.wire.responses.dialect import ResponsesDialect
+from gateway.wire.text_walk import KeySlot, answer_slots, request_slots, request_steps
+
+NAMES = st.sampled_from(
+    ["Key", "x-y", "text", "content", "name", "id", "enum", "arguments", "metadata", "logprobs", "a"]
+)
+JSON = st.recursive(
+    st.text(max_size=12) | st.integers() | st.none() | st.booleans(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(NAMES, inner, max_size=4),
+    max_leaves=25,
+)
+
+
+def strings(value: Any) -> list[str]:
+    """Naive form: every string value that is not empty, and every name that is no bare word; no rule asked."""
+    if isinstance(value, str):
+        return [value] if value else []
+    if isinstance(value, dict):
+        names = [name for name in value if not rules.is_plain_word(name)]
+        return [each for member in value.values() for each in strings(member)] + names
+    return [each for member in value for each in strings(member)] if isinstance(value, list) else []
+
+
+def alone(slots: Iterable[TextSlot]) -> list[TextSlot]:
+    """The slots with the members of groups in their place."""
+    return [member for slot in slots for member in (slot.members if isinstance(slot, GroupSlot) else [slot])]
+
+
+def is_skipped(text: str) -> bool:
+    return bool(rules.is_plain_word(text) or rules.is_made_id(text))
+
+
+@given(st.dictionaries(NAMES, JSON, max_size=5))
+def test_every_string_is_handed_out_but_bare_words_and_made_ids(body: dict[str, Any]) -> None:
+    for slots in (request_slots(copy.deepcopy(body)), answer_slots(copy.deepcopy(body))):
+        found = "\n".join(slot.text for slot in slots)
+        assert all(text in found for text in strings(body) if not is_skipped(text))
+
+
+@given(st.text(alphabet="abcdefghijklmnopqrstuvwxyz_", min_size=1, max_size=20))
+def test_nothing_is_found_in_a_bare_word(word: str) -> None:
+    assert rules.is_plain_word(word) and not Scanner().scan_uncached(word)
+
+
+@given(st.text(alphabet="0123456789abcdef", min_size=24, max_size=48), st.sampled_from(["", "call_", "chatcmpl-tool-"]))
+def test_ids_of_any_upstream_are_not_looked_at(digits: str, prefix: str) -> None:
+    assert rules.is_made_id(prefix + digits)
+
+
+def test_a_deep_body_is_walked_without_recursion() -> None:
+    body: dict[str, Any] = {"text": "bottom"}
+    for _ in range(50_000):
+        body = {"a": [body]}
+    assert [slot.text for slot in request_slots(body)] == ["bottom"]
+
+
+def test_a_property_is_renamed_in_its_place_and_loses_no_neighbour() -> None:
+    holder = {"a": 1, "x@y": 2, "MASK": 3}
+    slot = KeySlot(holder, "x@y", "")
+    slot.text = "MASK"
+    assert list(holder.items()) == [("a", 1), ("MASK_", 2), ("MASK", 3)]
+
+
+def test_a_path_never_holds_a_name_that_may_be_a_value() -> None:
+    body = {"4111 1111 1111 1111": {"deep": "text"}, "maxTokens": {"a": "b"}}
+    assert [slot.where for slot in alone(request_slots(body))] == [
+        "*.deep",
+        "maxTokens.a",
+        ": a property name",
+        ": a property name",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("field", "holder", "is_opaque"),
+    [
+        ("encrypted_content", {"type": "reasoning"}, True),
+        ("signature", {"type": "thinking"}, True),
+        ("signature", {"type": "letter"}, False),
+        ("data", {"type": "redacted_thinking"}, True),
+        ("data", {"type": "text"}, False),
+        ("content", {"type": "reasoning"}, False),
+    ],
+)
+def test_tokens_of_a_model_service_pass_in_their_places_only(field: str, holder: Any, is_opaque: bool) -> None:
+    body = {**holder, field: "Z0FBQUFBQm8tMTIz"}
+    assert (not [slot for slot in alone(request_slots(body)) if slot.key == field]) == is_opaque
+    assert [slot for slot in alone(request_slots({**holder, field: "two words"})) if slot.key == field]
+    too_long = {**holder, field: "A" * (rules.MAX_OPAQUE_CHARS + 1)}
+    assert [slot for slot in alone(request_slots(too_long)) if slot.key == field]
+
+
+@given(st.sampled_from(["user", "assistant", "system"]), st.text(max_size=30))
+def test_the_short_form_for_plain_messages_is_the_walk(role: str, content: str) -> None:
+    message = {"role": role, "content": content}
+    units = list(ChatDialect().request_units({"messages": [message]}))
+    assert [slot for unit in units for slot in unit.slots] == request_slots(message, "messages[0]")
+
+
+def whole(slots: Any) -> list[tuple[str, Any]]:
+    return [(slot.text, slot.channel) for slot in alone(slots) if slot.text]
+
+
+def test_the_short_forms_for_plain_deltas_are_the_walk() -> None:
+    choice = {"index": 0, "delta": {"content": "a b"}, "finish_reason": None}
+    made, odd = "chatcmpl-" + "0a" * 16, "chatcmpl-not made"
+    chunk = {"object": "chat.completion.chunk", "choices": [choice], "created": 1}
+    assert whole(ChatDialect().event_slots({**chunk, "id": made})) == [("a b", (0, "content"))]
+    assert whole(ChatDialect().event_slots({**chunk, "id": odd})) == [("a b", (0, "content")), (odd, None)]
+    event = {"type": "response.output_text.delta", "delta": "a b", "content_index": 0}
+    channel = ("msg_" + "0a" * 24, "response.output_text", "0")
+    (piece,) = ResponsesDialect().event_slots({**event, "item_id": channel[0]})
+    assert (piece.text, piece.channel) == ("a b", channel)
+    slots = alone(ResponsesDialect().event_slots({**event, "item_id": odd, "Odd": "words"}))
+    assert {slot.text for slot in slots} >= {"a b", odd, "Odd", "words"}
+    assert [slot.channel for slot in slots if slot.text == "a b"] == [(odd, *channel[1:])]
+
+
+def test_a_large_body_is_walked_in_steps_and_members_are_left_out_at_the_root_alone() -> None:
+    body = {"model": "Not scanned", **{f"k{number}": {"model": f"Model {number}"} for number in range(2_000)}}
+    body["list"] = [f"Item {number}" for number in range(3_000)]
+    steps = list(request_steps(body, skip=frozenset(("model",))))
+    texts = {slot.text for slot in alone(steps[-1])}
+    assert len(steps) > 8 and "Not scanned" not in texts
+    assert texts >= {f"Model {number}" for number in range(2_000)} | {f"Item {number}" for number in range(3_000)}
+    assert texts >= {f"k{number}" for number in range(2_000)}
