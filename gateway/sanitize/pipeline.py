@@ -7,14 +7,14 @@ into messages. Knows no interface and no HTTP: texts come as units of slots that
 
 import asyncio
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from gateway.config.settings import Sanitize
 from gateway.domain import Json, TextSlot, TextUnit
 from gateway.errors import ContentBlocked, SanitizerFailed
 from gateway.sanitize.guardrail.guardrail import Guardrail, GuardrailFailed
-from gateway.sanitize.masking.policy import GUARDRAIL_ENTITIES, Action, Direction, actions
+from gateway.sanitize.masking.policy import GUARDRAIL_ENTITIES, Action, ActionTable, Direction, actions
 from gateway.sanitize.masking.slot_masker import SlotMasker
 from gateway.sanitize.masking.stream_masker import StreamMask
 from gateway.sanitize.scan.scanner import Scanner
@@ -65,7 +65,7 @@ class Sanitizer:
         self.guardrail = guardrail
         self._strict = config.profile == "strict"
         self._scanner = Scanner(config.patterns, config.allow_list)
-        self._actions: dict[Direction, Mapping[str, Action]] = {
+        self._actions: dict[Direction, ActionTable] = {
             "requests": actions(config, "requests"),
             "responses": actions(config, "responses"),
         }
@@ -116,7 +116,7 @@ class Sanitizer:
         table = self._actions[direction]
         slots = [slot for slot in unit.slots if slot.form == "text" and len(slot.text) > 7]
         text = "\n\n".join(slot.text for slot in slots)
-        has_actions = any(table.get(entity, "off") != "off" for entity in GUARDRAIL_ENTITIES)
+        has_actions = any(table.action(entity) != "off" for entity in GUARDRAIL_ENTITIES)
         if not has_actions or not text or (direction == "responses" and not self._strict and not _CUES.search(text)):
             return
         try:
@@ -129,12 +129,10 @@ class Sanitizer:
         for slot in slots:
             self._apply(slot, findings, table, verdict)
 
-    def _apply(
-        self, slot: TextSlot, findings: list[tuple[str, str]], table: Mapping[str, Action], verdict: Verdict
-    ) -> None:
+    def _apply(self, slot: TextSlot, findings: list[tuple[str, str]], table: ActionTable, verdict: Verdict) -> None:
         """Mask every occurrence. The model's findings block only its own entities; of others they are masked."""
         for entity, value in findings:
-            action = table.get(entity, "off")
+            action = table.action(entity, certain=False)
             if action == "block" and entity not in GUARDRAIL_ENTITIES:
                 action = "redact"
             pattern = re.compile(rf"(?<!\w){re.escape(value)}(?!\w)")

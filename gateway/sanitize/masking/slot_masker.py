@@ -3,13 +3,13 @@
 Does not know where slots come from, nor what a refusal looks like: it reports findings to a callback.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import orjson
 
 from gateway.domain import TextSlot
-from gateway.sanitize.masking.policy import Action
+from gateway.sanitize.masking.policy import Action, ActionTable
 from gateway.sanitize.scan.scanner import Scanner
 from gateway.sanitize.text.findings import Finding, mask_of, masked
 
@@ -34,9 +34,9 @@ class _TooDeep(Exception):
 
 
 class SlotMasker:
-    """Masks slots by a table of actions ({entity: action}); reports findings to `note`."""
+    """Masks slots by a table of actions; reports findings to `note`."""
 
-    def __init__(self, scanner: Scanner, actions: Mapping[str, Action], note: Note) -> None:
+    def __init__(self, scanner: Scanner, actions: ActionTable, note: Note) -> None:
         self._scanner, self._actions, self._note = scanner, actions, note
 
     def clean(self, slot: TextSlot) -> None:
@@ -67,21 +67,21 @@ class SlotMasker:
         for finding in findings:
             if finding.end <= shift:
                 continue
-            start, action = max(finding.start - shift, 0), self._report(finding.entity, where)
+            start, action = max(finding.start - shift, 0), self._report(finding, where)
             if action == "block":
                 stop = min(stop, start)
             elif action == "redact" and start < stop:
                 redacted.append(Finding(start, finding.end - shift, finding.entity))
         return masked(text[:stop], redacted)
 
-    def _report(self, entity: str, where: str) -> Action:
-        action = self._actions.get(entity, "off")
+    def _report(self, finding: Finding, where: str) -> Action:
+        action = self._actions.action(finding.entity, finding.certain)
         if action != "off":
-            self._note(entity, action, where)
+            self._note(finding.entity, action, where)
         return action
 
     def _clean_url(self, url: str, where: str) -> str:
-        findings = [each for each in self._scanner.scan_url(url) if self._report(each.entity, where) == "redact"]
+        findings = [each for each in self._scanner.scan_url(url) if self._report(each, where) == "redact"]
         for finding in reversed(findings):
             mask = mask_of(finding.entity).replace("[", "%5B").replace("]", "%5D")
             url = url[: finding.start] + mask + url[finding.end :]

@@ -150,7 +150,7 @@ class Scanner:
         except BudgetExceeded:
             findings = list(mask_all_but_words(view))
         if view.is_shifted:
-            findings = [Finding(*view.origin(start, end), entity) for start, end, entity in findings]
+            findings = [Finding(*view.origin(each.start, each.end), *each[2:]) for each in findings]
         return disjoint(findings, self._rank) if len(findings) > 1 else findings
 
     def is_trivially_clean(self, text: str) -> bool:
@@ -209,7 +209,8 @@ class Scanner:
             if end - shift <= len(line):
                 for word in words_of[line]:
                     budget.spend(12)
-                    yield from _in_outer_text(word, Finding(start - shift, end - shift, finding.entity), view.folded)
+                    inside = finding._replace(start=start - shift, end=end - shift)
+                    yield from _in_outer_text(word, inside, view.folded)
 
 
 def _find_numbers(view: View, budget: WorkBudget) -> list[Finding]:
@@ -261,6 +262,6 @@ def _in_outer_text(word: Spelling, finding: Finding, text: bytes) -> Iterator[Fi
         last = word.start + word.offset_of(finding.end)
         while last > word.start and text[last - 1] == _SPACE:
             last -= 1
-        yield Finding(word.start + word.offset_of(finding.start), last, finding.entity)
+        yield finding._replace(start=word.start + word.offset_of(finding.start), end=last)
     elif finding.entity != "IP":  # text drawings and tables of single characters often read like one
-        yield Finding(word.start, word.end, finding.entity)
+        yield finding._replace(start=word.start, end=word.end)

@@ -29,4 +29,4 @@ def test_a_value_is_found_at_every_place_around_the_border_of_two_chunks() -> No
     for value in VALUES[:5]:
         for place in range(CHUNK_CHARS - len(value) - 2, CHUNK_CHARS + 2):
             text = ("plain words " * CHUNK_CHARS)[: place - 1] + " " + value + " and more words" * 40
-            assert [text[start:end] for start, end, _ in scanner.scan_uncached(text)] == [value]
+            assert [text[start:end] for start, end, *_ in scanner.scan_uncached(text)] == [value]

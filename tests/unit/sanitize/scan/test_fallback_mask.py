@@ -58,10 +58,10 @@ def test_what_stands_in_for_judging_covers_whatever_the_detectors_find() -> None
         text = text_of(new_unit(source), True, 1200)
         view = View(text)
         covered = bytearray(len(text))
-        for start, end, _entity in mask_all_but_words(view):
+        for start, end, *_ in mask_all_but_words(view):
             first, last = view.origin(start, end)
             covered[first:last] = b"\1" * (last - first)
-        for start, end, entity in SCANNER.scan_uncached(text):
+        for start, end, entity, _ in SCANNER.scan_uncached(text):
             assert all(covered[start:end]), (entity, text[start:end])
 
 
@@ -79,9 +79,9 @@ def test_words_that_are_kept_unjudged_are_part_of_no_finding_whatever_stands_bes
     for _ in range(300):
         text = "".join(source.choice(SCRAPS) + source.choice(("", " ", " ", " ", ",", "\n")) for _ in range(200))
         covered = bytearray(len(text))
-        for start, end, _entity in mask_all_but_words(View(text)):
+        for start, end, *_ in mask_all_but_words(View(text)):
             covered[start:end] = b"\1" * (end - start)
-        for start, end, entity in SCANNER.scan_uncached(text):
+        for start, end, entity, _ in SCANNER.scan_uncached(text):
             assert all(covered[start:end]), (entity, text[start:end])
     words = "The river and the old bridge near the garden were found by people in late winter"
     assert [*mask_all_but_words(View(words))] == []
