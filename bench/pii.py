@@ -32,7 +32,7 @@ STRUCTURED = (
 Span = tuple[int, int]
 Find = Callable[[str], list[Span]]
 _VALUES = {
-    "card": "4111111111111111", "iban": "GB82WEST12345698765432", "mail": "jane.doe@example.org",
+    "card": "4539148803436467", "iban": "GB12WEST12345698765431", "mail": "jane.doe@posthaus.org",
     "key": "AKIA" + "QWERTY7Z" * 2, "phone": "+41446681800",
 }  # fmt: skip
 _DISGUISES: dict[str, Callable[[str], str]] = {
@@ -53,12 +53,12 @@ _DISGUISES: dict[str, Callable[[str], str]] = {
     "reversed": lambda value: value[::-1],
 }
 _HOSTILE = (
-    "1", "1 ", "1.1.1.1 ", "@", "a@", "[at]", "4111111111111111 ", "GB82 WEST 1234 5698 7654 32 ",
+    "1", "1 ", "1.1.1.1 ", "@", "a@", "[at]", "4539148803436467 ", "GB12 WEST 1234 5698 7654 31 ",
     "%41", "eyJ", "password=",
     "password= a1b2c3d4 ", "key: ", "+44 7700 900123 ", "tel 123 456 ", "dni ", "dni 12345678 ", "ssn 123 45 6789 ",
     "-----BEGIN PRIVATE KEY-----", "http://x/1?a=%34 ", "YWJjZGVmZ2hpamtsbW5vcA== ",
     "6162636465666768 ", "4\u200b", "한",
-    "2a01:4f8::1 ", "1.2.3.4.5.6.7.8.9", "jane@example.org ", "AKIA" + "A" * 16 + " ",
+    "2a01:4f8::1 ", "1.2.3.4.5.6.7.8.9", "jane@posthaus.org ", "AKIA" + "A" * 16 + " ",
 )  # fmt: skip
 
 

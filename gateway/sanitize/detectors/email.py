@@ -10,6 +10,7 @@ from itertools import chain
 
 import re2
 
+from gateway.sanitize.detectors.published_examples import is_documentation_domain
 from gateway.sanitize.detectors.re2_search import searcher, spans
 from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.folding import View
@@ -57,6 +58,8 @@ def find_emails(view: View, budget: WorkBudget) -> Iterator[Finding]:
                 start += 1
             is_repository = text[start:at] in _LOGINS and text[domain.end() : domain.end() + 1] in (b":", b"/")
             if start < at and not is_repository and domain.group(1).lower() not in _FILE_TYPES:
+                if is_documentation_domain(domain.group()):
+                    continue
                 yield Finding(start, domain.end(), "EMAIL")
     yield from _find_spelt(view, budget)
 

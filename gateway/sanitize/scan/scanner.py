@@ -24,12 +24,13 @@ from gateway.sanitize.detectors.digit_runs import (
 )
 from gateway.sanitize.detectors.email import find_emails
 from gateway.sanitize.detectors.iban import find_ibans
-from gateway.sanitize.detectors.identities import SSN_HINTS, SSN_WORDS, Identities, find_ssns
+from gateway.sanitize.detectors.identities import Identities
 from gateway.sanitize.detectors.ip_addresses import find_ip_addresses
 from gateway.sanitize.detectors.named_secrets import find_named_secrets
 from gateway.sanitize.detectors.obfuscation import Spelling, decoded_words, spellings
 from gateway.sanitize.detectors.phones import Phones
 from gateway.sanitize.detectors.secret_tokens import find_secret_tokens
+from gateway.sanitize.detectors.social_security import SSN_HINTS, SSN_WORDS, find_ssns
 from gateway.sanitize.detectors.wallets import find_wallets
 from gateway.sanitize.scan.chunked import scan_chunked
 from gateway.sanitize.scan.clean_cache import KnownClean

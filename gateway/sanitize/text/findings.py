@@ -19,9 +19,9 @@ GRADED = frozenset(("SECRET", "CREDIT_CARD", "IBAN", "US_SSN", "NATIONAL_ID"))
 class Finding(NamedTuple):
     """A value of the kind `entity` at [start, end) of a text, in characters.
 
-    `certain`: its form alone proves it, or syntax gives it a name: a checksum and an issuer, a maker's format with random
-    characters, a key block, a random value assigned to a credential's name, an id right behind its label. Otherwise the
-    finding is only likely: a word stands nearby, or the value looks like what people write as a password.
+    `certain`: its form alone proves it, or syntax gives it a name: a checksum and an issuer, a maker's format with
+    random characters, a key block, a random value assigned to a credential's name, an id right behind its label. Else
+    the finding is only likely: a word stands nearby, or the value looks like what people write as a password.
     """
 
     start: int

@@ -6,7 +6,7 @@ from gateway.sanitize.scan.chunked import CHUNK_CHARS, scan_chunked
 from gateway.sanitize.scan.scanner import Scanner
 
 VALUES = (
-    "4111 1111 1111 1111", "jane.doe@example.org", "jane at example dot org", "GB82 WEST 1234 5698 7654 32",
+    "4539 1488 0343 6467", "jane.doe@posthaus.org", "jane at example dot org", "GB12 WEST 1234 5698 7654 31",
     "AKIA" + "QWERTY7Z" * 2, "password: hunter22", "+41 44 668 18 00", "my PESEL number is 44051401359",
     "-----BEGIN " + "PRIVATE KEY-----\n" + "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n" * 40 + "-----END " + "PRIVATE KEY-----",
 )  # fmt: skip

@@ -33,7 +33,7 @@ FILLERS = (
     "123+1411111111111+yz 12_yz=00  0x `pin +123-45-6%41%789 ",
     "call +44 7700 900123 dni 12345678 key: a1%41 jane@x.org ",
     "password=&#65;b1 2a01:4f8::1-%2e tin 12 34 56 ",
-    "4111 1111 1111 1112 \\u0041%41 x=41 YWJjZGVmZ2hpamtsbW5vcA== ",
+    "4539 1488 0343 6468 \\u0041%41 x=41 YWJjZGVmZ2hpamtsbW5vcA== ",
 )
 
 
@@ -69,7 +69,7 @@ SCRAPS = (
     "the", "Report", "a", "dot", "at", "phone", "ext", "password", "is", "key", "de", "DE89", "GB82", "WEST",
     "tin", "vat", "id number", "bar baz", '"', '"', ", ", ": ", " = ", "\n", "  ", "12", "1234", "12345678",
     "+44 20 7946", "<b>", "%41", "&quot;", "=41", "://", "a:b@", '"abcdefghij"', "(", ")", ". ", "-", "_",
-    "jane@x.org", "[at]", "AB", "X", "bearer ", "4111 1111 1111 1111", "--user ", 'password="Correcthorse"',
+    "jane@x.org", "[at]", "AB", "X", "bearer ", "4539 1488 0343 6467", "--user ", 'password="Correcthorse"',
     "AKIA", "Secretly", "foo",
 )  # fmt: skip
 
