@@ -209,7 +209,7 @@ class Scanner:
             line, shift = lines[index], starts[index]
             if end - shift <= len(line):
                 for word in words_of[line]:
-                    budget.spend(12)
+                    budget.spend(6)
                     inside = finding._replace(start=start - shift, end=end - shift)
                     yield from _in_outer_text(word, inside, view.folded)
 
