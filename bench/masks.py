@@ -84,6 +84,13 @@ def show_redactions(redactions: list[Redaction], flagged: Counter[str], pages: l
         print(f"  site {site:15} {count:5} pages, {values:4} values")
 
 
+def looking_sensitive(folder: Path) -> frozenset[tuple[str, str]]:
+    """(entity, value) of `judged.json` that have the form of a credential, though they are printed in documentation."""
+    if not (folder / "judged.json").is_file():
+        return frozenset()
+    return frozenset((each["entity"], each["value"]) for each in read_json(folder, "judged.json") if each["sensitive"])
+
+
 def show_judgement(redactions: list[Redaction], folder: Path, pages: int) -> None:
     """By `judged.json` of the set, when it has one."""
     if not (folder / "judged.json").is_file():
