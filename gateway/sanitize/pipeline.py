@@ -26,6 +26,8 @@ send more texts through a thread, which costs each a switch; double would double
 
 _CUES = re.compile(
     r"(?i)\b(?:born|birth|salary|diagnos|patient|medical|disease|pregnan|address|street|lives? (?:at|in)|password"
+    r"|(?:ignore|disregard|forget) (?:all|any|your|the|everything|previous|prior|every)|system prompt|new instructions"
+    r"|(?:ai|llms?|(?:ai|language|the) models?|assistants?)\b"
     r"|confidential|private|debt|married|divorc|religion|union|criminal"
     r"|my (?:name|wife|husband|son|daughter|boss))"
 )

@@ -43,6 +43,7 @@ _ASSIGN = (
     rb"\s{0,3}:\s?(?:String|str|string|char\*?|const)\s{0,2}=\s{0,3}|[ \t]{0,3}(?:=>|:=|->|={1,3}|:)\s{0,3}|%3[dDaA]"
 )
 _ARGUMENT = rb"(?<=[A-Z]),\s{0,2}(?=[\"'])"  # setopt(PASSWORD, "x")
+_ELEMENT = rb">(?=[^\s<>]{4,160}</)"  # <password>x</password>
 _LISTED = rb"\s{0,2},\s{0,2}(?=[\"'])"
 _SAID = rb"[ \t]{1,3}(?i:is|was|by|=|ist|lautet|est|es)[ \t]{1,3}"
 _NAMED = re2.compile(NAMES)
@@ -55,6 +56,8 @@ _ASSIGNED = re.compile(
     + _ASSIGN
     + rb"|"
     + _ARGUMENT
+    + rb"|"
+    + _ELEMENT
     + rb")|("
     + _LISTED
     + rb")|("
