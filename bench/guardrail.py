@@ -3,7 +3,8 @@
 `python -m bench.guardrail [--base http://127.0.0.1:PORT/v1] [--model NAME] [--limit N]`. The set is
 `bench/data/guardrail.jsonl` (`{text, findings: [{type, value}]}`): PERSON, ADDRESS, INSTRUCTION, and texts that
 only look alike. Without `--base` a scripted model answers with the labels: what the gateway makes
-of true answers. With it, an OpenAI-compatible server is asked, `gateway llm-server` for the embedded model (some seconds a text).
+of true answers. With it, an OpenAI-compatible server is asked: `gateway llm-server` for the embedded model, which
+needs some seconds a text.
 """
 
 import argparse
