@@ -20,7 +20,7 @@ from gateway.sanitize.detectors.secret_values import (
     quote_before,
     value_at,
 )
-from gateway.sanitize.detectors.value_forms import is_leet_password_word, is_password_word, is_random
+from gateway.sanitize.detectors.value_forms import is_identifier, is_leet_password_word, is_password_word, is_random
 from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.folding import View
 from gateway.sanitize.text.work_budget import WorkBudget
@@ -235,14 +235,20 @@ def _find_in_urls(text: bytes, budget: WorkBudget) -> Iterator[Finding]:
             continue
         if group == 1 and is_published_login(user, password):
             continue
-        certain = (
-            len(password) >= _MIN_URL_CHARS
-            and (not password.isalpha() or is_random(password))
-            and not is_leet_password_word(password)
-        )
+        certain = len(password) >= _MIN_URL_CHARS and _is_no_word(_ESCAPE.sub(b"-", password))
         yield Finding(match.start(group), match.end(group), "SECRET", certain)
 
 
+def _is_no_word(password: bytes) -> bool:
+    """Whether a password is more than words, or words and a number: those stand in the examples of every manual."""
+    if is_random(password):
+        return True
+    if password.isalpha() or is_identifier(password) or is_leet_password_word(password):
+        return False
+    return password != password.lower() or password.translate(None, b"0123456789") != password
+
+
+_ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}")
 _MIN_URL_CHARS = 6
 """Chosen: shorter passwords in a web address are mostly examples (`user:pw@`), and only likely. At half `pw1` counts as
 certain; at double true passwords of ten characters are only flagged in answers."""

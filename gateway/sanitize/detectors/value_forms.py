@@ -73,6 +73,8 @@ def is_joined_identifier(value: bytes) -> bool:
 
 def is_code_reference(value: bytes) -> bool:
     """Whether the value is a path, a version, a date or the name of a standard."""
+    if alternates_kinds(value, _MIN_RANDOM_CHARS):
+        return False  # base64 may begin with a slash
     return any(form.fullmatch(value) is not None for form in (_PATH, _VERSION, _DATE, _REFERENCE))
 
 
