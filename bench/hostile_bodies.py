@@ -17,8 +17,8 @@ import orjson
 
 from tests.support.loop_block import MeasuredGateway
 
-_TEXT = """the gateway answers every request with one status and says what was wrong with it mail to ops@example.com or
-call +49 30 1234567 before 2026-11-22 at 10.0.0.5 with card 4111 1111 1111 1111 and token sk-live-0a1b2c3d4e5f
+_TEXT = """the gateway answers every request with one status and says what was wrong with it mail to ops@posthaus.com or
+call +49 30 1234567 before 2026-11-22 at 10.0.0.5 with card 4539 1488 0343 6467 and token sk-live-0a1b2c3d4e5f
 which nobody should send in a prompt but people do all the time (see the page on limits) and that is why"""
 _WORDS = _TEXT.split()
 _CHAT, _RESPONSES, _MCP = "/v1/chat/completions", "/v1/responses", "/tools/websearch/mcp"

@@ -9,14 +9,13 @@ import json
 import random
 import time
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from bench.documentation import MarkdownPage, argument_parser, read_json, read_pages, to_markdown
 from bench.planted import Plant, plants
 from gateway.config.settings import Sanitize
-from gateway.sanitize.masking.policy import Action, Direction, actions
+from gateway.sanitize.masking.policy import Direction, actions
 from gateway.sanitize.scan.scanner import Scanner
 
 _HOST_CHARS = (4_000, 60_000)
@@ -42,7 +41,7 @@ class Masks:
     def __init__(self, direction: Direction) -> None:
         config = Sanitize()
         self._scanner = Scanner(config.patterns, config.allow_list)
-        self._actions: Mapping[str, Action] = actions(config, direction)
+        self._actions = actions(config, direction)
         self.cpu_s = 0.0
 
     def spans(self, text: str) -> list[tuple[int, int, str, bool]]:
@@ -50,7 +49,10 @@ class Masks:
         started = time.process_time()
         found = self._scanner.scan(text)
         self.cpu_s += time.process_time() - started
-        return [(each.start, each.end, each.entity, self._actions.get(each.entity) == "redact") for each in found]
+        return [
+            (each.start, each.end, each.entity, self._actions.action(each.entity, each.certain) == "redact")
+            for each in found
+        ]
 
 
 def scan_pages(masks: Masks, pages: list[MarkdownPage]) -> tuple[list[Redaction], Counter[str]]:
@@ -80,6 +82,13 @@ def show_redactions(redactions: list[Redaction], flagged: Counter[str], pages: l
     for site, count in sites.items():
         values = sum(each.page.source.site == site for each in redactions)
         print(f"  site {site:15} {count:5} pages, {values:4} values")
+
+
+def looking_sensitive(folder: Path) -> frozenset[tuple[str, str]]:
+    """(entity, value) of `judged.json` that have the form of a credential, though they are printed in documentation."""
+    if not (folder / "judged.json").is_file():
+        return frozenset()
+    return frozenset((each["entity"], each["value"]) for each in read_json(folder, "judged.json") if each["sensitive"])
 
 
 def show_judgement(redactions: list[Redaction], folder: Path, pages: int) -> None:

@@ -4,6 +4,9 @@
 `extract/ground-truth.jsonl` for article text. A labelled value has leaked when less than 80 % of it is masked.
 `--presidio` names a Python that has presidio-analyzer installed, in a venv of its own; without it that column is left
 out. CPU times are of one thread, the best of several runs.
+
+Documentation is a gate: where the set `docs` and its packages (`--docs /`) are there, the program ends with 1 when
+answers lose more than one value in 1,000 pages that does not look like a credential, or a planted secret stays in one.
 """
 
 import argparse
@@ -19,7 +22,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from bench.documentation import read_json, read_pages
+from bench.masks import Masks, covered, looking_sensitive, scan_pages
 from bench.pii_rows import ORDINARY
+from bench.planted import Plant, plants
 from gateway.config.settings import Sanitize
 from gateway.domain import Event
 from gateway.sanitize.masking.policy import actions
@@ -33,7 +39,7 @@ STRUCTURED = (
 Span = tuple[int, int]
 Find = Callable[[str], list[Span]]
 _VALUES = {
-    "card": "4111111111111111", "iban": "GB82WEST12345698765432", "mail": "jane.doe@example.org",
+    "card": "4539148803436467", "iban": "GB12WEST12345698765431", "mail": "jane.doe@posthaus.org",
     "key": "AKIA" + "QWERTY7Z" * 2, "phone": "+41446681800",
 }  # fmt: skip
 _DISGUISES: dict[str, Callable[[str], str]] = {
@@ -54,12 +60,12 @@ _DISGUISES: dict[str, Callable[[str], str]] = {
     "reversed": lambda value: value[::-1],
 }
 _HOSTILE = (
-    "1", "1 ", "1.1.1.1 ", "@", "a@", "[at]", "4111111111111111 ", "GB82 WEST 1234 5698 7654 32 ",
+    "1", "1 ", "1.1.1.1 ", "@", "a@", "[at]", "4539148803436467 ", "GB12 WEST 1234 5698 7654 31 ",
     "%41", "eyJ", "password=",
     "password= a1b2c3d4 ", "key: ", "+44 7700 900123 ", "tel 123 456 ", "dni ", "dni 12345678 ", "ssn 123 45 6789 ",
     "-----BEGIN PRIVATE KEY-----", "http://x/1?a=%34 ", "YWJjZGVmZ2hpamtsbW5vcA== ",
     "6162636465666768 ", "4\u200b", "한",
-    "2a01:4f8::1 ", "1.2.3.4.5.6.7.8.9", "jane@example.org ", "AKIA" + "A" * 16 + " ",
+    "2a01:4f8::1 ", "1.2.3.4.5.6.7.8.9", "jane@posthaus.org ", "AKIA" + "A" * 16 + " ",
 )  # fmt: skip
 
 
@@ -132,6 +138,37 @@ def print_evasion(finders: dict[str, Find]) -> None:
         print(f"{name:<22}" + "".join(f"{f'{count} of {len(texts)}':>12}" for count in missed))
 
 
+def check_documentation(folder: Path, docs: Path) -> bool:
+    """Whether answers keep the pages of the set whole and lose what is planted in them; True when it is not there."""
+    if not (folder / "sites.json").is_file():
+        print(f"\ndocumentation left out: no set in {folder}")
+        return True
+    if not all((docs / site["dir"]).is_dir() for site in read_json(folder, "sites.json")):
+        print(f"\ndocumentation left out: its packages are not below {docs}")
+        return True
+    pages, found = list(read_pages(folder, docs)), Masks("responses")
+    redactions, _ = scan_pages(found, pages)
+    looks_it = looking_sensitive(folder)
+    wrong = [each for each in redactions if (each.entity, each.value) not in looks_it]
+    missed = [plant for plant in plants() if plant.is_redacted and not is_redacted(found, plant)]
+    print(f"\n{'documentation':<22}{len(pages):>12} pages, {len(redactions)} values redacted in answers")
+    print(f"{'  no credential':<22}{len(wrong):>12} ({1000 * len(wrong) / len(pages):.2f} per 1,000 pages; at most 1)")
+    print(f"{'  planted, not masked':<22}{len(missed):>12}")
+    for each in wrong:
+        print(f"    {each.entity} {each.page.source.name}: {each.before[-30:]!r} {each.value[:40]!r}")
+    return 1000 * len(wrong) <= len(pages) and not missed
+
+
+def is_redacted(found: Masks, plant: Plant) -> bool:
+    """Whether the planted value is masked in its own sentence."""
+    start = plant.sentence.index(plant.value)
+    return covered(
+        [(low, high) for low, high, _, redacted in found.spans(plant.sentence) if redacted],
+        start,
+        start + len(plant.value),
+    )
+
+
 def cpu_ms(work: Callable[[], object], runs: int = 5) -> float:
     best = 1e9
     for _ in range(runs):
@@ -194,10 +231,11 @@ def print_stream() -> None:
     print(f"\nstream: {(cpu_ms(run) - setup) / len(words) * 1000:.1f} us of CPU a chunk of one word")
 
 
-def main(argv: list[str] | None = None) -> None:
+def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("DATA_DIR", "../shared/data")))
     parser.add_argument("--presidio", default="", help="a Python that has presidio-analyzer")
+    parser.add_argument("--docs", type=Path, default=Path("/"), help="where the packages of the set docs are")
     options = parser.parse_args(argv)
     presidio = Presidio(options.presidio) if options.presidio else None
     if presidio is None:
@@ -212,7 +250,8 @@ def main(argv: list[str] | None = None) -> None:
     print_stream()
     if presidio is not None:
         presidio.close()
+    return 0 if check_documentation(options.data / "docs", options.docs) else 1
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

@@ -61,18 +61,18 @@ ORDINARY: dict[str, Maker] = {
         any_of(string.ascii_letters + string.digits + "+/", 86, 86), '=="},\n',
     ),
     "customers": joined(
-        _number(5), ",", _WORD, ",", _WORD, _number(3), "@mail.example,+49 30 ", _number(7), ",",
+        _number(5), ",", _WORD, ",", _WORD, _number(3), "@mail.posthaus,+49 30 ", _number(7), ",",
         _WORD, "\n",
     ),
     "phone book": joined(_WORD, " ", _WORD, ": +49 30 ", _number(7), "\n"),
     "addresses": lambda source: f"93.{source.randint(0, 255)}.{source.randint(0, 255)}.{source.randint(0, 255)}\n",
     "vCards": joined(
         "BEGIN:VCARD\nFN:", _WORD, "\nTEL:+1 212 736 ", _number(4), "\nEMAIL:", _WORD,
-        "@mail.example\nEND:VCARD\n",
+        "@mail.posthaus\nEND:VCARD\n",
     ),
     "telephones": joined("(415) 555-", _number(4), "\n+49 30 ", _number(4), " ", _number(4), "\n"),
     "customers JSON": joined(
-        '{"id": ', _number(4), ', "name": "', _WORD, '", "email": "', _WORD, _number(3), '@mail.example", "phone": ',
+        '{"id": ', _number(4), ', "name": "', _WORD, '", "email": "', _WORD, _number(3), '@mail.posthaus", "phone": ',
         '"+44 20 7946 ', _number(4), '", "passport_number": "', _number(9), '", "ssn": "', _number(3), "-", _number(2),
         "-", _number(4), '", "ip": "8.8.', _number(2), ".", _number(2), '"},\n',
     ),

@@ -20,6 +20,11 @@ class Plant:
     value: str
     sentence: str
 
+    @property
+    def is_redacted(self) -> bool:
+        """Whether the profile `balanced` masks it in answers too."""
+        return self.kind not in ("e-mail", "phone", "likely")
+
 
 class Draw:
     """Random values in the formats of secrets."""
@@ -72,7 +77,7 @@ def grouped(text: str) -> str:
 def plants(seed: int = 20261122) -> list[Plant]:
     """The same ones for the same seed."""
     draw = Draw(seed)
-    rows = [*_tokens(draw), *_credentials(draw), *_personal(draw)]
+    rows = [*_tokens(draw), *_credentials(draw), *_in_code(draw), *_personal(draw), *_labelled_ids(draw)]
     return [Plant(kind, value, sentence.replace("{}", value)) for kind, value, sentence in rows]
 
 
@@ -120,6 +125,43 @@ def _credentials(draw: Draw) -> list[tuple[str, str, str]]:
         ("password", draw.text(32), '"client_secret": "{}"'),
         ("password", draw.password(), "The root password is {} on all three machines."),
     ]
+
+
+def _in_code(draw: Draw) -> list[tuple[str, str, str]]:
+    """Secrets as programs, commands and files hold them."""
+    values = [
+        (draw.password(), "curl -u backup:{} https://files.internal/x"),
+        (draw.text(24), "deploytool --api-token {} --wait"),
+        (draw.password(), "CREATE USER reports IDENTIFIED BY '{}';"),
+        (draw.password(), "ALTER ROLE reports WITH PASSWORD '{}';"),
+        (draw.text(32), 'curl_easy_setopt(h, CURLOPT_PASSWORD, "{}");'),
+        (draw.text(40, _HEX), "SECRET_KEY = '{}'"),
+        (draw.base64(30), "  client-secret: {}"),
+        (draw.password(), "<password>{}</password>"),
+        (draw.text(28), "https://hooks.internal/run?token={}&wait=1"),
+        (draw.password(), "spring.datasource.password={}"),
+        (draw.base64(64), "Server=db;AccountKey={};Pooling=true"),
+        (draw.text(20), "amqp://jobs:{}@queue.internal:5672/jobs"),
+    ]
+    return [("in code", *row) for row in values]
+
+
+def _labelled_ids(draw: Draw) -> list[tuple[str, str, str]]:
+    """Ids without a public checksum, behind their labels."""
+    letters, pairs = draw.text(2, "ABCEHJ"), " ".join(draw.digits(2) for _ in range(3))
+    nino = f"{letters} {pairs} {draw.text(1, 'ABCD')}"
+    values = [
+        (nino, "National Insurance number: {}"),
+        (nino.replace(" ", ""), "his NI number is {} since May"),
+        (draw.digits(9), "passport number {} (valid)"),
+        (draw.text(1, "CFGHJK") + draw.digits(8), "Reisepassnummer: {}"),
+        (
+            f"{draw.text(5, string.ascii_uppercase)}{draw.digits(6)}{draw.text(2, string.ascii_uppercase)}9IJ",
+            "driving licence no. {}",
+        ),
+        (draw.text(1, string.ascii_uppercase) + draw.digits(12), "Driver's license: {}"),
+    ]
+    return [("labelled id", *row) for row in values]
 
 
 def _personal(draw: Draw) -> list[tuple[str, str, str]]:

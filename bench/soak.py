@@ -91,7 +91,7 @@ async def _respond(soak: Soak) -> None:
 
 
 def _sentence(soak: Soak) -> str:
-    return f"hello {soak.random.randrange(10**9)} mail a{soak.random.randrange(999)}@example.org"
+    return f"hello {soak.random.randrange(10**9)} mail a{soak.random.randrange(999)}@posthaus.org"
 
 
 ODD = ("/binary", "/redirect", "/loop", "/headers", "/deep", "/brackets", "/json", "/cut", "/nowhere")

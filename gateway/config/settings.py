@@ -192,7 +192,7 @@ class Web:
 
 ENTITIES = (
     *("SECRET", "CREDIT_CARD", "IBAN", "US_SSN", "NATIONAL_ID", "CRYPTO_WALLET", "EMAIL", "PHONE", "IP"),
-    *("PERSON", "ADDRESS", "DATE_OF_BIRTH", "HEALTH", "PRIVATE"),
+    *("PERSON", "ADDRESS", "DATE_OF_BIRTH", "HEALTH", "PRIVATE", "INSTRUCTION"),
 )
 """The entities that the detectors and the guardrail find. `sanitize.actions` takes these and those of own patterns."""
 

@@ -8,7 +8,7 @@ into messages. Knows no interface and no HTTP: texts come as units of slots that
 import asyncio
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from gateway.config.settings import Sanitize
@@ -16,7 +16,7 @@ from gateway.domain import Json
 from gateway.errors import ContentBlocked, SanitizerFailed
 from gateway.resilience.fair_queue import FairQueue
 from gateway.sanitize.guardrail.guardrail import Guardrail, GuardrailFailed
-from gateway.sanitize.masking.policy import GUARDRAIL_ENTITIES, Action, Direction, actions
+from gateway.sanitize.masking.policy import GUARDRAIL_ENTITIES, Action, ActionTable, Direction, actions
 from gateway.sanitize.masking.slot_masker import SlotMasker
 from gateway.sanitize.masking.stream_masker import StreamMask
 from gateway.sanitize.scan.scanner import Scanner
@@ -43,6 +43,8 @@ half, two keys' texts wait for each other; at double, the event loop gets the lo
 
 _CUES = re.compile(
     r"(?i)\b(?:born|birth|salary|diagnos|patient|medical|disease|pregnan|address|street|lives? (?:at|in)|password"
+    r"|(?:ignore|disregard|forget) (?:all|any|your|the|everything|previous|prior|every)|system prompt|new instructions"
+    r"|(?:ai|llms?|(?:ai|language|the) models?|assistants?)\b"
     r"|confidential|private|debt|married|divorc|religion|union|criminal"
     r"|my (?:name|wife|husband|son|daughter|boss))"
 )
@@ -110,7 +112,7 @@ class Sanitizer:
         self._strict = config.profile == "strict"
         self._threads = FairQueue(_SCANS_AT_ONCE, spare=_SPARE_SCANS)
         self._scanner = Scanner(config.patterns, config.allow_list)
-        self._actions: dict[Direction, Mapping[str, Action]] = {
+        self._actions: dict[Direction, ActionTable] = {
             "requests": actions(config, "requests"),
             "responses": actions(config, "responses"),
         }
@@ -166,7 +168,7 @@ class Sanitizer:
         direction = verdict.direction
         table = self._actions[direction]
         slots = [slot for slot in unit.slots if slot.form == "text" and len(slot.text) > 7]
-        has_actions = any(table.get(entity, "off") != "off" for entity in GUARDRAIL_ENTITIES)
+        has_actions = any(table.action(entity) != "off" for entity in GUARDRAIL_ENTITIES)
         if not has_actions or not slots:
             return
         if direction == "responses" and not self._strict and not await _has_cue(slots, work):
@@ -183,12 +185,10 @@ class Sanitizer:
             await work.pace()
             self._apply(slot, findings, table, verdict)
 
-    def _apply(
-        self, slot: TextSlot, findings: list[tuple[str, str]], table: Mapping[str, Action], verdict: Verdict
-    ) -> None:
+    def _apply(self, slot: TextSlot, findings: list[tuple[str, str]], table: ActionTable, verdict: Verdict) -> None:
         """Mask every occurrence. The model's findings block only its own entities; of others they are masked."""
         for entity, value in findings:
-            action = table.get(entity, "off")
+            action = table.action(entity, certain=False)
             if action == "block" and entity not in GUARDRAIL_ENTITIES:
                 action = "redact"
             pattern = re.compile(rf"(?<!\w){re.escape(value)}(?!\w)")

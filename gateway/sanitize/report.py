@@ -6,7 +6,7 @@ Uses the detectors only, not the guardrail. Shows at most the first four charact
 from dataclasses import replace
 
 from gateway.config.settings import Sanitize
-from gateway.sanitize.masking.policy import actions
+from gateway.sanitize.masking.policy import ActionTable, actions
 from gateway.sanitize.scan.scanner import Scanner
 from gateway.sanitize.text.findings import Finding, masked
 
@@ -23,19 +23,24 @@ def explain(text: str, config: Sanitize, profile: str | None = None) -> str:
     request_actions, response_actions = actions(config, "requests"), actions(config, "responses")
     lines = [
         f"{len(findings)} found (profile {config.profile}):",
-        f"{'place':>10}  {'kind':<16}{'request':<9}{'response':<9}",
+        f"{'place':>10}  {'kind':<16}{'':<9}{'request':<9}{'response':<9}",
     ]
     for finding in findings:
         line, column = _line_and_column(text, finding.start)
         lines.append(
-            f"{f'{line}:{column}':>10}  {finding.entity:<16}{request_actions.get(finding.entity, 'off'):<9}"
-            f"{response_actions.get(finding.entity, 'off'):<9}{_excerpt(text, finding)}"
+            f"{f'{line}:{column}':>10}  {finding.entity:<16}{'certain' if finding.certain else 'likely':<9}"
+            f"{request_actions.action(finding.entity, finding.certain):<9}"
+            f"{response_actions.action(finding.entity, finding.certain):<9}{_excerpt(text, finding)}"
         )
-    request_text = masked(text, [each for each in findings if request_actions.get(each.entity) == "redact"])
-    response_text = masked(text, [each for each in findings if response_actions.get(each.entity) == "redact"])
+    request_text = masked(text, _redacted(findings, request_actions))
+    response_text = masked(text, _redacted(findings, response_actions))
     lines += ["", "In a request:", request_text]
     lines += ["", "In a response: the same" if response_text == request_text else f"In a response:\n{response_text}"]
     return "\n".join(lines)
+
+
+def _redacted(findings: list[Finding], table: ActionTable) -> list[Finding]:
+    return [each for each in findings if table.action(each.entity, each.certain) == "redact"]
 
 
 def _line_and_column(text: str, start: int) -> tuple[int, int]:

@@ -20,7 +20,7 @@ async def test_a_whole_answer_has_the_public_model_usage_and_where_it_came_from(
     server: InProcessGateway, upstream: Upstream
 ) -> None:
     upstream.will(up.answer())
-    status, data, headers = await ask(server, model="assistant", user="someone@example.org", api_base="http://evil/")
+    status, data, headers = await ask(server, model="assistant", user="someone@posthaus.org", api_base="http://evil/")
     assert status == 200
     assert (data["model"], data["object"]) == ("SvcLLM", "chat.completion")
     choice = data["choices"][0]

@@ -13,8 +13,8 @@ from tests.support.asking import ask, ask_stream, said, toml
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.upstream import Upstream
 
-CARD = "4111 1111 1111 1111"
-PIECES = ["My card is 4111 ", "1111 11", "11 1111", " you see"]
+CARD = "4539 1488 0343 6467"
+PIECES = ["My card is 4539 ", "1488 03", "43 6467", " you see"]
 MASKED = "My card is [REDACTED:CREDIT_CARD] you see"
 ROUTES = '[guardrail]\nenabled = "off"\n[sanitize]\nroutes = ["chat", "responses"]\n'
 
@@ -100,7 +100,7 @@ async def test_a_value_split_over_chunks_is_masked(cleaning: InProcessGateway, u
 async def test_relayed_chunks_keep_their_escapes_and_scripts_beside_what_is_masked(
     cleaning: InProcessGateway, upstream: Upstream
 ) -> None:
-    pieces = ["Grüße, ", "die Karte:\n", "„4111 11", "11 1111 1111“ ", 'und "mehr"\\ ', "größer ", "日本 ", "end"]
+    pieces = ["Grüße, ", "die Karte:\n", "„4539 14", "88 0343 6467“ ", 'und "mehr"\\ ', "größer ", "日本 ", "end"]
     upstream.will(up.stream(*up.text_stream(pieces)))
     _, events = await ask_stream(cleaning)
     assert said(events) == "".join(pieces).replace(CARD, "[REDACTED:CREDIT_CARD]")
@@ -207,6 +207,6 @@ async def test_what_is_flagged_is_counted_once_beside_earlier_turns(
     server = await start_gateway(toml(upstream) + ROUTES + '[sanitize.actions.requests]\nEMAIL = "flag"\n')
     upstream.will(up.answer(), up.answer())
     _, first, _ = await ask(server, "/v1/responses", input="hello")
-    told = {"input": "write to jane.doe@example.org", "previous_response_id": first["id"]}
+    told = {"input": "write to jane.doe@posthaus.org", "previous_response_id": first["id"]}
     _, data, _ = await ask(server, "/v1/responses", **told)
     assert data["provider_specific_fields"]["sanitization"] == {"redacted": {}, "flagged": {"EMAIL": 1}}

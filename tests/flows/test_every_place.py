@@ -22,7 +22,7 @@ from tests.support.rich_bodies import (
 )
 from tests.support.upstream import Upstream
 
-CARD = "4111 1111 1111 1111"
+CARD = "4539 1488 0343 6467"
 TOKEN = "ghp_" + "x8Kq2mZ7vR4tB9nW1cY6pL3sD5fG0hJaQeUi"  # a made-up key of a real form
 SETTINGS = '[guardrail]\nenabled = "off"\n[sanitize]\nroutes = ["chat", "responses"]\n'
 OPAQUE = re.compile(r"\.(encrypted_content|signature)$|\.(reasoning_details\[1\]|thinking_blocks\[1\])\.data$")

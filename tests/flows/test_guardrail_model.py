@@ -30,8 +30,8 @@ async def test_a_search_is_judged_by_the_embedded_model(tmp_path: Path) -> None:
             before = await data_of(tool_call("search_status"))
             assert (before["guardrail"]["enabled"], before["guardrail"]["status"]) == (True, "unknown")
             async with asyncio.timeout(60):
-                found = await data_of(tool_call("search", {"query": "patient of card 4111 1111 1111 1111"}))
-            assert "[REDACTED:CREDIT_CARD]" in found["query"] and not re.search(r"\b4111\b", str(found))
+                found = await data_of(tool_call("search", {"query": "patient of card 4539 1488 0343 6467"}))
+            assert "[REDACTED:CREDIT_CARD]" in found["query"] and not re.search(r"\b4539\b", str(found))
             assert found["sanitization"]["redacted"]["CREDIT_CARD"] == 1
             after = await data_of(tool_call("search_status"))
             assert after["guardrail"]["status"] in ("ok", "degraded")

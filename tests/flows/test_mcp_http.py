@@ -17,7 +17,7 @@ from tests.support.web_tools_site import MOST_BODY_BYTES, PATH, WebToolsSite, we
 
 BOTH = {"Accept": "application/json, text/event-stream"}
 CRAWL = tool_call("crawl", {"url": "https://example.com/"}, token="t")
-CARD = "4111 1111 1111 1111"
+CARD = "4539 1488 0343 6467"
 
 
 @pytest.fixture

@@ -154,7 +154,7 @@ IMAGE = "messages[0].content[1].image_url.url"
         (["file:///etc/hostname"], IMAGE),
         (["http://127.0.0.1:9/a.png"], IMAGE),
         (["http://169.254.169.254/latest/"], IMAGE),
-        (["http://user:secret@example.com/a.png"], IMAGE),
+        (["http://user:secret@posthaus.com/a.png"], IMAGE),
         (["http://{pictures}/missing.png"], IMAGE),
         ([17], "messages"),
     ],

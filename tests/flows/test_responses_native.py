@@ -150,7 +150,7 @@ async def test_a_blocked_stream_ends_incomplete_in_its_own_numbers(
         + '[sanitize.actions.responses]\nCREDIT_CARD = "block"\n'
     )
     at = {"output_index": 0, "item_id": "msg_up", "content_index": 0}
-    pieces = [event("response.output_text.delta", **at, delta=each) for each in ("Pay ", "4111 1111 1111 1111", " now")]
+    pieces = [event("response.output_text.delta", **at, delta=each) for each in ("Pay ", "4539 1488 0343 6467", " now")]
     upstream.will(up.stream(*good_stream()[:4], *pieces, *good_stream()[6:]))
     events = await read(server, input="x")
     assert "1111" not in orjson.dumps(events).decode()

@@ -19,7 +19,7 @@ from tests.support.upstream import DONE, USAGE, Exchange, Upstream, scripted_ups
 from tests.support.web_tools import tool_call
 from tests.support.web_tools_site import web_tools_site
 
-CARD, MAIL, KEY = "4111 1111 1111 1111", "jane.doe@example.org", "AKIA" + "QWERTY7Z" * 2
+CARD, MAIL, KEY = "4539 1488 0343 6467", "jane.doe@posthaus.org", "AKIA" + "QWERTY7Z" * 2
 ROUTES = '[sanitize]\nroutes = ["websearch", "chat", "responses"]\n'
 
 
@@ -100,7 +100,7 @@ async def test_the_upstream_never_sees_what_was_masked(start_gateway: StartGatew
     assert arguments == {"card": "[REDACTED:CREDIT_CARD]", "n": 1}
     assert sent[2]["content"] == "paid by [REDACTED:EMAIL]"
     assert answer["choices"][0]["message"]["content"] == "your key [REDACTED:SECRET]"
-    assert not re.search(r"\b4111\b", server.log_text()) and MAIL not in server.log_text()
+    assert not re.search(r"\b4539\b", server.log_text()) and MAIL not in server.log_text()
     assert '"CREDIT_CARD"' in server.log_text()
 
 
@@ -144,11 +144,11 @@ async def test_a_blocked_request_is_400_and_says_what_and_where(
 
 async def test_a_blocked_answer_ends_at_the_finding(start_gateway: StartGateway, upstream: Upstream) -> None:
     server = await start_gateway(toml(upstream, '[sanitize.actions]\nresponses.CREDIT_CARD = "block"\n'))
-    upstream.will(answering({"content": f"here: {CARD}"}), streaming("here", ": 4111 1111", " 1111 1111", " more"))
+    upstream.will(answering({"content": f"here: {CARD}"}), streaming("here", ": 4539 1488", " 0343 6467", " more"))
     status, answer = await post(server, ask("x"))
     choice = answer["choices"][0]
     assert (status, choice["finish_reason"]) == (200, "content_filter")
-    assert not re.search(r"\b4111\b", str(answer))
+    assert not re.search(r"\b4539\b", str(answer))
     _, events = await post(server, ask("x", stream=True))
     choices = [choice for event in events for choice in event.get("choices", [])]
     assert "".join(choice["delta"].get("content") or "" for choice in choices) == "here: "
@@ -199,7 +199,7 @@ async def test_a_web_tool_that_went_on_without_the_guardrail_says_so(tmp_path: P
 
 
 async def test_a_url_that_was_asked_for_is_fetched_as_it_is(tmp_path: Path) -> None:
-    url = "https://example.com/orders/4111111111111111?page=2"
+    url = "https://example.com/orders/4539148803436467?page=2"
     async with web_tools_site(tmp_path) as site:
         async with site.post(tool_call("extract", {"urls": [url]}), {"Accept": "application/json"}) as answer:
             assert (await answer.json())["result"]["isError"] is False
@@ -215,7 +215,7 @@ async def test_the_guardrail_judges_what_the_detectors_left_and_is_told_in_the_s
     status, _ = await post(server, ask(f"patient Ada Private pays with {CARD}"))
     assert status == 200
     judged, sent = (seen.body for seen in upstream.seen[:2])
-    assert "[REDACTED:CREDIT_CARD]" in judged["messages"][1]["content"] and not re.search(r"\b4111\b", str(judged))
+    assert "[REDACTED:CREDIT_CARD]" in judged["messages"][1]["content"] and not re.search(r"\b4539\b", str(judged))
     assert sent["messages"][0]["content"] == "patient [REDACTED:PERSON] pays with [REDACTED:CREDIT_CARD]"
     call = tool_call("search_status")
     status, answer = await post(server, call, "/tools/websearch/mcp")

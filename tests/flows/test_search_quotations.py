@@ -13,7 +13,7 @@ from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.web_tools import tool_call
 from tests.support.websites import Site, page, serving
 
-CARD = "4111 1111 1111 1111"
+CARD = "4539 1488 0343 6467"
 QUESTION = "the merger of Alder and Birch"
 OFF = "\n[local_llm]\nenabled = false\n[local_ocr]\nenabled = false\n"
 

@@ -14,8 +14,8 @@ from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.rich_bodies import RESPONSE_ANSWER
 from tests.support.upstream import Upstream
 
-HALVES = ("the card is 4111 11", "11 1111 1111 as you asked")
-CARD = "4111 1111 1111 1111"
+HALVES = ("the card is 4539 14", "88 0343 6467 as you asked")
+CARD = "4539 1488 0343 6467"
 SETTINGS = '[guardrail]\nenabled = "off"\n[sanitize]\nroutes = ["chat", "responses"]\n'
 REPORT = {"redacted": {"CREDIT_CARD": 1}, "flagged": {}}
 

@@ -11,7 +11,7 @@ from gateway.config.settings import Sanitize, SanitizeActions
 from tests.support.web_tools import tool_call
 from tests.support.web_tools_site import WebToolsSite, web_tools_site
 
-CARD, MAIL = "4111 1111 1111 1111", "jane.doe@example.org"
+CARD, MAIL = "4539 1488 0343 6467", "jane.doe@posthaus.org"
 
 
 async def outcomes(site: WebToolsSite, body: Any, **headers: str) -> list[Any]:

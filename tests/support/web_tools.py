@@ -37,7 +37,7 @@ class RecordingTools:
         if request.query == "fail":
             raise UpstreamUnavailable("the search provider does not answer", retry_after_s=7)
         if request.query == "bug":
-            raise KeyError("a secret 4111111111111111")
+            raise KeyError("a secret 4539148803436467")
         results = [{"title": "T", "url": "https://example.com/", "content": request.query, "score": 0.5}]
         return {"query": request.query, "results": results, "images": [], "response_time": 0.1, "provider": "p"}
 

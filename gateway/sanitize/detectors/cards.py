@@ -6,10 +6,12 @@ longer than the card may be grouped in any way. Numbers outside the ranges need 
 """
 
 import re
+from itertools import pairwise
 
 import re2
 
 from gateway.sanitize.detectors.digit_runs import DigitRun, WordIndex
+from gateway.sanitize.detectors.published_examples import CARDS
 from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.work_budget import WorkBudget
 
@@ -38,6 +40,12 @@ _FOURS = re.compile(rb"(?<!\d)(?=(\d{4}S\d{4}S\d{4}S\d{4})(?!\d))".replace(b"S",
 _DATA_MARKS = frozenset(bytes([mark]) for mark in b":=\"'[-_,{/(")
 """A number of a rare length directly behind one of these is more often an id in data than a card."""
 _GROUP = re.compile(rb"\d+")
+_USUAL = re.compile(rb"\d{14,16}|\d{4}([ -])\d{4}\1\d{4}\1\d{2,4}|\d{4}([ -])\d{6}\2\d{4,5}")
+"""How cards are written: without separators, in fours, or as American Express and Diners Club print them."""
+_HEX_BEFORE = re.compile(rb"(?<![0-9A-Za-z])([0-9A-Fa-f]{2,8})[ \t\n]{1,2}\Z")
+_HEX_BEHIND = re.compile(rb"[ \t\n]{1,2}([0-9A-Fa-f]{2,8})(?![0-9A-Za-z])")
+_MIN_DUMP_CHARS = 14
+"""The shortest row of groups that may be a part of a dump: fewer characters have no separators."""
 _REACH_CHARS = 60
 """Chosen: how far before a number a word for cards counts, about one line of text. At half a label and a name between
 are too far; at double unrelated numbers of the next lines count."""
@@ -56,8 +64,8 @@ def find_cards(run: DigitRun, words: WordIndex, budget: WorkBudget) -> list[Find
     size, dots = len(run.digits), run.raw.count(b".")
     one_shape = size <= 19 and (not dots or (dots > 1 and run.separator_count == 1))
     is_single = one_shape and run.is_bounded
-    if is_single and _is_card(run.digits, run.start, run, words):
-        return [Finding(run.start, run.end, "CREDIT_CARD")]
+    if is_single and _is_card(run.digits, run.start, run, words) and not _is_in_dump(run.text, run.start, run.end):
+        return [_finding(run.text, run.start, run.end, words)]
     if (one_shape and size == MIN_DIGITS) or size == run.end - run.start or run.digits.count(run.digits[:1]) == size:
         return []
     budget.spend(4)
@@ -66,16 +74,40 @@ def find_cards(run: DigitRun, words: WordIndex, budget: WorkBudget) -> list[Find
         budget.spend(6)
         start, end = match.span()
         if not (is_single and end - start == run.end - run.start) and _is_card_at(run, start, end, words):
-            findings.append(Finding(start, end, "CREDIT_CARD"))
+            findings.append(_finding(run.text, start, end, words))
         elif match.start(1) >= 0 and _is_card_at(run, start, match.start(1), words):
             # the last group is its security code
-            findings.append(Finding(start, match.start(1), "CREDIT_CARD"))
+            findings.append(_finding(run.text, start, match.start(1), words))
     if size >= 20 and words.before(run.end, run.end - run.start + _REACH_CHARS):
         for match in _FOURS.finditer(run.text, run.start, run.end):
             start, end = match.span(1)
             if words.before(start, _REACH_CHARS) and _is_card(run.digits_between(start, end), start, run, words):
-                findings.append(Finding(start, end, "CREDIT_CARD"))
+                findings.append(_finding(run.text, start, end, words))
     return findings
+
+
+def _finding(text: bytes, start: int, end: int, words: WordIndex) -> Finding:
+    """Certain where the digits are grouped as on cards, or a word for cards is before them; rare lengths need the
+    word."""
+    raw = text[start:end]
+    digits = len(raw) - len(raw.translate(None, b"0123456789"))
+    certain = (digits in (14, 15, 16) and _USUAL.fullmatch(raw) is not None) or words.before(start, _REACH_CHARS)
+    return Finding(start, end, "CREDIT_CARD", certain)
+
+
+def _is_in_dump(text: bytes, start: int, end: int) -> bool:
+    """Whether the groups count up, or a hexadecimal group stands beside them: rows of bytes and code points."""
+    if end - start < _MIN_DUMP_CHARS:
+        return False
+    groups = _GROUP.findall(text, start, end)
+    steps = [int(second) - int(first) for first, second in pairwise(groups)] if len(groups) < 20 else []
+    if steps.count(1) > 1:
+        return True
+    before, after = _HEX_BEFORE.search(text, max(0, start - 12), start), _HEX_BEHIND.match(text, end)
+    return any(
+        each is not None and len(each[1]) == len(group) and each[1].isalnum() and not each[1].isdigit()
+        for each, group in ((before, groups[0]), (after, groups[-1]))
+    )
 
 
 def _is_card_at(run: DigitRun, start: int, end: int, words: WordIndex) -> bool:
@@ -85,7 +117,9 @@ def _is_card_at(run: DigitRun, start: int, end: int, words: WordIndex) -> bool:
         return False
     if run.text[start - 1 : start].isalnum() or run.text[end : end + 1].isalnum():
         return False
-    return (len(digits) == end - start or _is_whole_row(run, start, end)) and _is_card(digits, start, run, words)
+    if not (len(digits) == end - start or _is_whole_row(run, start, end)):
+        return False
+    return _is_card(digits, start, run, words) and not _is_in_dump(run.text, start, end)
 
 
 def _is_whole_row(run: DigitRun, start: int, end: int) -> bool:
@@ -102,6 +136,8 @@ def _is_whole_row(run: DigitRun, start: int, end: int) -> bool:
 def _is_card(digits: bytes, start: int, run: DigitRun, words: WordIndex) -> bool:
     """Whether these digits, which begin at `start` of the text, are those of a card."""
     if not MIN_DIGITS <= len(digits) <= 19 or not luhn(digits) or digits.count(digits[:1]) == len(digits):
+        return False
+    if digits in CARDS:
         return False
     text = run.text
     if start > 1 and text[start - 1] == 0x2E and text[start - 2 : start - 1].isdigit():

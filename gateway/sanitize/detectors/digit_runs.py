@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from gateway.sanitize.detectors.re2_search import Pattern, searcher_within
+from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.folding import View
 from gateway.sanitize.text.work_budget import WorkBudget
 
@@ -87,10 +88,10 @@ class DigitRun:
         """The number of different separators in the run."""
         return len(set(self.raw.translate(None, b"0123456789")))
 
-    def remainders(self, findings: Iterable[tuple[int, int, str]]) -> "list[DigitRun]":
+    def remainders(self, findings: Iterable[Finding]) -> "list[DigitRun]":
         """The parts of the run between findings in it, as runs, where they are at least six characters long."""
         edges = [self.start]
-        for start, end, _ in sorted(findings):
+        for start, end, *_ in sorted(findings):
             edges += (start, end)
         edges.append(self.end)
         remainders, groups = [], self.groups

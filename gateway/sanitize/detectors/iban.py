@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import re2
 
+from gateway.sanitize.detectors.published_examples import IBANS
 from gateway.sanitize.detectors.re2_search import searcher
 from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.folding import View
@@ -59,7 +60,7 @@ def find_ibans(view: View, budget: WorkBudget) -> Iterator[Finding]:
         raw = text[start : high + 2]
         length = _length_of(raw)
         end = _end_of(raw, length) if length else 0
-        if end:
+        if end and raw[:end].translate(None, _SEPARATORS).decode().upper() not in IBANS:
             yield Finding(start, start + end, "IBAN")
         at = start + (end or 4)
 

@@ -1,5 +1,65 @@
 """National numbers: the python-stdnum module that checks each, and the words that name it. Data only."""
 
+FORMS: tuple[tuple[str, str, str], ...] = (
+    (
+        "gb.nino",
+        "national insurance number,national insurance no,national insurance,nino,ni number,ni no",
+        r"(?!BG|GB|NK|KN|TN|NT|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z][ .-]?(?:\d\d[ .-]?){3}[A-D]",
+    ),
+    (
+        "passport",
+        "passport,passport number,passport no,passport nr,passport num,passport card,travel document"
+        ",reisepass,reisepassnummer,passnummer,numero de passeport,passeport,pasaporte"
+        ",numero de pasaporte,passaporto,paspoort,paszport,passport id,паспорт,护照",
+        r"[A-Z]{0,3} ?\d{6,9}[A-Z]?|\d{2} ?\d{2} ?\d{6}|[CFGHJKLMNPRTVWXYZ]\d[CFGHJKLMNPRTVWXYZ0-9]{7,8}",
+    ),
+    (
+        "driving licence",
+        "driving licence,driving licence number,driving licence no,driving license,driver license"
+        ",driver licence,drivers license,driver's license,driver's licence,driver license number"
+        ",driver's license number,drivers license number,licence number,license number,fuhrerschein"
+        ",fuhrerscheinnummer,permis de conduire,carnet de conducir,patente di guida,rijbewijs"
+        ",rijbewijsnummer,dl number,dl no",
+        r"[A-Z9]{5}[ -]?\d{6}[ -]?[A-Z9]{2}[ -]?[A-Z0-9]{3}(?: ?\d\d)?|[A-Z]{1,2}\d{6,14}[A-Z]?"
+        r"|[A-Z]\d{2,4}(?:[ -]\d{2,6}){2,4}|\d{7,10}|[A-Z]\d{2}[A-Z0-9]{6}\d{2}|\d{3} \d{3} \d{3}",
+    ),
+    (
+        "identity card",
+        "personalausweis,personalausweisnummer,ausweisnummer,national id,national id number"
+        ",national id no,national identity number,national identification number,identity card number"
+        ",id card number,id card no,numero de carte d'identite,carta d'identita",
+        r"[A-Z]{0,3}[ -]?\d{6,12}[A-Z]?|[CFGHJKLMNPRTVWXYZ]\d[CFGHJKLMNPRTVWXYZ0-9]{7}\d?"
+        r"|\d{3}-\d{2,4}-\d{3,6}|[A-Z]{2}\d{5}[A-Z]{2}",
+    ),
+    (
+        "health insurance",
+        "medicare number,medicare no,medicare card,mbi,health card number,health insurance number"
+        ",health insurance no,versichertennummer,krankenversichertennummer,krankenversicherungsnummer"
+        ",health insurance id",
+        r"[1-9][A-Z][A-Z0-9]\d-?[A-Z][A-Z0-9]\d-?[A-Z]{2}\d\d|[A-Z]\d{9}|\d{4} ?\d{5} ?\d(?:[ /-]?\d)?"
+        r"|\d{4}[ -]\d{3}[ -]\d{3}|\d{9,12}[A-Z]?",
+    ),
+    (
+        "residence",
+        "alien number,alien registration number,a-number,uscis number,green card number,residence permit"
+        ",residence permit number,residence card number,visa number,visa no",
+        r"A?[ -]?\d{3}[ -]?\d{3}[ -]?\d{3}|[A-Z]{1,3}\d{7,10}",
+    ),
+)  # fmt: skip
+"""(name, words, form) of numbers without a public checksum: found only right behind their label. Sources: HMRC
+NIM39110, ICAO 9303, DVLA INF1D and the AAMVA's list of licence formats, the issuers' pages, from
+memory on 2026-11-22."""
+
+AMBIGUOUS = frozenset((
+    "run", "pin", "pan", "sin", "bis", "tin", "vid", "kt", "cc", "ci", "cr", "ni", "nn", "rc", "ric", "nit", "nic",
+    "nid", "rut", "ice", "mf", "cf", "dic", "vat", "eid", "spi", "phn", "inn", "ipn", "rif", "nir", "pps", "tva",
+    "upn", "avs", "unp", "pib", "ein", "cui", "cif", "npwp", "nif", "rfc", "ruc", "mst", "ubn", "cpr", "insee",
+    "documento", "passport", "national id", "residence permit", "mbi", "licence number", "license number",
+    "travel document", "medicare card", "visa no", "dl no", "national insurance",
+))  # fmt: skip
+"""Words that also mean something else: they count only as labels, with a sign or in capitals, right before the number.
+"""
+
 COUNTRIES: tuple[tuple[str, str], ...] = (
     ("ad.nrt", "nrt,registre tributari"),
     ("al.nipt", "nipt,nuis"),

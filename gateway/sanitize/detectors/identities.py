@@ -2,21 +2,29 @@
 valid one.
 
 The checks are python-stdnum's. A number without its word is never reported, as some country accepts almost any row of
-digits. To add a country, add a line to `id_countries`. US social security numbers have their own form and entity.
+digits. To add a country, add a line to `id_countries`.
 """
 
 import importlib
 import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
-from typing import NamedTuple
 
 import re2
 from stdnum.exceptions import InvalidLength
 
-from gateway.sanitize.detectors.digit_runs import DigitRun, WordIndex
 from gateway.sanitize.detectors.id_candidates import REACH_CHARS, WINDOW_CHARS, beginnings, digit_classes
-from gateway.sanitize.detectors.id_countries import COUNTRIES
+from gateway.sanitize.detectors.id_countries import COUNTRIES, FORMS
+from gateway.sanitize.detectors.id_labels import (
+    AMBIGUOUS_WORDS,
+    FORM_PATTERNS,
+    NO_ID,
+    NO_LABEL_BEFORE,
+    FormCheck,
+    IdWord,
+    accept,
+    is_followed_by_number,
+)
 from gateway.sanitize.detectors.re2_search import searcher
 from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.folding import View
@@ -33,10 +41,6 @@ _LENGTH_SAMPLES = (
 _OTHER_SCRIPT = b"\x02"
 """The folded letter of words in scripts without Latin twins."""
 _FOUR_DIGITS = re.compile(rb"\d(?:[^0-9]*\d){3}")
-_SSN = re.compile(rb"(?<!\d)\d{3}[ ./_()\t-]{1,2}\d{2}[ ./_()\t-]{1,2}\d{4}(?!\d)")
-SSN_WORDS = re2.compile(rb"\bssn\b|social.security|\bss#")
-SSN_HINTS = (b"ssn", b"social", b"ss#")
-"""A text with none of these has none of SSN_WORDS; substrings are searched faster than the pattern."""
 
 
 class Identities:
@@ -44,14 +48,15 @@ class Identities:
 
     def __init__(self) -> None:
         by_word: dict[bytes, list[str]] = {}
-        self._checks: dict[str, _Check] = {}
-        for module, words in COUNTRIES:
+        self._checks: dict[str, _Check | FormCheck] = {}
+        names = [*COUNTRIES, *((name, words) for name, words, _ in FORMS)]
+        for module, words in names:
             for word in words.split(","):
                 # capitals can fold to another Latin letter than the small ones
                 for spelling in {View(word).lower, View(word.upper()).lower}:
                     by_word.setdefault(spelling, []).append(module)
         self._other_script_words = tuple(
-            word for _, words in COUNTRIES for word in words.split(",") if View(word).lower.endswith(_OTHER_SCRIPT)
+            word for _, words in names for word in words.split(",") if View(word).lower.endswith(_OTHER_SCRIPT)
         )
         self._by_word = {word: tuple(modules) for word, modules in by_word.items()}
         sorted_words = sorted(self._by_word, key=len, reverse=True)
@@ -60,11 +65,12 @@ class Identities:
         pattern = b"(?:^|[^a-z0-9])(?:" + b"|".join(ends) + b")"
         self._find_word = searcher(re2.compile(pattern))
 
-    def _load_check(self, module: str) -> "_Check":
+    def _load_check(self, module: str) -> "_Check | FormCheck":
         """A country's check. Its module is imported when one of its words is first found, as most never are."""
         check = self._checks.get(module)
         if check is None:
-            check = self._checks[module] = _Check(module)
+            form = FORM_PATTERNS.get(module)
+            check = self._checks[module] = FormCheck(form) if form else _Check(module)
         return check
 
     def find(self, view: View, budget: WorkBudget) -> Iterator[Finding]:
@@ -76,7 +82,7 @@ class Identities:
         text = view.folded
         words = self._find_words(view, budget)
         check_count, last_end, next_word = 0, 0, 0
-        open_words: list[_IdWord] = []
+        open_words: list[IdWord] = []
         checks: _CheckSet | None = None
         check_sets: dict[tuple[str, ...], _CheckSet] = {}
         for start, tokens in beginnings(text, [word.end for word in words], budget):
@@ -91,7 +97,10 @@ class Identities:
             ends = [tokens] if isinstance(tokens, int) else tokens.ends()
             if check_count > _MAX_CHECKS:
                 budget.spend(3)
-                size, module = (ends[0] - start if ends else 0), ""
+                size, certain = (ends[0] - start if ends else 0), False
+                if all(word.is_ambiguous for word in open_words) or NO_ID.fullmatch(text, start, start + size):
+                    size = 0
+                module = ""
             else:
                 if checks is None:
                     budget.spend(len(open_words))
@@ -101,26 +110,27 @@ class Identities:
                         budget.spend(4 * len(modules))
                         checks = _CheckSet([(module, self._load_check(module)) for module in modules])
                         check_sets[modules] = checks
-                budget.spend(3 + len(ends))
-                size, module, checked = checks.first_valid(text, start, ends)
+                budget.spend(1 + len(ends))
+                size, module, checked, cost = checks.first_valid(text, start, ends)
                 check_count += checked
-                budget.spend(12 * checked)
+                budget.spend(cost)
+                size, certain = accept(text, (start, size), module, open_words) if size else (0, False)
             if size:
                 last_end = start + size
-                yield Finding(start, last_end, "NATIONAL_ID")
+                yield Finding(start, last_end, "NATIONAL_ID", certain)
                 open_words = [word for word in open_words if module not in word.modules] if module else []
                 checks = None
 
-    def _find_words(self, view: View, budget: WorkBudget) -> "list[_IdWord]":
+    def _find_words(self, view: View, budget: WorkBudget) -> "list[IdWord]":
         """The words with at least four digits in the window behind them, in order."""
         lower, at = view.lower, 0
-        words: list[_IdWord] = []
+        words: list[IdWord] = []
         digits = b""
         while True:
             start, end = self._find_word(lower, at)
             if start < 0:
                 break
-            budget.spend(8)
+            budget.spend(5)
             digits = digits or digit_classes(lower)
             if digits.count(b"d", end, end + WINDOW_CHARS) < 4:
                 fourth = _FOUR_DIGITS.search(lower, end)
@@ -130,9 +140,14 @@ class Identities:
                 continue
             at = end
             word = lower[start:end].rstrip(b"_")
-            modules = self._by_word.get(word) or self._by_word[word[1:]]
+            if word not in self._by_word:
+                start, word = start + 1, word[1:]
+            is_ambiguous = word in AMBIGUOUS_WORDS
+            if is_ambiguous and (lower[start - 1 : start] in NO_LABEL_BEFORE or not is_followed_by_number(lower, end)):
+                continue  # a part of a path, a domain or an option; or no label
             if not word.endswith(_OTHER_SCRIPT) or self._is_original_word(view, start, end):
-                words.append(_IdWord(end, modules))
+                is_sign = is_ambiguous and not view.folded[start : start + len(word)].isupper()
+                words.append(IdWord(end, self._by_word[word], is_ambiguous, is_sign))
         return words
 
     def _is_original_word(self, view: View, start: int, end: int) -> bool:
@@ -142,14 +157,7 @@ class Identities:
         return view.text[first:last].strip(" _").lower().endswith(self._other_script_words)
 
 
-class _IdWord(NamedTuple):
-    """A word in the text that ends at `end`, and the python-stdnum modules of its countries."""
-
-    end: int
-    modules: tuple[str, ...]
-
-
-def _modules_of(words: Iterable[_IdWord]) -> tuple[str, ...]:
+def _modules_of(words: Iterable[IdWord]) -> tuple[str, ...]:
     """The modules of all words, in order, each once."""
     kinds = {id(word.modules): word.modules for word in words}
     return tuple(dict.fromkeys(chain.from_iterable(kinds.values())))
@@ -196,13 +204,14 @@ class _CheckSet:
 
     __slots__ = ("_by_size", "_checks")
 
-    def __init__(self, checks: list[tuple[str, _Check]]) -> None:
+    def __init__(self, checks: list[tuple[str, _Check | FormCheck]]) -> None:
         self._checks = checks
-        self._by_size: dict[int, list[tuple[str, _Check]]] = {0: checks}
+        self._by_size: dict[int, list[tuple[str, _Check | FormCheck]]] = {0: checks}
 
-    def first_valid(self, text: bytes, start: int, ends: Iterable[int]) -> tuple[int, str, int]:
-        """(size of the number at `start`, module that accepts it, checks made); size 0 and module "" when none does."""
-        checked = 0
+    def first_valid(self, text: bytes, start: int, ends: Iterable[int]) -> tuple[int, str, int, int]:
+        """(size of the number at `start`, module that accepts it, checks by python-stdnum, units of all checks); size 0
+        and module "" when none does."""
+        checked = cost = 0
         for end in ends:
             value = text[start:end].decode()
             size = end - start if value.isdigit() else 0
@@ -210,40 +219,10 @@ class _CheckSet:
             if checks is None:
                 checks = self._by_size[size] = [each for each in self._checks if each[1].accepts_length(size)]
             for module, check in checks:
-                checked += 1
+                if isinstance(check, FormCheck):
+                    cost += 2
+                else:
+                    checked, cost = checked + 1, cost + 11
                 if check.is_valid(value):
-                    return end - start, module, checked
-        return 0, "", checked
-
-
-def find_ssns(run: DigitRun, words: WordIndex) -> list[Finding]:
-    """US social security numbers in a run of nine digits or more: 3-2-4 digits with dashes, or any groups near a word.
-
-    `words` is the index of SSN_WORDS.
-    """
-    if len(run.digits) == 9:
-        is_match = (
-            run.is_bounded and _is_ssn(run.digits) and (_has_dashes(run.raw) or _has_word(words, run.start, run.end))
-        )
-        return [Finding(run.start, run.end, "US_SSN")] if is_match else []
-    findings: list[Finding] = []
-    if run.is_grouped:
-        for match in _SSN.finditer(run.text, run.start, run.end):
-            start, end = match.span()
-            if _is_ssn(run.digits_between(start, end)) and (_has_dashes(match.group()) or _has_word(words, start, end)):
-                findings.append(Finding(start, end, "US_SSN"))
-    return findings
-
-
-def _has_word(words: WordIndex, start: int, end: int) -> bool:
-    return words.before(start, REACH_CHARS) or words.after(end, 2)
-
-
-def _has_dashes(raw: bytes) -> bool:
-    return len(raw) == 11 and raw[3:4] == raw[6:7] == b"-"
-
-
-def _is_ssn(digits: bytes) -> bool:
-    """Not one of the ranges that are never issued: 000, 666 and 900 to 999 as area, 00 as group, 0000 as serial
-    number."""
-    return digits[:3] not in (b"000", b"666") and digits[:1] != b"9" and digits[3:5] != b"00" and digits[5:] != b"0000"
+                    return end - start, module, checked, cost
+        return 0, "", checked, cost

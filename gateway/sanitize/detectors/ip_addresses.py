@@ -39,6 +39,15 @@ _VERSION = re.compile(
 _VERSIONED = re2.compile(
     rb"(?:version|ver\.?|release|build|firmware|driver|section|chapter|rfc|oid|v)[\s:=\"']{0,3}[0-9]{1,3}\.[0-9]{1,3}\.[0-9]"
 )
+_REVERSE_NAME = re.compile(rb"\.(?:in-addr|ip6\.arpa|g[0-9a-f]{7})")
+_SMALL = re.compile(rb"(?:[1-3]?\d\.){3}[1-3]?\d")
+"""Four numbers below 40 are sections and versions far more often than addresses: one address in 1,600 is so small."""
+_ADDRESS_WORD = re.compile(
+    rb"\b(?:ips?|ipv4|address(?:es)?|hosts?|pings?|dns|server|peer|client|gateway|router|from|at)\b"
+)
+_HEADING = re.compile(rb"[ \t>]*(?:#{1,6}[ \t]+|[-*+] \[)\Z")
+_WORD_REACH_CHARS = 24
+"""Chosen: a word or two before the address. At half "the address is" is lost; at double words of other sentences."""
 _PUBLIC_V4 = re.compile(
     rb"(?!(?:0|10|127|22[4-9]|2[3-9]\d|172\.(?:1[6-9]|2\d|3[01])|192\.168|169\.254|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7])"
     rb"|192\.0\.[02]|198\.1[89]|198\.51\.100|203\.0\.113)\.)O\.O\.O\.O".replace(
@@ -88,7 +97,19 @@ def _find_v4(view: View, budget: WorkBudget) -> Iterator[Finding]:
         if _PUBLIC_V4.fullmatch(raw) and raw not in _RAW_RESOLVERS:
             if versioned and _VERSION.search(view.lower, max(0, start - 13), start):
                 continue
+            if _is_numbering(view.lower, start, end):
+                continue
             yield Finding(start, end, "IP")
+
+
+def _is_numbering(lower: bytes, start: int, end: int) -> bool:
+    """Whether the four numbers at [start, end) count sections or versions, or are a name of the reverse zone."""
+    if _REVERSE_NAME.match(lower, end):
+        return True
+    line = lower[max(0, start - _WORD_REACH_CHARS) : start].rpartition(b"\n")[2]
+    if _HEADING.match(line):
+        return True
+    return _SMALL.fullmatch(lower, start, end) is not None and _ADDRESS_WORD.search(line) is None
 
 
 def _is_bounded(text: bytes, start: int, end: int) -> bool:

@@ -1,8 +1,8 @@
 """Finds values that the name beside them makes a secret: `password: …`, `api_key = …`, `Bearer …`, `user:pass@host`.
 
-The name decides how much the value must look like a secret. After a strong name (`password`) a letter and a digit are
-enough; after a weak one (`key`, `token`) the value must look random. Placeholders, code and plain words are no
-secrets.
+This module finds names and how they lead to values; `secret_values` judges the values. A name is read whole: what
+follows `password` in it (`password_encryption`) may say that the value is something about a password, what precedes
+`key` (`public_key`) that it is no secret. The verb "pass" names nothing.
 """
 
 import re
@@ -10,7 +10,17 @@ from collections.abc import Iterator
 
 import re2
 
+from gateway.sanitize.detectors.published_examples import is_published_basic, is_published_login
 from gateway.sanitize.detectors.re2_search import searcher, spans
+from gateway.sanitize.detectors.secret_values import (
+    Link,
+    Naming,
+    is_placeholder,
+    judge_secret,
+    quote_before,
+    value_at,
+)
+from gateway.sanitize.detectors.value_forms import is_identifier, is_leet_password_word, is_password_word, is_random
 from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.folding import View
 from gateway.sanitize.text.work_budget import WorkBudget
@@ -30,17 +40,56 @@ _SUFFIX = rb"(?=([_.0-9A-Z-][A-Za-z0-9_.-]{0,24}(?<!-(?=>))|s|))\1(?:,[a-z]{2,12
 _CLOSE = rb"(?:\\?[\"'`]|&quot;|\)|\]|\([A-Za-z]{0,20}\))?"
 _OPEN = rb"(?:\(\s?)?(?:\\{0,2}[\"'`]|&quot;)?"
 _ASSIGN = (
-    rb"(?:\s{0,3}:\s?(?:String|str|string|char\*?|const)\s{0,2}=\s{0,3}|\s{0,3}(?:=>|:=|->|={1,3}|:)\s{0,3}|%3[dDaA]"
-    rb"|\s{0,2},\s{0,2}[\"'])"
+    rb"\s{0,3}:\s?(?:String|str|string|char\*?|const)\s{0,2}=\s{0,3}|[ \t]{0,3}(?:=>|:=|->|={1,3}|:)\s{0,3}|%3[dDaA]"
 )
-_SPACED = rb"\s{1,3}(?:(?i:is|was|by|=)\s{1,3})?"
+_ARGUMENT = rb"(?<=[A-Z]),\s{0,2}(?=[\"'])"  # setopt(PASSWORD, "x")
+_ELEMENT = rb">(?=[^\s<>]{4,160}</)"  # <password>x</password>
+_LISTED = rb"\s{0,2},\s{0,2}(?=[\"'])"
+_SAID = rb"[ \t]{1,3}(?i:is|was|by|=|ist|lautet|est|es)[ \t]{1,3}"
 _NAMED = re2.compile(NAMES)
 _FIND_NAME = searcher(_NAMED)
 _ANY_NAME = re.compile(NAMES)
-_ASSIGNED = re.compile(_SUFFIX + _CLOSE + rb"(?:" + _ASSIGN + rb"|" + _SPACED + rb")" + _OPEN)
+_ASSIGNED = re.compile(
+    _SUFFIX
+    + _CLOSE
+    + rb"(?:("
+    + _ASSIGN
+    + rb"|"
+    + _ARGUMENT
+    + rb"|"
+    + _ELEMENT
+    + rb")|("
+    + _LISTED
+    + rb")|("
+    + _SAID
+    + rb")|[ \t]{1,3})"
+    + _OPEN
+)
 """What leads from a name to its value. Not one pattern with the names, as that has too many states for RE2."""
+_LINKS: tuple[Link, ...] = ("beside", "beside", "assigned", "listed", "said")
+"""By the last group of _ASSIGNED that matched; the first one is the rest of the name."""
 _IS_STRONG = re.compile(_STRONG)
-_IS_ASSIGNED = re.compile(rb"(?:[=:>,]|%3[dDaA])[\s(\\\"'`]*(?:&quot;)?\Z")
+_SAYS_ABOUT = re.compile(
+    rb"encr|hash|chang|reset|min|max|len|polic|field|input|file|path|type|ur[li]|name|expir|ttl|age|time|valid|algor|format"
+    rb"|method|mode|hint|prompt|requir|enabl|list|count|size|start|contain|null|hook|handle|manag|provid|class|form|view"
+    rb"|backend|strength|attr|column|source|sha|reverse|match|confirm|repeat|help|label|error|status|stor|lookup|command|cmd"
+    rb"|callback|generat|function|option|setting|config|rule|history|rotat|sniff|auth|check|through|thru|widget|uidb|token_"
+)
+"""Words in the rest of a name that make it the name of something about a password or key."""
+_NOT_SECRET_KEYS = re.compile(
+    rb"(?:public|pub|primary|foreign|partition|sort|cache|idempotency|host|row|unique|index|map|hash|dict|group|object|lookup"
+    rb"|registry|hot|arrow|access|cursor|page|dns|zone|trust|composite|natural|surrogate|bucket|s3|storage|i18n|message"
+    rb"|option|config|setting|json|header|cookie|session|query|order|shard|routing|signing)[ _-]?\Z"
+)
+"""Words before a bare `key` or `sig` that say which one it is; its values are no credentials for certain."""
+_PROVING = re.compile(
+    rb"pass(?:w(?:or)?d|phrase|code|wrd)|pwd|[_-]p(?:ass|w)|pass\Z|secret|token|credential|bearer|api[_ -]?key"
+    rb"|accesskey|oauth|authorization|connection|kennwort|passwort|[a-z_-]key|auth\Z"
+)
+"""Names of credentials: a random value behind one is certainly a secret. A bare `key`, `sig` or `pin` is not enough."""
+_OPTION = re.compile(rb"(?:\A|\s)--?[a-z][\w-]*\Z")
+_BEFORE_NAME_CHARS = 16
+"""Characters before a name that may belong to it (`primary_`, `X-Shopify-Access-`)."""
 _COMMANDS = re2.compile(
     rb"(?i:identified (?:with [a-z0-9_]{2,30} )?by)\s{1,3}[\"'\\]{0,2}"
     rb"|(?i:securestring)\s{1,3}(?:-[A-Za-z]{2,12}\s{1,3}){0,4}[\"'\\]{0,2}"
@@ -52,92 +101,41 @@ _FIND_COMMAND = searcher(_COMMANDS)
 _USERINFO = re.compile(
     rb"://(?<=[a-zA-Z0-9+.-]://)(?:[^\s/@:?#\"'<>]{0,128}:([^\s/@\"'<>]{3,256})|([^\s/@:?#\"'<>]{20,256}))@"
 )
-_VALUE = re.compile(rb"[^\s\"'`<>,;(){}\[\]&|]{4,160}")
-_AMPERSAND = rb"&(?![A-Za-z_][\w.%\[\]-]{0,40}=|[A-Za-z]{2,8};|#[0-9xX])"
-_WORD_PART = rb"[^\s\"'`<>,;&|]{1,160}"
-_WORD = re.compile(b"(?:" + _AMPERSAND + b")?" + _WORD_PART + b"(?:" + _AMPERSAND + _WORD_PART + b"){0,8}")
-"""An unquoted value: `&` is part of it unless it separates the fields of a query or begins an HTML entity."""
-_QUOTATION = {quote: re.compile(rb"[^\s<>" + quote + rb"]{4,160}(?=" + quote + rb")") for quote in (b'"', b"'", b"`")}
-"""By quotation mark: all up to the closing mark, if there is no white space."""
-_CLOSING = (*_QUOTATION, b"\\", b"&")
-_NOT_PLAIN = re.compile(rb"[,;(){}\[\]&|]")
-_NOT_LETTERS = bytes(code for code in range(256) if not chr(code).isascii() or not chr(code).isalpha())
-_PLACEHOLDER_WORDS = frozenset(
-    b"null none true false undefined string str int required optional bearer basic token password secret example empty"
-    b" hidden".split()
-)
-_DOLLAR, _PERCENT, _BRACKET, _STAR, _MINUS, _DOT, _COLON, _GREATER, _BACKSLASH = b"$%(*-.:>\\"
-_PLACEHOLDER = re.compile(rb"your|xxx|placeholder|redacted|changeme|insert|replace|dummy")
-"""Words only, without signs: `re` then searches by the set of first letters, which is faster."""
-_PLACEHOLDER_SIGNS = re.compile(rb"<|\.\.\.|\*\*\*|[$%{]\{|%\(")
-_CALL_WORDS = re.compile(rb"getenv|function")
-_CODE_HEADS = (b"self.", b"os.", b"process.", b"this.", b"//")
-_CALL = re.compile(rb"\A[$@]?[A-Za-z_][\w.:>-]*\((?:[\w.:$\[\]()'/*-]*|.*\)[;,]?)")
-_VARIABLE = re.compile(rb"\$(?:[A-Za-z_][\w.:>\[\](){}-]*|[({].*|\d?)")
-_MEMBER = re.compile(rb"\A[a-z]+\.[a-z][a-z.]*$")
-_IDENTIFIER = re.compile(rb"[A-Za-z]*\d{0,4}(?:[._/:-][A-Za-z]*\d{0,4})*")
-_PRODUCT_KEY = re.compile(rb"[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){3,7}")
-_DIGITS = re.compile(rb"\d+")
-_KIND = bytes(
-    1 if 0x30 <= code <= 0x39 else 2 if 0x41 <= code <= 0x5A else 4 if 0x61 <= code <= 0x7A else 16
-    for code in range(256)
-)
-_NOT_ALTERNATING = bytes(code for code in range(256) if code not in (1 ^ 2, 1 ^ 4, 2 ^ 4))
-"""All values of the exclusive or of two _KIND bytes but those of two different kinds among digit, capital and small
-letter."""
-_ALNUM = bytes(code for code in range(128) if chr(code).isalnum())
-_MIN_CHARS = 4
-"""The shortest value that can be a secret: a PIN. Shorter values are flags and units."""
-_MIN_RANDOM_CHARS = 16
-"""Chosen: shorter values can look random by chance. At half product and model names do; at double 128-bit keys in
-base64 (22 characters) are lost."""
-_MIN_PAIRS, _MIN_PAIRS_WITH_SIGNS = 12, 4
-"""Chosen: neighbouring letters and digits that a value must have before its share of changes says anything; fewer where
-it has signs of code, as only its parts between them count. At half mixed-case names pass; at double short keys are
-lost.
-"""
-_ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}")
-_TRAILING = b".:?*\\"
 
 
 def find_named_secrets(view: View, budget: WorkBudget) -> Iterator[Finding]:
     """Findings of the entity SECRET over the values, not their names, in folded offsets. Raises BudgetExceeded."""
     text = view.folded
-    naming_by_name: dict[bytes, tuple[bool, bool]] = {}
-    at = 0
+    namings, at = _Namings(text, budget), 0
     while True:
         start, at = _FIND_NAME(text, at)
         if start < 0:
             break
         budget.spend(8)
-        assigned = _ASSIGNED.match(text, at) or _assignment_after_shorter_name(text, start + 1)
+        name_end = at
+        assigned = _ASSIGNED.match(text, at)
         if assigned is None:
-            continue
+            name = _ANY_NAME.match(text, start + 1)  # RE2 may have matched a name that began a character earlier
+            assigned = _ASSIGNED.match(text, name.end()) if name else None
+            if name is None or assigned is None:
+                continue
+            name_end = name.end()
         at = end = assigned.end()
-        quote = _quote_before(text, end)
-        value = _value_at(text, end, quote)
+        quote = quote_before(text, end)
+        value = value_at(text, end, quote)
         if value is None:
             continue
-        name = text[start:end]
-        naming = naming_by_name.get(name)
+        naming = namings.of(start, name_end, assigned, quote)
         if naming is None:
-            budget.spend(10)
-            naming = naming_by_name[name] = (
-                _IS_STRONG.match(name) is not None,
-                quote != b"" or _IS_ASSIGNED.search(name) is not None,
-            )
+            continue
         # a value behind a weak name is also tested for randomness, which costs more
-        budget.spend(7 + len(value) // 5 if naming[0] else 12 + len(value) // 3)
-        size = _secret_length(value, text[end + len(value) : end + len(value) + 1], quote, naming)
+        budget.spend(7 + len(value) // 5 if naming.strong else 12 + len(value) // 3)
+        size, certain = judge_secret(value, text[end + len(value) : end + len(value) + 1], naming)
         if size:
-            yield Finding(end, end + size, "SECRET")
+            yield Finding(end, end + size, "SECRET", certain)
     yield from _find_after_commands(text, budget)
     if b"://" in text and b"@" in text:
-        for match in _USERINFO.finditer(text):
-            budget.spend(14)
-            group = 1 if match.group(1) is not None else 2
-            if not _is_placeholder(match.group(group).lower()):
-                yield Finding(match.start(group), match.end(group), "SECRET")
+        yield from _find_in_urls(text, budget)
 
 
 def has_names(text: bytes) -> bool:
@@ -145,149 +143,112 @@ def has_names(text: bytes) -> bool:
     return _NAMED.search(text) is not None or _COMMANDS.search(text) is not None
 
 
-def _assignment_after_shorter_name(text: bytes, start: int) -> re.Match[bytes] | None:
-    """The assignment behind the name that begins at `start`: RE2 may have matched one that began a character
-    earlier."""
-    name = _ANY_NAME.match(text, start)
-    return _ASSIGNED.match(text, name.end()) if name else None
+class _Namings:
+    """What the names of one text say. Names come again in lists and settings, so that answers are remembered."""
+
+    def __init__(self, text: bytes, budget: WorkBudget) -> None:
+        self._text, self._budget = text, budget
+        self._namings: dict[tuple[bytes, bytes, int, bytes], Naming | None] = {}
+
+    def of(self, start: int, end: int, assigned: re.Match[bytes], quote: bytes) -> Naming | None:
+        """What the name at [start, end) says of the value behind `assigned`; None when it names nothing."""
+        name, rest, link = self._text[start:end], assigned.group(1) or b"", assigned.lastindex or 0
+        if link < _FIRST_OWNING_LINK or name.endswith(_OWNED_NAMES):
+            # what precedes the name counts too
+            name = self._text[max(0, start - _BEFORE_NAME_CHARS) : end]
+        key = name, rest, link, quote
+        naming = self._namings.get(key)
+        if naming is None and key not in self._namings:
+            self._budget.spend(20)
+            naming = self._namings[key] = _naming(name, self._text[start:end], rest, (_LINKS[link], quote))
+        return naming
+
+
+def _naming(before: bytes, name: bytes, rest: bytes, link_and_quote: tuple[Link, bytes]) -> Naming | None:
+    """`before` is the name with what precedes it, `rest` what follows it up to the assignment."""
+    link, quote = link_and_quote
+    lower, before = name.lower(), before.lower()
+    if before.endswith(_PUBLIC_KEYS):
+        return None
+    if link == "beside":
+        if b"." in rest and not rest.strip(b"._-"):
+            return None  # the end of a sentence
+        if lower.endswith(b"pass") and not rest and not lower.startswith((b"-", b"_")):
+            return None  # the verb, or a directive such as `proxyPass`
+        if (quote and quote != b"`" and name.strip().isupper()) or _OPTION.search(before):
+            link = "said"  # SQL: PASSWORD 'x', or an option: --token x
+    strong = _IS_STRONG.match(name) is not None and not (name.endswith(b"PASS") and name[:1] not in (b"_", b"-"))
+    about = rest != b"" and _SAYS_ABOUT.search(rest.lower()) is not None
+    if about:
+        if link != "assigned" or lower.endswith(b"pin"):
+            return None
+        strong = False
+    proves = (
+        not about
+        and _PROVING.search(lower + rest.lower()) is not None
+        and not (lower.endswith((b"key", b"sig")) and _NOT_SECRET_KEYS.search(before, 0, len(before) - 3))
+    )
+    return Naming(strong, proves, link, quote)
+
+
+_FIRST_OWNING_LINK = 2
+"""The index in _LINKS from which on the name owns the value."""
+_OWNED_NAMES = (b"key", b"Key", b"KEY", b"sig", b"Sig")
+_PUBLIC_KEYS = (b"public key", b"public_key", b"public-key", b"publickey", b"pubkey", b"pub_key", b"pub-key")
 
 
 def _find_after_commands(text: bytes, budget: WorkBudget) -> Iterator[Finding]:
     for start, end in spans(_FIND_COMMAND, text):
         budget.spend(6)
-        quote = _quote_before(text, end)
-        value = _value_at(text, end, quote)
+        quote = quote_before(text, end)
+        value = value_at(text, end, quote)
         if value is None:
             continue
         budget.spend(10 + len(value) // 4)
-        naming = text[start] in b" -iIsS", quote != b""
-        size = _secret_length(value, text[end + len(value) : end + len(value) + 1], quote, naming)
-        if size:
-            yield Finding(end, end + size, "SECRET")
+        naming = _naming_of_command(text, start, quote)
+        size, certain = judge_secret(value, text[end + len(value) : end + len(value) + 1], naming)
+        if size and not is_published_basic(value):
+            yield Finding(end, end + size, "SECRET", certain)
 
 
-def _value_at(text: bytes, start: int, quote: bytes) -> bytes | None:
-    """The word or whole quotation at `start`; None when it is too short, or an unquoted plain word."""
-    match = (_QUOTATION[quote].match(text, start) if quote in _QUOTATION else None) or _WORD.match(text, start)
-    if match is None:
-        return None
-    value = match.group()
-    if len(value) < _MIN_CHARS or (not quote and value.isalpha() and not _is_random(value)):
-        return None
-    return value
+def _naming_of_command(text: bytes, start: int, quote: bytes) -> Naming:
+    """SQL in capitals, options and headers own what follows them; `identified by x` and `token x` in prose do not."""
+    mark = text[start : start + 1]
+    strong = mark in (b" ", b"-", b"i", b"I", b"s", b"S")
+    if mark == b"i":
+        link: Link = "beside"
+    elif strong or mark == b"/" or b"uthorization" in text[max(0, start - 24) : start]:
+        link = "assigned"
+    else:
+        link = "assigned" if quote and quote != b"`" else "beside"
+    return Naming(strong, True, link, quote)
 
 
-def _quote_before(text: bytes, end: int) -> bytes:
-    """The mark that opens a quotation at `end`, `&` for the entity `&quot;`; empty when there is none."""
-    mark = text[end - 1 : end]
-    if mark in _QUOTATION:
-        return mark
-    return b"&" if mark == b";" and text.endswith(b"&quot;", 0, end) else b""
+def _find_in_urls(text: bytes, budget: WorkBudget) -> Iterator[Finding]:
+    """Passwords, and long user names (tokens), before the `@` of web addresses."""
+    for match in _USERINFO.finditer(text):
+        budget.spend(16)
+        group = 1 if match.group(1) is not None else 2
+        password, user = match.group(group), text[match.start() + 3 : match.start(group) - 1].strip(b":")
+        lower = password.lower()
+        if is_placeholder(lower) or is_password_word(password.partition(b";")[0]) or lower == user.lower():
+            continue
+        if group == 1 and is_published_login(user, password):
+            continue
+        certain = len(password) >= _MIN_URL_CHARS and _is_no_word(_ESCAPE.sub(b"-", password))
+        yield Finding(match.start(group), match.end(group), "SECRET", certain)
 
 
-def _is_random(value: bytes) -> bool:
-    """Whether capitals, small letters and digits alternate as in random text: at least 9 in 20 neighbours differ in
-    kind (13 in 20 of random base62 do), as in few names that people write."""
-    return len(value) >= _MIN_RANDOM_CHARS and _alternates_kinds(value, _MIN_PAIRS)
-
-
-def _alternates_kinds(value: bytes, min_pairs: int) -> bool:
-    """Naive form: count the pairs of neighbours of two different kinds. Here the value's kinds, as one big number, are
-    combined with themselves shifted by one byte, so that all pairs are compared in C."""
-    pairs = len(value) - 1 - 2 * len(value.translate(None, _ALNUM))
-    if pairs < min_pairs:
-        return False
-    kinds = int.from_bytes(value.translate(_KIND), "big")
-    changes = (kinds ^ kinds >> 8).to_bytes(len(value), "big").translate(None, _NOT_ALTERNATING)
-    return len(changes) * 20 >= 9 * pairs
-
-
-def _secret_length(value: bytes, after: bytes, quote: bytes, naming: tuple[bool, bool]) -> int:
-    """The length of the secret at the start of `value`; 0 when there is none. `after` is the character behind the
-    value.
-
-    `quote` is the mark that opens the quotation before the value, if any. `naming` is (whether the name before it is
-    strong, whether the value is assigned to it).
-    """
-    strong, assigned = naming
-    word = unescaped = value
-    if not value.isalnum():
-        if not strong and _NOT_PLAIN.search(value) and not _alternates_kinds(value, _MIN_PAIRS_WITH_SIGNS):
-            # brackets and the like are part of passwords and of random values only: few keys have them, much code has
-            short = _VALUE.match(value)
-            value = short.group() if short else b""
-        value = _without_closing(value, quote != b"")
-        unescaped = _ESCAPE.sub(b"-", value) if _PERCENT in value else value
-    closed = quote != b"" and (word[len(value) : len(value) + 1] or after) in _CLOSING
-    return len(value) if looks_secret(unescaped, strong, assigned, closed) else 0
-
-
-def _without_closing(value: bytes, quoted: bool) -> bytes:
-    """The value without what ends it in a query or string and, if it is not quoted, without the marks of a sentence."""
-    if _PERCENT in value or _BACKSLASH in value:
-        for mark in (b"%26", b"%22", b"\\u0026"):
-            value = value.partition(mark)[0]
-        value = value.rstrip(b"\\")
-    if not quoted:
-        value = value.rstrip(_TRAILING)
-        value = value[:-1] if value.endswith(b")") and _BRACKET not in value else value
-    return value
-
-
-def _is_placeholder(lower: bytes) -> bool:
-    return (
-        lower in _PLACEHOLDER_WORDS
-        or _PLACEHOLDER.search(lower) is not None
-        or (not lower.isalnum() and _PLACEHOLDER_SIGNS.search(lower) is not None)
-    )
-
-
-def _is_code(value: bytes) -> bool:
-    return (
-        value.startswith(b"env")
-        or _CALL_WORDS.search(value) is not None
-        or (not value.isalnum() and _is_marked_code(value))
-    )
-
-
-def _is_marked_code(value: bytes) -> bool:
-    """Whether the value is a variable, call or member. Signs are searched first: as integers, at a third of the
-    cost."""
-    return (
-        value.startswith(_CODE_HEADS)
-        or (_COLON in value and (b"::" in value or b"://" in value))
-        or (_GREATER in value and b"=>" in value)
-        or (_STAR in value and b"/*" in value)
-        or (value[0] == _DOLLAR and _VARIABLE.fullmatch(value) is not None)
-        or (_BRACKET in value and _CALL.fullmatch(value) is not None)
-        or (_DOT in value and _MEMBER.match(value) is not None)
-    )
-
-
-def looks_secret(value: bytes, strong: bool, assigned: bool, closed: bool) -> bool:
-    """Whether the value behind a secret's name is a secret. `strong`: a password's name; `assigned`: by `=`, `:` or a
-    quote; `closed`: a whole quotation."""
-    lower = value.lower()
-    if len(value) < _MIN_CHARS or _is_placeholder(lower) or _is_code(value):
-        return False
-    letters = len(value.translate(None, _NOT_LETTERS))
-    digits = len(value) - len(value.translate(None, b"0123456789"))
-    if strong and assigned and digits and letters:
-        return len(value) >= 6
-    special = len(value) - digits - letters
-    mixed = value != lower and not value.isupper()
-    if strong and assigned:
-        if not letters:
-            return digits >= 4 and digits == len(value) and len(value) != 4
-        return len(value) >= 6 and bool(digits or (special and mixed) or (closed and len(value) >= 8))
-    if strong:
-        return (
-            len(value) >= 8
-            and letters > 0
-            and ((digits > 0 and (mixed or special > 0)) or (digits > 2 and len(value) > 15))
-        )
-    if (mixed and _is_random(value)) or (_MINUS in value and _PRODUCT_KEY.fullmatch(value)):
+def _is_no_word(password: bytes) -> bool:
+    """Whether a password is more than words, or words and a number: those stand in the examples of every manual."""
+    if is_random(password):
         return True
-    if len(value) < 8 or not letters or not digits or _IDENTIFIER.fullmatch(value):
-        return closed and assigned and mixed and letters == len(value) >= 24
-    return (mixed or len(value) >= 16) and (digits > 3 or len(value) >= 32 or len(_DIGITS.findall(value)) > 1)
+    if password.isalpha() or is_identifier(password) or is_leet_password_word(password):
+        return False
+    return password != password.lower() or password.translate(None, b"0123456789") != password
+
+
+_ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}")
+_MIN_URL_CHARS = 6
+"""Chosen: shorter passwords in a web address are mostly examples (`user:pw@`), and only likely. At half `pw1` counts as
+certain; at double true passwords of ten characters are only flagged in answers."""

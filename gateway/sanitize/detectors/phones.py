@@ -29,8 +29,11 @@ _EXTENSION = re.compile(rb"\s?(?:x|ext\.?|extension|#)\s?\d{1,6}\b")
 _ANY_EXTENSION = re2.compile(rb"(?:x|ext\.?|extension|#)[\s\x0b]?[0-9]")
 _NORTH_AMERICAN = re.compile(rb"(?:\+?1[ .-]?)?(?:\([2-9]\d\d\) ?|[2-9]\d\d[.-])[2-9]\d\d[.-]\d{4}\Z")
 _DATE = re.compile(
-    rb"(?:19|20)\d\d[-./]\d\d?[-./]\d\d?|\d\d?[-./]\d\d?[-./](?:19|20)\d\d|(?:19|20)\d\d ?[-/] ?(?:19|20)?\d\d\Z"
+    rb"\d{4,5}-[01]\d-[0-3]\d(?:[ t]\d\d)?\Z"
+    rb"|(?:19|20)\d\d[-./]\d\d?[-./]\d\d?|\d\d?[-./]\d\d?[-./](?:19|20)\d\d|(?:19|20)\d\d ?[-/] ?(?:19|20)?\d\d\Z"
 )
+_DECIMAL = re.compile(rb"\+\d{1,3}\.\d+")
+_NO_LABELLED_NUMBER = re.compile(rb"/|\t|\d\)\D|\d \(\d|(?:\A|\D)\d \d(?!\d)|\A\d{4}\D\d{4}\Z")
 _DOT = 0x2E
 _REACH_CHARS = 48
 """Chosen: how far before a number a telephone word counts, about a short clause. At half "call me, please, on my new …"
@@ -92,6 +95,8 @@ class Phones:
             is_glued = False
         if (is_glued or run.before.isalnum()) and not self._has_word_behind(end):
             return None
+        if run.before in (b"-", b"+") and lower[start - 2 : start - 1].isalnum():
+            return None  # CVE-2026-79204, 30+20221128-1
         span = None
         if run.before == b"+":
             span = self._international(start - 1, end)
@@ -122,6 +127,8 @@ class Phones:
             if end < start:
                 return None
         raw = self._lower[start:end]
+        if _DECIMAL.fullmatch(raw):
+            return None
         number = raw[2:] if raw.startswith(b"00") else raw[1:]
         judgement = self._judge_number(number)
         if judgement == "valid":
@@ -167,8 +174,8 @@ class Phones:
         strong = self._strong.before(start, _REACH_CHARS) or self._has_word_behind(end)
         if not strong and (count < 7 or not grouped or not self._weak.before(start, _REACH_CHARS)):
             return None
-        if not strong and raw.endswith(b"000") and raw[:1] != b"0":
-            return None  # a round amount
+        if not strong and (_NO_LABELLED_NUMBER.search(raw) or (raw.endswith(b"000") and raw[:1] != b"0")):
+            return None  # columns, a path, single figures, a round amount
         if not grouped:
             return (start, end) if count <= _MAX_GROUP_DIGITS else None
         if _DATE.match(raw) or (_DOT in raw and not _has_phone_dots(raw)) or not _has_phone_groups(run):

@@ -9,11 +9,14 @@ the purpose makes it use more states than its memory allows.
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import pairwise
 
 import re2
 
 from gateway.sanitize.detectors.literal_prefixes import alternatives, literal_prefixes
+from gateway.sanitize.detectors.published_examples import is_published_secret
 from gateway.sanitize.detectors.re2_search import Pattern, searcher, spans
+from gateway.sanitize.detectors.value_forms import is_random
 from gateway.sanitize.detectors.vendor_tokens import INNER_MARKS, VENDORS
 from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.folding import View
@@ -72,10 +75,18 @@ _KEY_BODY = re.compile(
     rb"(?:[A-Za-z0-9+/=]{1,200}(?![A-Za-z0-9-])|[:,-]|\s|\\n|\\r)*"
 )
 _KEY_END = re.compile(rb"-----END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
+_KEY_ROW = re.compile(rb"[A-Za-z0-9+/=]{16}")
 _MAX_KEY_CHARS = 16_384
 """Chosen: twice the longest key that a stream holds back. At half an 8192-bit RSA key with long headers may not end in
 it; at double texts of BEGIN lines cost more."""
 _NOT_SEARCHED = -2
+_LETTERS_ONLY = (b"SG.", b"AKIA", b"ASIA", b"ABIA", b"ACCA")
+"""Prefixes that no word has, behind which all characters may be letters."""
+_FILLER = re.compile(rb"(?i:x{4}|your|placeholder)")
+"""What stands for a token in documentation, in the form of the maker's prefix."""
+_MIN_DIFFERENT = 8
+"""Chosen: 24 random hexadecimal characters have 12.5 different ones on average, rarely fewer than eight. At half
+`aaaabbbbcccc` is certain; at double hexadecimal tokens never are."""
 
 
 def find_secret_tokens(view: View, budget: WorkBudget) -> Iterator[Finding]:
@@ -88,7 +99,9 @@ def find_secret_tokens(view: View, budget: WorkBudget) -> Iterator[Finding]:
         while text[end : end + 1] == b"=":
             end += 1
         if _is_in_token_word(text, start, end):
-            yield Finding(start, end, "SECRET")
+            value = text[start:end]
+            if not is_published_secret(value) and not _FILLER.search(value):
+                yield Finding(start, end, "SECRET", _is_drawn_at_random(value))
 
 
 def _find_prefixed(text: bytes, budget: WorkBudget) -> Iterator[tuple[int, int]]:
@@ -154,8 +167,20 @@ def _is_in_token_word(text: bytes, start: int, end: int) -> bool:
     last = classes.find(b" ", end - low)
     last = high if last < 0 else last + low
     return last - first >= MIN_WORD_CHARS and (
-        _DIGIT_OR_UNDERSCORE.search(text, first, last) is not None or text.startswith(b"SG.", start)
+        _DIGIT_OR_UNDERSCORE.search(text, first, last) is not None
+        or text.startswith(_LETTERS_ONLY, start)
+        or is_random(text[start:end])
     )
+
+
+def _is_drawn_at_random(token: bytes) -> bool:
+    """Whether the token may have come from a maker's generator: at least eight different characters in its last 24, and
+    no row of five that count up (`12345`, `abcde`) or are the same."""
+    tail = token[-24:]
+    if len(set(tail)) < _MIN_DIFFERENT:
+        return False
+    steps = bytes((second - first) & 0xFF for first, second in pairwise(tail))
+    return b"\x01\x01\x01\x01" not in steps and b"\0\0\0\0" not in steps
 
 
 def _find_private_keys(text: bytes, budget: WorkBudget) -> Iterator[Finding]:
@@ -172,5 +197,7 @@ def _find_private_keys(text: bytes, budget: WorkBudget) -> Iterator[Finding]:
             end = closing.end() if closing else body.end()
             while text[end - 1] in b" \t\r\n":
                 end -= 1
-            yield Finding(at, end, "SECRET")
+            # a listing of `-----BEGIN …-----` lines, or a key left out as `...`, has no row of base64
+            if _KEY_ROW.search(text, at + len(b"-----BEGIN PRIVATE KEY-----"), end) or body.end() >= len(text):
+                yield Finding(at, end, "SECRET")
         at = text.find(b"-----BEGIN", end)

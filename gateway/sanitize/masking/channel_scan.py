@@ -4,10 +4,10 @@ Two ways lead to a decision: `advance_plain`, cheap, for plain words only; `adva
 events' order or wire formats: it only changes the channel.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from gateway.errors import SanitizerFailed
-from gateway.sanitize.masking.policy import Action
+from gateway.sanitize.masking.policy import ActionTable
 from gateway.sanitize.masking.stream_channel import Channel, PendingEvent
 from gateway.sanitize.scan.fast_path import plain_text_cut
 from gateway.sanitize.scan.scanner import Scanner
@@ -31,7 +31,7 @@ class Blocked(Exception):
 class ChannelScan:
     """Scans the channels of one stream. `on_finding(entity)` is called once for each finding."""
 
-    def __init__(self, scanner: Scanner, actions: Mapping[str, Action], on_finding: Callable[[str], None]) -> None:
+    def __init__(self, scanner: Scanner, actions: ActionTable, on_finding: Callable[[str], None]) -> None:
         self._scanner, self._actions, self._on_finding = scanner, actions, on_finding
 
     def advance_plain(self, channel: Channel) -> bool:
@@ -82,7 +82,7 @@ class ChannelScan:
             findings = [
                 finding
                 for finding in self._scanner.scan_uncached(channel.buffer)
-                if finding.end > start and self._actions.get(finding.entity, "off") != "off"
+                if finding.end > start and self._actions.action(finding.entity, finding.certain) != "off"
             ]
         for finding in findings:
             if finding.start < cut < finding.end:
@@ -92,14 +92,14 @@ class ChannelScan:
             cut = length
         for finding in findings:
             if finding.start < cut:
-                self._apply(channel, Finding(max(finding.start, start), finding.end, finding.entity))
+                self._apply(channel, finding._replace(start=max(finding.start, start)))
         if holds_too_much and channel.edits and channel.edits[-1][1] == channel.length:
             channel.mask_tail_of(findings[-1].start)
         channel.mark_decided(cut)
 
     def _apply(self, channel: Channel, finding: Finding) -> None:
         self._on_finding(finding.entity)
-        action = self._actions[finding.entity]
+        action = self._actions.action(finding.entity, finding.certain)
         if action == "redact":
             channel.add_edit(finding.start, finding.end, mask_of(finding.entity))
         elif action == "block":

@@ -4,14 +4,14 @@ Does not know where slots come from, nor what a refusal looks like: it reports f
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
 from typing import Any
 
 import orjson
 
 from gateway.sanitize.masking.encoded_text import SHORT_CHARS, is_binary, read
-from gateway.sanitize.masking.policy import Action
+from gateway.sanitize.masking.policy import Action, ActionTable
 from gateway.sanitize.masking.seams import mask_seams
 from gateway.sanitize.scan.scanner import Scanner
 from gateway.sanitize.text.findings import Finding, mask_of, masked
@@ -43,7 +43,7 @@ class _TooDeep(Exception):
 
 
 class SlotMasker:
-    """Masks slots by a table of actions ({entity: action}); reports findings to `note`.
+    """Masks slots by a table of actions; reports findings to `note`.
 
     `allowance` is that of the request that the slots belong to; None for texts of a stream.
     """
@@ -51,7 +51,7 @@ class SlotMasker:
     def __init__(
         self,
         scanner: Scanner,
-        actions: Mapping[str, Action],
+        actions: ActionTable,
         note: Note,
         allowance: SharedAllowance | None = None,
     ) -> None:
@@ -111,7 +111,7 @@ class SlotMasker:
     def _check_name(self, text: str, where: str) -> str:
         """A name that other parts of the request refer to: what would be redacted in it is reported as `block`."""
         for finding in self._scan(text):
-            action = self._actions.get(finding.entity, "off")
+            action = self._actions.action(finding.entity, finding.certain)
             if action != "off":
                 self._note(finding.entity, "block" if action == "redact" else action, where)
         return text
@@ -146,7 +146,7 @@ class SlotMasker:
         return masked(text[:stop], redacted)
 
     def _report(self, finding: Finding, where: str) -> Action:
-        action = self._actions.get(finding.entity, "off")
+        action = self._actions.action(finding.entity, finding.certain)
         if action != "off":
             self._note(finding.entity, action, where)
         return action

@@ -36,12 +36,12 @@ must not be used again. `push` and `finish` raise SanitizerFailed (a detector fa
 """
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable
 
 from gateway.domain import Event, EventBatch, EventStream, Json, RelayTemplate
 from gateway.errors import ContentBlocked, GatewayError, SanitizerFailed
 from gateway.sanitize.masking.channel_scan import Blocked, ChannelScan
-from gateway.sanitize.masking.policy import Action
+from gateway.sanitize.masking.policy import Action, ActionTable
 from gateway.sanitize.masking.slot_masker import SlotMasker
 from gateway.sanitize.masking.stream_channel import Channel, PendingEvent, Piece
 from gateway.sanitize.scan.scanner import Scanner
@@ -67,7 +67,7 @@ class StreamMask:
     def __init__(
         self,
         scanner: Scanner,
-        actions: Mapping[str, Action],
+        actions: ActionTable,
         slots_of: Callable[[Json], Iterable[TextSlot]],
         on_finding: Callable[[str], None],
     ) -> None:

@@ -31,10 +31,11 @@ def scan_chunked(scan: Callable[[str], list[Finding]], text: str) -> list[Findin
     while chunk_start < len(text):
         chunk_end = _chunk_end(text, chunk_start)
         low, high = max(0, chunk_start - _LEFT_CONTEXT_CHARS), min(chunk_end + _RIGHT_CONTEXT_CHARS, len(text))
-        for start, end, entity in scan(text[low:high]):
+        for start, end, entity, certain in scan(text[low:high]):
             start, end = max(start + low, chunk_start), end + low
             if chunk_start < end and start < chunk_end:
-                findings.append(Finding(start, end if end < high else _end_of_value(text, start, end), entity))
+                end = end if end < high else _end_of_value(text, start, end)
+                findings.append(Finding(start, end, entity, certain))
         chunk_start = max(chunk_end, findings[-1].end if findings else 0)
     return findings
 

@@ -25,12 +25,13 @@ from gateway.sanitize.detectors.digit_runs import (
 )
 from gateway.sanitize.detectors.email import find_emails
 from gateway.sanitize.detectors.iban import find_ibans
-from gateway.sanitize.detectors.identities import SSN_HINTS, SSN_WORDS, Identities, find_ssns
+from gateway.sanitize.detectors.identities import Identities
 from gateway.sanitize.detectors.ip_addresses import find_ip_addresses
 from gateway.sanitize.detectors.named_secrets import find_named_secrets
 from gateway.sanitize.detectors.obfuscation import Spelling, decoded_words, spellings
 from gateway.sanitize.detectors.phones import Phones
 from gateway.sanitize.detectors.secret_tokens import find_secret_tokens
+from gateway.sanitize.detectors.social_security import SSN_HINTS, SSN_WORDS, find_ssns
 from gateway.sanitize.detectors.wallets import find_wallets
 from gateway.sanitize.scan.chunked import scan_chunked
 from gateway.sanitize.scan.clean_cache import KnownClean
@@ -164,7 +165,7 @@ class Scanner:
             findings = list(mask_all_but_words(view))
         budget.settle()
         if view.is_shifted:
-            findings = [Finding(*view.origin(start, end), entity) for start, end, entity in findings]
+            findings = [Finding(*view.origin(each.start, each.end), *each[2:]) for each in findings]
         return disjoint(findings, self._rank) if len(findings) > 1 else findings
 
     def is_trivially_clean(self, text: str) -> bool:
@@ -222,8 +223,9 @@ class Scanner:
             line, shift = lines[index], starts[index]
             if end - shift <= len(line):
                 for word in words_of[line]:
-                    budget.spend(12)
-                    yield from _in_outer_text(word, Finding(start - shift, end - shift, finding.entity), view.folded)
+                    budget.spend(6)
+                    inside = finding._replace(start=start - shift, end=end - shift)
+                    yield from _in_outer_text(word, inside, view.folded)
 
 
 def _find_numbers(view: View, budget: WorkBudget) -> list[Finding]:
@@ -275,6 +277,6 @@ def _in_outer_text(word: Spelling, finding: Finding, text: bytes) -> Iterator[Fi
         last = word.start + word.offset_of(finding.end)
         while last > word.start and text[last - 1] == _SPACE:
             last -= 1
-        yield Finding(word.start + word.offset_of(finding.start), last, finding.entity)
+        yield finding._replace(start=word.start + word.offset_of(finding.start), end=last)
     elif finding.entity != "IP":  # text drawings and tables of single characters often read like one
-        yield Finding(word.start, word.end, finding.entity)
+        yield finding._replace(start=word.start, end=word.end)

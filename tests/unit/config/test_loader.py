@@ -117,7 +117,8 @@ def test_an_action_may_name_an_entity_of_an_own_pattern_and_every_one_the_saniti
     own = '[[sanitize.patterns]]\nentity = "BADGE"\npattern = "B-[0-9]{4}"\n'
     config = load(tmp_path, own + '[sanitize.actions]\nresponses.BADGE = "block"')
     assert config.sanitize.actions.responses == {"BADGE": "block"}
-    assert set(actions(Sanitize(), "requests")) == set(ENTITIES)
+    table = actions(Sanitize(), "requests")
+    assert all(table.action(entity) != "off" for entity in ENTITIES)
 
 
 def test_relative_tls_files_stand_under_the_state_directory(tmp_path: Path) -> None:

@@ -50,21 +50,21 @@ def test_a_value_of_another_type_or_size_is_another_argument(other: Any) -> None
 
 async def test_masked_arguments_are_not_kept_and_those_that_were_stay_as_they_came() -> None:
     desk = Desk()
-    arguments = {"query": "mail ada@example.org", "include_domains": ["example.org"]}
+    arguments = {"query": "mail ada@posthaus.org", "include_domains": ["example.org"]}
     await desk.call("search", arguments)
     await desk.call("search", arguments)
-    desk.sanitize = masking(desk, "ada@example.org")  # as when the guardrail finds at once what it missed before
+    desk.sanitize = masking(desk, "ada@posthaus.org")  # as when the guardrail finds at once what it missed before
     await desk.call("search", arguments)
-    await desk.call("search", {"query": "write to ada@example.org"})
+    await desk.call("search", {"query": "write to ada@posthaus.org"})
     desk.sanitize = lambda exchange: None
     await desk.call("search", arguments)
     asked = [request.query for _, request, _ in desk.tools.seen]
     assert asked == [
-        "mail ada@example.org",
-        "mail ada@example.org",
+        "mail ada@posthaus.org",
+        "mail ada@posthaus.org",
         "mail [REDACTED:EMAIL]",
         "write to [REDACTED:EMAIL]",
-        "mail ada@example.org",
+        "mail ada@posthaus.org",
     ]
     table = desk.dispatcher._tools["websearch-search"]._remembered
     assert [b"write" in packed for packed in table] == [False]

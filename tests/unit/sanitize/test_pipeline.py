@@ -16,7 +16,7 @@ from gateway.sanitize.scan.scanner import Scanner
 from gateway.sanitize.text.findings import Finding
 from gateway.texts import TextSlot, TextUnit
 
-CARD, MAIL = "4111 1111 1111 1111", "jane.doe@example.org"
+CARD, MAIL = "4539 1488 0343 6467", "jane.doe@posthaus.org"
 
 
 async def clean(
@@ -51,12 +51,12 @@ async def test_the_operators_actions_stand_over_the_profile() -> None:
     assert verdict.refusal is not None
     assert "CREDIT_CARD" in verdict.refusal.message
     assert verdict.refusal.param == "arguments.query"
-    assert "4111" not in verdict.refusal.message
+    assert "4539" not in verdict.refusal.message
 
 
 async def test_a_json_text_stays_json_and_its_leaves_keys_and_numbers_are_masked() -> None:
     document = {
-        "to": [MAIL, {"card": 4111111111111111, "n": 12345678901, "ok": True, "none": None}],
+        "to": [MAIL, {"card": 4539148803436467, "n": 12345678901, "ok": True, "none": None}],
         MAIL: 1.5,
         "password": "hunter2x",
         "deep": {"list": [[f"pay {CARD}"]]},
@@ -76,13 +76,13 @@ async def test_a_clean_json_text_is_not_written_anew() -> None:
     assert (await clean(Sanitize(), text, form="json"))[0] == text
 
 
-@pytest.mark.parametrize("text", ['{"a": "4111111111111111"', "[" * 500 + '"4111111111111111"' + "]" * 500])
+@pytest.mark.parametrize("text", ['{"a": "4539148803436467"', "[" * 500 + '"4539148803436467"' + "]" * 500])
 async def test_what_is_called_json_and_is_not_is_masked_as_text(text: str) -> None:
-    assert "4111" not in (await clean(Sanitize(), text, form="json"))[0]
+    assert "4539" not in (await clean(Sanitize(), text, form="json"))[0]
 
 
 async def test_a_url_stays_but_for_its_credentials() -> None:
-    url = "https://jane:s3cretPass@example.org/a/4111111111111111?mail=jane@example.org"
+    url = "https://jane:s3cretPass@posthaus.org/a/4539148803436467?mail=jane@posthaus.org"
     text, verdict = await clean(Sanitize(), url, form="url")
     assert text == url.replace("s3cretPass", "%5BREDACTED:SECRET%5D")
     assert verdict.counts == {"SECRET": 1}
@@ -147,7 +147,7 @@ async def test_a_long_text_gives_the_same_findings_in_pieces_as_in_one_go() -> N
     cleaned, verdict = await clean(Sanitize(), text)
     whole: list[Finding] = Scanner().scan(text)
     assert sum(verdict.counts.values()) == len(whole)
-    assert "4111" not in cleaned
+    assert "4539" not in cleaned
     assert "Tr0ub" not in cleaned
 
 

@@ -76,7 +76,7 @@ def test_a_property_is_renamed_in_its_place_and_loses_no_neighbour() -> None:
 
 
 def test_a_path_never_holds_a_name_that_may_be_a_value() -> None:
-    body = {"4111 1111 1111 1111": {"deep": "text"}, "maxTokens": {"a": "b"}}
+    body = {"4539 1488 0343 6467": {"deep": "text"}, "maxTokens": {"a": "b"}}
     assert [slot.where for slot in alone(request_slots(body))] == [
         "*.deep",
         "maxTokens.a",

@@ -20,7 +20,7 @@ from gateway.sanitize.scan.scanner import Scanner
 from gateway.sanitize.text.findings import masked
 
 SCANNER = Scanner()
-CARD, IBAN, MAIL, SSN = "4111111111111111", "GB82WEST12345698765432", "jane.doe@example.org", "536-90-4399"
+CARD, IBAN, MAIL, SSN = "4539148803436467", "GB12WEST12345698765431", "jane.doe@posthaus.org", "536-90-4399"
 HEX32 = "0a1b2c3d4e5f60718293a4b5c6d7e8f9"
 PEM = "-----BEGIN RSA " + "PRIVATE KEY-----\nMIIEowIBAAKCAQEAx1\nq8Q/2vT5w==\n-----END RSA " + "PRIVATE KEY-----"
 
@@ -37,13 +37,13 @@ def mask(text: str) -> str:
     ("entity", "value"),
     [
         ("CREDIT_CARD", CARD),
-        ("CREDIT_CARD", "4111 1111 1111 1111"),
-        ("CREDIT_CARD", "3782-822463-10005"),
-        ("CREDIT_CARD", "2223 0031 2200 3222"),
-        ("CREDIT_CARD", "4 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1"),
+        ("CREDIT_CARD", "4539 1488 0343 6467"),
+        ("CREDIT_CARD", "3782-822463-10070"),
+        ("CREDIT_CARD", "2223 0031 2200 3255"),
+        ("CREDIT_CARD", "4 5 3 9 1 4 8 8 0 3 4 3 6 4 6 7"),
         ("IBAN", IBAN),
-        ("IBAN", "DE89 3704 0044 0532 0130 00"),
-        ("IBAN", "fr14 2004 1010 0505 0001 3m02 606"),
+        ("IBAN", "DE62 3704 0044 0532 0130 01"),
+        ("IBAN", "fr84 2004 1010 0505 0001 3m02 607"),
         ("EMAIL", MAIL),
         ("EMAIL", "jane (at) example (dot) org"),
         ("EMAIL", "jane at example dot org"),
@@ -74,16 +74,16 @@ def test_a_value_is_found_wherever_it_stands_and_nothing_else_is_touched(entity:
         "192.168.1.10 and 10.0.0.1 and fe80::1", "resolver 8.8.8.8", "version 1.2.3.4", "python:3.11.7-slim-bookworm",
         "commit 1741a0b4d2c9f0e3a8b7c6d5e4f3a2b1c0d9e8f7",
         "@types/node@20.11.30", "icon@2x.png", "git@github.com:org/repo.git",
-        "https://example.com/item/4111111111111111",
+        "https://example.com/item/4539148803436467",
         "https://example.com/t/+41446681800/x", "order 20261121-0042",
-        "0.4111111111111111 is a fraction", "from 2020-01-01 to 2026-11-21", "fibonacci 1 1 2 3 5 8 13 21 34 55 89 144",
+        "0.4539148803436467 is a fraction", "from 2020-01-01 to 2026-11-21", "fibonacci 1 1 2 3 5 8 13 21 34 55 89 144",
         "password: required", "export OPENAI_API_KEY=your-api-key-here", "token: <YOUR_TOKEN>",
         "password = getPassword()", "password = getpass.getpass(prompt1)", "password = $_POST['pass1']",
         "password: $Pw1",
         'token = "fields(id,name1,Name2)"', "password = hash(input1)", 'key: "Ctrl+Shift+F5(x)"', "password=&next1=Abc",
         "api_key = os.environ['KEY']", "the secret of happiness is sleep", "key: value", "password=${DB_PASSWORD}",
         "best password manager 2026", "what is a bearer token", "1 000 000 000 000 euros", "look at example",
-        "std::vector::push_back", "12:30:45", "part 06H905115", "GB82WEST12345698765433", "4111111111111112",
+        "std::vector::push_back", "12:30:45", "part 06H905115", "GB12WEST12345698765432", "4539148803436468",
         "sha256 e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "see RFC 9110 section 15.5.1",
         "| 3094.786 | 5878.512 | 29860.595 |", "3094.786  5878.512  29860.595",
     ],
@@ -139,8 +139,8 @@ def test_a_disguised_value_is_masked_in_the_original_text(value: str, disguise: 
 
 @pytest.mark.parametrize("behind", [" 123", " 12", " 3d", " 3 June", " 7 x"])
 def test_a_card_is_found_with_a_short_number_behind_it(behind: str) -> None:
-    assert mask("5425 2334 3010 9903" + behind).startswith("[REDACTED:CREDIT_CARD]")
-    assert "5425" not in mask("5425-2334-3010-9903" + behind)
+    assert mask("5425 2334 3010 9978" + behind).startswith("[REDACTED:CREDIT_CARD]")
+    assert "5425" not in mask("5425-2334-3010-9978" + behind)
 
 
 def test_no_countrys_check_breaks_on_what_is_not_its_number() -> None:
@@ -181,7 +181,7 @@ def test_a_national_id_needs_its_name_and_its_checksum(text: str) -> None:
         ('"api_key": "9f8a7b6c5d4e3f2a1b0c"', "9f8a7b6c5d4e3f2a1b0c"), ("--password S3cr3tPa55", "S3cr3tPa55"),
         ("Authorization: Bearer q1W2e3R4t5Y6u7I8o9", "q1W2e3R4t5Y6u7I8o9"),
         ("IDENTIFIED BY 'SqLpa5sW0rD'", "SqLpa5sW0rD"),
-        ("postgres://app:k3epM3Out@db.example.org/x", "k3epM3Out"),
+        ("postgres://app:k3epM3Out@db.posthaus.org/x", "k3epM3Out"),
         ("curl -u admin:h7Gk2mPq9 https://x.y", "h7Gk2mPq9"),
         ("https://example.org/cb?token=a8Xk29fLq0ZmR4&x=1", "a8Xk29fLq0ZmR4"),
         ("password: S(1EwfYDvd14QqI5eu_+", "S(1EwfYDvd14QqI5eu_+"),
@@ -196,20 +196,17 @@ def test_a_value_named_as_a_secret_is_masked_and_its_name_stays(text: str, secre
     assert mask(text).startswith(text.partition(secret)[0])
 
 
-def test_a_bare_number_somebody_calls_his_own_is_a_telephone_number() -> None:
-    assert mask("my number is 4992318604") == "my number is [REDACTED:PHONE]"
-    assert mask("my order number is 4992318604") == "my order number is 4992318604"
-
-
 def test_a_url_loses_its_credentials_and_nothing_else() -> None:
-    spans = SCANNER.scan_url("https://user:s3cretPass@example.org/4111111111111111?token=a8Xk29fLq0ZmR4zz&mail=a@b.org")
+    spans = SCANNER.scan_url(
+        "https://user:s3cretPass@posthaus.org/4539148803436467?token=a8Xk29fLq0ZmR4zz&mail=a@b.org"
+    )
     assert [span.entity for span in spans] == ["SECRET", "SECRET"]
-    assert SCANNER.scan_url("https://example.org/4111111111111111/+41446681800?mail=jane@example.org") == []
+    assert SCANNER.scan_url("https://example.org/4539148803436467/+41446681800?mail=jane@posthaus.org") == []
 
 
 def test_own_patterns_and_the_allow_list_are_heeded() -> None:
-    scanner = Scanner([SanitizePattern("EMPLOYEE", r"EMP-\d{6}")], ["jane.doe@example.org", "@corp.example"])
-    text = "EMP-123456 writes from Jane.Doe@example.org and x@corp.example to y@other.example"
+    scanner = Scanner([SanitizePattern("EMPLOYEE", r"EMP-\d{6}")], ["jane.doe@posthaus.org", "@corp.posthaus"])
+    text = "EMP-123456 writes from Jane.Doe@posthaus.org and x@corp.posthaus to y@other.posthaus"
     assert [finding.entity for finding in scanner.scan(text)] == ["EMPLOYEE", "EMAIL"]
 
 

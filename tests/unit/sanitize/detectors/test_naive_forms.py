@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from gateway.sanitize.detectors.digit_runs import SEPARATORS, digit_runs
 from gateway.sanitize.detectors.ip_addresses import find_ip_addresses
 from gateway.sanitize.detectors.literal_prefixes import alternatives, literal_prefixes
-from gateway.sanitize.detectors.named_secrets import _alternates_kinds
 from gateway.sanitize.detectors.re2_search import searcher, searcher_within, spans
 from gateway.sanitize.detectors.secret_tokens import find_secret_tokens
+from gateway.sanitize.detectors.value_forms import alternates_kinds
 from gateway.sanitize.detectors.vendor_tokens import VENDORS
 from gateway.sanitize.text.folding import View
 from gateway.sanitize.text.work_budget import WorkBudget
@@ -44,7 +44,7 @@ def test_a_token_begins_with_a_prefix_of_its_form_and_is_found_as_by_searching_f
     text = f"it is {token} here"
     findings = find_secret_tokens(View(text), WorkBudget(len(text)))
     if len(token) >= 16 and re.search("[0-9_]", token):
-        assert any(start <= 6 < end for start, end, _ in findings), token
+        assert any(start <= 6 < end for start, end, *_ in findings), token
 
 
 @settings(max_examples=300, deadline=None)
@@ -96,7 +96,8 @@ def test_public_ipv4_addresses_are_those_of_the_standard_library() -> None:
         text = ".".join(str(source.choice((source.choice(edges), source.randrange(256)))) for _ in range(4))
         address = ipaddress.IPv4Address(text)
         is_found = bool([*find_ip_addresses(View(text), WorkBudget(0))])
-        assert is_found == (address.is_global and not address.is_multicast), text
+        is_numbering = max(map(int, text.split("."))) < 40  # sections and versions, without a word for addresses
+        assert is_found == (address.is_global and not address.is_multicast and not is_numbering), text
 
 
 @settings(max_examples=300, deadline=None)
@@ -108,4 +109,4 @@ def test_changes_of_kind_are_those_counted_pair_by_pair(value: str, min_pairs: i
     pairs = len(value) - 1 - 2 * value.count("-")
     changes = sum(kind(a) != kind(b) and "-" not in (a, b) for a, b in itertools.pairwise(value))
     expected = pairs >= min_pairs and changes * 20 >= 9 * pairs
-    assert _alternates_kinds(value.encode(), min_pairs) == expected
+    assert alternates_kinds(value.encode(), min_pairs) == expected

@@ -23,7 +23,7 @@ from gateway.wire.chat.dialect import ChatDialect
 from gateway.wire.chat.stream import ChatStream
 
 STRICT = actions(Sanitize(profile="strict"), "responses")
-CARD, MAIL = "4111 1111 1111 1111", "jane.doe@example.org"
+CARD, MAIL = "4539 1488 0343 6467", "jane.doe@posthaus.org"
 TEXT = (
     f'In the year 2026 it\'s said: "17 % of 240" (at most).\n\nMy card is {CARD}, so write to {MAIL} or to jane at '
     "example dot org; the key is AKIAQWERTY7ZQWERTY7Z. That is all — naïve words, as ever, and nothing else."

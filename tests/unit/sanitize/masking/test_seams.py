@@ -12,7 +12,7 @@ from gateway.sanitize.masking.slot_masker import SlotMasker
 from gateway.sanitize.scan.scanner import Scanner
 from gateway.texts import TextSlot
 
-CARD, KEY = "4111 1111 1111 1111", "ghp_" + "x8Kq2mZ7vR4tB9nW1cY6pL3sD5fG0hJaQeUi"
+CARD, KEY = "4539 1488 0343 6467", "ghp_" + "x8Kq2mZ7vR4tB9nW1cY6pL3sD5fG0hJaQeUi"
 TABLE = actions(Sanitize(), "requests")
 
 

@@ -21,7 +21,7 @@ from gateway.texts import TextSlot
 from gateway.wire import sse
 
 STRICT = actions(Sanitize(profile="strict"), "responses")
-CARD, MAIL, KEY = "4111 1111 1111 1111", "jane.doe@example.org", "AKIA" + "QWERTY7Z" * 2
+CARD, MAIL, KEY = "4539 1488 0343 6467", "jane.doe@posthaus.org", "AKIA" + "QWERTY7Z" * 2
 TEXT = f"My card is {CARD}, write to {MAIL} or jane at example dot org; the key is {KEY}. That is all I have."
 
 
@@ -101,7 +101,7 @@ async def test_every_single_cut_position_gives_the_same_text() -> None:
 
 FRAGMENTS = st.sampled_from(
     [
-        CARD, MAIL, KEY, "4111111111111111", "4-1-1-1-1-1-1-1-1-1-1-1-1-1-1-1", "jane (at) example (dot) org", "\n",
+        CARD, MAIL, KEY, "4539148803436467", "4-5-3-9-1-4-8-8-0-3-4-3-6-4-6-7", "jane (at) example (dot) org", "\n",
         "jane at example dot org", "look at me", "12", "2026-11-21", "3.14", "hello", "a", "QQ", "it's", "@", "dot",
         "４１１１ １１１１ １１１１ １１１１", "je\u200bnny@exa\u200bmple.com", "Привет", "{\"a\": 1}", ",", ".", "  ",
         "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0\nAQEFAASC\n-----END PRIVATE KEY-----",
@@ -132,9 +132,9 @@ async def test_what_is_not_text_keeps_its_place_and_its_ids() -> None:
     ping, finish = Event.from_bytes(b": ping\n\n"), chunk(None, 3, finish="stop")
     batches = [
         [role],
-        [chunk("card 4111 1111", 1)],
+        [chunk("card 4539 1488", 1)],
         [ping],
-        [chunk(" 1111 1111", 2), finish],
+        [chunk(" 0343 6467", 2), finish],
         [Event.from_bytes(sse.DONE)],
     ]
     events, _ = await run(batches)
@@ -160,8 +160,8 @@ async def test_held_text_goes_out_before_done_without_waiting_for_the_end() -> N
 
 async def test_interleaved_channels_do_not_mix() -> None:
     left, right = (
-        pieces_of("pay with 4111111111111111 now please", 3),
-        pieces_of("write to jane.doe@example.org today", 3),
+        pieces_of("pay with 4539148803436467 now please", 3),
+        pieces_of("write to jane.doe@posthaus.org today", 3),
     )
     batches = [
         [chunk(text, n, index)]
@@ -196,7 +196,7 @@ async def test_what_waits_is_bounded_and_a_value_longer_than_that_still_vanishes
 
 
 async def test_tool_arguments_stay_valid_json_when_a_bare_number_is_masked() -> None:
-    text = '{"card": 4111111111111111, "note": "say \\"4111 1111 1111 1111\\"", "n": 1}'
+    text = '{"card": 4539148803436467, "note": "say \\"4539 1488 0343 6467\\"", "n": 1}'
     for cut in range(len(text)):
         events, _ = await run([[chunk(text[:cut], 0, form="json")], [chunk(text[cut:], 1, form="json")]])
         assert orjson.loads(text_of(events)) == {
@@ -242,7 +242,7 @@ def whole_slots(data: Json) -> Iterable[TextSlot]:
 
 async def test_a_text_that_stands_whole_in_one_event_is_treated_by_its_form() -> None:
     mask = StreamMask(Scanner(), STRICT, whole_slots, list[str]().append)
-    url = "https://example.org/4111111111111111?token=a8Xk29fLq0ZmR4zz"
+    url = "https://example.org/4539148803436467?token=a8Xk29fLq0ZmR4zz"
     out = mask.push(
         [
             Event.from_data({"text": f"pay {CARD}"}),

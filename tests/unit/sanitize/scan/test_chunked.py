@@ -6,7 +6,7 @@ from gateway.sanitize.scan.chunked import CHUNK_CHARS, scan_chunked
 from gateway.sanitize.scan.scanner import Scanner
 
 VALUES = (
-    "4111 1111 1111 1111", "jane.doe@example.org", "jane at example dot org", "GB82 WEST 1234 5698 7654 32",
+    "4539 1488 0343 6467", "jane.doe@posthaus.org", "jane at example dot org", "GB12 WEST 1234 5698 7654 31",
     "AKIA" + "QWERTY7Z" * 2, "password: hunter22", "+41 44 668 18 00", "my PESEL number is 44051401359",
     "-----BEGIN " + "PRIVATE KEY-----\n" + "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n" * 40 + "-----END " + "PRIVATE KEY-----",
 )  # fmt: skip
@@ -29,4 +29,4 @@ def test_a_value_is_found_at_every_place_around_the_border_of_two_chunks() -> No
     for value in VALUES[:5]:
         for place in range(CHUNK_CHARS - len(value) - 2, CHUNK_CHARS + 2):
             text = ("plain words " * CHUNK_CHARS)[: place - 1] + " " + value + " and more words" * 40
-            assert [text[start:end] for start, end, _ in scanner.scan_uncached(text)] == [value]
+            assert [text[start:end] for start, end, *_ in scanner.scan_uncached(text)] == [value]

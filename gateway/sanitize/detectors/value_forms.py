@@ -1,0 +1,132 @@
+"""What a value behind a secret's name looks like: an identifier, a path, an option, a placeholder, or random.
+
+Works on single values of at most some hundred bytes; knows neither names nor syntax. `named_secrets` decides.
+"""
+
+import re
+
+_JOINT = re.compile(rb"(?:[._/:-]|::|->){1,2}")
+_PART = re.compile(
+    rb"[a-z]?(?:[A-Z]{0,6}[a-z]{2,}+\d{0,3}|[A-Z]{2,8}\d{1,3})+(?:[A-Z]{0,6}\d{0,4}|[a-z]\d{0,2})|[A-Z]{1,24}\d{0,4}|\d{1,5}"
+    rb"|[a-z]{1,3}\d{0,4}|\d[a-z]|[a-z]{2,10}\d{0,4}"
+)
+_EDGES = b"_$@*"
+_CAMEL = re.compile(rb"(?:[A-Z]{1,6}[a-z]{2,}+|\A[a-z]++){2,12}[A-Z]{0,5}\d{0,3}")
+_PATH = re.compile(rb"(?:[./~]{0,2}/|\./|[A-Za-z]:\\)[\w.+@{}$-]{1,40}(?:[/\\][\w.+@{}$-]{1,40}){0,12}/?")
+_FILE = re.compile(
+    rb"[\w./+@-]+\.(?:key|pem|crt|cer|csr|private|txt|json|ya?ml|toml|conf|cfg|ini|html?|xml|py|js|ts|go|rs|c|h|lib|so|dll"
+    rb"|exe|sh|sql|db|md|rst|log|zip|gz|jks|p12|pfx|pub|tbl|idx)"
+)
+_OPTION = re.compile(rb"--?[A-Za-z][A-Za-z-]*(?:=.*)?")
+_KEYWORD_ARGUMENT = re.compile(rb"[A-Za-z_]{2,40}\d?=[^=].*")
+_REFERENCE = re.compile(
+    rb"(?:CVE|CWE|RFC|ISO|PEP|BCP|GHSA|DSA|USN|SHA|AES|RSA|HMAC|TLS|SSL|UTF)[-_ ]?\d[\w.-]*", re.IGNORECASE
+)
+_VERSION = re.compile(rb"[vV]?\d{1,4}(?:\.\d{1,6}){1,4}(?:[-+.]?[a-z]{1,8}\d{0,4})?")
+_DATE = re.compile(rb"\d{4}-\d\d-\d\d(?:T[\d:.]+Z?)?")
+_PUBLIC = re.compile(
+    rb"sha(?:1|224|256|384|512)[-:/=].*|(?:[0-9A-Fa-f]{2}:){5,}[0-9A-Fa-f]{2}|-----BEGIN.*|(?:ssh|ecdsa)-[\w-]+"
+    rb"|AAAA(?:B3NzaC1|C3NzaC1|E2VjZHNh|Gnsk)[\w+/=]*|(?:\\x[0-9a-f]{2}){4,}|MII[A-D][\w+/=]{60,}",
+    re.IGNORECASE,
+)
+"""Digests, fingerprints, public keys in SSH's form (RFC 4253) and certificates (X.509 in base64 begins so)."""
+
+_DIGITS = b"0123456789"
+_NOT_LETTERS = bytes(code for code in range(256) if not chr(code).isascii() or not chr(code).isalpha())
+_PASSWORD_WORD = re.compile(
+    rb"pass(?:w(?:or)?d|wrt|phrase|code)?|pwd|psw|secret|passwort|parole?|geheim|token|apikey|creds?"
+)
+_PASSWORD_WORDS = re.compile(rb"[*`'_<{\[]{0,3}[A-Za-z]{1,24}(?:[ _.-][A-Za-z]{1,24}){0,5}[*`'_>}\]]{0,3}")
+_LETTERS = bytes(code for code in range(128) if chr(code).isalpha())
+_LEET = bytes.maketrans(b"013457@$!", b"oleastasi")
+_ALNUM = bytes(code for code in range(128) if chr(code).isalnum())
+_KIND = bytes(
+    1 if 0x30 <= code <= 0x39 else 2 if 0x41 <= code <= 0x5A else 4 if 0x61 <= code <= 0x7A else 16
+    for code in range(256)
+)
+_NOT_ALTERNATING = bytes(code for code in range(256) if code not in (1 ^ 2, 1 ^ 4, 2 ^ 4))
+"""All values of the exclusive or of two _KIND bytes but those of two different kinds among digit, capital and small
+letter."""
+_MIN_RANDOM_CHARS = 16
+"""Chosen: shorter values can look random by chance. At half product and model names do; at double 128-bit keys in
+base64 (22 characters) are lost."""
+_MIN_PAIRS = 12
+"""Chosen: neighbouring letters and digits that a value must have before its share of changes says anything. At half
+mixed-case names pass; at double short keys are lost."""
+MIN_CERTAIN_CHARS = 12
+"""Shorter values behind a name are only likely secrets: the words of a language and a digit fill them too easily."""
+_MIN_CERTAIN_DIFFERENT = 8
+"""Chosen: different characters of a value of high entropy (12 random letters and digits have 11 on average). At half
+`aaaa1111AAAA` counts; at double nothing short does."""
+
+
+def is_identifier(value: bytes) -> bool:
+    """Whether the value is made of words, as names in programs are: `stat1.tbl`, `scram-sha-256`, `HiddenInput`."""
+    parts = _JOINT.split(value.strip(_EDGES))
+    return all(_PART.fullmatch(part) is not None for part in parts) or _FILE.fullmatch(value) is not None
+
+
+def is_joined_identifier(value: bytes) -> bool:
+    """Whether an identifier has more than one part, or is written in camel case: no word that somebody would type."""
+    return (_JOINT.search(value) is not None and is_identifier(value)) or _CAMEL.fullmatch(value) is not None
+
+
+def is_code_reference(value: bytes) -> bool:
+    """Whether the value is a path, a version, a date or the name of a standard."""
+    if alternates_kinds(value, _MIN_RANDOM_CHARS):
+        return False  # base64 may begin with a slash
+    return any(form.fullmatch(value) is not None for form in (_PATH, _VERSION, _DATE, _REFERENCE))
+
+
+def is_argument(value: bytes) -> bool:
+    """Whether the value is an option or a keyword argument: `--ff-only`, `autospec=True`."""
+    return _OPTION.fullmatch(value) is not None or _KEYWORD_ARGUMENT.fullmatch(value) is not None
+
+
+def is_public(value: bytes) -> bool:
+    """Whether the value is meant to be seen: a digest, a fingerprint, a public key, a certificate."""
+    return _PUBLIC.fullmatch(value) is not None
+
+
+def is_password_word(value: bytes) -> bool:
+    """Whether the value is a word for a password, perhaps with others: `mypassword`, `a_password`, `top_secret`."""
+    return _PASSWORD_WORDS.fullmatch(value) is not None and _PASSWORD_WORD.search(value.lower()) is not None
+
+
+def is_leet_password_word(value: bytes) -> bool:
+    """As `is_password_word`, with digits and signs for letters: `p4ssw0rd`, `s3cr3t`, `passw0rd1`."""
+    plain = value.lower().translate(_LEET)
+    return _PASSWORD_WORD.search(plain) is not None and len(plain.translate(None, _LETTERS)) <= 1
+
+
+def alternates_kinds(value: bytes, min_pairs: int = _MIN_PAIRS) -> bool:
+    """Whether at least 9 in 20 neighbours differ in kind (13 in 20 of random base62 do), as in few names that people
+    write.
+
+    Naive form: count the pairs of neighbours of two different kinds. Here the value's kinds, as one big number, are
+    combined with themselves shifted by one byte, so that all pairs are compared in C.
+    """
+    pairs = len(value) - 1 - 2 * len(value.translate(None, _ALNUM))
+    if pairs < min_pairs:
+        return False
+    kinds = int.from_bytes(value.translate(_KIND), "big")
+    changes = (kinds ^ kinds >> 8).to_bytes(len(value), "big").translate(None, _NOT_ALTERNATING)
+    return len(changes) * 20 >= 9 * pairs
+
+
+def is_random(value: bytes) -> bool:
+    """Whether capitals, small letters and digits alternate as in random text of 16 characters or more."""
+    return len(value) >= _MIN_RANDOM_CHARS and alternates_kinds(value) and _CAMEL.fullmatch(value) is None
+
+
+def has_high_entropy(value: bytes) -> bool:
+    """Whether twelve characters or more mix letters and digits as nothing does that people write as words."""
+    if len(value) < MIN_CERTAIN_CHARS or len(set(value)) < _MIN_CERTAIN_DIFFERENT:
+        return False
+    letters = len(value.translate(None, _NOT_LETTERS))
+    digits = len(value) - len(value.translate(None, _DIGITS))
+    if not digits:
+        return is_random(value) and letters > len(value) // 2
+    if letters < 2 or (not alternates_kinds(value, MIN_CERTAIN_CHARS - 4) and is_identifier(value)):
+        return False
+    return len(value) >= _MIN_RANDOM_CHARS or letters + digits < len(value) or not (value.islower() or value.isupper())
