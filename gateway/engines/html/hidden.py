@@ -160,7 +160,7 @@ class _Walk:
         found.texts = [text for text in found.texts if text[0] not in kept or text[2] is not hiding.text_invisible]
 
     def _judge(self, element: Any, style: Declarations, found: _Findings) -> None:
-        if _is_hidden_by_attribute(element):
+        if hiding.hidden_by_attribute(element):
             found.boxes[element] = False
         elif style:
             own = inline_style(element.get("style") or "")
@@ -259,15 +259,6 @@ def _may_hide(style: Declarations, grounds: set[colours.Colour]) -> bool:
 def _states_colour(style: Declarations) -> bool | None:
     """False for an element with a colour or ground of its own: it is judged for itself."""
     return False if {"color", "background", "background-color"} & style.keys() else None
-
-
-def _is_hidden_by_attribute(element: Any) -> bool:
-    attributes = element.attrib
-    if "hidden" in attributes:
-        return bool(attributes["hidden"].strip().lower() != "until-found")
-    if (attributes.get("aria-hidden") or "").strip().lower() == "true" or "inert" in attributes:
-        return True
-    return "popover" in attributes or (element.tag == "dialog" and "open" not in attributes)
 
 
 def _is_seen(control: Any, found: _Findings) -> bool:

@@ -4,6 +4,7 @@ Pure; knows CSS values, neither elements nor rules. Lengths are read as pixels, 
 """
 
 import re
+from typing import Any
 
 from gateway.engines.html.css import Declarations
 
@@ -22,14 +23,14 @@ _FAINT = 0.05
 """Opacity up to which a text is not seen. Chosen: at half .04 passes, at double faint watermarks are lost."""
 _NOTHING_CLIPPED = re.compile(
     r"inset\(\s*(?:100|[5-9]\d)%.*|circle\(\s*0(?:px|%)?(?:\s.*)?\)|ellipse\(\s*0(?:px|%)?\s.*|"
-    r"polygon\(\s*(?:0(?:px|%)?\s+0(?:px|%)?\s*,?\s*)+\)|rect\(\s*(?:0(?:px|%)?[\s,]*)+\)"
+    r"polygon\(\s*(?:0(?:px|%)?\s+0(?:px|%)?\s*(?:,\s*)?)+\)|rect\(\s*(?:0(?:px|%)?[\s,]*)+\)"
 )
 _RECT = re.compile(r"rect\(([^()]*)\)")
 _SCALED_AWAY = re.compile(
     r"scale(?:3d|x|y)?\(\s*0?\.?0*\s*[,)]|matrix\(\s*0\s*,\s*0\s*,\s*0\s*,\s*0\s*,|scale\([^,()]*,\s*0\s*\)"
 )
 _MOVED = re.compile(r"translate(?:3d|x|y)?\(([^()]*)\)")
-_SHORTHAND_SIZE = re.compile(r"(?:^|\s)(\d*\.?\d+(?:px|pt|em|rem|%)?)\s*(?:/|\s)")
+_SHORTHAND_SIZE = re.compile(r"(?:^|\s)((?:\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})(?:px|pt|em|rem|%)?)\s*(?:/|\s)")
 _FAINT_FILTER = re.compile(r"opacity\(\s*(?:0?\.0[0-5]?\d*|0)%?\s*\)")
 _VISIBLE_SIZES = frozenset({"xx-small", "x-small", "small", "medium", "large", "x-large", "xx-large", "initial"})
 
@@ -129,3 +130,13 @@ def text_invisible(style: Declarations) -> bool | None:
     """Whether `visibility` hides the text; None when the style does not say. Inherited."""
     value = style.get("visibility")
     return None if value is None or value == "inherit" else value in ("hidden", "collapse")
+
+
+def hidden_by_attribute(element: Any) -> bool:
+    """True for an element with an attribute that hides it, or a `popover` or `dialog` that is not open."""
+    attributes = element.attrib
+    if "hidden" in attributes:
+        return bool(attributes["hidden"].strip().lower() != "until-found")
+    if (attributes.get("aria-hidden") or "").strip().lower() == "true" or "inert" in attributes:
+        return True
+    return "popover" in attributes or (element.tag == "dialog" and "open" not in attributes)

@@ -29,7 +29,6 @@ _MAX_TAG_BLANKS = 10_000
 """Blanks in one tag from which a page is left to libxml2: 10,000 attributes take 150 ms. Chosen: pictures and data
 inside attributes have a few hundred. At double the time is four times as long; at half, large data is near."""
 _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9-]*)")
-_PLAINTEXT = re.compile(r"<plaintext[^>]{0,1000}>(.*)</plaintext>", re.DOTALL)
 """An element that nothing closes: written out, it would take in the end of the page."""
 _NOT_NESTED = frozenset(
     {
@@ -57,7 +56,7 @@ def normalised(markup: str) -> str:
         tree = LexborHTMLParser(markup.encode("utf-8", "replace")).html or ""
     except SelectolaxError:  # out of memory: repeated unclosed formatting multiplies, in browsers as here
         return markup
-    return _PLAINTEXT.sub(lambda match: f"<pre>{html.escape(match[1])}</pre>", tree, count=1)
+    return _with_preformatted_end(tree)
 
 
 def _with_few_attributes(tag: re.Match[str]) -> str:
@@ -84,3 +83,14 @@ def _nests_deeply(markup: str) -> bool:
             open_now[name] -= 1
             depth -= 1
     return False
+
+
+def _with_preformatted_end(tree: str) -> str:
+    """The rest of the page from `<plaintext>` on, which no mark ends, as preformatted text."""
+    start = tree.find("<plaintext")
+    opened = tree.find(">", start)
+    closed = tree.rfind("</plaintext>")
+    if start < 0 or opened < 0 or closed < opened:
+        return tree
+    text = html.escape(tree[opened + 1 : closed])
+    return f"{tree[:start]}<pre>{text}</pre>{tree[closed + len('</plaintext>') :]}"

@@ -98,7 +98,7 @@ class Identities:
             if check_count > _MAX_CHECKS:
                 budget.spend(3)
                 size, certain = (ends[0] - start if ends else 0), False
-                if all(word.is_ambiguous for word in open_words) or NO_ID.fullmatch(text, start, start + size):
+                if all(word.is_ambiguous for word in open_words) or NO_ID.fullmatch(text[start : start + size]):
                     size = 0
                 module = ""
             else:

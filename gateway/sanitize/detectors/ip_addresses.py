@@ -45,7 +45,7 @@ _SMALL = re.compile(rb"(?:[1-3]?\d\.){3}[1-3]?\d")
 _ADDRESS_WORD = re.compile(
     rb"\b(?:ips?|ipv4|address(?:es)?|hosts?|pings?|dns|server|peer|client|gateway|router|from|at)\b"
 )
-_HEADING = re.compile(rb"[ \t>]*(?:#{1,6}[ \t]+|[-*+] \[)\Z")
+_HEADING = re.compile(rb"\A[ \t>]*(?:#{1,6}[ \t]+|[-*+] \[)\Z")
 _WORD_REACH_CHARS = 24
 """Chosen: a word or two before the address. At half "the address is" is lost; at double words of other sentences."""
 _PUBLIC_V4 = re.compile(

@@ -14,7 +14,7 @@ _EDGES = b"_$@*"
 _CAMEL = re.compile(rb"(?:[A-Z]{1,6}[a-z]{2,}+|\A[a-z]++){2,12}[A-Z]{0,5}\d{0,3}")
 _PATH = re.compile(rb"(?:[./~]{0,2}/|\./|[A-Za-z]:\\)[\w.+@{}$-]{1,40}(?:[/\\][\w.+@{}$-]{1,40}){0,12}/?")
 _FILE = re.compile(
-    rb"[\w./+@-]+\.(?:key|pem|crt|cer|csr|private|txt|json|ya?ml|toml|conf|cfg|ini|html?|xml|py|js|ts|go|rs|c|h|lib|so|dll"
+    rb"\A[\w./+@-]+\.(?:key|pem|crt|cer|csr|private|txt|json|ya?ml|toml|conf|cfg|ini|html?|xml|py|js|ts|go|rs|c|h|lib|so|dll"
     rb"|exe|sh|sql|db|md|rst|log|zip|gz|jks|p12|pfx|pub|tbl|idx)"
 )
 _OPTION = re.compile(rb"--?[A-Za-z][A-Za-z-]*(?:=.*)?")

@@ -1,7 +1,6 @@
 """The web tools: search over a chain of providers, extract, crawl, map, status.
 
-Knows no MCP and no provider's wire format. Every answer is a tool's `data` object (schemas/tools/*.json). The service
-does what a provider cannot do, or names it in `ignored_parameters`; `note` says what a result budget cut.
+Knows no MCP and no wire format. Every answer is a tool's `data` object (schemas/tools/*.json).
 """
 
 import asyncio

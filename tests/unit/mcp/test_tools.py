@@ -265,9 +265,8 @@ async def test_the_list_of_tools_is_the_golden_one() -> None:
     if not TOOLS_LIST.exists():
         TOOLS_LIST.write_bytes(found)
         pytest.fail(f"{TOOLS_LIST} was missing and has been written: look at it")
-    assert orjson.loads(found) == orjson.loads(TOOLS_LIST.read_bytes()), (
-        f"delete {TOOLS_LIST} and run again to renew it"
-    )
+    kept = orjson.loads(TOOLS_LIST.read_bytes())
+    assert orjson.loads(found) == kept, f"delete {TOOLS_LIST} and run again to renew it"
 
 
 async def test_tools_are_described_well_enough_to_be_chosen() -> None:

@@ -13,7 +13,8 @@ from gateway.sanitize.scan.scanner import Scanner
 from gateway.texts import GroupSlot, TextSlot
 
 VALUES = [
-    "4539 1488 0343 6467", "GB12 WEST 1234 5698 7654 31", "ghp_x8Kq2mZ7vR4tB9nW1cY6pL3sD5fG0hJaQeUi", "bob@posthaus.org",
+    "4539 1488 0343 6467", "GB12 WEST 1234 5698 7654 31", "ghp_x8Kq2mZ7vR4tB9nW1cY6pL3sD5fG0hJaQeUi",
+    "bob@posthaus.org",
     "+41 44 668 18 00", "8.8.4.4", "AKIAQ3EGRZ7VBN5TWXYZ", "123-45-6789", "https://bob:hunter2x9@posthaus.org/a",
     "name [at] example [dot] org",
 ]  # fmt: skip
