@@ -15,6 +15,7 @@ dearest, a page of short paragraphs; at half a slow machine fails, at double a b
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 @pytest.mark.parametrize("name", READERS)
 def test_a_reader_takes_time_in_step_with_its_input(name: str) -> None:
     reader = READERS[name]
@@ -27,10 +28,11 @@ def test_a_reader_takes_time_in_step_with_its_input(name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 @pytest.mark.parametrize("name", READERS)
 def test_no_input_costs_a_reader_much_a_byte(name: str) -> None:
     reader = READERS[name]
-    for make in list(reader.inputs.values())[:2]:  # models and tables are loaded at first use
+    for make in reader.inputs.values():  # models, tables and the parser are loaded at first use
         answer(reader, make(100))
     cost_us, _, kind = costs(reader, 4_000)[0]
     assert cost_us < MOST_US_PER_BYTE, f"{name}: {kind} costs {cost_us:.1f} µs a byte"

@@ -257,7 +257,6 @@ def _add_note(data: Json, text: str) -> None:
 
 
 def _is_empty(data: Json) -> bool:
-    """Whether a search's answer holds neither a result nor an image."""
     whole = data.copy().unpack() if isinstance(data, PackedJson) else data
     return not whole["results"] and not whole["images"]
 
