@@ -103,7 +103,7 @@ async def test_the_tokens_of_a_masked_text_go_and_those_of_another_stay(
     answer["choices"].append(
         {"index": 1, "message": {"role": "assistant", "content": "It is"}, "finish_reason": "stop"}
     )
-    answer["choices"][0]["logprobs"] = spelt("It is ", "4111 ", "1111 ", "1111 ", "1111")
+    answer["choices"][0]["logprobs"] = spelt("It is ", "4539 ", "1488 ", "0343 ", "6467")
     answer["choices"][1]["logprobs"] = spelt("It", " is")
     upstream.will(up.answer(copy.deepcopy(answer)))
     _, data, _ = await ask(server, n=2, logprobs=True)
@@ -115,7 +115,7 @@ async def test_the_tokens_of_a_masked_text_go_and_those_of_another_stay(
 async def test_tokens_that_spell_what_the_text_does_not_hold_are_found_too(
     server: InProcessGateway, upstream: Upstream, kept: str
 ) -> None:
-    logprobs = spelt("4111 ", "1111 ", "1111 ", "1111")
+    logprobs = spelt("4539 ", "1488 ", "0343 ", "6467")
     for token in logprobs["content"]:
         token["bytes" if kept == "token" else "token"] = None if kept == "token" else ""
     answer = up.completion("All is well")
@@ -137,7 +137,7 @@ async def test_the_tokens_of_a_masked_part_of_a_response_go(native: InProcessGat
 async def test_the_tokens_of_masked_chunks_go_and_those_of_others_stay(
     server: InProcessGateway, upstream: Upstream
 ) -> None:
-    pieces = ["It ", "is ", "4111 ", "1111 ", "1111 ", "1111 ", "or ", "so ", "they ", "said"]
+    pieces = ["It ", "is ", "4539 ", "1488 ", "0343 ", "6467 ", "or ", "so ", "they ", "said"]
     chunks = [up.chunk({"role": "assistant", "content": ""})]
     for piece in pieces:
         data = {"index": 0, "delta": {"content": piece}, "finish_reason": None, "logprobs": spelt(piece)}
@@ -208,7 +208,7 @@ def item_events(number: int, *pieces: str) -> list[dict[str, Any]]:
 async def test_the_rest_of_a_value_over_two_streamed_items_never_goes_out(
     native: InProcessGateway, upstream: Upstream
 ) -> None:
-    events = [*item_events(0, "the card ", "is 4111 11"), *item_events(1, "11 11", "11 1111 as", " you asked")]
+    events = [*item_events(0, "the card ", "is 4539 14"), *item_events(1, "88 03", "43 6467 as", " you asked")]
     output = [event["item"] for event in events if event["type"] == "response.output_item.done"]
     ends = {"type": "response.completed", "response": {**RESPONSE_ANSWER, "output": output}}
     upstream.will(up.stream(*(up.frame(event) for event in [*events, ends]), up.DONE))
@@ -222,4 +222,4 @@ async def test_the_rest_of_a_value_over_two_streamed_items_never_goes_out(
     done = [event["text"] for event in got if event["type"] == "response.output_text.done"]
     items = [event["item"]["content"][0]["text"] for event in got if event["type"] == "response.output_item.done"]
     assert deltas == done == items == texts_of(got[-1]["response"])
-    assert deltas == ["the card is 4111 11", "[REDACTED:CREDIT_CARD] as you asked"]
+    assert deltas == ["the card is 4539 14", "[REDACTED:CREDIT_CARD] as you asked"]
