@@ -46,7 +46,7 @@ _KEPT_SHARE = 0.3
 """A page of at most so many words outside its furniture, of which the model keeps a smaller share than this, is read
 whole: there is too little to tell the content by. Chosen: one screen of text. At half, short notices and indexes still
 come back empty; at double, the menus of short articles stay. Of the share half leaves out most of a short list; double
-reads short product pages with all that stands around them."""
+reads short product pages with everything around them."""
 _SENTENCE_WORDS = 5
 """Words of a sentence. Chosen: at half the words "please wait" are a page, at double a short sentence is none."""
 _OWN_SHARE = 0.25

@@ -15,7 +15,7 @@ MAX_WAIT_S = 5.0
 tool call's time for one page."""
 UNTOLD_PAUSE_S = 30.0
 """Pause after a 429 that names none. Chosen: longer than MAX_WAIT_S, so that the host is asked no more in this call; at
-half or double only the time that the caller is told changes."""
+half or double only the time named in the error changes."""
 _MAX_HOSTS = 1_000
 """Hosts whose pauses a call remembers. Chosen: bounds memory; hosts beyond it are only asked once too often."""
 

@@ -1,4 +1,5 @@
-"""Pages as the tools' results, and what is asked of a page for them. Knows no index and no crawling."""
+"""The results of the tools made from pages, and the options with which the pages are read. Knows no index and no
+crawling."""
 
 from collections.abc import Iterable, Sequence
 

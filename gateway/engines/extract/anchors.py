@@ -10,7 +10,7 @@ from typing import Any
 from gateway.engines.html.dom import text_of
 
 LAST_HEADING_LEVEL = 6
-"""A term's level is this and how many lists it stands in: below every heading."""
+"""A term's level is this plus the number of lists around it: below every heading."""
 _MAX_IDS = 20_000
 """Ids read of one page. Chosen: ten times those of the longest reference pages; half cuts some of these, double costs
 memory that no page needs."""

@@ -51,7 +51,7 @@ def kind_of(content_type: str, body: bytes) -> str:
 
 
 def is_pdf(body: bytes) -> bool:
-    """Whether a body begins as a PDF does, whatever type it is said to have."""
+    """Whether a body begins as a PDF does, whatever its Content-Type."""
     return body[:_SNIFFED_BYTES].lstrip()[:5] == b"%PDF-"
 
 

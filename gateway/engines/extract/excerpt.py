@@ -17,7 +17,7 @@ from gateway.engines.text.passages import Passage, passages, plain_text
 from gateway.engines.text.tokens import terms
 
 GAP = "\n\n[...]\n\n"
-"""Stands where passages were left out; Tavily's mark, on a line of its own so that it breaks no Markdown."""
+"""Marks the place of passages that were left out; Tavily's mark, on a line of its own so that it breaks no Markdown."""
 _SHARE = 0.28
 _LEAST_CHARS = 3_500
 """How much of a page an answer is: this share, but at least so much. Measured on 53 questions with known answers over
@@ -28,13 +28,14 @@ _PASSAGE_CHARS = 500
 """Size of a passage here. Measured as above: .93 at 400, .94 at 500, .93 at 600, .89 at 900, where a passage that
 answers brings too much beside it."""
 _HEADING, _LAST_HEADING = 0.5, 1.0
-"""What a query's term adds that stands in a heading above a passage, and in the nearest one, as shares of its weight.
-Measured as above: at half of both .04 fewer answers are kept; at double, headings count more than what they head."""
+"""What a query's term adds when a heading above a passage has it, and when the nearest one has it, as shares of its
+weight. Measured as above: at half of both .04 fewer answers are kept; at double, headings count more than what they
+head."""
 _SECTION, _OPENING = 0.15, 0.5
 """Share of the best passage's score that the others of its section gain, and its opening passage besides. Measured as
 above: without the second .91 of answers are kept, at .4 to .6 .94; with .3 for the first .02 fewer."""
 _LEAST_RARITY = 0.1
-"""Weight of a word that stands everywhere in the page (its subject). At 0 a passage would gain nothing by it."""
+"""Weight of a word that is everywhere in the page (its subject). At 0 a passage would gain nothing by it."""
 _CODE_SHARE = 0.5
 """Code up to this share of what may be returned stays whole. Chosen: at half it is cut in usual pages; at double one
 listing may be the whole answer."""
@@ -214,5 +215,5 @@ def _beginning(content: str, room: int) -> str:
 
 
 def _holds_text(between: str) -> bool:
-    """Whether anything but headings stands between two pieces."""
+    """Whether there is anything but headings between two pieces."""
     return any(line.strip() and not line.startswith("#") for line in between.split("\n"))

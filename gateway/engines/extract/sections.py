@@ -162,7 +162,7 @@ def outline(
 
 
 def _name(sections: Sequence[Section], section: Section) -> str:
-    """Its path, without the page's title when that stands above everything."""
+    """Its path, without the page's title when that is above everything."""
     title = sections[0].path[0]
     is_above_all = len(section.path) > 1 and sections[-1].path[0] == title and sections[0].end == sections[-1].end
     return " > ".join(section.path[is_above_all:])

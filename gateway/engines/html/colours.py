@@ -6,7 +6,7 @@ from gateway.engines.html.css import Declarations
 
 Colour = tuple[int, int, int]
 TRANSPARENT = (-1, -1, -1)
-"""Stands for a colour without any opacity."""
+"""The value of a colour without any opacity."""
 _SAME = 8
 """Steps of 255 in each channel up to which text and ground are equal. Chosen: people do not see such a difference; at
 double light grey on white counts, at half #fbfbfb on white passes."""

@@ -1,4 +1,4 @@
-"""What is asked of the local index, and how it is said in FTS5's query language.
+"""A query of the local index, and its form in FTS5's query language.
 
 FTS5's syntax never sees a caller's text: each word is quoted. Knows no ranking.
 """

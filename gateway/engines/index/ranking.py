@@ -45,7 +45,7 @@ and
 
 _JUDGED_PAGES = 3
 _JUDGED_PASSAGES = 2
-"""The best pages and their best passages that the absolute score looks at. Chosen: the answer to a right query stands
+"""The best pages and their best passages that the absolute score reads. Chosen: the answer to a right query is
 among them for four questions in five; more would let an unlucky passage far down speak for the result."""
 
 

@@ -36,7 +36,7 @@ _FENCE = re.compile(r"[ \t]{0,12}(`{3,64}|~{3,64})")
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """`content[start:end]` of a page, and the headings that it stands under, outermost first."""
+    """`content[start:end]` of a page, and the headings above it, outermost first."""
 
     start: int
     end: int

@@ -96,7 +96,7 @@ def _finding(text: bytes, start: int, end: int, words: WordIndex) -> Finding:
 
 
 def _is_in_dump(text: bytes, start: int, end: int) -> bool:
-    """Whether the groups count up, or a hexadecimal group stands beside them: rows of bytes and code points."""
+    """Whether the groups count up, or a hexadecimal group is beside them: rows of bytes and code points."""
     if end - start < _MIN_DUMP_CHARS:
         return False
     groups = _GROUP.findall(text, start, end)

@@ -240,7 +240,7 @@ def _find_in_urls(text: bytes, budget: WorkBudget) -> Iterator[Finding]:
 
 
 def _is_no_word(password: bytes) -> bool:
-    """Whether a password is more than words, or words and a number: those stand in the examples of every manual."""
+    """Whether a password is more than words, or words and a number: the examples of every manual have those."""
     if is_random(password):
         return True
     if password.isalpha() or is_identifier(password) or is_leet_password_word(password):

@@ -140,7 +140,7 @@ separators."""
 
 
 def is_published_secret(value: bytes) -> bool:
-    """Whether a key or token is one of the table, or AWS's mark stands in it."""
+    """Whether a key or token is in the table, or has AWS's mark in it."""
     return _EXAMPLE_MARK in value or value in SECRETS
 
 

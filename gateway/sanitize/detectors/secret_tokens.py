@@ -83,7 +83,7 @@ _NOT_SEARCHED = -2
 _LETTERS_ONLY = (b"SG.", b"AKIA", b"ASIA", b"ABIA", b"ACCA")
 """Prefixes that no word has, behind which all characters may be letters."""
 _FILLER = re.compile(rb"(?i:x{4}|your|placeholder)")
-"""What stands for a token in documentation, in the form of the maker's prefix."""
+"""A placeholder for a token in documentation, with the maker's prefix."""
 _MIN_DIFFERENT = 8
 """Chosen: 24 random hexadecimal characters have 12.5 different ones on average, rarely fewer than eight. At half
 `aaaabbbbcccc` is certain; at double hexadecimal tokens never are."""
