@@ -195,7 +195,8 @@ def _embedded_target(kind: str, embedded: EmbeddedUpstream, resources: AsyncExit
     settings = Upstream(embedded.base_url, embedded.model)
     if kind == "ocr":
         settings = replace(settings, first_byte_timeout_s=OCR_FIRST_BYTE_S, idle_timeout_s=OCR_IDLE_S)
-    client = OpenAICompatUpstream(f"embedded-{kind}", settings)
+    # llama.cpp closes a connection after a stream without saying so; on loopback a new one costs next to nothing.
+    client = OpenAICompatUpstream(f"embedded-{kind}", settings, reuses_connections=False)
     queued = QueuedUpstream(client, embedded.queue, settings.first_byte_timeout_s)
     answering: CompletionUpstream = queued if kind == "ocr" else FanOutUpstream(queued)
     upstream = OnDemandUpstream(answering, embedded.wake, embedded.fingerprint)

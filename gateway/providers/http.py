@@ -217,10 +217,14 @@ async def _yielding(pieces: Pieces) -> AsyncIterator[bytes]:
 
 
 class HttpClient:
-    """A pool of connections to one upstream. It may be made before the loop runs; close it once."""
+    """A pool of connections to one upstream. It may be made before the loop runs; close it once.
 
-    def __init__(self, timeouts: Timeouts) -> None:
+    With `reuses_connections` False every call has a connection of its own.
+    """
+
+    def __init__(self, timeouts: Timeouts, *, reuses_connections: bool = True) -> None:
         self.timeouts = timeouts
+        self._reuses_connections = reuses_connections
         self._session: aiohttp.ClientSession | None = None
         self._lingering: set[asyncio.Task[None]] = set()
 
@@ -272,7 +276,11 @@ class HttpClient:
         if self._session is None:
             timeouts = self.timeouts
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_POOL_IDLE_S, ttl_dns_cache=30),
+                connector=(
+                    aiohttp.TCPConnector(limit=0, keepalive_timeout=_POOL_IDLE_S, ttl_dns_cache=30)
+                    if self._reuses_connections
+                    else aiohttp.TCPConnector(limit=0, force_close=True, ttl_dns_cache=30)
+                ),
                 timeout=aiohttp.ClientTimeout(
                     total=None, sock_connect=timeouts.connect_s, connect=2 * timeouts.connect_s, sock_read=None
                 ),

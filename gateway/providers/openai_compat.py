@@ -30,7 +30,7 @@ after ten minutes."""
 class OpenAICompatUpstream:
     """A client of one upstream; close it once. `name` is shown in logs and `provider_specific_fields.provider`."""
 
-    def __init__(self, name: str, config: Upstream) -> None:
+    def __init__(self, name: str, config: Upstream, *, reuses_connections: bool = True) -> None:
         self._name = name
         self._url = config.base_url.rstrip("/")
         self._headers = {"Content-Type": "application/json"}
@@ -42,7 +42,8 @@ class OpenAICompatUpstream:
                 first_byte_s=config.first_byte_timeout_s,
                 idle_s=config.idle_timeout_s,
                 total_s=config.total_timeout_s,
-            )
+            ),
+            reuses_connections=reuses_connections,
         )
 
     @property
