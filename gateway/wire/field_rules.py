@@ -57,7 +57,7 @@ OPAQUE: Mapping[str, frozenset[str] | None] = {
     "thought_signature": None,
     "data": frozenset(("redacted_thinking", "reasoning.encrypted")),
 }
-"""{field: the `type` of the object that it must stand in, None for any}: tokens made by a model service, to be sent
+"""{field: the `type` of the object that holds it, None for any}: tokens made by a model service, to be sent
 back as they are. They must look like one, too (`is_opaque`)."""
 MAX_OPAQUE_CHARS = 1_048_576
 """Chosen: the encrypted reasoning of the longest answers is some 100 KB. Longer ones are scanned as names. At half,

@@ -84,7 +84,7 @@ def sought_text(prompt: str) -> str:
 
 
 def _sought(prompt: str) -> str | None:
-    """What stands between the first `<|ref|>` and the next `<|/ref|>`; None when one is missing. Found without a
+    """The text between the first `<|ref|>` and the next `<|/ref|>`; None when one is missing. Found without a
     pattern, which would search for a missing end from each beginning."""
     _, opened, rest = prompt.partition("<|ref|>")
     text, closed, _ = rest.partition("<|/ref|>")

@@ -24,7 +24,8 @@ _ADDRESS = re.compile(
 )
 """URLs, IP addresses, and names with a port. What an upstream says of them is about the operator's network."""
 _READ_CHARS = 4_000
-"""Beginning of a message that is read. Chosen: eight times what is kept, since addresses and keys become shorter."""
+"""Beginning of a message that is scrubbed. Chosen: eight times what is shown, since addresses and keys become
+shorter."""
 _CODE = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _PARAM = re.compile(r"[A-Za-z0-9_.\[\]-]{1,128}")
 """Codes and names of fields as APIs have them. Anything else of an upstream's is not passed on."""

@@ -15,8 +15,8 @@ _CONTROLS = "".join(chr(code) for code in (*range(0x20), 0x7F) if chr(code) not 
 bold letters with backspaces, logs have colours with escapes)."""
 
 _SAMPLE_CHARS = 20_000
-"""Looked at in the beginning, the middle and the end each. Chosen: at half, small pictures within a text weigh more;
-at double, each page costs twice the time (0.4 ms for three samples)."""
+"""Characters judged at the beginning, in the middle and at the end. Chosen: at half, small pictures within a text weigh
+more; at double, each page costs twice the time (0.4 ms for three samples)."""
 
 _MAX_CONTROLS = 0.02
 """Share of control characters. Random bytes have .10 in any one-byte encoding and .05 in those of two bytes; real pages

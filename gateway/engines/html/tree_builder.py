@@ -19,7 +19,7 @@ _MAX_OPEN = 2_000
 double the time is four times as long."""
 _LONG_TAG = re.compile(r"<[A-Za-z][^<>]{20000,}")
 """Tags long enough to hold too many attributes: both parsers compare each attribute with the earlier ones of its tag.
-Chosen: 4,000 short attributes, 30 ms. At half, more pages are looked at; at double the time is four times as long."""
+Chosen: 4,000 short attributes, 30 ms. At half, more pages are rewritten; at double the time is four times as long."""
 _MAX_TAG_BLANKS = 4_000
 """Blanks in a long tag from which the tag is cut. Chosen: pictures and data inside attributes have a few hundred. At
 double the time is four times as long; at half, large data is near."""

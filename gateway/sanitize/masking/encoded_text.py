@@ -20,7 +20,7 @@ _NOT_IN_TEXT = bytes(code for code in range(32) if code not in b"\t\n\r\x0c\x1b"
 _BINARY_SIGNS = (b"%PDF-",)
 """First bytes of formats whose header may be text though the rest is not."""
 _MIN_BASE64_CHARS = 24
-"""Chosen: a shorter string without `data:` is read as it stands, as words and names are base64 too. At half more words
+"""Chosen: a shorter string without `data:` is scanned undecoded, as words and names are base64 too. At half more words
 are taken for base64; at double short texts in base64 are scanned in their encoded form alone."""
 SHORT_CHARS = 1024
 """Chosen: strings of at most so many characters are scanned as they stand too, as keys are base64 by their form. At

@@ -197,5 +197,5 @@ def _name_of(slot: TextSlot) -> str:
 
 
 def _prefix(name: str) -> str:
-    """What stands before a value when it is scanned."""
+    """The text put before a value for its scan."""
     return "" if not name or name in _PLAIN_KEYS else f"{name}: "

@@ -45,7 +45,7 @@ _MAX_DEPTH = 2
 """Chosen: nested encodings that are undone (base64 of base64). At 1 a value encoded twice passes; at 4 hostile texts
 reach the budget's end sooner, for encodings that no honest text has."""
 _SHORT_CHARS = 24
-"""Texts up to here are looked at by the fast path first (2 µs), which spares most of them a scan (15 µs) and the memory
+"""Texts up to this length try the fast path first (2 µs), which spares most of them a scan (15 µs) and the memory
 of their digest. Chosen: values of fields and lists are mostly shorter; at half half of them are scanned; at double a
 key whose characters stand apart (`s k - …`, 40 characters or more) would need signs that the fast path lacks."""
 _SPACE = 0x20
