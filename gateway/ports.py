@@ -10,7 +10,7 @@ Each port has several implementations or is a seam that tests use:
 | `ChatModel`          | `OwnModel` (services.completion) alone: it keeps guardrail and crawler apart from it   |
 | `ImageSource`        | the page fetcher (engines.fetch) alone: it keeps the completion and OCR services apart |
 
-`app.py` chooses the implementations. Only subclasses of `gateway.errors.GatewayError` are raised through a port. A
+`app` chooses the implementations. Only subclasses of `gateway.errors.GatewayError` are raised through a port. A
 cancelled call closes or releases its connections at once.
 """
 

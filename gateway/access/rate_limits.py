@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
-from gateway.config.settings import Limits
+from gateway.config.server_settings import Limits
 from gateway.domain import Caller
 from gateway.errors import RateLimited
 from gateway.resilience.bounded_cache import BoundedCache

@@ -26,7 +26,7 @@ from typing import Any
 
 from gateway import logs
 from gateway.access.rate_limits import WINDOW_S, LocalLimiter
-from gateway.config.settings import Limits
+from gateway.config.server_settings import Limits
 from gateway.domain import Caller
 from gateway.errors import EngineMissing, InvalidRequest, RateLimited
 

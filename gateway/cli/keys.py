@@ -12,7 +12,7 @@ from gateway.access.api_keys import KeyFile, KeyRecord, KeyRequest
 from gateway.cli.argument_types import Parsers, add_state_options, count, duration_s
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config
-from gateway.config.settings import Access
+from gateway.config.server_settings import Access
 from gateway.domain import SCOPES
 
 

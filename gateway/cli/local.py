@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import TextIO
 
-from gateway.app import open_fetcher, open_index
+from gateway.app.web_tools import open_fetcher, open_index
 from gateway.cli import ocr as ocr_command
 from gateway.config.settings import Config
 from gateway.domain import Json, Progress

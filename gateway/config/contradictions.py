@@ -9,7 +9,8 @@ from pathlib import Path
 
 import re2
 
-from gateway.config.settings import ENTITIES, Config
+from gateway.config.sanitize_settings import ENTITIES
+from gateway.config.settings import Config
 from gateway.domain import OCR_MODEL, TEXT_MODEL
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from gateway.config.settings import Config, Secret
+from gateway.config.server_settings import Secret
+from gateway.config.settings import Config
 
 
 def config_text(config: Config) -> str:

@@ -15,7 +15,8 @@ from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 from gateway import schemas
 from gateway.config.contradictions import contradictions
 from gateway.config.environment import Environment, credential_variable
-from gateway.config.settings import Config, Secret, Tls
+from gateway.config.server_settings import Secret, Tls
+from gateway.config.settings import Config
 from gateway.schemas.messages import Problem
 
 Section = TypeVar("Section")

@@ -33,7 +33,8 @@ from gateway.access.api_keys import KeyFile, ensure_dev_key
 from gateway.access.private_files import USER_HASH_KEY
 from gateway.config.environment import Environment
 from gateway.config.loader import ConfigError
-from gateway.config.settings import Access, Config
+from gateway.config.server_settings import Access
+from gateway.config.settings import Config
 from gateway.domain import TEXT_MODEL
 from gateway.embedded.servers import EmbeddedServers, dev_key_path
 from gateway.errors import EngineMissing, GatewayError, UpstreamUnavailable

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from gateway.config.settings import Sanitize
+from gateway.config.sanitize_settings import Sanitize
 from gateway.domain import Json
 from gateway.errors import ContentBlocked, SanitizerFailed
 from gateway.resilience.fair_queue import FairQueue

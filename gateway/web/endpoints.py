@@ -1,7 +1,7 @@
 """The table of product endpoints: one row holds everything the middlewares need to know about a route.
 
 A route without a row does not exist, and a row without scopes still needs a valid key: default deny. The table knows
-no service: a row's handler is a method of an object that `app.py` has made with the services it calls.
+no service: a row's handler is a method of an object that `app` has made with the services it calls.
 """
 
 from collections.abc import Awaitable, Callable, Iterable

@@ -22,7 +22,7 @@ def _random_bits() -> Callable[[int], int]:
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """Made once by `app.py`. `allowed_origins`: pages that may call and read. `body_timeout_s`: time for one body.
+    """Made once by `app`. `allowed_origins`: pages that may call and read. `body_timeout_s`: time for one body.
     `max_json_values`: what a body may hold.
 
     `id_bits(n)` makes the n random bits of a request id: a seeded generator, since ids must be unique but not secret,

@@ -12,6 +12,7 @@ import pytest
 from gateway.config import settings as config
 from gateway.config.environment import Environment, credential_variable
 from gateway.config.loader import load_config
+from gateway.config.server_settings import Secret
 from tests.support.paths import ROOT
 
 FILES = sorted((ROOT / "schemas").rglob("*.json"))
@@ -48,7 +49,7 @@ def from_dataclasses(kind: Any, path: str = "") -> dict[str, Any]:
             continue
         where = f"{path}.{each.name}" if path else each.name
         inner = [hints[each.name], *get_args(hints[each.name])]
-        nested = next((t for t in inner if dataclasses.is_dataclass(t) and t is not config.Secret), None)
+        nested = next((t for t in inner if dataclasses.is_dataclass(t) and t is not Secret), None)
         if nested is not None:
             found |= from_dataclasses(nested, where)
             continue

@@ -11,7 +11,7 @@ import pytest
 
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config
-from gateway.config.settings import Server
+from gateway.config.server_settings import Server
 from tests.support.paths import ROOT
 
 SYSTEMD = ROOT / "systemd"

@@ -11,7 +11,8 @@ from aiohttp import web
 
 from gateway.access.api_keys import KeyFile, KeyRequest, KeyStore
 from gateway.access.rate_limits import BadKeyLimiter, LocalLimiter
-from gateway.config.settings import Limits, Sanitize
+from gateway.config.sanitize_settings import Sanitize
+from gateway.config.server_settings import Limits
 from gateway.mcp.dialect import WebSearchDialect
 from gateway.mcp.dispatcher import Dispatcher
 from gateway.mcp.running_calls import RunningCalls

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from gateway.config.settings import Web
+from gateway.config.web_settings import Web
 from gateway.domain import CrawlRequest, ExtractRequest, Json, Progress, WebCall
 from gateway.engines.crawl.crawler import Crawler, CrawlOutcome, CrawlPlan
 from gateway.engines.crawl.frontier import Scope
@@ -53,7 +53,7 @@ _FILLING_S = 3.0
 
 @dataclass(frozen=True, slots=True)
 class EngineDeps:
-    """The engine's dependencies; `app.py` closes the fetcher, the pool and the index."""
+    """The engine's dependencies; `app` closes the fetcher, the pool and the index."""
 
     loader: PageLoader
     robots: RobotsCache

@@ -26,7 +26,7 @@ from gateway.web.state import SERVER_STATE, ServerState
 def application(server: ServerState, max_body_bytes: int) -> web.Application:
     """An application with the middlewares and the routes. `max_body_bytes`: larger request bodies are refused (413).
 
-    The caller (`app.py`) adds the clean-up of the services.
+    The caller (`app`) adds the clean-up of the services.
     """
     chain = (observing(server), errors, auth, limits, deliver, body, sanitize)
     app = web.Application(middlewares=chain, client_max_size=max_body_bytes)

@@ -33,7 +33,7 @@ from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
 from gateway import logs
-from gateway.config.settings import Tls
+from gateway.config.server_settings import Tls
 from gateway.web.in_flight import IN_FLIGHT
 from gateway.web.server.aiohttp_internals import ConnectionBase, RunnerBase, ServerBase
 from gateway.web.server.fast_routes import Front

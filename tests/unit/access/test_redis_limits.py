@@ -15,7 +15,7 @@ import redis.asyncio
 
 from gateway.access.rate_limits import LocalLimiter
 from gateway.access.redis_limits import RedisLimiter, RedisTimes
-from gateway.config.settings import Limits
+from gateway.config.server_settings import Limits
 from gateway.domain import Caller
 from gateway.embedded.child_server import free_port
 from gateway.errors import InvalidRequest, RateLimited

@@ -7,7 +7,8 @@ import pytest
 from gateway.config.dump import config_text
 from gateway.config.environment import Environment
 from gateway.config.loader import ConfigError, load_config
-from gateway.config.settings import ENTITIES, Config, Sanitize
+from gateway.config.sanitize_settings import ENTITIES, Sanitize
+from gateway.config.settings import Config
 from gateway.sanitize.masking.policy import actions
 
 FULL = """

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from bench.guardrail import KINDS, SET, Labels, measure
-from gateway.config import settings as config
+from gateway.config import sanitize_settings as config
 from gateway.sanitize.guardrail.guardrail import Guardrail
 from gateway.sanitize.masking.policy import Direction
 from gateway.sanitize.pipeline import Sanitizer

@@ -1,0 +1,93 @@
+"""Composition of the model table: configured upstreams, then the embedded engines, and the guardrail model."""
+
+import asyncio
+import time
+from contextlib import AsyncExitStack
+from dataclasses import replace
+
+from gateway.access.private_files import USER_HASH_KEY, load_or_create_secret
+from gateway.config.model_settings import Model, Upstream
+from gateway.config.settings import Config
+from gateway.domain import OCR_MODEL, OCR_MODEL_ALIAS, TEXT_MODEL
+from gateway.embedded.servers import Embedded, EmbeddedUpstream
+from gateway.engines.fetch.fetcher import Fetcher
+from gateway.ocr.image.normalise import PixelNormaliser
+from gateway.ports import CompletionUpstream
+from gateway.providers.embedded import OnDemandUpstream
+from gateway.providers.fan_out import FanOutUpstream
+from gateway.providers.openai_compat import OpenAICompatUpstream
+from gateway.providers.queued import QueuedUpstream, queued_as_configured
+from gateway.sanitize.guardrail.guardrail import Guardrail
+from gateway.services.completion.attempts import ModelEntry, Target
+from gateway.services.completion.service import CompletionService, OwnModel
+from gateway.services.ocr.images import ImageLoader
+from gateway.services.ocr.upstream import OcrAdapter
+from gateway.wire.chat.request import UpstreamOptions
+
+OCR_FIRST_BYTE_S, OCR_IDLE_S = 300.0, 120.0
+"""Timeouts of the embedded OCR engine. Chosen: on a busy machine a request waits behind the images of eight others. At
+half, such a request fails; at double, its caller waits longer for an engine that is stuck."""
+
+
+def completion_service(
+    config: Config, embedded: Embedded, images: Fetcher, resources: AsyncExitStack
+) -> CompletionService:
+    """The model table: the configured models, then the embedded engines unless a configured model has their name."""
+    rows = [_model(model, resources) for model in config.models if model.upstreams]
+    configured = {name for row in rows for name in (row.name, *row.aliases)}
+    for name, kind, aliases, upstream in (
+        (TEXT_MODEL, "text", (), embedded.llm),
+        (OCR_MODEL, "ocr", (OCR_MODEL_ALIAS,), embedded.ocr),
+    ):
+        if upstream is not None and name not in configured:
+            settings = next((model for model in config.models if model.name == name), Model(name))
+            free = tuple(alias for alias in (*aliases, *settings.aliases) if alias not in configured)
+            target = _embedded_target(kind, upstream, resources)
+            rows.append(ModelEntry(name, kind, (target,), free, settings.fallback, int(time.time())))
+    return CompletionService(rows, images=images, user_key=load_or_create_secret(config.state_dir / USER_HASH_KEY))
+
+
+def image_loader(config: Config, fetcher: Fetcher, resources: AsyncExitStack) -> ImageLoader:
+    """The loader of images for OCR models. Remote upstreams get them upright; the embedded engine turns them itself."""
+    if not any(model.kind == "ocr" and model.upstreams for model in config.models):
+        return ImageLoader(fetcher)
+    pixels = PixelNormaliser()
+    resources.push_async_callback(asyncio.to_thread, pixels.close)
+    return ImageLoader(fetcher, pixels)
+
+
+def _model(model: Model, resources: AsyncExitStack) -> ModelEntry:
+    targets = []
+    for number, settings in enumerate(model.upstreams, 1):
+        client = OpenAICompatUpstream(settings.name or f"upstream-{number}", settings)
+        resources.push_async_callback(client.close)
+        queued = queued_as_configured(client, settings)
+        upstream = OcrAdapter(queued, image_placeholder=settings.image_placeholder) if model.kind == "ocr" else queued
+        options = UpstreamOptions(settings.model, settings.extra_body, settings.json_object)
+        is_native, wait_s = settings.responses == "native", settings.first_event_wait_s
+        targets.append(Target(upstream, options, settings.weight, is_native, wait_s))
+    return ModelEntry(model.name, model.kind, tuple(targets), model.aliases, model.fallback, int(time.time()))
+
+
+def _embedded_target(kind: str, embedded: EmbeddedUpstream, resources: AsyncExitStack) -> Target:
+    """An embedded engine as an upstream of the model table."""
+    settings = Upstream(embedded.base_url, embedded.model)
+    if kind == "ocr":
+        settings = replace(settings, first_byte_timeout_s=OCR_FIRST_BYTE_S, idle_timeout_s=OCR_IDLE_S)
+    # llama.cpp closes a connection after a stream without saying so; on loopback a new one costs next to nothing.
+    client = OpenAICompatUpstream(f"embedded-{kind}", settings, reuses_connections=False)
+    queued = QueuedUpstream(client, embedded.queue, settings.first_byte_timeout_s)
+    answering: CompletionUpstream = queued if kind == "ocr" else FanOutUpstream(queued)
+    upstream = OnDemandUpstream(answering, embedded.wake, embedded.fingerprint)
+    resources.push_async_callback(client.close)
+    served = OcrAdapter(upstream, context_tokens=0) if kind == "ocr" else upstream
+    return Target(served, UpstreamOptions(embedded.model))
+
+
+def guardrail(config: Config, completions: CompletionService) -> Guardrail:
+    """The model that judges what the detectors have masked. `auto`: on when an upstream is configured for it."""
+    settings = config.guardrail
+    model = next((m for m in config.models if settings.model in (m.name, *m.aliases) and m.upstreams), None)
+    enabled = settings.enabled == "on" or (settings.enabled == "auto" and model is not None)
+    own_model, name = OwnModel(completions, settings.model), model.name if model else settings.model
+    return Guardrail(settings, own_model, f"{config.server.url}/v1/chat/completions", name, enabled=enabled)

@@ -1,0 +1,42 @@
+"""The table of every product route: method, path, handler, dialect, scopes, body check."""
+
+from dataclasses import dataclass
+
+from gateway.mcp.dialect import WebSearchDialect
+from gateway.web.endpoints import Endpoint, EndpointTable
+from gateway.web.handlers.chat import ChatHandler
+from gateway.web.handlers.mcp import WebSearchHandler
+from gateway.web.handlers.models import ModelsHandler
+from gateway.web.handlers.responses import ResponsesHandler
+from gateway.wire.chat.dialect import ChatDialect
+from gateway.wire.responses.dialect import ResponsesDialect
+
+
+@dataclass(frozen=True, slots=True)
+class Handlers:
+    """One handler object for each interface; a row of the table names a method of one."""
+
+    mcp: WebSearchHandler
+    chat: ChatHandler
+    responses: ResponsesHandler
+    models: ModelsHandler
+
+
+def endpoint_table(base_path: str, handlers: Handlers) -> EndpointTable:
+    """Every product route. A caller's key needs one of the scopes; a route without scopes takes any valid key."""
+    mcp, chat, responses, models = handlers.mcp, handlers.chat, handlers.responses, handlers.models
+    chat_form, responses_form = ChatDialect(), ResponsesDialect()
+    scope, on_chat, stored = frozenset({"responses"}), frozenset({"chat", "ocr"}), "/v1/responses/{response_id}"
+    rows = [
+        Endpoint("chat", "POST", "/v1/chat/completions", chat.handle, chat_form, on_chat, chat.check),
+        Endpoint("responses", "POST", "/v1/responses", responses.create, responses_form, scope, responses.check),
+        Endpoint("responses", "GET", stored, responses.retrieve, responses_form, scope),
+        Endpoint("responses", "DELETE", stored, responses.delete, responses_form, scope),
+        Endpoint("responses", "GET", f"{stored}/input_items", responses.input_items, responses_form, scope),
+        Endpoint("models", "GET", "/v1/models", models.listing, chat_form),
+        Endpoint("models", "GET", "/v1/models/{model}", models.one, chat_form),
+        Endpoint(
+            "websearch", "POST", "/tools/websearch/mcp", mcp.handle, WebSearchDialect(), frozenset({"web-search"}),
+            mcp.check, charged=False, max_body_bytes=mcp.max_body_bytes),
+    ]  # fmt: skip
+    return EndpointTable(rows, base_path)

@@ -1,0 +1,100 @@
+"""Composition of the web tools: the safe fetcher, the embedded engine with its index, the search providers."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from gateway import __version__
+from gateway.config.settings import Config
+from gateway.engines.crawl.engine import EngineDeps, LocalWebEngine
+from gateway.engines.crawl.index_import import IndexFiller
+from gateway.engines.crawl.page_loader import PageLoader
+from gateway.engines.crawl.relevance import Chooser
+from gateway.engines.extract.parse_pool import ParsePool
+from gateway.engines.fetch.address_policy import AddressPolicy
+from gateway.engines.fetch.fetcher import Fetcher, FetchLimits
+from gateway.engines.fetch.host_limits import HostSlots
+from gateway.engines.fetch.own_listener import OwnListener
+from gateway.engines.fetch.robots import RobotsCache
+from gateway.engines.index.search_provider import LocalSearch
+from gateway.engines.index.store import PageIndex
+from gateway.ports import SearchProvider, WebEngine
+from gateway.providers.search_table import REMOTE_PROVIDERS
+from gateway.providers.tavily import Tavily
+from gateway.sanitize.guardrail.guardrail import Guardrail
+from gateway.sanitize.pipeline import Sanitizer
+from gateway.services.completion.service import CompletionService, OwnModel
+from gateway.services.websearch.service import WebSearchDeps, WebSearchService, WebSearchSettings
+
+
+def web_fetcher(config: Config, docs_address: str) -> Fetcher:
+    """The only client that opens URLs chosen by callers."""
+    own = OwnListener(docs_address, reads_docs=config.reads_own_docs) if docs_address else None
+    policy = AddressPolicy(config.web.allow_private, own)
+    return Fetcher(policy, config.web.user_agent, FetchLimits(max_bytes=config.web.max_page_bytes))
+
+
+def websearch_service(
+    config: Config, engine_deps: EngineDeps, sanitizer: Sanitizer, guardrail: Guardrail, resources: AsyncExitStack
+) -> WebSearchService:
+    local, index = LocalWebEngine(engine_deps, config.web), engine_deps.index
+    names = dict.fromkeys([config.search.provider, *config.search.fallback])
+    providers = [_provider(config, name, index, resources) for name in names]
+    engine: WebEngine = providers[0] if config.web.engine == "provider" and isinstance(providers[0], Tavily) else local
+    deps = WebSearchDeps(
+        providers=providers,
+        engine=engine,
+        reader=local,
+        index_stats=index.stats,
+        guardrail=guardrail.status,
+        sanitization=lambda: {"requests": sanitizer.requests, "responses": sanitizer.responses},
+    )
+    settings = WebSearchSettings(__version__, config.web.result_budget_chars, config.search.cache_ttl_s)
+    return WebSearchService(deps, settings)
+
+
+def engine_deps(
+    config: Config, fetcher: Fetcher, resources: AsyncExitStack, completions: CompletionService | None = None
+) -> tuple[EngineDeps, ParsePool]:
+    """The dependencies of the embedded web engine, and the pool of processes that parse pages for it."""
+    pool = ParsePool(share=config.limits.share_of_parse)
+    path = config.state_dir / "index.sqlite3"
+    index = PageIndex(path, max_pages=config.web.index_max_pages, ttl_days=config.web.index_ttl_days)
+    resources.push_async_callback(pool.close)
+    resources.push_async_callback(index.close)
+    loader = PageLoader(fetcher, pool, HostSlots(config.web.per_host_concurrency, share=config.limits.share_of_parse))
+    model = config.web.instructions_model
+    chooser = Chooser(OwnModel(completions, model) if completions and model else None)
+    return EngineDeps(loader, RobotsCache(fetcher, config.web.user_agent), index, chooser), pool
+
+
+@asynccontextmanager
+async def open_index(config: Config) -> AsyncIterator[IndexFiller]:
+    """The local search index without a server, for the command line; closed with the context."""
+    fetcher = web_fetcher(config, f"{config.ops.host}:{config.ops.port}" if config.ops.port else "")
+    async with AsyncExitStack() as resources:
+        resources.push_async_callback(fetcher.close)
+        deps, pool = engine_deps(config, fetcher, resources)
+        yield IndexFiller(deps, pool, config.web)
+
+
+@asynccontextmanager
+async def open_fetcher(config: Config) -> AsyncIterator[Fetcher]:
+    """The fetcher of public pages without a server, for the command line; closed with the context."""
+    fetcher = web_fetcher(config, "")
+    try:
+        yield fetcher
+    finally:
+        await fetcher.close()
+
+
+def _provider(config: Config, name: str, index: PageIndex, resources: AsyncExitStack) -> SearchProvider:
+    """The provider called `name`. `search.base_url` and `search.api_key` are those of `search.provider` only."""
+    search = config.search
+    is_first = name == search.provider
+    base_url = search.base_url if is_first else ""
+    key = search.api_key.reveal() if is_first and search.api_key else ""
+    if name == "local":
+        return LocalSearch(index)
+    provider = REMOTE_PROVIDERS[name](key, base_url, search.timeout_s)
+    resources.push_async_callback(provider.close)
+    return provider

@@ -1,0 +1,68 @@
+"""Settings of models, their upstreams and the embedded engines. `settings` says how to read them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gateway.config.server_settings import Secret
+
+
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """One upstream of a model. `name` is what callers see of it; without one, `upstream-1` and so on in order.
+
+    `connect_timeout_s`: an upstream that is away is passed over quickly; at half, distant ones fail under packet loss.
+    `first_event_wait_s`: below the 30 s and 60 s after which proxies give up on a silent answer.
+    `first_byte_timeout_s`, `idle_timeout_s`: long prompts are read in that time by a busy server; at half they fail, at
+    double a dead upstream holds its callers longer. `total_timeout_s`: 15 minutes, the longest answers of reasoning
+    models. `concurrent` 0 = all calls are sent at once, since most servers batch more than anybody asks.
+    """
+
+    base_url: str
+    model: str
+    name: str = ""
+    api_key: Secret | None = None
+    responses: str = "translate"
+    connect_timeout_s: float = 3
+    first_event_wait_s: float = 25
+    first_byte_timeout_s: float = 60
+    idle_timeout_s: float = 60
+    total_timeout_s: float = 900
+    weight: int = 1
+    concurrent: int = 0
+    json_object: bool = True
+    image_placeholder: str = "strip"
+    extra_body: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """One row of the model table. `kind`: `text` or `ocr`. Without upstreams: settings of an embedded engine."""
+
+    name: str
+    kind: str = "text"
+    aliases: tuple[str, ...] = ()
+    fallback: tuple[str, ...] = ()
+    upstreams: tuple[Upstream, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LocalLlm:
+    """The embedded language model. `port` 0 = any free one; `model` "" = the packaged one; `threads` 0 = half the
+    cores."""
+
+    enabled: bool = True
+    port: int = 0
+    model: str = ""
+    threads: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LocalOcr:
+    """The embedded OCR engine. `port` 0 = any free one; `threads` 0 = all cores. `nice`: it gives way to the processes
+    that serve, and still gets a share of a busy machine."""
+
+    enabled: bool = True
+    port: int = 0
+    threads: int = 0
+    nice: int = 10

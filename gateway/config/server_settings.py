@@ -1,0 +1,111 @@
+"""Settings of the listeners, of keys and limits, and of state that machines share. `settings` says how to read them."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """A secret and the name of its credential. `repr` and `str` show the name only."""
+
+    credential: str
+    value: str = field(repr=False, compare=False)
+
+    def reveal(self) -> str:
+        """The secret itself. Call it where the secret is sent, and keep no copy."""
+        return self.value
+
+    def __str__(self) -> str:
+        return f"<credential {self.credential}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """PEM files with the certificate chain and its private key."""
+
+    cert: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """The product listener.
+
+    `max_body_bytes`: eight images of 3 MB in base64 fit; at double, as many requests need twice the memory.
+    `max_json_values`: decoding takes 25 ms and 40 MB for as many empty lists, and long chats have 20,000 values; at
+    double, one body holds everybody else up for twice as long, at half, large tables as arguments are refused.
+    `header_timeout_s`, `body_timeout_s`: slow mobile clients finish, a slowloris does not hold a connection for long.
+    `keep_alive_s`: longer than the 60 s of common proxies, so that the proxy closes first and no request meets a
+    closing connection. `drain_s`: most answers end; the systemd unit waits 15 s longer. `max_in_flight`: bounds memory;
+    at half, a machine of many streams refuses early.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    base_path: str = ""
+    workers: int = 1
+    max_body_bytes: int = 33_554_432
+    max_json_values: int = 500_000
+    header_timeout_s: float = 10
+    keep_alive_s: float = 75
+    body_timeout_s: float = 30
+    drain_s: float = 30
+    max_in_flight: int = 1024
+    allowed_origins: tuple[str, ...] = ()
+    tls: Tls | None = None
+
+    @property
+    def url(self) -> str:
+        """The listener's address with the base path, without a slash at its end."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'https' if self.tls else 'http'}://{host}:{self.port}{self.base_path}"
+
+
+@dataclass(frozen=True, slots=True)
+class Ops:
+    """The listener for health, metrics and documentation. It asks for no key, hence loopback. 9464: the port that
+    OpenTelemetry's specification gives Prometheus exporters. `allowed_hosts`: none, since a name that is not listed
+    may be a web page's own, which was given this machine's address to read the metrics."""
+
+    host: str = "127.0.0.1"
+    port: int = 9464
+    allowed_hosts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Keys. `bad_keys_per_minute`: a client with an old key that retries every second still gets 401, not 429."""
+
+    keys_file: str = "keys.json"
+    bad_keys_per_minute: int = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits of keys that have none of their own; 0 = no limit, since an operator who sets none expects none.
+
+    Shares bind only while other keys want the same. `share_of_parse`, `in_flight_share`: at half as much, a key leaves
+    more than another key needs; at double, a key that came first has everything until it ends.
+    `response_store_bytes_per_key`: a quarter of the store, about 64 conversations of 256 KiB; at half, an agent's long
+    session loses its beginning while others store; at double, only two keys are sure of what they have stored.
+    """
+
+    per_minute: int = 0
+    concurrent: int = 0
+    share_of_parse: float = 0.5
+    in_flight_share: float = 0.5
+    response_store_bytes_per_key: int = 16_777_216
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """State that several machines share; without Redis each counts alone."""
+
+    redis_url: Secret | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """`level`: `debug`, `info`, `warning` or `error`. `format`: `json` or `text`."""
+
+    level: str = "info"
+    format: str = "json"
