@@ -19,16 +19,26 @@ SCOPES: tuple[str, ...] = ("web-search", "chat", "responses", "ocr")
 TEXT_MODEL, OCR_MODEL, OCR_MODEL_ALIAS = "SvcLLM", "SvcOCR", "SvcOcr"
 """Public names of the embedded engines; a configured model of the same name replaces one."""
 
+WEB_TOOLS = ("websearch-search", "websearch-extract", "websearch-crawl", "websearch-map", "websearch-status")
+"""Names of the web tools."""
+
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The holder of a key: its public id, name and scopes, and its own limits (0 = none, None = the default)."""
+    """The holder of a key: its public id, name and scopes, and its own limits (0 = none, None = the default).
+
+    `spend_per_month` is in the currency of `[[prices]]`.
+    """
 
     key_id: str
     name: str
     scopes: frozenset[str]
     per_minute: int | None = None
     concurrent: int | None = None
+    tokens_per_minute: int | None = None
+    tokens_per_day: int | None = None
+    tool_calls_per_day: int | None = None
+    spend_per_month: float | None = None
 
 
 class Event:

@@ -11,13 +11,13 @@ from contextlib import AsyncExitStack
 from aiohttp import web
 
 from gateway.access.api_keys import KeyStore
-from gateway.access.rate_limits import BadKeyLimiter, LocalLimiter
-from gateway.access.redis_limits import RedisLimiter
 from gateway.app.models import completion_service, guardrail, image_loader
 from gateway.app.routes import Handlers, endpoint_table
+from gateway.app.shared import SharedParts, shared_parts
 from gateway.app.web_tools import engine_deps, web_fetcher, websearch_service
 from gateway.config.settings import Config
 from gateway.embedded.servers import Embedded
+from gateway.mcp.cancellations import Cancellations
 from gateway.mcp.dispatcher import Dispatcher
 from gateway.mcp.running_calls import RunningCalls
 from gateway.mcp.tools import Searched
@@ -45,18 +45,22 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     """
     fetcher, resources = web_fetcher(config, docs_address), AsyncExitStack()
     resources.push_async_callback(fetcher.close)
+    shared = shared_parts(config, resources)
     completions = completion_service(config, embedded or Embedded(), fetcher, resources)
+    shared.agree_on_user_key(completions)
     judge = guardrail(config, completions)
     sanitizer = Sanitizer(config.sanitize, judge)
     deps, _ = engine_deps(config, fetcher, resources, completions)
     websearch = websearch_service(config, deps, sanitizer, judge, resources)
+    websearch.cache.shared = shared.searches
     searched: Searched = "local" if config.search.provider == "local" else "web"
-    mcp = WebSearchHandler(Dispatcher(websearch, RunningCalls(), searched))
+    running = RunningCalls()
+    mcp = WebSearchHandler(Dispatcher(websearch, running, searched, Cancellations(running, shared.bus).cancel))
     chat = ChatHandler(completions, OcrService(completions, image_loader(config, fetcher, resources)))
-    responses = ResponsesHandler(completions, ResponseStore(config.limits.response_store_bytes_per_key))
+    responses = ResponsesHandler(completions, ResponseStore(shared.responses, config.shared.response_ttl_s))
     table = endpoint_table(config.server.base_path, Handlers(mcp, chat, responses, ModelsHandler(completions)))
-    app = application(_server_state(config, table, sanitizer, resources), config.server.max_body_bytes)
-    app.cleanup_ctx.append(_close_at_cleanup(resources))
+    app = application(_server_state(config, table, sanitizer, shared), config.server.max_body_bytes)
+    app.cleanup_ctx.append(_start_and_close(shared, resources))
     return app
 
 
@@ -71,34 +75,31 @@ def build_ops_app(
     return OpsPages(app[SERVER_STATE], waiting, hosts, metrics_folder).app()
 
 
-def _server_state(
-    config: Config, endpoints: EndpointTable, sanitizer: Sanitizer, resources: AsyncExitStack
-) -> ServerState:
+def _server_state(config: Config, endpoints: EndpointTable, sanitizer: Sanitizer, shared: SharedParts) -> ServerState:
     """The state that the middlewares share."""
     metrics = Metrics()
-    local = LocalLimiter(config.limits, share_of=config.server.workers)
-    limiter: LocalLimiter | RedisLimiter = local
-    if config.shared.redis_url is not None:
-        limiter = shared = RedisLimiter(config.shared.redis_url.reveal(), config.limits, local)
-        resources.push_async_callback(shared.close)
     return ServerState(
         endpoints=endpoints,
         in_flight=InFlight(config.server.max_in_flight, config.limits.in_flight_share),
         keys=KeyStore(config.state_dir / config.access.keys_file),
-        bad_keys=BadKeyLimiter(config.access.bad_keys_per_minute),
-        limiter=limiter,
+        bad_keys=shared.bad_keys,
+        limiter=shared.limiter,
         sanitizer=sanitizer,
         metrics=metrics,
         recorder=Recorder(metrics),
+        notes=shared.notes,
         allowed_origins=frozenset(config.server.allowed_origins),
         body_timeout_s=config.server.body_timeout_s,
         max_json_values=config.server.max_json_values,
     )
 
 
-def _close_at_cleanup(resources: AsyncExitStack) -> Callable[[web.Application], AsyncIterator[None]]:
-    async def cleanup(app: web.Application) -> AsyncIterator[None]:
+def _start_and_close(
+    shared: SharedParts, resources: AsyncExitStack
+) -> Callable[[web.Application], AsyncIterator[None]]:
+    async def lifetime(app: web.Application) -> AsyncIterator[None]:
+        await shared.start()
         yield
         await resources.aclose()
 
-    return cleanup
+    return lifetime

@@ -11,7 +11,7 @@ import re2
 
 from gateway.config.sanitize_settings import ENTITIES
 from gateway.config.settings import Config
-from gateway.domain import OCR_MODEL, TEXT_MODEL
+from gateway.domain import OCR_MODEL, TEXT_MODEL, WEB_TOOLS
 
 
 def contradictions(config: Config) -> Iterator[tuple[str, str]]:
@@ -21,6 +21,8 @@ def contradictions(config: Config) -> Iterator[tuple[str, str]]:
     yield from _address_contradictions(config)
     yield from _sanitize_contradictions(config)
     yield from _missing_files(config)
+    yield from _shared_contradictions(config)
+    yield from _price_contradictions(config)
 
 
 def _search_contradictions(config: Config) -> Iterator[tuple[str, str]]:
@@ -49,6 +51,28 @@ def _sanitize_contradictions(config: Config) -> Iterator[tuple[str, str]]:
         for entity in getattr(config.sanitize.actions, direction):
             if entity not in entities:
                 yield f"sanitize.actions.{direction}.{entity}", f"is not an entity; allowed: {', '.join(entities)}"
+
+
+def _shared_contradictions(config: Config) -> Iterator[tuple[str, str]]:
+    if config.shared.redis_url is None:
+        if config.access.backend == "redis":
+            yield "access.backend", '"redis" needs shared.redis_url = { credential = "NAME" }'
+        if config.shared.machines > 1:
+            yield "shared.machines", 'several machines need shared.redis_url = { credential = "NAME" }'
+
+
+def _price_contradictions(config: Config) -> Iterator[tuple[str, str]]:
+    """A price belongs to something that exists, there is one for each, and all are in one currency."""
+    known = {TEXT_MODEL, OCR_MODEL, *WEB_TOOLS, *(model.name for model in config.models)}
+    seen: set[str] = set()
+    for index, price in enumerate(config.prices):
+        if price.model not in known:
+            yield f"prices[{index}].model", _unknown_model(price.model, known)
+        if price.model in seen:
+            yield f"prices[{index}].model", f"'{price.model}' has a price already"
+        if price.currency != config.prices[0].currency:
+            yield f"prices[{index}].currency", f"must be {config.prices[0].currency}, as the first price is"
+        seen.add(price.model)
 
 
 def _missing_files(config: Config) -> Iterator[tuple[str, str]]:

@@ -18,6 +18,7 @@ from gateway.mcp.messages import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
     Message,
+    RequestId,
     RpcBatch,
     RpcFault,
     ToolCall,
@@ -58,11 +59,19 @@ class RpcCaller:
 class Dispatcher:
     """Answers bodies; one for the whole server. Call `check`, then `notify`, then `answer` or `events`."""
 
-    def __init__(self, service: WebTools, running: RunningCalls, searched: Searched = "web") -> None:
+    def __init__(
+        self,
+        service: WebTools,
+        running: RunningCalls,
+        searched: Searched = "web",
+        cancel: Callable[[Hashable, RequestId], object] | None = None,
+    ) -> None:
+        """`cancel` ends a client's call wherever it runs; without it, in this process."""
         self._tools = tool_table(service, searched)
         self._methods = McpMethods(self._tools)
         self._envelope = envelope.Envelope()
         self._running = running
+        self._cancel = cancel or running.cancel
 
     def check(self, raw: bytes, headers: RpcHeaders) -> RpcBatch:
         """A body's messages, each with its result, its call or its fault. Raises RpcFault when all of it is refused."""
@@ -93,7 +102,7 @@ class Dispatcher:
             if message.method == "notifications/cancelled" and not message.is_request:
                 call_id = message.params.get("requestId")
                 if type(call_id) is str or type(call_id) is int:
-                    self._running.cancel(caller.client(), call_id)
+                    self._cancel(caller.client(), call_id)
 
     def answer(self, batch: RpcBatch, caller: RpcCaller) -> Awaitable[Json | list[Json]]:
         """The answer to a body with requests, to be rendered: one message, or a list in order for a batch.

@@ -36,7 +36,7 @@ class CompletionService:
 
     def __init__(self, models: Sequence[ModelEntry], *, images: ImageSource | None, user_key: bytes) -> None:
         self._images = images
-        self._user_key = user_key
+        self.user_key = user_key
         self.models = tuple(models)
         self._by_name = {name: entry for entry in models for name in (entry.name, *entry.aliases)}
         self._folded = {name.lower(): name for name in self._by_name}
@@ -121,7 +121,7 @@ class CompletionService:
         user = body.get("user")
         if not isinstance(user, str) or not user:
             return None
-        return "user_" + hmac.new(self._user_key, user.encode(), hashlib.sha256).hexdigest()[:32]
+        return "user_" + hmac.new(self.user_key, user.encode(), hashlib.sha256).hexdigest()[:32]
 
     async def inlined(self, urls: list[tuple[str, str]]) -> list[str]:
         """The images of `(url, path)` pairs as data URLs, in order. Raises InvalidRequest, `param` being the path."""

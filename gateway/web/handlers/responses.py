@@ -15,7 +15,7 @@ from gateway import schemas
 from gateway.domain import Json
 from gateway.errors import ContentBlocked, InvalidRequest, NotFound
 from gateway.services.completion.native_responses import NativeResponses
-from gateway.services.completion.response_store import ResponseStore, check_history
+from gateway.services.completion.response_store import ResponseStore, StoringStream, check_history
 from gateway.services.completion.service import CompletionService
 from gateway.web.context import CONTEXT
 from gateway.web.handlers.chat import timing_headers, used_so_far
@@ -66,9 +66,11 @@ class ResponsesHandler:
         chat, dropped = ({}, []) if native else to_chat(body, earlier)
         headers = {"X-Gateway-Warning": _dropped_warning(dropped)} if dropped else {}
 
+        storing = StoringStream(self._store, owner)
+
         def store(response: Json) -> None:
             if response["store"]:
-                self._store.put(owner, response, [*earlier, *_with_ids(body["input"])])
+                storing.put(response, [*earlier, *_with_ids(body["input"])])
 
         stats, started_s = context.stats, time.perf_counter()
         if body.get("stream"):
@@ -80,7 +82,7 @@ class ResponsesHandler:
                 stream = ResponseStream(body, store)
                 events = stream.run(self._completions.stream(chat, stats))
             reply = EventReply(
-                events,
+                storing.stored(events),
                 headers=headers,
                 first_event_wait_s=entry.first_event_wait_s,
                 failure_events=stream.error_events,
@@ -92,20 +94,21 @@ class ResponsesHandler:
             response = await self._native.complete(body, earlier, stats)
         else:
             response = from_chat(body, await self._completions.complete(chat, stats))
-        store(response)
+        if response["store"]:
+            await self._store.put(owner, response, [*earlier, *_with_ids(body["input"])])
         return JsonReply(response, headers={**headers, **timing_headers(stats, started_s)})
 
     async def retrieve(self, request: web.Request) -> web.StreamResponse:
         """A stored `response`. Raises NotFound; InvalidRequest for `stream=true`, since events are not stored."""
         if request.query.get("stream") == "true":
             raise InvalidRequest("stream: stored responses have no events; leave it out", param="stream")
-        stored = self._store.get(request[CONTEXT].caller.key_id, request.match_info["response_id"])
+        stored = await self._store.get(request[CONTEXT].caller.key_id, request.match_info["response_id"])
         return JsonReply(stored.response)
 
     async def delete(self, request: web.Request) -> web.StreamResponse:
         """`{id, object: "response", deleted: true}`. Raises NotFound."""
         response_id = request.match_info["response_id"]
-        self._store.delete(request[CONTEXT].caller.key_id, response_id)
+        await self._store.delete(request[CONTEXT].caller.key_id, response_id)
         return JsonReply({"id": response_id, "object": "response", "deleted": True})
 
     async def input_items(self, request: web.Request) -> web.StreamResponse:
@@ -113,7 +116,7 @@ class ResponsesHandler:
 
         Query: `limit` (1 to 100, 20 by default), `order`, `after` (an item's id). Raises NotFound, InvalidRequest.
         """
-        stored = self._store.get(request[CONTEXT].caller.key_id, request.match_info["response_id"])
+        stored = await self._store.get(request[CONTEXT].caller.key_id, request.match_info["response_id"])
         limit = request.query.get("limit", "20")
         if not (limit.isascii() and limit.isdigit() and 1 <= int(limit) <= _MAX_PAGE):
             raise InvalidRequest(f"limit: must be 1 to {_MAX_PAGE}", param="limit")
@@ -147,8 +150,8 @@ class ResponsesHandler:
         context = request[CONTEXT]
         owner = context.caller.key_id
         sent, previous = input_items(body), body.get("previous_response_id")
-        earlier = self._store.history(owner, previous) if previous else []
-        fetched = self._referenced(owner, sent)
+        earlier = await self._store.history(owner, previous) if previous else []
+        fetched = await self._referenced(owner, sent)
         if earlier or fetched:
             try:
                 context.history_verdicts = await clean_request(context, {"input": [*earlier, *fetched.values()]})
@@ -158,14 +161,14 @@ class ResponsesHandler:
         body["input"] = [fetched.get(index, item) for index, item in enumerate(sent)]
         return earlier
 
-    def _referenced(self, owner: str, sent: list[Json]) -> dict[int, Json]:
+    async def _referenced(self, owner: str, sent: list[Json]) -> dict[int, Json]:
         """The items that references name, by the references' index. AI SDK clients send one for every old answer."""
         found: dict[int, Json] = {}
         size = 0
         for index, item in enumerate(sent):
             if item.get("type") == "item_reference":
                 try:
-                    raw = self._store.item(owner, str(item.get("id")))
+                    raw = await self._store.item(owner, str(item.get("id")))
                 except NotFound as error:
                     error.param = f"input[{index}].id"
                     raise
