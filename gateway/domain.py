@@ -41,6 +41,17 @@ class Caller:
     spend_per_month: float | None = None
 
 
+KEY_LIMITS = (
+    "per_minute",
+    "concurrent",
+    "tokens_per_minute",
+    "tokens_per_day",
+    "tool_calls_per_day",
+    "spend_per_month",
+)
+"""The limits that a key may have of its own, as they are named in key records, in `Caller` and in `[limits]`."""
+
+
 class Event:
     """One server-sent event on its way through the gateway. Made by one of the four named constructors.
 

@@ -1,8 +1,8 @@
 """Rate limits that several workers or machines share: the same sliding minute and the same slots as in `rate_limits`.
 
 Each call and each slot is a member of a window (`shared_state.port`). A slot is a lease: it is renewed while the
-request runs, so that the slots of a worker that dies become free. While the store is away the windows go on by themselves (see
-`shared_state.fallback`). Knows no HTTP and no store.
+request runs, so that the slots of a worker that dies become free. While the store is away the windows go on by
+themselves (see `shared_state.fallback`). Knows no HTTP and no store.
 """
 
 import asyncio

@@ -10,7 +10,6 @@ from contextlib import AsyncExitStack
 
 from aiohttp import web
 
-from gateway.access.api_keys import KeyStore
 from gateway.app.models import completion_service, guardrail, image_loader
 from gateway.app.routes import Handlers, endpoint_table
 from gateway.app.shared import SharedParts, shared_parts
@@ -81,7 +80,7 @@ def _server_state(config: Config, endpoints: EndpointTable, sanitizer: Sanitizer
     return ServerState(
         endpoints=endpoints,
         in_flight=InFlight(config.server.max_in_flight, config.limits.in_flight_share),
-        keys=KeyStore(config.state_dir / config.access.keys_file),
+        keys=shared.keys,
         bad_keys=shared.bad_keys,
         limiter=shared.limiter,
         sanitizer=sanitizer,

@@ -3,8 +3,10 @@
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
+from gateway.access.api_keys import KeyStore
 from gateway.access.private_files import USER_HASH_KEY, load_or_create_secret, write_private
 from gateway.access.rate_limits import MAX_ADDRESSES, BadKeyLimiter, Limiter, LocalLimiter
+from gateway.access.redis_keys import RedisKeyStore
 from gateway.access.shared_limits import SharedLimiter
 from gateway.config.settings import Config
 from gateway.services.completion.response_store import MAX_STORED_BYTES
@@ -34,6 +36,7 @@ class SharedParts:
     config: Config
     file: StateFile
     redis: RedisConnection | None
+    keys: KeyStore | RedisKeyStore
     limiter: Limiter
     bad_keys: BadKeyLimiter
     counters: FallbackCounters
@@ -51,6 +54,8 @@ class SharedParts:
         self.bus.start()
         if self.redis is not None:
             await self.redis.check()
+        if isinstance(self.keys, RedisKeyStore):
+            await self.keys.start()
 
     def agree_on_user_key(self, completions: CompletionService) -> None:
         """The key that hashes user names becomes that of all machines as soon as Redis answers."""
@@ -91,6 +96,7 @@ def shared_parts(config: Config, resources: AsyncExitStack) -> SharedParts:
         config=config,
         file=file,
         redis=redis,
+        keys=_keys(config, redis, resources),
         limiter=limiter,
         bad_keys=BadKeyLimiter(config.access.bad_keys_per_minute, windows),
         counters=counters,
@@ -98,6 +104,14 @@ def shared_parts(config: Config, resources: AsyncExitStack) -> SharedParts:
         searches=_entries("searches", file, redis, MAX_CACHE_BYTES, MAX_CACHE_BYTES) if redis or workers > 1 else None,
         bus=bus,
     )
+
+
+def _keys(config: Config, redis: RedisConnection | None, resources: AsyncExitStack) -> KeyStore | RedisKeyStore:
+    if config.access.backend == "redis" and redis is not None:
+        keys = RedisKeyStore(redis, config.shared.outage_cache_s)
+        resources.push_async_callback(keys.close)
+        return keys
+    return KeyStore(config.state_dir / config.access.keys_file)
 
 
 def _limits(

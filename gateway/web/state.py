@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from aiohttp import web
 
-from gateway.access.api_keys import KeyStore
+from gateway.access.key_table import Keys
 from gateway.access.rate_limits import BadKeyLimiter, Limiter
 from gateway.metrics import Metrics
 from gateway.sanitize.pipeline import Sanitizer
@@ -31,7 +31,7 @@ class ServerState:
 
     endpoints: EndpointTable
     in_flight: InFlight
-    keys: KeyStore
+    keys: Keys
     bad_keys: BadKeyLimiter
     limiter: Limiter
     sanitizer: Sanitizer
