@@ -19,7 +19,7 @@ SCOPES: tuple[str, ...] = ("web-search", "chat", "responses", "ocr")
 TEXT_MODEL, OCR_MODEL, OCR_MODEL_ALIAS = "SvcLLM", "SvcOCR", "SvcOcr"
 """Public names of the embedded engines; a configured model of the same name replaces one."""
 
-WEB_TOOLS = ("websearch-search", "websearch-extract", "websearch-crawl", "websearch-map", "websearch-status")
+WEB_TOOLS = ("websearch-search", "websearch-extract", "websearch-crawl", "websearch-map", "websearch-search_status")
 """Names of the web tools."""
 
 
@@ -246,6 +246,9 @@ class RequestStats:
     attempts: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_tokens: int = 0  # of the input tokens, those that the upstream had in its cache
+    tool_calls: int = 0  # of tools that the gateway ran for the model
+    tools: dict[str, int] = field(default_factory=dict)  # calls by name of the web tool
     upstream_s: float = 0.0
     outcome: Outcome = ""
     user_hash: str = ""

@@ -1,8 +1,8 @@
 """API keys in Redis, for several machines: made and revoked anywhere, they hold everywhere within seconds.
 
 The hash `gateway:keys` has the records of schemas/keys.json by id; a random mark that every change makes anew tells the
-servers to read them again. Each server holds a copy of all of them, so that no request waits for Redis. Theory of operation of
-`RedisKeyStore`, which looks at the mark every _POLL_S:
+servers to read them again. Each server holds a copy of all of them, so that no request waits for Redis. Theory of
+operation of `RedisKeyStore`, which looks at the mark every _POLL_S:
 
 | copy    | entered when                             | known keys                 | unknown keys                  |
 |---------|------------------------------------------|----------------------------|-------------------------------|

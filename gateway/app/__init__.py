@@ -7,6 +7,7 @@ Only the entry points and tests import it. What must be closed is registered on 
 
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import AsyncExitStack
+from dataclasses import replace
 
 from aiohttp import web
 
@@ -58,7 +59,8 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     chat = ChatHandler(completions, OcrService(completions, image_loader(config, fetcher, resources)))
     responses = ResponsesHandler(completions, ResponseStore(shared.responses, config.shared.response_ttl_s))
     table = endpoint_table(config.server.base_path, Handlers(mcp, chat, responses, ModelsHandler(completions)))
-    app = application(_server_state(config, table, sanitizer, shared), config.server.max_body_bytes)
+    server = replace(_server_state(config, table, sanitizer, shared), budgets=shared.budgets(completions))
+    app = application(server, config.server.max_body_bytes)
     app.cleanup_ctx.append(_start_and_close(shared, resources))
     return app
 
@@ -85,7 +87,7 @@ def _server_state(config: Config, endpoints: EndpointTable, sanitizer: Sanitizer
         limiter=shared.limiter,
         sanitizer=sanitizer,
         metrics=metrics,
-        recorder=Recorder(metrics),
+        recorder=Recorder(metrics, shared.usage),
         notes=shared.notes,
         allowed_origins=frozenset(config.server.allowed_origins),
         body_timeout_s=config.server.body_timeout_s,
@@ -99,6 +101,7 @@ def _start_and_close(
     async def lifetime(app: web.Application) -> AsyncIterator[None]:
         await shared.start()
         yield
+        app[SERVER_STATE].recorder.flush()  # what was used is written when the rest closes
         await resources.aclose()
 
     return lifetime

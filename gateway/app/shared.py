@@ -4,11 +4,15 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
 from gateway.access.api_keys import KeyStore
+from gateway.access.budgets import Budgets
+from gateway.access.prices import PriceList
 from gateway.access.private_files import USER_HASH_KEY, load_or_create_secret, write_private
 from gateway.access.rate_limits import MAX_ADDRESSES, BadKeyLimiter, Limiter, LocalLimiter
 from gateway.access.redis_keys import RedisKeyStore
 from gateway.access.shared_limits import SharedLimiter
+from gateway.access.usage import UsageBook
 from gateway.config.settings import Config
+from gateway.errors import ModelNotFound
 from gateway.services.completion.response_store import MAX_STORED_BYTES
 from gateway.services.completion.service import CompletionService
 from gateway.services.websearch.cache import MAX_CACHE_BYTES
@@ -19,10 +23,7 @@ from gateway.shared_state.port import Entries, Windows
 from gateway.shared_state.redis_connection import RedisConnection
 from gateway.shared_state.redis_state import RedisCounters, RedisEntries, RedisWindows
 from gateway.shared_state.sqlite_state import SqliteCounters, SqliteEntries, SqliteWindows
-from gateway.shared_state.state_file import StateFile
-
-STATE_FILE = "state.sqlite3"
-"""The file in the state directory."""
+from gateway.shared_state.state_file import STATE_FILE, StateFile
 
 _AWAY = (
     "Redis cannot be reached: limits are divided by shared.machines, and each machine finds its own stored responses"
@@ -40,6 +41,8 @@ class SharedParts:
     limiter: Limiter
     bad_keys: BadKeyLimiter
     counters: FallbackCounters
+    prices: PriceList
+    usage: UsageBook
     responses: Entries
     searches: Entries | None
     bus: Bus
@@ -54,8 +57,21 @@ class SharedParts:
         self.bus.start()
         if self.redis is not None:
             await self.redis.check()
+        await self.usage.start()
         if isinstance(self.keys, RedisKeyStore):
             await self.keys.start()
+
+    def budgets(self, completions: CompletionService) -> Budgets:
+        """The budgets of keys for the models of the table."""
+
+        def names(model: str) -> list[str] | None:
+            try:
+                entry = completions.resolve(model)
+            except ModelNotFound:
+                return None
+            return [entry.name, *(completions.resolve(name).name for name in entry.fallback)]
+
+        return Budgets(self.counters, self.config.limits, self.prices, names)
 
     def agree_on_user_key(self, completions: CompletionService) -> None:
         """The key that hashes user names becomes that of all machines as soon as Redis answers."""
@@ -91,6 +107,9 @@ def shared_parts(config: Config, resources: AsyncExitStack) -> SharedParts:
     counters = FallbackCounters(SqliteCounters(file), redis_counters, config.shared.machines)
     if redis is not None:
         redis.on_back.append(counters.catch_up)
+    prices = PriceList(config.prices)
+    usage = UsageBook(file, prices, config.usage.keep_days)
+    resources.push_async_callback(usage.close)
     budget = config.limits.response_store_bytes_per_key
     return SharedParts(
         config=config,
@@ -100,6 +119,8 @@ def shared_parts(config: Config, resources: AsyncExitStack) -> SharedParts:
         limiter=limiter,
         bad_keys=BadKeyLimiter(config.access.bad_keys_per_minute, windows),
         counters=counters,
+        prices=prices,
+        usage=usage,
         responses=_responses(config, file, redis, budget),
         searches=_entries("searches", file, redis, MAX_CACHE_BYTES, MAX_CACHE_BYTES) if redis or workers > 1 else None,
         bus=bus,

@@ -46,13 +46,13 @@ would let one request take more of the providers' and the pages' connections fro
 class RpcCaller:
     """Who sent a body. `owner` is the key's id; `client()` tells the clients of one key apart, as far as HTTP shows.
 
-    `charge` takes one call from the key's calls a minute and raises RateLimited.
+    `charge(tool)` takes one call from the key's calls a minute and of its tools' budget, and raises RateLimited.
     """
 
     owner: str
     client: Callable[[], Hashable]
     request_id: str
-    charge: Callable[[], Awaitable[None]]
+    charge: Callable[[str], Awaitable[None]]
     stats: RequestStats
 
 
@@ -154,7 +154,7 @@ class Dispatcher:
         caller.stats.tool = "batch" if batch.is_batch else call.tool
         running = self._running.enter(caller.client, message.call_id)
         try:
-            await caller.charge()
+            await caller.charge(tool.name)
             outcome, from_web = succeeded(await _start(tool, call, caller, reporter)), tool.from_web
         except RateLimited as error:
             if not batch.is_batch:

@@ -25,6 +25,9 @@ from typing import Any, TypeVar
 from gateway import logs
 from gateway.shared_state.port import StateDown
 
+STATE_FILE = "state.sqlite3"
+"""The file in the state directory."""
+
 T = TypeVar("T")
 
 _BUSY_S = 2.0

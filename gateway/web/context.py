@@ -7,6 +7,7 @@ from typing import Any
 
 from aiohttp.helpers import RequestKey
 
+from gateway.access.budgets import Reservation
 from gateway.access.rate_limits import LimitState
 from gateway.domain import Caller, RequestStats
 from gateway.errors import RateLimited
@@ -22,6 +23,7 @@ class RequestContext:
     `task` serves the request to the end of its answer. `body`: the result of `Endpoint.check`, None where no body was
     read. `history_verdicts`: the verdicts on stored turns that a handler added to the body. `work`: what sanitizing it
     has cost. `limits`: the state of the key's limits after this request was counted, by name; empty for none.
+    `reservation`: what the request may use of its key's budgets, until it is settled.
     """
 
     server: ServerState
@@ -35,9 +37,10 @@ class RequestContext:
     work: RequestWork = field(default_factory=RequestWork)
 
     limits: dict[str, LimitState] = field(default_factory=dict)
+    reservation: Reservation | None = None
 
-    async def charge(self) -> None:
-        """Take one call from the key's calls a minute. Raises RateLimited."""
+    async def charge(self, tool: str = "") -> None:
+        """Take one call from the key's calls a minute, and of a web tool from its budget. Raises RateLimited."""
         try:
             state = await self.server.limiter.charge(self.caller)
         except RateLimited as error:
@@ -45,6 +48,10 @@ class RequestContext:
             raise
         if state is not None:
             self.limits["requests"] = state
+        if tool:
+            if self.server.budgets is not None:
+                await self.server.budgets.charge_tool(self.caller, tool, self.limits)
+            self.stats.tools[tool] = self.stats.tools.get(tool, 0) + 1
 
 
 CONTEXT = RequestKey("context", RequestContext)

@@ -9,6 +9,8 @@ import asyncio
 from dataclasses import dataclass
 
 from gateway import logs
+from gateway.access.prices import Used
+from gateway.access.usage import UsageBook, UsageKey
 from gateway.domain import RequestStats
 from gateway.metrics import Metrics
 
@@ -39,8 +41,10 @@ class Finished:
 class Recorder:
     """Gathers the records of one server and writes them in groups."""
 
-    def __init__(self, metrics: Metrics) -> None:
+    def __init__(self, metrics: Metrics, usage: UsageBook | None = None) -> None:
+        """`usage`: where what keys have used is counted; None: nowhere."""
         self._metrics = metrics
+        self._usage = usage
         self._gathered: list[Finished] = []
 
     def add(self, finished: Finished) -> None:
@@ -60,6 +64,8 @@ class Recorder:
             stats = finished.stats
             if stats.outcome or stats.model or stats.findings or stats.unguarded:
                 self._count_rare(finished)
+            if self._usage is not None and stats.key_id:
+                _count_usage(self._usage, stats)
         for kind, group in groups.items():
             metrics = self._metrics.of_requests(*kind)
             metrics.requests.inc(len(group))
@@ -83,6 +89,17 @@ class Recorder:
             metrics.findings.labels(entity).inc(count)
         if stats.unguarded:
             metrics.unguarded.labels(endpoint).inc(stats.unguarded)
+
+
+def _count_usage(usage: UsageBook, stats: RequestStats) -> None:
+    """One request of a model, or the calls of its tools; any other request is counted without either."""
+    if stats.model:
+        used = Used(stats.input_tokens, stats.cached_tokens, stats.output_tokens, stats.tool_calls)
+        usage.add(UsageKey(stats.key_id, model=stats.model), used)
+    for tool, calls in stats.tools.items():
+        usage.add(UsageKey(stats.key_id, tool=tool), Used(tool_calls=calls), 0 if stats.model else calls)
+    if not stats.model and not stats.tools:
+        usage.add(UsageKey(stats.key_id), Used())
 
 
 def _line(finished: Finished) -> dict[str, object]:

@@ -197,6 +197,8 @@ def _context(body: Json, attempt: Attempt, stats: RequestStats, started_s: float
 
 
 def count_usage(usage: Json, stats: RequestStats) -> None:
-    """Adds a normal usage object's `prompt_tokens` and `completion_tokens` to the request's stats."""
+    """Adds a normal usage object's `prompt_tokens`, those of them that were cached, and `completion_tokens` to the
+    request's stats."""
     stats.input_tokens += usage["prompt_tokens"]
     stats.output_tokens += usage["completion_tokens"]
+    stats.cached_tokens += (usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0

@@ -10,6 +10,7 @@ from multidict import istr
 
 from gateway.domain import RequestStats
 from gateway.web.context import CONTEXT, RequestContext
+from gateway.web.limit_headers import limit_headers
 from gateway.web.middleware.cors import allow_reading
 from gateway.web.replies import EventReply
 from gateway.web.request_log import Finished
@@ -63,6 +64,8 @@ def stamp(request: web.Request, context: RequestContext, reply: web.StreamRespon
     headers = reply.headers
     headers[_REQUEST_ID] = context.request_id
     headers[hdrs.SERVER] = "gateway"
+    if context.limits:
+        headers.update(limit_headers(context.limits))
     if hdrs.ORIGIN in request.headers:
         allow_reading(request, reply)
     if context.server.in_flight.draining:
