@@ -114,9 +114,9 @@ async def test_spend_is_counted_by_the_model_that_answered_and_cached_input_at_i
         assert budget == SPEND_MONTH
         assert amount.amount == 102 * 1000 + 100 * 10_000  # the dearer of those that may answer
         await budgets.settle(reservation, "SvcLLM", Used(300_000, 200_000, 10_000), {})
-    # twice 100,000 at 1.0, 200,000 at 0.1 and 10,000 at 10.0 a million: 0.44
-    with pytest.raises(BudgetSpent, match=r"USD 1 a month; it has used 0\.88"):
-        await budgets.reserve(key, {**BODY, "max_tokens": 12_000}, {})
+    # each: 100,000 at 1.0, 200,000 at 0.1 and 10,000 at 10.0 a million: 0.22
+    with pytest.raises(BudgetSpent, match=r"USD 1 a month; it has used 0\.44"):
+        await budgets.reserve(key, {**BODY, "max_tokens": 60_000}, {})
 
 
 async def test_a_spend_limit_on_a_model_or_fallback_without_a_price_is_refused_naming_the_setting() -> None:
