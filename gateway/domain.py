@@ -253,6 +253,7 @@ class RequestStats:
     outcome: Outcome = ""
     user_hash: str = ""
     key_id: str = ""
+    trace_id: str = ""
     started_s: float = 0.0
     findings: dict[str, int] = field(default_factory=dict)
     body_values: int = 0

@@ -13,6 +13,7 @@ from aiohttp import web
 
 from gateway.app.models import completion_service, guardrail, image_loader
 from gateway.app.routes import Handlers, endpoint_table
+from gateway.app.sampler import Sampler
 from gateway.app.shared import SharedParts, shared_parts
 from gateway.app.web_tools import engine_deps, web_fetcher, websearch_service
 from gateway.config.settings import Config
@@ -61,7 +62,8 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     table = endpoint_table(config.server.base_path, Handlers(mcp, chat, responses, ModelsHandler(completions)))
     server = replace(_server_state(config, table, sanitizer, shared), budgets=shared.budgets(completions))
     app = application(server, config.server.max_body_bytes)
-    app.cleanup_ctx.append(_start_and_close(shared, resources))
+    sampler = Sampler(server, shared, completions, deps.index)
+    app.cleanup_ctx.append(_start_and_close(shared, sampler, resources))
     return app
 
 
@@ -96,11 +98,13 @@ def _server_state(config: Config, endpoints: EndpointTable, sanitizer: Sanitizer
 
 
 def _start_and_close(
-    shared: SharedParts, resources: AsyncExitStack
+    shared: SharedParts, sampler: Sampler, resources: AsyncExitStack
 ) -> Callable[[web.Application], AsyncIterator[None]]:
     async def lifetime(app: web.Application) -> AsyncIterator[None]:
         await shared.start()
+        sampler.start()
         yield
+        await sampler.close()
         app[SERVER_STATE].recorder.flush()  # what was used is written when the rest closes
         await resources.aclose()
 

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass
 
-from gateway import logs
+from gateway import logs, trace
 from gateway.domain import EventStream, Json, Progress, RequestStats, WebCall
 from gateway.errors import GatewayError, InvalidRequest, RateLimited, UpstreamTimeout
 from gateway.mcp import envelope, versions
@@ -153,6 +153,7 @@ class Dispatcher:
         tool = self._tools[call.tool]
         caller.stats.tool = "batch" if batch.is_batch else call.tool
         running = self._running.enter(caller.client, message.call_id)
+        token = trace.enter(call.trace_parent) if call.trace_parent is not None else None
         try:
             await caller.charge(tool.name)
             outcome, from_web = succeeded(await _start(tool, call, caller, reporter)), tool.from_web
@@ -177,6 +178,8 @@ class Dispatcher:
             return _fault(INTERNAL_ERROR, "the gateway failed on this call; its log has the details", message)
         finally:
             self._running.leave(running)
+            if token is not None:
+                trace.leave(token)
         return self._outcome(outcome, message, batch, from_web)
 
     def _outcome(self, outcome: Json, message: Message, batch: RpcBatch, from_web: bool) -> ToolOutcome:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import aiohttp
 
+from gateway import trace
 from gateway.engines.fetch.decompress import DamagedBody, Decompressor, OutputTooLarge
 from gateway.engines.fetch.header_limits import MAX_FIELD_BYTES, MAX_HEADERS, are_headers_too_large
 from gateway.errors import UpstreamError, UpstreamTimeout
@@ -246,6 +247,8 @@ class HttpClient:
         HTTP; a redirect) and UpstreamTimeout.
         """
         started_s = asyncio.get_running_loop().time()
+        if traced := trace.outgoing():
+            headers = {**headers, **traced}
         response = await self._send(url, body, headers, first_byte_s or self.timeouts.first_byte_s)
         if 300 <= response.status < 400:
             response.close()

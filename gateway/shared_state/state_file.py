@@ -79,7 +79,8 @@ class _Work:
 
 
 class StateFile:
-    """One file, opened by the first work. `problem` is what last went wrong, for the operator; empty while it works."""
+    """One file, opened by the first work. `problem` is what last went wrong, for the operator; empty while it works.
+    `failures` counts transactions that failed."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -88,6 +89,7 @@ class StateFile:
         self._connection: sqlite3.Connection | None = None
         self._sweep_at_s = 0.0
         self.problem = ""
+        self.failures = 0
 
     async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """The result of `work`, called in the file's thread within a write transaction. Raises StateDown where the
@@ -167,6 +169,7 @@ class StateFile:
         return outcomes
 
     def _fail(self, error: Exception) -> None:
+        self.failures += 1
         if not self.problem:
             logs.event("state_file_failed", level=logging.ERROR, error=type(error).__name__)
         self.problem = "the shared state file cannot be used; look at the disk and the rights of the state directory"

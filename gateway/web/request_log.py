@@ -62,7 +62,7 @@ class Recorder:
         for finished in gathered:
             groups.setdefault((finished.endpoint, finished.status // 100), []).append(finished)
             stats = finished.stats
-            if stats.outcome or stats.model or stats.findings or stats.unguarded:
+            if stats.outcome or stats.model or stats.tools or stats.findings or stats.unguarded:
                 self._count_rare(finished)
             if self._usage is not None and stats.key_id:
                 _count_usage(self._usage, stats)
@@ -81,7 +81,13 @@ class Recorder:
             metrics.abandoned.labels(endpoint).inc()
         elif stats.outcome == "truncated":
             metrics.truncated.labels(endpoint).inc()
+        for tool, calls in stats.tools.items():
+            metrics.tool_calls.labels(tool, stats.outcome or "ok").inc(calls)
+            if stats.tool == tool:
+                metrics.tool_duration.labels(tool).observe(finished.total_s)
         if stats.model:
+            if stats.attempts > 1:
+                metrics.retries.labels(stats.model).inc(stats.attempts - 1)
             metrics.tokens.labels(stats.model, "input").inc(stats.input_tokens)
             metrics.tokens.labels(stats.model, "output").inc(stats.output_tokens)
             metrics.attempts.labels(stats.model).inc(stats.attempts)
@@ -115,6 +121,8 @@ def _line(finished: Finished) -> dict[str, object]:
         "upstream_ms": int(stats.upstream_s * 100_000 + 0.5) / 100,
         "events": finished.events,
     }
+    if stats.trace_id:
+        line["trace_id"] = stats.trace_id
     if stats.tool:
         line["tool"] = stats.tool
     if stats.model:

@@ -18,7 +18,7 @@ ALL_PYTHON = [*SOURCES, *TESTS, *sorted((ROOT / "bench").rglob("*.py"))]
 
 LEVELS = [
     {"key_scrubber", "texts"},
-    {"__init__", "domain", "errors", "logs", "metrics", "engines.text", "sanitize.text", "resilience"},
+    {"__init__", "domain", "errors", "logs", "metrics", "trace", "engines.text", "sanitize.text", "resilience"},
     {"ports", "schemas", "wire", "engines.fetch", "ocr", "sanitize.detectors", "shared_state"},
     {
         "config", "mcp", "wire.chat", "services.websearch", "engines.html", "engines.markdown",
