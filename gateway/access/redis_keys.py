@@ -165,7 +165,7 @@ class RedisKeyStore:
         if self._clock() - self._looked_at_s < _LOOK_AT_MISS_S:
             return False
         if self._looking is None or self._looking.done():
-            self._looking = asyncio.create_task(self._look())
+            self._looking = asyncio.create_task(self._look(is_awaited=True))
         looking: asyncio.Task[bool] = self._looking
         return await asyncio.shield(looking)
 
@@ -184,17 +184,18 @@ class RedisKeyStore:
             await asyncio.sleep(_POLL_S)
             await self._look()
 
-    async def _look(self) -> bool:
-        """Read the keys if they have changed. Returns whether they had."""
+    async def _look(self, *, is_awaited: bool = False) -> bool:
+        """Read the keys if they have changed. Returns whether they had. `is_awaited`: a request waits for it."""
+        ask = self._connection.ask if is_awaited else self._connection.ask_patiently
         self._looked_at_s = self._clock()
         try:
-            version = await self._connection.ask(lambda redis: redis.get(VERSION))
+            version = await ask(lambda redis: redis.get(VERSION))
             if version is None:
                 self._report("the keys are missing in Redis")
                 return False
             changed = bool(version != self._version)
             if changed:
-                self._take(await self._connection.ask(lambda redis: redis.hgetall(KEYS)), version)
+                self._take(await ask(lambda redis: redis.hgetall(KEYS)), version)
         except StateDown:
             return False
         self._read_at_s = self._clock()

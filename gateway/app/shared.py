@@ -81,9 +81,9 @@ class SharedParts:
 
         async def agree(redis: RedisConnection) -> None:
             own = load_or_create_secret(path)
-            await redis.ask_while_checking(lambda client: client.set("gateway:user-hash-key", own.hex(), nx=True))
+            await redis.ask_patiently(lambda client: client.set("gateway:user-hash-key", own.hex(), nx=True))
             common = bytes.fromhex(
-                (await redis.ask_while_checking(lambda client: client.get("gateway:user-hash-key"))).decode()
+                (await redis.ask_patiently(lambda client: client.get("gateway:user-hash-key"))).decode()
             )
             if common != own:
                 write_private(path, common)

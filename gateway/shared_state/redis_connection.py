@@ -94,8 +94,8 @@ class RedisConnection:
             raise StateDown
         return await self._send(command, self.times.command_s)
 
-    async def ask_while_checking(self, command: Callable[[Any], Awaitable[Any]]) -> Any:
-        """As `ask`, for `on_back`: Redis does not count as up yet, and commands may be long."""
+    async def ask_patiently(self, command: Callable[[Any], Awaitable[Any]]) -> Any:
+        """As `ask`, where no request waits: also while Redis does not count as up, and for up to _CONNECT_S."""
         return await self._send(command, _CONNECT_S)
 
     def check_if_due(self) -> None:

@@ -144,7 +144,7 @@ class RedisWindows:
 
     async def hold_while_checking(self, name: str, members: Mapping[str, float]) -> None:
         """As `hold`, before Redis counts as up."""
-        await self._connection.ask_while_checking(lambda redis: _hold(redis, name, members))
+        await self._connection.ask_patiently(lambda redis: _hold(redis, name, members))
 
     async def release(self, name: str, members: Sequence[str]) -> None:
         await self._connection.ask(lambda redis: redis.zrem(f"gateway:{name}", *members))
@@ -167,7 +167,7 @@ class RedisCounters:
 
     async def add_while_checking(self, amounts: Sequence[Amount]) -> None:
         """Add amounts without a limit before Redis counts as up."""
-        await self._connection.ask_while_checking(lambda redis: self._reserve(redis, amounts))
+        await self._connection.ask_patiently(lambda redis: self._reserve(redis, amounts))
 
     def _reserve(self, redis: Any, amounts: Sequence[Amount]) -> Any:
         figures: list[object] = []
