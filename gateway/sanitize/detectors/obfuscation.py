@@ -29,9 +29,7 @@ _HEX = re.compile(rb"(?:[0-9A-Fa-f]{2}){8,}")
 _SPELT_LINK = rb"(?:[A-Za-z0-9@.+_-](?: |[._*/|,-]| [-.*|] ))"
 SPELT_LINKS = _SPELT_LINK + rb"{9}"
 """Without these links no word is spelt character by character."""
-_SPELT_OUT = re2.compile(
-    rb"(?:^|[\s:=\"'(])(" + _SPELT_LINK + rb"{9,160}[A-Za-z0-9@])(?:[\s,;:.!?)\"']|$)"
-)
+_SPELT_OUT = re2.compile(rb"(?:^|[\s:=\"'(])(" + _SPELT_LINK + rb"{9,160}[A-Za-z0-9@])(?:[\s,;:.!?)\"']|$)")
 _PRINTABLE = bytes({*range(0x20, 0x100), *b"\t\n\r"} - {0x7F})
 _STANDARD = bytes.maketrans(b"-_", b"+/")
 _MIN_ENCODED_CHARS = 16
