@@ -23,8 +23,12 @@ _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
 
 
 _OBJECT_BYTES, _LIST_BYTES, _STRING_BYTES, _MEMBER_BYTES, _COMMA_BYTES = 184, 72, 56, 24, 24
+_OBJECT_MEMBERS, _FURTHER_MEMBER_BYTES = 5, 80
 """What Python holds for an object of up to five members, a list, a string beside its characters, the name of a member
-(orjson shares equal ones), and for the place of a value and a number (measured with CPython 3.11 and orjson)."""
+(orjson shares equal ones of small objects), the place of a value and a number; and for each further member its entry
+and a name of its own (measured with CPython 3.11 and orjson)."""
+_MOST_QUOTE_BYTES = (_MEMBER_BYTES + _FURTHER_MEMBER_BYTES) // 2
+"""What a quote can stand for at most: half of a member's name. Colons are not counted in the first look."""
 _MAX_TIMES, _FREE_BYTES = 8, 6_000_000
 """Decoded values may take so many times the body's bytes, and so much beside. Ordinary bodies take two to six times
 theirs: they are texts. The second is chosen so that 20,000 values of any kind pass in a body of any size, and 35,000
@@ -61,8 +65,9 @@ def measure(raw: bytes, max_values: int, max_depth: int, slice_bytes: int = SLIC
         seen.add(raw, start, start + _COUNT_BYTES)
         yield seen.values
     limit_bytes = _MAX_TIMES * len(raw) + _FREE_BYTES
-    # with those in strings there are too few, so there are without them
-    if seen.brackets <= max_depth and seen.values <= max_values and seen.memory_bytes(seen.quotes // 2) <= limit_bytes:
+    # as many as there are with those in strings: if these are few enough, so are the true ones
+    most_bytes = seen.memory_bytes(0) + _MOST_QUOTE_BYTES * seen.quotes
+    if seen.brackets <= max_depth and seen.values <= max_values and most_bytes <= limit_bytes:
         return
     seen = _Seen()
     yield from _measure_outside_strings(raw, (max_values, max_depth, slice_bytes), seen)
@@ -97,7 +102,9 @@ class _Seen:
     def memory_bytes(self, texts: int) -> int:
         """What the decoded values take beside the characters of `texts` strings."""
         containers = _OBJECT_BYTES * self.objects + _LIST_BYTES * self.lists
-        return containers + _STRING_BYTES * texts + _MEMBER_BYTES * self.colons + _COMMA_BYTES * self.commas
+        further = _FURTHER_MEMBER_BYTES * max(0, self.colons - _OBJECT_MEMBERS * self.objects)
+        members = _MEMBER_BYTES * self.colons + further
+        return containers + _STRING_BYTES * texts + members + _COMMA_BYTES * self.commas
 
 
 def _measure_outside_strings(raw: bytes, limits: tuple[int, int, int], seen: _Seen) -> Iterator[int]:

@@ -90,4 +90,4 @@ def test_segments_are_merged_in_short_steps_and_not_at_a_commit(tmp_path: Path) 
 
 
 def count(connection: sqlite3.Connection, rows: str, what: str = "*") -> int:
-    return int(connection.execute(f"SELECT count({what}) FROM {rows}").fetchone()[0])  # noqa: S608 - constants only
+    return int(connection.execute(f"SELECT count({what}) FROM {rows}").fetchone()[0])
