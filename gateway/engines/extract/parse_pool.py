@@ -14,6 +14,7 @@ spare process at once (see `resilience.fair_queue`). Three rules make that quick
 
 import asyncio
 import contextlib
+import math
 import os
 import signal
 import struct
@@ -64,10 +65,11 @@ _MAX_PROCESSES = 4
 """Chosen: beyond it, fetching is the bottleneck. At half, a crawl on a large machine is slower; at double, the pool may
 hold twice the memory."""
 
-_LONG_JOB_S, _CROWDED_JOB_S = 1.0, 0.2
+_LONG_JOB_S, _CROWDED_JOB_S, _FLOOD_S = 1.0, 0.2, 1.0
 _LONG_JOB_NICE = 10
 """After so many seconds a page has the process's priority lowered, so that the spare processes, and the server itself,
-have the cores first; after the second already when more pages of its key wait. Chosen: few honest pages take a second,
+have the cores first; after the second already when more pages of its key wait; at once when pages of its key have
+waited without a break for the third. Chosen: few honest pages take a second,
 and most a tenth. At half the times, long manuals cost a process each, and a crawl's pages are read a little later; at
 double, a flood of slow pages slows others for twice as long. Nice 10 is a tenth of the weight of 0 in Linux's
 scheduler: at half (5) it is a third; at double (19) a busy machine stops slow pages altogether. A priority is not
@@ -150,6 +152,7 @@ class ParsePool:
         self._slots = FairQueue(size, share=share, spare=size, max_waiting=max_waiting)
         self._idle: list[_ParseProcess] = []
         self._slowed: list[_ParseProcess] = []
+        self._waits_since: dict[str, float] = {}
         self._busy: set[_ParseProcess] = set()
         self._warming: asyncio.Task[None] | None = None
         self._closed = False
@@ -177,6 +180,8 @@ class ParsePool:
         """
         if not self._slots.take(owner):
             self._warm_up()
+            if not self._slots.waits(owner):
+                self._waits_since[owner] = time.monotonic()
             try:
                 await self._slots.acquire(owner)
             except QueueFull:
@@ -185,6 +190,8 @@ class ParsePool:
             answer = await self._run(body, options, owner)
         finally:
             self._slots.release(owner)
+            if not self._slots.waits(owner):
+                self._waits_since.pop(owner, None)
         if "missing" in answer:
             raise EngineMissing(answer["missing"])
         if "failed" in answer:
@@ -199,7 +206,8 @@ class ParsePool:
         keep = False
         self._busy.add(worker)
         loop = asyncio.get_running_loop()
-        crowded = loop.call_later(_CROWDED_JOB_S, lambda: worker.slow_down() if self._slots.waits(owner) else None)
+        crowded_s = 0.0 if time.monotonic() - self._waits_since.get(owner, math.inf) > _FLOOD_S else _CROWDED_JOB_S
+        crowded = loop.call_later(crowded_s, lambda: worker.slow_down() if self._slots.waits(owner) else None)
         long = loop.call_later(_LONG_JOB_S, worker.slow_down)
         try:
             async with asyncio.timeout(self._job_limit_s):
@@ -235,13 +243,8 @@ class ParsePool:
 
     def _put_back(self, worker: _ParseProcess) -> None:
         """The process has done its page. One of low priority is kept while pages wait."""
-        if not worker.is_slowed:
-            self._idle.append(worker)
-            self._watch_idle()
-        elif self._slots.waiting:
-            self._slowed.append(worker)
-        else:
-            self._retire(worker)
+        (self._slowed if worker.is_slowed else self._idle).append(worker)
+        self._watch_idle()
         if not self._slots.waiting:
             self._retire_all(self._slowed)
 
