@@ -259,6 +259,7 @@ def main(arguments: list[str] | None = None) -> None:
     if options.behind:
         _serve_behind(options.behind)
     elif options.flood:
+        os.nice(10)  # it stands for other machines, which take no core from the gateway
         asyncio.run(_flood(*options.flood))
     else:
         for name in options.scenarios:

@@ -52,13 +52,13 @@ class KeySlot(TextSlot):
 
 
 class NumberSlot(TextSlot):
-    """An integer long enough to be a card's or an id's. It becomes a string when something in it is masked."""
+    """A whole number long enough to be a card's or an id's. It becomes a string when something in it is masked."""
 
     __slots__ = ()
 
     @property
     def text(self) -> str:
-        return str(self.holder[self.key])
+        return str(self.holder[self.key]).removesuffix(".0")
 
     @text.setter
     def text(self, value: str) -> None:
@@ -176,7 +176,7 @@ class _Walk:
                     self._slots.append(LogprobsSlot(holder, name, prefix + shown, "label"))
                 elif value:
                     below.append((value, prefix + shown, name, copies, _mode_below(mode, name, kind), 0))
-            elif kind is int and not -_MIN_NUMBER < value < _MIN_NUMBER:
+            elif (kind is int or kind is float) and not -_MIN_NUMBER < value < _MIN_NUMBER:
                 self._number(place, name, name, prefix + shown)
         if has_odd_names:
             form: Form = "label" if mode == _FREE else self._structural
@@ -196,7 +196,7 @@ class _Walk:
             elif kind is dict or kind is list:
                 if value:
                     below.append((value, f"{path}[{index}]", name, copies, mode, 0))
-            elif kind is int and not -_MIN_NUMBER < value < _MIN_NUMBER:
+            elif (kind is int or kind is float) and not -_MIN_NUMBER < value < _MIN_NUMBER:
                 self._number(place, index, name, f"{path}[{index}]")
         return below
 
@@ -229,7 +229,7 @@ class _Walk:
 
     def _number(self, place: _Place, key: Any, name: str, where: str) -> None:
         holder, mode = place[0], place[4]
-        if name in rules.NUMBERS_KEPT and mode == _OPEN:
+        if (name in rules.NUMBERS_KEPT and mode == _OPEN) or not float(holder[key]).is_integer():
             return
         form: Form = self._structural if mode == _FIXED or self._structural == "label" else "text"
         self._add_short(NumberSlot(holder, key, where, form, name=name), len(str(holder[key])))
