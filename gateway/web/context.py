@@ -21,9 +21,9 @@ class RequestContext:
     """Made by the outermost middleware (`observe`); `auth` sets `caller`, `body` sets `body`.
 
     `task` serves the request to the end of its answer. `body`: the result of `Endpoint.check`, None where no body was
-    read. `history_verdicts`: the verdicts on stored turns that a handler added to the body. `work`: what sanitizing it
-    has cost. `limits`: the state of the key's limits after this request was counted, by name; empty for none.
-    `reservation`: what the request may use of its key's budgets, until it is settled.
+    read. `history_verdicts`: the verdicts on stored turns that a handler added to the body. `work`: what decoding,
+    checking and sanitizing it has cost. `limits`: the state of the key's limits after this request was counted, by
+    name; empty for none. `reservation`: what the request may use of its key's budgets, until it is settled.
     """
 
     server: ServerState
