@@ -10,7 +10,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from bench import hostile_inputs as inputs
-from gateway import schemas
+from gateway import schemas, trace
+from gateway.access.budgets import estimated_tokens
 from gateway.engines.content import blocks
 from gateway.engines.content.comment_sections import in_comments, own_text
 from gateway.engines.extract import excerpt, simhash
@@ -234,6 +235,8 @@ READERS: dict[str, Reader] = {
     "ocr tokens": Reader(_special_tokens, inputs.TEXTS),
     "repetition": Reader(_loop_guard, inputs.TEXTS),
     "thoughts": Reader(thinking.without_thinking, inputs.TEXTS),
+    "trace": Reader(lambda text: trace.parent_of("00-" + text), inputs.TEXTS),
+    "token estimate": Reader(lambda body: estimated_tokens(large_json.decode(body)), inputs.BODIES),
 }
 """By the name that `bench.hostile` prints."""
 
