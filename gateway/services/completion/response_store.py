@@ -112,10 +112,10 @@ class ResponseStore:
         return int(count), document
 
 
-class StoringStream:
-    """Stores the responses of one stream: the events that tell of a response's end wait until it can be found again.
+class Storing:
+    """Stores the responses of one request: what tells of a response's end waits until it can be found again.
 
-    `put` may be called where nothing can be awaited.
+    `put` may be called where nothing can be awaited, in the middle of a stream.
     """
 
     def __init__(self, store: ResponseStore, owner: str) -> None:
@@ -126,12 +126,16 @@ class StoringStream:
         """Begin to store a response."""
         self._writes.append(asyncio.create_task(self._store.put(self._owner, response, items)))
 
+    async def finish(self) -> None:
+        """Wait until everything that was put is stored."""
+        while self._writes:
+            await self._writes.pop()
+
     async def stored(self, events: EventStream) -> EventStream:
         """The events, each batch after what was put before it is stored."""
         async with aclosing(events) as batches:
             async for batch in batches:
-                while self._writes:
-                    await self._writes.pop()
+                await self.finish()
                 yield batch
 
 

@@ -15,7 +15,7 @@ from gateway import schemas
 from gateway.domain import Json
 from gateway.errors import ContentBlocked, InvalidRequest, NotFound
 from gateway.services.completion.native_responses import NativeResponses
-from gateway.services.completion.response_store import ResponseStore, StoringStream, check_history
+from gateway.services.completion.response_store import ResponseStore, Storing, check_history
 from gateway.services.completion.service import CompletionService
 from gateway.web.context import CONTEXT
 from gateway.web.handlers.chat import timing_headers, used_so_far
@@ -66,7 +66,7 @@ class ResponsesHandler:
         chat, dropped = ({}, []) if native else to_chat(body, earlier)
         headers = {"X-Gateway-Warning": _dropped_warning(dropped)} if dropped else {}
 
-        storing = StoringStream(self._store, owner)
+        storing = Storing(self._store, owner)
 
         def store(response: Json) -> None:
             if response["store"]:
@@ -94,8 +94,8 @@ class ResponsesHandler:
             response = await self._native.complete(body, earlier, stats)
         else:
             response = from_chat(body, await self._completions.complete(chat, stats))
-        if response["store"]:
-            await self._store.put(owner, response, [*earlier, *_with_ids(body["input"])])
+        store(response)
+        await storing.finish()
         return JsonReply(response, headers={**headers, **timing_headers(stats, started_s)})
 
     async def retrieve(self, request: web.Request) -> web.StreamResponse:

@@ -8,7 +8,7 @@ from gateway.services.completion.response_store import (
     MAX_HISTORY_BYTES,
     MAX_HISTORY_ITEMS,
     ResponseStore,
-    StoringStream,
+    Storing,
 )
 from gateway.shared_state.memory import MemoryEntries
 from gateway.shared_state.port import Entry, StateDown
@@ -94,7 +94,7 @@ async def test_while_the_store_is_away_nothing_is_said_to_be_missing() -> None:
 
 async def test_the_event_that_tells_of_a_response_waits_until_the_response_can_be_found() -> None:
     store = ResponseStore(MemoryEntries(2**20, 2**20))
-    storing = StoringStream(store, "key1")
+    storing = Storing(store, "key1")
 
     async def events() -> EventStream:
         storing.put(response("resp_1"), [])
