@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import secrets
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 
 from gateway.access.rate_limits import WINDOW_S, LimitState, over_minute, over_slots
 from gateway.config.server_settings import Limits
@@ -19,6 +19,10 @@ from gateway.shared_state.port import StateDown, Windows
 LEASE_S = 30.0
 """How long a slot is held without being renewed, which happens at a third of it. Chosen: at half, a machine that stands
 still for 10 s loses the slots of its requests; at double, slots of a dead machine are lost for a minute."""
+
+
+_NO_SLOT = nullcontext()
+"""For keys without a limit: it may be entered any number of times."""
 
 
 class SharedLimiter:
@@ -31,13 +35,13 @@ class SharedLimiter:
         self._leases: dict[str, set[str]] = {}
         self._renewing: asyncio.Task[None] | None = None
 
-    @asynccontextmanager
-    async def slot(self, caller: Caller) -> AsyncIterator[None]:
+    def slot(self, caller: Caller) -> AbstractAsyncContextManager[None]:
         """One of the key's concurrent requests everywhere, until the block ends. Raises RateLimited."""
         limit = self._defaults.concurrent if caller.concurrent is None else caller.concurrent
-        if not limit:
-            yield
-            return
+        return self._slot(caller, limit) if limit else _NO_SLOT
+
+    @asynccontextmanager
+    async def _slot(self, caller: Caller, limit: int) -> AsyncIterator[None]:
         member = secrets.token_hex(8)
         try:
             await self._lease(caller, limit, member)

@@ -28,6 +28,8 @@ from gateway.shared_state.port import StateDown
 STATE_FILE = "state.sqlite3"
 """The file in the state directory."""
 
+_PROBLEM = "the shared state file cannot be used; look at the disk and the rights of the state directory"
+
 T = TypeVar("T")
 
 _BUSY_S = 2.0
@@ -82,8 +84,10 @@ class StateFile:
     """One file, opened by the first work. `problem` is what last went wrong, for the operator; empty while it works.
     `failures` counts transactions that failed."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, wait_s: float = _WAIT_S) -> None:
         self._path = path
+        self._wait_s = wait_s
+        self._busy_since_s: float | None = None
         self._queue: queue.SimpleQueue[_Work | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._connection: sqlite3.Connection | None = None
@@ -93,7 +97,11 @@ class StateFile:
 
     async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """The result of `work`, called in the file's thread within a write transaction. Raises StateDown where the
-        file cannot be used, and what `work` raises otherwise (then none of its changes are kept)."""
+        file cannot be used, and what `work` raises otherwise (then none of its changes are kept). While a transaction
+        hangs for longer than a caller waits, nobody else does."""
+        busy_since_s = self._busy_since_s
+        if busy_since_s is not None and time.monotonic() - busy_since_s > self._wait_s:
+            raise StateDown
         if self._thread is None:
             self._thread = threading.Thread(target=self._serve, name="state-file", daemon=True)
             self._thread.start()
@@ -101,9 +109,10 @@ class StateFile:
         future: asyncio.Future[T] = loop.create_future()
         self._queue.put(_Work(work, loop, future))
         try:
-            async with asyncio.timeout(_WAIT_S):
+            async with asyncio.timeout(self._wait_s):
                 return await future
         except TimeoutError:
+            self.problem = _PROBLEM
             raise StateDown from None
 
     async def close(self) -> None:
@@ -130,7 +139,9 @@ class StateFile:
                 else:
                     batch.append(following)
             if batch:
+                self._busy_since_s = time.monotonic()
                 self._do(batch)
+                self._busy_since_s = None
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -172,7 +183,7 @@ class StateFile:
         self.failures += 1
         if not self.problem:
             logs.event("state_file_failed", level=logging.ERROR, error=type(error).__name__)
-        self.problem = "the shared state file cannot be used; look at the disk and the rights of the state directory"
+        self.problem = _PROBLEM
         if self._connection is not None:
             with contextlib.suppress(sqlite3.Error):
                 self._connection.close()

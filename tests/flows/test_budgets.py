@@ -16,6 +16,7 @@ from tests.support.upstream import (
     answer,
     chunk,
     completion,
+    frame,
     scripted_upstream,
     silent,
     stream,
@@ -109,6 +110,37 @@ async def test_a_stream_is_settled_by_its_usage_and_an_aborted_one_by_what_was_s
         await asyncio.wait_for(upstream.released.wait(), 10)
         await until(lambda: not len(gateway.in_flight), 10)
         assert 10_000 - 1200 < await left(gateway, headers) < 10_000 - 900
+
+
+async def test_a_stream_of_an_upstream_that_speaks_responses_costs_what_was_sent_when_it_is_aborted(
+    start_gateway: StartGateway,
+) -> None:
+    async with scripted_upstream() as upstream:
+        opened = {"id": "resp_up", "object": "response", "status": "in_progress", "output": []}
+        item = {"type": "message", "id": "m", "role": "assistant", "status": "in_progress", "content": []}
+        at = {"output_index": 0, "item_id": "m", "content_index": 0}
+        events = [
+            {"type": "response.created", "response": opened},
+            {"type": "response.output_item.added", "output_index": 0, "item": item},
+            {
+                "type": "response.content_part.added",
+                **at,
+                "part": {"type": "output_text", "text": "", "annotations": []},
+            },
+            *({"type": "response.output_text.delta", **at, "delta": "word "} for _ in range(30)),
+        ]
+        upstream.will(silent(upstream, *map(frame, events)), answer())
+        gateway = await start_gateway(upstream_toml(upstream.url) + 'responses = "native"\n')
+        headers = make_key(gateway, tokens_per_day=10_000)
+        async with aiohttp.ClientSession() as session:
+            body = {"model": "SvcLLM", "input": "hi", "max_output_tokens": 4000, "stream": True}
+            reply = await session.post(f"{gateway.url}/v1/responses", json=body, headers=headers)
+            while b"word" not in await reply.content.readany():
+                pass
+            reply.close()
+        await asyncio.wait_for(upstream.released.wait(), 10)
+        await until(lambda: not len(gateway.in_flight), 10)
+        assert 10_000 - 60 < await left(gateway, headers) < 10_000 - 5
 
 
 async def test_failures_give_back_what_was_reserved(start_gateway: StartGateway) -> None:

@@ -47,10 +47,12 @@ async def reserve(context: RequestContext) -> None:
 
 
 async def _settle(context: RequestContext, reservation: Reservation, has_left: bool) -> None:
-    """Count what the request has used. One whose client left before an upstream had counted cost its input at least."""
+    """Count what the request has used. Where it was called off before anybody had counted: its input, and a token for
+    every event that was sent of the answer."""
     stats = context.stats
+    was_cut = has_left or stats.outcome in ("client_gone", "truncated")
+    if was_cut and stats.attempts and not (stats.input_tokens or stats.output_tokens):
+        stats.input_tokens, stats.output_tokens = reservation.input_tokens, stats.sent_events
     used = Used(stats.input_tokens, stats.cached_tokens, stats.output_tokens, stats.tool_calls)
-    if has_left and stats.attempts and not used.tokens:
-        used.input_tokens = stats.input_tokens = reservation.input_tokens
     if context.server.budgets is not None:
         await asyncio.shield(context.server.budgets.settle(reservation, stats.model, used, context.limits))

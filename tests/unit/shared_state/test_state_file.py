@@ -1,9 +1,11 @@
 """The file that workers share: outlives them, is mended when it is damaged, and says when it cannot be used."""
 
 import asyncio
+import contextlib
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -132,3 +134,25 @@ def test_processes_that_reserve_at_the_same_time_never_exceed_a_limit_and_a_kill
         return counted.totals[0]
 
     assert asyncio.run(total()) == 1000
+
+
+async def test_a_disk_that_hangs_holds_up_no_more_than_those_who_waited_already(tmp_path: Path) -> None:
+    file = StateFile(tmp_path / "state.sqlite3", wait_s=0.2)
+    await SqliteCounters(file).machine()
+    release = threading.Event()
+    hanging = asyncio.create_task(file.run(lambda connection: release.wait(10)))
+    with pytest.raises(StateDown):
+        await hanging
+    await asyncio.sleep(0.05)
+    started_s = time.monotonic()
+    for _ in range(100):
+        with pytest.raises(StateDown):
+            await SqliteCounters(file).machine()
+    assert time.monotonic() - started_s < 0.2 and "cannot be used" in file.problem
+    release.set()
+    async with asyncio.timeout(5):
+        while file.problem:
+            with contextlib.suppress(StateDown):
+                await SqliteCounters(file).machine()
+            await asyncio.sleep(0.01)
+    await file.close()
