@@ -67,7 +67,7 @@ class WorkerBus:
                 asyncio.get_running_loop().remove_reader(self._socket)
             self._socket.close()
             self._socket = None
-            (self._folder / self._name).unlink(missing_ok=True)
+            _remove(self._folder / self._name)
         if self._directory >= 0:
             os.close(self._directory)
             self._directory = -1
@@ -86,7 +86,7 @@ class WorkerBus:
             try:
                 self._socket.sendto(data, self._address(name))
             except (ConnectionRefusedError, FileNotFoundError):
-                (self._folder / name).unlink(missing_ok=True)  # its process has ended
+                _remove(self._folder / name)  # its process has ended
             except OSError:
                 continue  # its queue is full: it is stuck, and messages are no promise
 
@@ -190,6 +190,11 @@ class Bus:
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks)
+
+
+def _remove(path: Path) -> None:
+    with contextlib.suppress(OSError):  # the folder may have become read-only
+        path.unlink(missing_ok=True)
 
 
 def _deliver(data: bytes, listeners: list[Listener]) -> None:
