@@ -14,6 +14,7 @@ from typing import Any
 
 from gateway.engines.content import block_model
 from gateway.engines.content.blocks import CATEGORIES, HIDDEN, MASKS, ROLE, TAG_BITS, TextBlock
+from gateway.engines.content.opinion import WordPairs, follow
 
 _CODE_FLOOR = 0.1
 _HEADING_FLOOR = 0.1
@@ -36,6 +37,8 @@ _SURE_FORUM = 0.8
 _LIKELY: an article with many comments looks like a forum, too."""
 _LIKELY = 0.5
 """Probability from which a page type decides: no other type can be likelier."""
+_UNLIKE_ARTICLES = ("documentation", "forum", "listing", "collection", "product")
+"""Types of pages about which no second opinion is heard."""
 _COPY_WORDS = 3
 _MAX_COPIES = 4
 """A text of fewer words, or with more copies, is data that items share ("free shipping"), no second rendering of the
@@ -72,13 +75,15 @@ _FURNITURE_NAMES = _BITS["foot"] | _BITS["side"] | _BITS["modal"] | _BITS["share
 @dataclass(frozen=True, slots=True)
 class PageEvidence:
     """Input of the decision. `comments` marks the blocks of a comment section; `own_words` counts the running text
-    outside it; `types` has the probability of each page type (page_types.TYPES); `scripted`: the page has scripts."""
+    outside it; `types` has the probability of each page type (page_types.TYPES); `scripted`: the page has scripts;
+    `opinion`: the second opinion, where it was asked."""
 
     blocks: Sequence[TextBlock]
     comments: Sequence[bool]
     own_words: int
     types: dict[str, float]
     scripted: bool = False
+    opinion: WordPairs | None = None
 
 
 def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
@@ -88,6 +93,8 @@ def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
     nothing is kept, everything but the furniture is.
     """
     keep = _likely_content(page, probabilities)
+    if page.opinion is not None and max(page.types[kind] for kind in _UNLIKE_ARTICLES) < _LIKELY:
+        follow(page.opinion, page.blocks, probabilities, keep)
     _keep_loose(page.blocks, keep)
     return keep if _is_enough(page.blocks, keep) else _whole_text(page)
 
