@@ -22,6 +22,9 @@ _STRUCTURE_FLOOR = 0.04
 """Least probability of a block that its neighbourhood speaks for: code beside content, a heading over content, a block
 inside documentation. Chosen on the pages of bench/extract.py. At double, code samples and short headings inside kept
 text start to go; at half, menus inside documentation and headings of link lists start to stay."""
+_BETWEEN_FLOOR = 0.2
+"""The same for a sentence between two neighbours that are content. Chosen: at double it adds nothing, at half slogans
+between product data come with it."""
 _CODE_REACH = 3
 """Blocks before and after code among which one must be content. Chosen: a code sample follows its explanation directly
 or after a caption; at double, code of a neighbouring section counts."""
@@ -163,9 +166,21 @@ def _likely_content(page: PageEvidence, probabilities: list[float]) -> list[bool
             keep[at] = probabilities[at] >= _CODE_FLOOR and any(nearby)
         elif not keep[at] and _HEADING.match(tag):
             keep[at] = probabilities[at] >= _HEADING_FLOOR and _leads_content(blocks, keep, at)
+    _keep_between(blocks, keep, probabilities)
     if page.types["documentation"] < _LIKELY and page.types["service"] < _LIKELY:
         _drop_copies(blocks, keep)
     return keep
+
+
+def _keep_between(blocks: Sequence[TextBlock], keep: list[bool], probabilities: Sequence[float]) -> None:
+    """Keeps a sentence without links whose neighbours in the same box are both content: the page's text goes on."""
+    kept = list(keep)
+    for at in range(1, len(blocks) - 1):
+        block = blocks[at]
+        if keep[at] or block.link_words or len(block.words) < _SENTENCE_WORDS or probabilities[at] < _BETWEEN_FLOOR:
+            continue
+        box = block.element.getparent()
+        keep[at] = all(kept[near] and blocks[near].element.getparent() is box for near in (at - 1, at + 1))
 
 
 def _doubted_before_title(blocks: Sequence[TextBlock], sizes: list[int], probabilities: list[float]) -> list[float]:

@@ -152,3 +152,10 @@ def test_models_trained_on_other_measures_are_refused() -> None:
         BlockModel({"features": ["other"], "start": 0.0, "trees": []})
     with pytest.raises(ValueError, match="train them again"):
         PageTypes({"signals": ["other"], "mean": [], "scale": [], "weights": {}})
+
+
+def test_a_sentence_between_two_terms_of_a_list_stays() -> None:
+    entry = "<dt>{0}</dt><dd>The option {0} sets how often the database writes its log file to the disk.</dd>"
+    page = f"<h1>Options</h1><dl>{entry.format('one')}<p>Both can be changed while it runs.</p>{entry.format('two')}</dl>"
+    body = f"<title>Options</title><body>{page}".encode()
+    assert "Both can be changed while it runs." in extract(body, ExtractOptions("http://pages.test/options"))["content"]
