@@ -9,9 +9,8 @@ import contextlib
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from gateway.access.prices import NANO, PriceList, Used
 from gateway.domain import Json
@@ -34,8 +33,7 @@ GROUPS = ("day", "key", "model", "tool")
 """What usage can be summed by."""
 
 
-@dataclass(frozen=True, slots=True)
-class UsageKey:
+class UsageKey(NamedTuple):
     """One row: a key, the model that answered or the web tool that ran, the other one empty."""
 
     key: str

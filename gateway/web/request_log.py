@@ -6,6 +6,7 @@ key, a query string, a prompt or an answer. Knows no HTTP but the status.
 """
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gateway import logs
@@ -64,8 +65,8 @@ class Recorder:
             stats = finished.stats
             if stats.outcome or stats.model or stats.tools or stats.findings or stats.unguarded:
                 self._count_rare(finished)
-            if self._usage is not None and stats.key_id:
-                _count_usage(self._usage, stats)
+        if self._usage is not None:
+            _count_usage(self._usage, gathered)
         for kind, group in groups.items():
             metrics = self._metrics.of_requests(*kind)
             metrics.requests.inc(len(group))
@@ -97,15 +98,29 @@ class Recorder:
             metrics.unguarded.labels(endpoint).inc(stats.unguarded)
 
 
-def _count_usage(usage: UsageBook, stats: RequestStats) -> None:
-    """One request of a model, or the calls of its tools; any other request is counted without either."""
-    if stats.model:
-        used = Used(stats.input_tokens, stats.cached_tokens, stats.output_tokens, stats.tool_calls)
-        usage.add(UsageKey(stats.key_id, model=stats.model), used)
-    for tool, calls in stats.tools.items():
-        usage.add(UsageKey(stats.key_id, tool=tool), Used(tool_calls=calls), 0 if stats.model else calls)
-    if not stats.model and not stats.tools:
-        usage.add(UsageKey(stats.key_id), Used())
+def _count_usage(usage: UsageBook, gathered: Sequence[Finished]) -> None:
+    """Requests of models, and calls of tools; any other request of a key is counted without either.
+
+    The naive form is one `usage.add` for each: a group has few different rows.
+    """
+    rows: dict[UsageKey, tuple[Used, int]] = {}
+    for finished in gathered:
+        stats = finished.stats
+        if stats.tools:
+            for tool, calls in stats.tools.items():
+                usage.add(UsageKey(stats.key_id, tool=tool), Used(tool_calls=calls), 0 if stats.model else calls)
+            if not stats.model:
+                continue
+        if stats.key_id:
+            row = UsageKey(stats.key_id, stats.model)
+            used, requests = rows.get(row) or (Used(), 0)
+            used.input_tokens += stats.input_tokens
+            used.cached_tokens += stats.cached_tokens
+            used.output_tokens += stats.output_tokens
+            used.tool_calls += stats.tool_calls
+            rows[row] = used, requests + 1
+    for row, (used, requests) in rows.items():
+        usage.add(row, used, requests)
 
 
 def _line(finished: Finished) -> dict[str, object]:

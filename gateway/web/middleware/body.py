@@ -12,7 +12,7 @@ from gateway.errors import BodyTimeout, InvalidRequest, PayloadTooLarge, Unsuppo
 from gateway.schemas import MAX_DEPTH, MEASURED_BYTES
 from gateway.schemas.json_size import TooDeep, TooDense, TooManyValues, measure
 from gateway.web.context import CONTEXT
-from gateway.web.middleware.limits import reserve
+from gateway.web.middleware.limits import has_budgets, reserve
 
 _JSON = "application/json"
 
@@ -45,7 +45,8 @@ async def body(request: web.Request, handler: Handler) -> web.StreamResponse:
             context.stats.body_values = await _measure(raw, max_values)
             context.work.charge_values(context.stats.body_values)
         context.body = check(raw, headers)
-        await reserve(context)
+        if has_budgets(context):
+            await reserve(context)
         if len(raw) > MEASURED_BYTES:
             del raw
             await asyncio.sleep(0)  # decoding took milliseconds, and so will what follows
