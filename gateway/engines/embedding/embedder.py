@@ -4,7 +4,7 @@ Texts are sent to the embedding process a few at a time, so that keys take turns
 """
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from gateway.engines.embedding.model_file import DIMENSIONS, MAX_TOKENS, MODEL, is_installed
@@ -31,19 +31,23 @@ class Embeddings:
 
 
 class LocalEmbedder:
-    """Texts to vectors by the embedded model. Shares the process that it is given with the search index."""
+    """Texts to vectors by the embedded model. Shares the process that it is given with the search index.
+
+    `installed` says whether the extra is there.
+    """
 
     model = MODEL
     dimensions = DIMENSIONS
     max_tokens = MAX_TOKENS
 
-    def __init__(self, process: EmbeddingProcess) -> None:
+    def __init__(self, process: EmbeddingProcess, installed: Callable[[], bool] = is_installed) -> None:
+        self._installed = installed
         self.process = process
 
     @property
     def is_available(self) -> bool:
         """Whether the extra is installed."""
-        return is_installed()
+        return self._installed()
 
     async def embed(self, texts: Sequence[str], key_id: str) -> list[list[float]]:
         """The vectors alone; as `embed_counted`."""
