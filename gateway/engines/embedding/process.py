@@ -77,7 +77,7 @@ class EmbeddingProcess:
         self._running: Process | None = None
         self._started_at = 0.0
         self._starting: asyncio.Task[None] | None = None
-        self._pending: dict[int, asyncio.Future[tuple[Json, bytes]]] = {}
+        self._pending: dict[int, tuple[Process, asyncio.Future[tuple[Json, bytes]]]] = {}
         self._last_id = 0
         self._tasks: set[asyncio.Task[object]] = set()
         self._idle_timer: asyncio.TimerHandle | None = None
@@ -128,7 +128,7 @@ class EmbeddingProcess:
         self._last_id += 1
         job_id = self._last_id
         answer: asyncio.Future[tuple[Json, bytes]] = loop.create_future()
-        self._pending[job_id] = answer
+        self._pending[job_id] = process, answer
         hung = loop.call_later(self._job_limit_s, self._kill)
         try:
             head = orjson.dumps({**job, "id": job_id})
@@ -140,6 +140,8 @@ class EmbeddingProcess:
         finally:
             hung.cancel()
             self._pending.pop(job_id, None)
+            if self._idle_timer is not None:
+                self._idle_timer.cancel()
             self._idle_timer = loop.call_later(self._idle_s, self._stop_idle)
         if "failed" in data:
             raise TextsFailed(f"the embedding model failed on these texts ({data['failed']})")
@@ -187,15 +189,15 @@ class EmbeddingProcess:
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError, orjson.JSONDecodeError):
             while True:
                 head, body = await _read_answer(process)
-                waiting = self._pending.get(head.get("id", 0))
+                _, waiting = self._pending.get(head.get("id", 0), (process, None))
                 if waiting is not None and not waiting.done():
                     waiting.set_result((head, body))
         if self._running is process:  # it was not stopped by us
             self._running = None
             self._record_death()
         await _end(process)
-        for waiting in self._pending.values():
-            if not waiting.done():
+        for owner, waiting in self._pending.values():
+            if owner is process and not waiting.done():
                 waiting.set_exception(TextsFailed("the embedding model stopped while it had these texts"))
 
     def _record_death(self) -> None:

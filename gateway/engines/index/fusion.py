@@ -69,7 +69,8 @@ def fused(by_words: list[RankedPage], by_vectors: list[RankedPage]) -> list[Rank
             both = pages.setdefault(page.row, RankedPage(page.row))
             both.rank += share / (_RRF_K + place + 1)
             both.cosine = max(both.cosine, page.cosine)
-            both.passages += [each for each in page.passages if all(each.row != other.row for other in both.passages)]
+            known = {each.row for each in both.passages}
+            both.passages += [each for each in page.passages if each.row not in known]
     for page in pages.values():
         page.passages.sort(key=lambda each: -worth[each.row])
     return sorted(pages.values(), key=lambda page: -page.rank)
