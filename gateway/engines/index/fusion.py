@@ -12,9 +12,9 @@ from gateway.engines.index.page_priors import page_prior
 from gateway.engines.index.query import IndexQuery, conditions
 
 _RRF_K = 10
-_NEAR_SHARE = 1.0
+_MOST_SHARE, _LEAST_SHARE = 3.0, 0.3
+_UNSURE_COVERAGE, _SURE_COVERAGE = 0.6, 0.9
 _PRIOR_SHARE = 0.3
-_NEXT_SHARE = 0.0
 
 
 @dataclass(slots=True)
@@ -53,15 +53,20 @@ def near_pages(connection: sqlite3.Connection, near: list[Candidate], text: str)
         page = pages[row]
         page.cosine = page.passages[0].score
         page.rank = page.cosine * (1 - _PRIOR_SHARE * (1 - page_prior(url, title, text)))
-        page.rank += _NEXT_SHARE * sum(each.score for each in page.passages[1:3])
     return sorted(pages.values(), key=lambda page: -page.rank)
 
 
-def fused(by_words: list[RankedPage], by_vectors: list[RankedPage]) -> list[RankedPage]:
+def near_share(coverage: float) -> float:
+    """What the ranking by vectors counts beside that by words, whose best page holds so much of the query (0 to 1)."""
+    sure = (coverage - _UNSURE_COVERAGE) / (_SURE_COVERAGE - _UNSURE_COVERAGE)
+    return _MOST_SHARE + (_LEAST_SHARE - _MOST_SHARE) * min(max(sure, 0.0), 1.0)
+
+
+def fused(by_words: list[RankedPage], by_vectors: list[RankedPage], share_of_vectors: float) -> list[RankedPage]:
     """The pages of both rankings, best first, each with its passages of both."""
     pages: dict[int, RankedPage] = {}
     worth: dict[int, float] = {}
-    for ranking, share in ((by_words, 1.0), (by_vectors, _NEAR_SHARE)):
+    for ranking, share in ((by_words, 1.0), (by_vectors, share_of_vectors)):
         passages = sorted((each for page in ranking for each in page.passages), key=lambda each: -each.score)
         for place, each in enumerate(passages):
             worth[each.row] = worth.get(each.row, 0.0) + share / (_RRF_K + place + 1)
