@@ -12,9 +12,23 @@ from gateway.engines.index.page_priors import page_prior
 from gateway.engines.index.query import IndexQuery, conditions
 
 _RRF_K = 10
+"""Chosen on both kinds of sets: 5 and 20 change MRR@10 over documentation by at most .013, and nDCG@10 of Cranfield by
+.006."""
+
+EXPANDED_SHARE = 1.0
+"""What the ranking by vectors counts beside one by words that feedback has widened to words of the same subject.
+Measured on Cranfield: nDCG@10 .439; with 1.5 .437, with 3 .421."""
+
 _MOST_SHARE, _LEAST_SHARE = 3.0, 0.3
 _UNSURE_COVERAGE, _SURE_COVERAGE = 0.6, 0.9
+"""What it counts beside a ranking by words alone: 3 where the best page holds up to 60 % of the query's weight, .3 from
+90 % on, where a name or a message is found as it stands. Chosen on two thirds of 140 questions over two sets of
+documentation (`bench.search_quality`): MRR@10 .785 and .814; a share of 1 for every query gives .733 and .810, since
+the model does not know names."""
+
 _PRIOR_SHARE = 0.3
+"""How much of what lowers listings, source and release notes counts here. Chosen: cosines of one query differ by
+a tenth where BM25 scores differ by half; at 0 and at double MRR@10 changes by at most .01."""
 
 
 @dataclass(slots=True)

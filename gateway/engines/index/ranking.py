@@ -24,7 +24,7 @@ from gateway.engines.index.candidates import (
     ranked_passages,
 )
 from gateway.engines.index.feedback import MAX_PASSAGES, with_feedback
-from gateway.engines.index.fusion import RankedPage, fused, near_pages, near_passages, near_share
+from gateway.engines.index.fusion import EXPANDED_SHARE, RankedPage, fused, near_pages, near_passages, near_share
 from gateway.engines.index.page_priors import page_prior
 from gateway.engines.index.query import IndexHit, IndexQuery, QueryTerms, comparable, holds_all, query_terms
 from gateway.engines.text.passages import Passage, plain_text
@@ -66,12 +66,14 @@ def run(connection: sqlite3.Connection, query: IndexQuery) -> list[IndexHit]:
     used, after_row = asked, 0
     if asked.words and not query.phrases and total > MAX_PASSAGES:
         used, after_row = affordable_terms(connection, query, asked, counter)
-    candidates = ranked_passages(connection, query, used, after_row)
-    candidates = with_feedback(connection, query, asked.words, candidates, total)
+    first = ranked_passages(connection, query, used, after_row)
+    candidates = with_feedback(connection, query, asked.words, first, total)
     pages = _by_page(connection, candidates, query.text)
     weights = _word_weights(counter, asked, total)
     if near := near_passages(connection, query):
-        share = near_share(_best_coverage(connection, pages, query, weights))
+        share = EXPANDED_SHARE
+        if candidates is first:
+            share = near_share(_best_coverage(connection, pages, query, weights))
         pages = fused(pages, near_pages(connection, near, query.text), share)
     return _hits(connection, pages, query, weights)
 
