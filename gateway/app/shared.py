@@ -20,7 +20,7 @@ from gateway.shared_state.bus import Bus, RedisBus, WorkerBus
 from gateway.shared_state.fallback import FallbackCounters, FallbackEntries, FallbackWindows
 from gateway.shared_state.memory import MemoryEntries, MemoryWindows
 from gateway.shared_state.port import Entries, Windows
-from gateway.shared_state.redis_connection import RedisConnection
+from gateway.shared_state.redis_connection import RedisConnection, RedisTimes
 from gateway.shared_state.redis_state import RedisCounters, RedisEntries, RedisWindows
 from gateway.shared_state.sqlite_state import SqliteCounters, SqliteEntries, SqliteWindows
 from gateway.shared_state.state_file import STATE_FILE, StateFile
@@ -98,7 +98,7 @@ def shared_parts(config: Config, resources: AsyncExitStack) -> SharedParts:
     resources.push_async_callback(file.close)
     redis, workers = None, config.server.workers
     if config.shared.redis_url is not None:
-        redis = RedisConnection(config.shared.redis_url.reveal())
+        redis = RedisConnection(config.shared.redis_url.reveal(), RedisTimes(config.shared.redis_timeout_s))
         resources.push_async_callback(redis.close)
     bus = Bus(WorkerBus(config.state_dir / "bus"), RedisBus(redis) if redis is not None else None)
     resources.push_async_callback(bus.close)

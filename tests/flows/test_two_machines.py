@@ -150,7 +150,7 @@ async def machines(tmp_path: Path, upstream: Upstream) -> AsyncIterator[Machines
         searches = await stack.enter_async_context(scripted_upstream())
         toml = (
             '[access]\nbackend = "redis"\nbad_keys_per_minute = 6\n[guardrail]\nenabled = "off"\n'
-            '[shared]\nmachines = 2\nredis_url = { credential = "redis" }\n'
+            '[shared]\nmachines = 2\nredis_timeout_s = 1\nredis_url = { credential = "redis" }\n'
             f'[search]\nprovider = "searxng"\nbase_url = "{searches.url}"\n' + upstream_toml(upstream.url)
         )
         gateways = []
@@ -195,7 +195,7 @@ async def kill(machines: Machines) -> None:
 
 
 async def slow(machines: Machines) -> None:
-    machines.link.delay_s = 2.0
+    machines.link.delay_s = 4.0
 
 
 async def quick(machines: Machines) -> None:
