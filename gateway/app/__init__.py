@@ -28,6 +28,7 @@ from gateway.services.ocr.service import OcrService
 from gateway.web.endpoints import EndpointTable
 from gateway.web.handlers.chat import ChatHandler
 from gateway.web.handlers.mcp import WebSearchHandler
+from gateway.web.handlers.messages import MessagesHandler
 from gateway.web.handlers.models import ModelsHandler
 from gateway.web.handlers.ops import OpsPages
 from gateway.web.handlers.responses import ResponsesHandler
@@ -54,7 +55,8 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     mcp = WebSearchHandler(Dispatcher(websearch, RunningCalls(), searched))
     chat = ChatHandler(completions, OcrService(completions, image_loader(config, fetcher, resources)))
     responses = ResponsesHandler(completions, ResponseStore(config.limits.response_store_bytes_per_key))
-    table = endpoint_table(config.server.base_path, Handlers(mcp, chat, responses, ModelsHandler(completions)))
+    messages, models = MessagesHandler(completions), ModelsHandler(completions)
+    table = endpoint_table(config.server.base_path, Handlers(mcp, chat, responses, messages, models))
     app = application(_server_state(config, table, sanitizer, resources), config.server.max_body_bytes)
     app.cleanup_ctx.append(_close_at_cleanup(resources))
     return app

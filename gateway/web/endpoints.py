@@ -27,6 +27,8 @@ class Endpoint:
     `scopes`: a key needs any one of them; none = any valid key. `check` is None where no body is read. `charged`: the
     limits middleware takes one call from the key's minute; where False, the handler charges for each call in the body.
     `max_body_bytes`: a smaller limit than the server's, for routes without images; 0 for none of its own.
+    `covered_by`: the value of `sanitize.routes` that covers it, where that is not its name. `id_header`: the response
+    header in which its clients look for the request id, where that is not `X-Request-Id`.
     """
 
     name: str
@@ -38,6 +40,13 @@ class Endpoint:
     check: Check | None = None
     charged: bool = True
     max_body_bytes: int = 0
+    covered_by: str = ""
+    id_header: str = ""
+
+    @property
+    def sanitized_as(self) -> str:
+        """The value of `sanitize.routes` that decides whether its texts are inspected."""
+        return self.covered_by or self.name
 
 
 class EndpointTable:

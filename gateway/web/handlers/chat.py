@@ -11,7 +11,8 @@ from aiohttp import web
 
 from gateway import schemas
 from gateway.domain import Caller, EventStream, Json, RequestStats
-from gateway.errors import Forbidden
+from gateway.errors import Forbidden, InvalidRequest
+from gateway.services.completion.attempts import ModelEntry
 from gateway.services.completion.service import CompletionService
 from gateway.web.context import CONTEXT
 from gateway.web.handlers.json_body import checked_body
@@ -19,7 +20,11 @@ from gateway.web.replies import EventReply, JsonReply
 from gateway.wire.chat.dialect import ChatDialect
 
 SCOPE_OF_KIND = {"text": "chat", "ocr": "ocr"}
-"""The scope a key needs, by the model's kind."""
+"""The scope a key needs on the chat route, by the model's kind; models of other kinds have a route of their own."""
+_ROUTE_OF_KIND = {
+    "ocr": "reads images; use it on /v1/chat/completions",
+    "embedding": "makes embeddings; use it on /v1/embeddings",
+}
 
 
 class Completions(Protocol):
@@ -54,6 +59,7 @@ class ChatHandler:
         body: Json = context.body
         context.body = None
         entry = self._completions.resolve(body["model"])
+        require_kind(entry, *SCOPE_OF_KIND)
         require_scope(context.caller, SCOPE_OF_KIND[entry.kind])
         service: Completions = self._ocr if entry.kind == "ocr" and self._ocr is not None else self._completions
         stats = context.stats
@@ -70,6 +76,13 @@ class ChatHandler:
         del body  # while the upstream is awaited, the service alone decides how much of it is kept
         data = await call
         return JsonReply(data, headers=timing_headers(stats, started_s))
+
+
+def require_kind(entry: ModelEntry, *kinds: str) -> None:
+    """Raises InvalidRequest, naming the right route, unless the model is of one of these kinds."""
+    if entry.kind not in kinds:
+        reason = _ROUTE_OF_KIND.get(entry.kind, "answers text; use it on /v1/chat/completions")
+        raise InvalidRequest(f"model '{entry.name}' {reason}", param="model")
 
 
 def require_scope(caller: Caller, scope: str) -> None:

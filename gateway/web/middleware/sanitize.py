@@ -30,7 +30,7 @@ async def sanitize(request: web.Request, handler: Handler) -> web.StreamResponse
     """Raises ContentBlocked and SanitizerFailed, unless the dialect records a refusal on the unit itself."""
     context = request[CONTEXT]
     sanitizer, endpoint = context.server.sanitizer, context.endpoint
-    if endpoint.name not in sanitizer.routes:
+    if endpoint.sanitized_as not in sanitizer.routes:
         return await handler(request)
     verdicts = await clean_request(context, context.body) if endpoint.check is not None else []
     reply = await handler(request)
@@ -56,7 +56,7 @@ async def clean_request(context: RequestContext, body: object) -> list[Verdict]:
     """
     sanitizer, dialect = context.server.sanitizer, context.endpoint.dialect
     verdicts: list[Verdict] = []
-    if not sanitizer.requests or context.endpoint.name not in sanitizer.routes:
+    if not sanitizer.requests or context.endpoint.sanitized_as not in sanitizer.routes:
         return verdicts
     for unit in dialect.request_units(body):
         if sanitizer.is_known_clean(unit, "requests"):
