@@ -24,6 +24,8 @@ _REASONS = {
 _FINISH = {word: reason for reason, words in _REASONS.items() for word in words}
 _FAILED = ("error", "abort", "aborted", "cancelled", "canceled", "internal_error")
 """Finish reasons of upstreams that broke off: not a reason that a client knows."""
+MATCHED_STOP = ("stop_reason", "matched_stop")
+"""Fields of a choice in which vLLM and SGLang name the stop sequence that ended it."""
 _CHARS_PER_TOKEN = 4
 """For estimates where an upstream sends no counts: OpenAI's rule of thumb for English text. At half or double the
 estimate would be off by that factor; estimates are marked as such."""

@@ -3,6 +3,8 @@
 from gateway.domain import Json
 from gateway.errors import GatewayError
 
+NO_THREADS = "thread_unsupported_request"
+"""Code by which the SDK's tool runner knows that it must send the whole history (anthropic 2.12)."""
 _TYPES = {
     400: "invalid_request_error",
     401: "authentication_error",
@@ -30,5 +32,7 @@ def error_object(error: GatewayError) -> Json:
     message = error.message
     if error.code == "context_length_exceeded":
         message = f"prompt is too long: {message}"
-    fields = {"type": kind, "message": message, "code": error.code}
+    fields: Json = {"type": kind, "message": message, "code": error.code}
+    if error.code == NO_THREADS:
+        fields["details"] = {"error_code": error.code, "unsupported": ["thread"]}
     return {"type": "error", "error": fields, "request_id": error.request_id}

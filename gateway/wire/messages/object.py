@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from gateway.domain import Json
+from gateway.wire.chat.answer import MATCHED_STOP
 from gateway.wire.untrusted_json import count_in, table_in
 
 _REASONS = {
@@ -66,9 +67,8 @@ def stop_fields(finish_reason: str | None, matched: Any, stops: list[str]) -> Js
 
 
 def matched_stop(choice: Json) -> Any:
-    """The stop sequence that a chat choice names as its end, under the name of vLLM or of SGLang; None if there is
-    none."""
-    return choice.get("stop_reason") or choice.get("matched_stop")
+    """The stop sequence that a chat choice names as its end; None if it names none."""
+    return next((choice[name] for name in MATCHED_STOP if choice.get(name)), None)
 
 
 def estimated_tokens(chat: Json) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.wire.messages.conversation import Conversation
+from gateway.wire.messages.errors import NO_THREADS
 from gateway.wire.messages.tools import chat_tool, is_web_search, offered_tools, set_choice
 
 _BILLING = "x-anthropic-billing-header:"
@@ -20,7 +21,9 @@ _SAME = ("temperature", "top_p", "top_k")
 _NOT_HERE = {
     "mcp_servers": "servers that a caller names are not called here; connect them in the client",
     "container": "there are no containers here; leave it out",
+    "thread": "conversations are not kept here; send the whole history in messages",
 }
+_CODES = {"thread": NO_THREADS}
 
 
 def to_chat(body: Json, max_images: int) -> Json:
@@ -31,7 +34,7 @@ def to_chat(body: Json, max_images: int) -> Json:
     """
     for name, reason in _NOT_HERE.items():
         if body.get(name):
-            raise InvalidRequest(f"{name}: {reason}", param=name)
+            raise InvalidRequest(f"{name}: {reason}", param=name, code=_CODES.get(name))
     conversation = _conversation(body)
     chat: Json = {"model": body["model"], "messages": conversation.finished(max_images)}
     chat |= {name: body[name] for name in _SAME if body.get(name) is not None}
