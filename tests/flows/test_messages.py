@@ -1,4 +1,4 @@
-"""`POST /v1/messages` over a chat upstream, read by the official SDK: whole answers, streams, tools, images, refusals."""
+"""`POST /v1/messages` over a chat upstream, read by the official SDK: whole answers, streams, tools."""
 
 import asyncio
 import json
@@ -99,8 +99,8 @@ STREAMS: dict[str, tuple[list[bytes], dict[str, Any], list[Any], str]] = {
         [call_chunk(0, '{"a":1}', "c1", "add"), call_chunk(1, '{"a":2}', "c2", "add"), up.chunk({}, "tool_calls")],
         {"tools": [ADD]}, [("c1", "add", {"a": 1}), ("c2", "add", {"a": 2})], "tool_use"),
     "two calls whose pieces alternate": (
-        [call_chunk(0, "", "c1", "add"), call_chunk(1, "", "c2", "add"), call_chunk(0, '{"a":"}'), call_chunk(1, '{"a"'),
-         call_chunk(0, '"}'), call_chunk(1, ":2}"), up.chunk({}, "tool_calls")],
+        [call_chunk(0, "", "c1", "add"), call_chunk(1, "", "c2", "add"), call_chunk(0, '{"a":"}'),
+         call_chunk(1, '{"a"'), call_chunk(0, '"}'), call_chunk(1, ":2}"), up.chunk({}, "tool_calls")],
         {"tools": [ADD]}, [("c1", "add", {"a": "}"}), ("c2", "add", {"a": 2})], "tool_use"),
     "a text while a call is incomplete": (
         [call_chunk(0, '{"a"', "c1", "add"), up.chunk({"content": "wait"}), up.chunk({"content": " for it"}),

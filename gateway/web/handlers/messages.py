@@ -61,7 +61,7 @@ class MessagesHandler:
                 stream.run(self._completions.stream(chat, stats)),
                 first_event_wait_s=entry.first_event_wait_s,
                 failure_events=stream.error_events,
-                refusal_events=lambda _, last: stream.refused_events(last, used_so_far(stats)),
+                refusal_events=lambda error, _: stream.refused_events(error, used_so_far(stats)),
             )
             reply.late_headers = lambda: timing_headers(stats, started_s)
             return reply

@@ -6,6 +6,7 @@ Order: `message_start`, `ping`, the blocks (`blocks`), one `message_delta`, `mes
 event is `error`; there is no `message_stop` then.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import aclosing
 
@@ -16,6 +17,10 @@ from gateway.wire.messages import object as objects
 from gateway.wire.messages.blocks import Blocks, stop_event
 from gateway.wire.messages.errors import error_object
 from gateway.wire.messages.request import thinking_display
+
+
+_IN_BLOCK = re.compile(r"content\[(\d+)\]")
+"""Place of a text in a block's deltas, as `dialect` names it."""
 
 
 class MessageStream:
@@ -98,14 +103,14 @@ class MessageStream:
         """The end of a stream that failed: one `error` event."""
         return [_named(error_object(error))]
 
-    def refused_events(self, last: Json | None, usage: Json) -> list[Event]:
-        """The end of a stream whose text is blocked: stop reason `refusal`. `last`: the data of the refused event.
+    def refused_events(self, error: GatewayError, usage: Json) -> list[Event]:
+        """The end of a stream whose text is blocked: stop reason `refusal`. `usage` has chat's fields.
 
-        `usage` has chat's fields, `{prompt_tokens, completion_tokens, …}`.
+        The client has seen as much as stands before the place in `error.param`: a place in a block's deltas means that
+        this block is open there, whatever this object has made since.
         """
-        events = []
-        if last is not None and last.get("type") == "content_block_delta":
-            events.append(stop_event(last["index"]))
+        place = _IN_BLOCK.match(error.param or "")
+        events = [stop_event(int(place[1]))] if place else []
         reason = objects.stop_fields("content_filter", None, [])
         return [*events, *_closing(reason, objects.usage_object(usage), self._backend)]
 
