@@ -18,7 +18,6 @@ from gateway.wire.messages.blocks import Blocks, stop_event
 from gateway.wire.messages.errors import error_object
 from gateway.wire.messages.request import thinking_display
 
-
 _IN_BLOCK = re.compile(r"content\[(\d+)\]")
 """Place of a text in a block's deltas, as `dialect` names it."""
 
