@@ -13,8 +13,9 @@ from gateway.texts import TextSlot
 Json: TypeAlias = dict[str, Any]
 """A decoded JSON object."""
 
-SCOPES: tuple[str, ...] = ("web-search", "chat", "responses", "ocr")
-"""What a key may be allowed to do: the web tools, the chat route, the responses route, models of kind `ocr`."""
+SCOPES: tuple[str, ...] = ("web-search", "chat", "responses", "ocr", "embeddings")
+"""What a key may be allowed to do: the web tools, the routes of chat and messages, the responses route, models of kind
+`ocr`, the embeddings route."""
 
 TEXT_MODEL, OCR_MODEL, OCR_MODEL_ALIAS = "SvcLLM", "SvcOCR", "SvcOcr"
 """Public names of the embedded engines; a configured model of the same name replaces one."""

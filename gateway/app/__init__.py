@@ -27,6 +27,7 @@ from gateway.services.completion.response_store import ResponseStore
 from gateway.services.ocr.service import OcrService
 from gateway.web.endpoints import EndpointTable
 from gateway.web.handlers.chat import ChatHandler
+from gateway.web.handlers.embeddings import EmbeddingsHandler
 from gateway.web.handlers.mcp import WebSearchHandler
 from gateway.web.handlers.messages import MessagesHandler
 from gateway.web.handlers.models import ModelsHandler
@@ -55,8 +56,9 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     mcp = WebSearchHandler(Dispatcher(websearch, RunningCalls(), searched))
     chat = ChatHandler(completions, OcrService(completions, image_loader(config, fetcher, resources)))
     responses = ResponsesHandler(completions, ResponseStore(config.limits.response_store_bytes_per_key))
-    messages, models = MessagesHandler(completions), ModelsHandler(completions)
-    table = endpoint_table(config.server.base_path, Handlers(mcp, chat, responses, messages, models))
+    messages, embeddings = MessagesHandler(completions), EmbeddingsHandler(completions)
+    handlers = Handlers(mcp, chat, responses, messages, embeddings, ModelsHandler(completions))
+    table = endpoint_table(config.server.base_path, handlers)
     app = application(_server_state(config, table, sanitizer, resources), config.server.max_body_bytes)
     app.cleanup_ctx.append(_close_at_cleanup(resources))
     return app

@@ -9,6 +9,7 @@ from gateway.access.private_files import USER_HASH_KEY, load_or_create_secret
 from gateway.config.model_settings import Model, Upstream
 from gateway.config.settings import Config
 from gateway.domain import OCR_MODEL, OCR_MODEL_ALIAS, TEXT_MODEL
+from gateway.embedded.llm_server import CONTEXT_TOKENS
 from gateway.embedded.servers import Embedded, EmbeddedUpstream
 from gateway.engines.fetch.fetcher import Fetcher
 from gateway.ocr.image.normalise import PixelNormaliser
@@ -43,7 +44,8 @@ def completion_service(
             settings = next((model for model in config.models if model.name == name), Model(name))
             free = tuple(alias for alias in (*aliases, *settings.aliases) if alias not in configured)
             target = _embedded_target(kind, upstream, resources)
-            rows.append(ModelEntry(name, kind, (target,), free, settings.fallback, int(time.time())))
+            length = settings.context_length or (CONTEXT_TOKENS if kind == "text" else 0)
+            rows.append(ModelEntry(name, kind, (target,), free, settings.fallback, int(time.time()), length))
     return CompletionService(rows, images=images, user_key=load_or_create_secret(config.state_dir / USER_HASH_KEY))
 
 
@@ -66,7 +68,8 @@ def _model(model: Model, resources: AsyncExitStack) -> ModelEntry:
         options = UpstreamOptions(settings.model, settings.extra_body, settings.json_object)
         is_native, wait_s = settings.responses == "native", settings.first_event_wait_s
         targets.append(Target(upstream, options, settings.weight, is_native, wait_s))
-    return ModelEntry(model.name, model.kind, tuple(targets), model.aliases, model.fallback, int(time.time()))
+    created, length = int(time.time()), model.context_length
+    return ModelEntry(model.name, model.kind, tuple(targets), model.aliases, model.fallback, created, length)
 
 
 def _embedded_target(kind: str, embedded: EmbeddedUpstream, resources: AsyncExitStack) -> Target:

@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from gateway.mcp.dialect import WebSearchDialect
 from gateway.web.endpoints import Check, Endpoint, EndpointTable, Handler
 from gateway.web.handlers.chat import ChatHandler
+from gateway.web.handlers.embeddings import EmbeddingsHandler
 from gateway.web.handlers.mcp import WebSearchHandler
 from gateway.web.handlers.messages import MessagesHandler
 from gateway.web.handlers.models import ModelsHandler
 from gateway.web.handlers.responses import ResponsesHandler
 from gateway.wire.chat.dialect import ChatDialect
+from gateway.wire.embeddings.dialect import EmbeddingsDialect
 from gateway.wire.messages.dialect import MessagesDialect
 from gateway.wire.responses.dialect import ResponsesDialect
 
@@ -22,6 +24,7 @@ class Handlers:
     chat: ChatHandler
     responses: ResponsesHandler
     messages: MessagesHandler
+    embeddings: EmbeddingsHandler
     models: ModelsHandler
 
 
@@ -37,6 +40,9 @@ def endpoint_table(base_path: str, handlers: Handlers) -> EndpointTable:
         Endpoint("responses", "DELETE", stored, responses.delete, responses_form, scope),
         Endpoint("responses", "GET", f"{stored}/input_items", responses.input_items, responses_form, scope),
         *_messages_rows(handlers.messages),
+        Endpoint(
+            "embeddings", "POST", "/v1/embeddings", handlers.embeddings.handle, EmbeddingsDialect(),
+            frozenset({"embeddings"}), handlers.embeddings.check),
         Endpoint("models", "GET", "/v1/models", models.listing, chat_form),
         Endpoint("models", "GET", "/v1/models/{model}", models.one, chat_form),
         Endpoint(

@@ -81,12 +81,20 @@ def _model_contradictions(config: Config) -> Iterator[tuple[str, str]]:
         for name in model.fallback:
             if name not in seen and name not in embedded:
                 yield f"models[{index}].fallback", _unknown_model(name, seen)
+            elif (other := _kind_of(name, config)) != model.kind and "embedding" in (other, model.kind):
+                yield f"models[{index}].fallback", f"'{name}' is of kind {other}, this model of kind {model.kind}"
     chosen = config.web.instructions_model
     if chosen and chosen not in seen and chosen != TEXT_MODEL:
         yield "web.instructions_model", _unknown_model(chosen, seen)
     judge = config.guardrail.model
     if config.guardrail.enabled == "on" and judge not in seen and judge != TEXT_MODEL:
         yield "guardrail.model", _unknown_model(judge, seen)
+
+
+def _kind_of(name: str, config: Config) -> str:
+    """The kind of a model by its name or an alias; embedded ones that are not configured are `text` or `ocr`."""
+    kinds = {each: model.kind for model in config.models for each in (model.name, *model.aliases)}
+    return kinds.get(name, "ocr" if name == OCR_MODEL else "text")
 
 
 def _unknown_model(name: str, known: Iterable[str]) -> str:

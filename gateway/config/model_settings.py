@@ -37,12 +37,16 @@ class Upstream:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """One row of the model table. `kind`: `text` or `ocr`. Without upstreams: settings of an embedded engine."""
+    """One row of the model table. `kind`: `text`, `ocr` or `embedding`. `context_length` in tokens, 0 = unknown.
+
+    Without upstreams: settings of an embedded engine.
+    """
 
     name: str
     kind: str = "text"
     aliases: tuple[str, ...] = ()
     fallback: tuple[str, ...] = ()
+    context_length: int = 0
     upstreams: tuple[Upstream, ...] = ()
 
 

@@ -73,9 +73,9 @@ class Target:
 
 @dataclass(slots=True)
 class ModelEntry:
-    """One model that callers may name. `kind` is `text` or `ocr`; `fallback` holds the names of other models.
+    """One model that callers may name. `kind` is `text`, `ocr` or `embedding`; `fallback` names other models.
 
-    `created` is Unix time in seconds, shown by GET /v1/models.
+    `created` is Unix time in seconds, shown by GET /v1/models; `context_length` is in tokens, 0 for unknown.
     """
 
     name: str
@@ -84,6 +84,7 @@ class ModelEntry:
     aliases: tuple[str, ...] = ()
     fallback: tuple[str, ...] = ()
     created: int = 0
+    context_length: int = 0
 
     @property
     def first_event_wait_s(self) -> float:

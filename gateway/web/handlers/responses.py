@@ -18,7 +18,7 @@ from gateway.services.completion.native_responses import NativeResponses
 from gateway.services.completion.response_store import ResponseStore, check_history
 from gateway.services.completion.service import CompletionService
 from gateway.web.context import CONTEXT
-from gateway.web.handlers.chat import timing_headers, used_so_far
+from gateway.web.handlers.chat import require_kind, timing_headers, used_so_far
 from gateway.web.handlers.json_body import checked_body
 from gateway.web.middleware.sanitize import clean_request
 from gateway.web.replies import EventReply, JsonReply
@@ -59,8 +59,7 @@ class ResponsesHandler:
         body: Json = context.body
         owner = context.caller.key_id
         entry = self._completions.resolve(body["model"])
-        if entry.kind != "text":
-            raise InvalidRequest(f"model '{body['model']}' reads images; use it on /v1/chat/completions", param="model")
+        require_kind(entry, "text")
         earlier = await self._history_of(request, body)
         native = self._native.serves(entry, body)
         chat, dropped = ({}, []) if native else to_chat(body, earlier)
