@@ -24,8 +24,9 @@ from gateway.web.middleware.sanitize import clean_request
 from gateway.web.replies import EventReply, JsonReply
 from gateway.wire.responses.events import ResponseStream
 from gateway.wire.responses.native_answer import NativeStream
-from gateway.wire.responses.object import from_chat, new_id
-from gateway.wire.responses.request import input_items, to_chat
+from gateway.wire.responses.object import new_id
+from gateway.wire.responses.request import input_items, refuse_unkept, to_chat
+from gateway.wire.responses.whole_answer import from_chat
 
 _MAX_PAGE = 100
 """Items of one page of `input_items`, as in OpenAI's API reference."""
@@ -48,7 +49,9 @@ class ResponsesHandler:
 
     def check(self, raw: bytes, headers: Mapping[str, str]) -> Json:
         """The body (schemas/responses.json). Raises InvalidRequest that names the wrong field."""
-        return checked_body(raw, self._checker)
+        body: Json = checked_body(raw, self._checker)
+        refuse_unkept(body)
+        return body
 
     async def create(self, request: web.Request) -> web.StreamResponse:
         """JsonReply of a `response`, or EventReply of its events; stored for the key where `store` is true.
@@ -63,7 +66,8 @@ class ResponsesHandler:
             raise InvalidRequest(f"model '{body['model']}' reads images; use it on /v1/chat/completions", param="model")
         earlier = await self._history_of(request, body)
         native = self._native.serves(entry, body)
-        chat, dropped = ({}, []) if native else to_chat(body, earlier)
+        chat = None if native else to_chat(body, earlier)
+        dropped = chat.dropped if chat is not None else []
         headers = {"X-Gateway-Warning": _dropped_warning(dropped)} if dropped else {}
 
         def store(response: Json) -> None:
@@ -71,14 +75,15 @@ class ResponsesHandler:
                 self._store.put(owner, response, [*earlier, *_with_ids(body["input"])])
 
         stats, started_s = context.stats, time.perf_counter()
+        stats.warnings += chat.warnings if chat is not None else []
         if body.get("stream"):
             stream: ResponseStream
-            if native:
+            if chat is None:
                 stream = native_stream = NativeStream(body, store)
                 events = self._native.stream(body, earlier, stats, native_stream)
             else:
-                stream = ResponseStream(body, store)
-                events = stream.run(self._completions.stream(chat, stats))
+                stream = ResponseStream(body, store, chat.names)
+                events = stream.run(self._completions.stream(chat.body, stats))
             reply = EventReply(
                 events,
                 headers=headers,
@@ -88,10 +93,10 @@ class ResponsesHandler:
             )
             reply.late_headers = lambda: timing_headers(stats, started_s)
             return reply
-        if native:
+        if chat is None:
             response = await self._native.complete(body, earlier, stats)
         else:
-            response = from_chat(body, await self._completions.complete(chat, stats))
+            response = from_chat(body, await self._completions.complete(chat.body, stats), chat.names)
         store(response)
         return JsonReply(response, headers={**headers, **timing_headers(stats, started_s)})
 
