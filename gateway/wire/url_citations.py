@@ -26,6 +26,11 @@ class KeptLinks:
                 links = [(note, _span(note), holder[name][slice(*_span(note))]) for note in notes if _span(note)[1]]
                 self._texts.append((holder, name, links))
 
+    def placed(self, data: Any) -> Any:
+        """Call `place`; returns `data`, the whole value that the texts stand in."""
+        self.place()
+        return data
+
     def place(self) -> None:
         """Set every annotation to the place of its link in the text as it is now, in place.
 
@@ -33,7 +38,10 @@ class KeptLinks:
         together.
         """
         for holder, name, links in self._texts:
-            text, kept = holder[name], [note for note in holder["annotations"] if not _span(note)[1]]
+            text, notes = holder.get(name), holder.get("annotations")
+            if not isinstance(text, str) or not isinstance(notes, list):
+                continue  # withheld
+            kept = [note for note in notes if not _span(note)[1]]
             position, last, start = 0, (0, 0), -1
             for note, span, link in links:
                 if span != last:

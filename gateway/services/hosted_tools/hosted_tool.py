@@ -21,6 +21,11 @@ class HostedTool(Protocol):
     @property
     def phases(self) -> tuple[str, ...]: ...
 
+    @property
+    def guidance(self) -> str:
+        """What the model is told of its functions, beside their descriptions; read after `functions`."""
+        ...
+
     def opening(self) -> AsyncGenerator[list[HostedEvent], None]:
         """What happens before the first round, such as listing a server's tools. Raises GatewayError."""
         ...

@@ -43,13 +43,11 @@ class LoopLimits:
 @dataclass(frozen=True, slots=True)
 class LoopRequest:
     """`body`: a checked chat body with the caller's own function tools. `forced`: the kind of hosted tool whose first
-    function the model must call first. `max_calls`: the caller's `max_tool_calls`. `guidance`: what the model is told
-    of our tools, before its other instructions."""
+    function the model must call first, empty for none. `max_calls`: the caller's `max_tool_calls`."""
 
     body: Json
-    forced: str | None = None
+    forced: str = ""
     max_calls: int | None = None
-    guidance: str = ""
 
 
 class _Budget:
@@ -140,7 +138,7 @@ class _Conversation:
         self._choice: Any = forced or body.get("tool_choice")
         limits = [body[name] for name in dropped[2:] if body.get(name) is not None]
         self._max_tokens: int | None = min(limits) if limits else None
-        self._messages = with_guidance(body["messages"], request.guidance)
+        self._messages = with_guidance(body["messages"], "\n\n".join(filter(None, (tool.guidance for tool in tools))))
 
     def next_body(self, usage: Json, *, may_call: bool) -> Json:
         """The body of the next round, after rounds with this usage. `may_call`: whether our tools may be called."""
@@ -151,7 +149,7 @@ class _Conversation:
             body["tools"] = [*self._theirs, *self._ours]
             body["tool_choice"] = self._choice
         elif self._theirs:
-            body["tools"], body["tool_choice"] = self._theirs, None
+            body["tools"], body["tool_choice"] = self._theirs, self._choice
         else:
             body["tools"], body["tool_choice"] = self._ours, "none"
         self._choice = None  # a forced call was made: a second round must be free to answer

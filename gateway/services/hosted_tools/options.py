@@ -47,11 +47,6 @@ class SearchOptions:
         return _COUNTRIES.get(self.location.get("country", ""))
 
 
-def is_web_search(kind: Any) -> bool:
-    """Whether a tool's `type` is one of the names of web search: `web_search`, `web_search_preview`, with a date."""
-    return isinstance(kind, str) and re.fullmatch(r"web_search(_preview)?(_\d{4}_\d{2}_\d{2})?", kind) is not None
-
-
 def of_tool(tool: Json, where: str) -> SearchOptions:
     """The options of a responses tool, `where` being its path (`tools[0]`). Raises InvalidRequest naming the field."""
     _check("tool", tool, where)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 
-from gateway.domain import Json
 from gateway.engines.fetch.urls import canonical
 from gateway.wire.hosted_answer import Source
 
@@ -15,12 +14,12 @@ class Sources:
     """Sources by number and by address; all spellings of one address are one source."""
 
     def __init__(self) -> None:
-        self._listed: list[Source] = []
+        self._by_number: dict[int, Source] = {}
         self._by_url: dict[str, Source] = {}
         self._spellings: set[str] = set()
 
     def __len__(self) -> int:
-        return len(self._listed)
+        return len(self._by_number)
 
     def add(self, url: str, title: str) -> Source | None:
         """The source of this address, a new one at the end if it has none. None: no web address, or too many."""
@@ -28,21 +27,23 @@ class Sources:
         if key is None:
             return None
         known = self._by_url.get(key)
-        if known is None and len(self._listed) < MAX_SOURCES:
-            known = Source(len(self._listed) + 1, url, title or url)
-            self._listed.append(known)
-            self._by_url[key] = known
+        if known is None and len(self) < MAX_SOURCES:
+            known = Source(max(self._by_number, default=0) + 1, url, title or url)
+            self._by_number[known.number] = self._by_url[key] = known
         self._spellings.add(_bare(url))
         return known
 
-    def restore(self, listed: Iterable[Json]) -> None:
-        """Take over the sources of an earlier part of the same turn: `{number, url, title}`, numbered from 1 on."""
-        for each in sorted(listed, key=lambda source: int(source["number"])):
-            self.add(each["url"], each["title"])
+    def restore(self, sources: Iterable[Source]) -> None:
+        """Take over sources of an earlier answer of the same turn, with their numbers."""
+        for source in sources:
+            key = _key(source.url)
+            if key is not None and key not in self._by_url and source.number not in self._by_number:
+                self._by_number[source.number] = self._by_url[key] = source
+                self._spellings.add(_bare(source.url))
 
     def numbered(self, number: int) -> Source | None:
         """The source with this number."""
-        return self._listed[number - 1] if 0 < number <= len(self._listed) else None
+        return self._by_number.get(number)
 
     def at(self, url: str) -> Source | None:
         """The source with this address, however it is spelt. None for every text of which `may_begin` is false."""
