@@ -14,3 +14,9 @@ async def test_try(start_gateway: StartGateway) -> None:
         s.model.will(round_of("Let me look.", search(), is_stream=False), round_of("It is Paris [1]. ✓", is_stream=False))
         print(await chat(s, stream=False))
         assert 0
+async def test_log(start_gateway: StartGateway) -> None:
+    async with scene(start_gateway) as s:
+        s.model.will(round_of("Let me look.", search()), round_of("It is Paris [1]"))
+        await respond(s)
+        print(s.server.log_text())
+        assert 0

@@ -43,7 +43,12 @@ class CallMemory:
     def put(self, owner: str, call: HostedCall) -> None:
         """Remember a call that has ended. One for which there is no room is forgotten."""
         value = orjson.dumps(
-            {"name": call.name, "arguments": call.arguments, "output": call.output, "sources": call.sources}
+            {
+                "name": call.name,
+                "arguments": call.arguments,
+                "output": call.output,
+                "sources": [*map(list, call.sources)],
+            }
         )
         self._calls.put((owner, call.item_id), value, weight=len(value))
 
