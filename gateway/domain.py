@@ -234,5 +234,6 @@ class RequestStats:
     findings: dict[str, int] = field(default_factory=dict)
     body_values: int = 0
     unguarded: int = 0  # texts that passed although the guardrail failed, because the policy allows it
+    warnings: list[str] = field(default_factory=list)  # for the caller: what was left out or done in another way
     streaming: "Metered | None" = None
     """The stream that is being answered; its tokens so far are not yet in the counts above."""

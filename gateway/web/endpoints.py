@@ -13,6 +13,10 @@ from multidict import MultiMapping
 
 from gateway.wire.dialect import Dialect
 
+_IDS = {"{response_id}": "{response_id:(?!(?:compact|input_tokens)(?:/|$))[^{}/]+}"}
+"""Parts of paths, and what they match. OpenAI's API has endpoints where others have an id; those that are not here are
+404, as SDKs expect, and not an id that takes other methods (405)."""
+
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 """Serves a request whose RequestContext is complete. May raise GatewayError."""
 
@@ -69,6 +73,8 @@ class EndpointTable:
         """Add a route for every row; call it once, before the application starts."""
         for row in self._by_handler.values():
             path = self._base_path + row.path
+            for part, pattern in _IDS.items():
+                path = path.replace(part, pattern)
             app.router.add_route(row.method, path, row.handler, expect_handler=_answer_expect_later)
 
     @property

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.cli.client_config import Installation, client_text
 from tests.support import upstream as up
 from tests.support.asking import toml
 from tests.support.gateways import InProcessGateway, StartGateway
@@ -35,7 +36,9 @@ def claude() -> Path:
     return found[0]
 
 
-async def run_claude(program: Path, server: InProcessGateway, folder: Path, prompt: str) -> tuple[int, str]:
+async def run_claude(
+    program: Path, server: InProcessGateway, folder: Path, prompt: str, *options: str
+) -> tuple[int, str]:
     """Exit code and last message of one session, in a home of its own."""
     home = folder / "home"
     home.mkdir()
@@ -44,9 +47,10 @@ async def run_claude(program: Path, server: InProcessGateway, folder: Path, prom
         "ANTHROPIC_AUTH_TOKEN": server.key, "ANTHROPIC_MODEL": "claude-alias", "ANTHROPIC_SMALL_FAST_MODEL": "SvcLLM",
         "ANTHROPIC_DEFAULT_HAIKU_MODEL": "SvcLLM", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "CLAUDE_CODE_MAX_RETRIES": "1", "DISABLE_AUTOUPDATER": "1", "DISABLE_TELEMETRY": "1",
+        "GATEWAY_KEY": server.key,
     }  # fmt: skip
     process = await asyncio.create_subprocess_exec(
-        program, "-p", prompt, "--output-format", "json", "--allowedTools", "Read", "--strict-mcp-config",
+        program, "-p", prompt, "--output-format", "json", "--strict-mcp-config", *options,
         cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     try:
@@ -84,12 +88,35 @@ async def test_claude_code_runs_its_tool_and_ends_with_the_answer(
 
     upstream.will(reading)
     server = await start(start_gateway, upstream)
-    code, result = await run_claude(claude, server, tmp_path, "Which number is in note.txt?")
+    code, result = await run_claude(claude, server, tmp_path, "Which number is in note.txt?", "--allowedTools", "Read")
     assert (code, result) == (0, "It is 4711.")
     bodies = [seen.body for seen in upstream.seen]
     assert bodies[-1]["messages"][-1]["role"] == "tool" and bodies[-1]["messages"][0]["role"] == "system"
     assert "x-anthropic-billing-header" not in str(bodies) and "device_id" not in str(bodies)
     assert {tool["function"]["name"] for tool in bodies[0]["tools"]} >= {"Read", "Bash", "Edit"}
+
+
+async def test_claude_code_calls_the_web_tools_by_the_printed_configuration(
+    start_gateway: StartGateway, upstream: Upstream, tmp_path: Path, claude: Path
+) -> None:
+    tool = "mcp__websearch__websearch-search_status"
+
+    async def asking(exchange: up.Exchange) -> None:
+        """A model that calls a web tool of the gateway, through the client."""
+        last = exchange.seen.body["messages"][-1]
+        if last["role"] == "tool":
+            await up.stream(*up.text_stream([("provider" in last["content"] and "It has one.") or "None."]))(exchange)
+            return
+        call = {"index": 0, "id": "call_1", "type": "function", "function": {"name": tool, "arguments": "{}"}}
+        await up.stream(up.chunk({"tool_calls": [call]}), up.chunk({}, "tool_calls"), up.DONE)(exchange)
+
+    upstream.will(asking)
+    server = await start(start_gateway, upstream)
+    text = client_text("claude-code", Installation(server.url, "SvcLLM", 0, None))
+    (tmp_path / "mcp.json").write_text(text[text.index("\n{") : text.index("\n}") + 2])
+    options = ["--mcp-config", str(tmp_path / "mcp.json"), "--allowedTools", tool]
+    code, result = await run_claude(claude, server, tmp_path, "Is there a search provider?", *options)
+    assert (code, result) == (0, "It has one."), upstream.last.body["messages"][-1]
 
 
 async def test_claude_code_tells_that_the_upstream_died(

@@ -70,6 +70,11 @@ class Target:
     health: UpstreamHealth = field(default_factory=UpstreamHealth)
     budget: RetryBudget = field(default_factory=RetryBudget)
 
+    @property
+    def has_tools(self) -> bool:
+        """Whether its model makes tool calls itself."""
+        return self.options.has_tools
+
 
 @dataclass(slots=True)
 class ModelEntry:
@@ -90,6 +95,11 @@ class ModelEntry:
     def first_event_wait_s(self) -> float:
         """The shortest wait among the upstreams, in seconds."""
         return min((target.first_event_wait_s for target in self.targets), default=25)
+
+    @property
+    def has_tools(self) -> bool:
+        """Whether the model makes tool calls itself, on whichever of its upstreams."""
+        return all(target.has_tools for target in self.targets)
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ HTTP and no streams.
 
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,7 +39,8 @@ class AnswerContext:
     `started_s` is the request's beginning by `time.perf_counter`. `legacy`: the caller declared `functions` and gets
     `function_call`. `include_usage`: the caller requested usage in a stream. `request` is the request body,
     or of one that is let go its `n` alone; then `counted_chars` are its `prompt_chars`.
-    `fingerprint` replaces the upstream's `system_fingerprint` unless it is empty.
+    `fingerprint` replaces the upstream's `system_fingerprint` unless it is empty. `warnings` are sentences for the
+    caller; the list may grow until the answer ends.
     """
 
     model: str
@@ -52,6 +53,7 @@ class AnswerContext:
     request: Json = field(default_factory=dict)
     fingerprint: str = ""
     counted_chars: int | None = None
+    warnings: Sequence[str] = ()
 
     @property
     def prompt_chars(self) -> int:
@@ -59,13 +61,14 @@ class AnswerContext:
         return text_chars(self.request) if self.counted_chars is None else self.counted_chars
 
     def fields(self) -> Json:
-        """A choice's `provider_specific_fields`: `{provider, model, latency_ms, attempts}`."""
-        return {
+        """A choice's `provider_specific_fields`: `{provider, model, latency_ms, attempts, warnings?}`."""
+        fields: Json = {
             "provider": self.provider,
             "model": self.upstream_model,
             "latency_ms": round((time.perf_counter() - self.started_s) * 1000, 1),
             "attempts": self.attempts,
         }
+        return {**fields, "warnings": list(self.warnings)} if self.warnings else fields
 
 
 def text_chars(body: Json) -> int:

@@ -65,10 +65,14 @@ class Blocks:
             raise UpstreamError("the upstream went on with a tool call whose arguments were complete")
 
     def whole(self, block: Json) -> Iterator[Event]:
-        """A block that is complete at its start, such as the results of a tool that the server runs."""
+        """A block of a tool that the server runs: its call, whose input is streamed, or its result, which is not."""
         yield from self.end()
         self.content.append(block)
-        yield from self._event("content_block_start", {"content_block": block})
+        given = block.get("input")
+        shown = block if given is None else {**block, "input": {}}
+        yield from self._event("content_block_start", {"content_block": shown})
+        if given is not None:
+            yield from self._delta({"type": "input_json_delta", "partial_json": orjson.dumps(given).decode()})
         yield from self._event("content_block_stop", {"block": block["type"]})
 
     def end(self) -> Iterator[Event]:

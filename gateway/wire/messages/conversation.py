@@ -13,7 +13,7 @@ Invariants: a `tool` message follows its call with nothing but other `tool` mess
 role, `tool` apart, never follow each other; system texts are one message at the front, as many templates want it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import orjson
@@ -31,10 +31,11 @@ class Conversation:
     """Chat messages under construction. `where` arguments are a message's path in the request.
 
     `referenced`: names of tools that a result has made available. `changes`: `(type, tool)` of the tools that system
-    messages add or remove, in order.
+    messages add or remove, in order. `recalled`: see `request.to_chat`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, recalled: Mapping[str, Json]) -> None:
+        self._recalled = recalled
         self._system: list[str] = []
         self._messages: list[Json] = []
         self._open_calls: dict[str, str] = {}
@@ -77,20 +78,28 @@ class Conversation:
     def _add_assistant(self, blocks: list[Json], where: str) -> None:
         self._check_answered(where)
         self._flush()
-        texts, calls = [], []
+        texts: list[str] = []
+        calls: list[Json] = []
         for index, block in enumerate(blocks):
             kind = block["type"]
             if kind == "text":
                 texts.append(block.get("text") or "")
             elif kind == "tool_use":
-                call_id = block["id"]
-                function = {"name": block["name"], "arguments": orjson.dumps(block.get("input") or {}).decode()}
-                calls.append({"id": call_id, "type": "function", "function": function})
-                self._open_calls[call_id] = f"{where}.content[{index}]"
+                arguments = orjson.dumps(block.get("input") or {}).decode()
+                calls.append(_call(block["id"], block["name"], arguments))
+                self._open_calls[block["id"]] = f"{where}.content[{index}]"
+            elif kind == "server_tool_use" and (known := self._recalled.get(str(block.get("id")))) is not None:
+                self._write("".join(texts), [_call(block["id"], known["name"], known["arguments"])])
+                self._messages.append({"role": "tool", "tool_call_id": block["id"], "content": known["output"]})
+                texts = []
             elif kind not in _THOUGHTS and not kind.endswith(("_tool_use", "_tool_result")):  # of the server's own
                 at = f"{where}.content[{index}]"
                 raise InvalidRequest(f"{at}: a block of type '{kind[:40]}' is not an assistant's", param=at)
-        text = "".join(texts)
+        if texts or calls:
+            self._write("".join(texts), calls)
+
+    def _write(self, text: str, calls: list[Json]) -> None:
+        """Add an assistant's message, or join it to one that stands last."""
         if not text and not calls:
             return
         last = self._messages[-1] if self._messages else {}
@@ -149,6 +158,10 @@ class Conversation:
     def _check_answered(self, where: str) -> None:
         for path in self._open_calls.values():
             raise InvalidRequest(f"{where}: the call in {path} has no tool_result in the message after it", param=path)
+
+
+def _call(call_id: str, name: str, arguments: str) -> Json:
+    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
 def _is_change(block: Json) -> bool:

@@ -4,6 +4,8 @@ Sources: Anthropic API reference (Messages), SDK anthropic 2.12, and what Claude
 2026-11-22). Pure functions.
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from gateway.domain import Json
@@ -17,6 +19,7 @@ _BILLING = "x-anthropic-billing-header:"
 and tells a model nothing."""
 _EFFORTS = {"low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "high"}
 """Values of `output_config.effort`, and of chat's `reasoning_effort`, which many upstreams know in three steps."""
+_NOTHING: Mapping[str, Json] = MappingProxyType({})
 _SAME = ("temperature", "top_p", "top_k")
 _NOT_HERE = {
     "mcp_servers": "servers that a caller names are not called here; connect them in the client",
@@ -26,16 +29,17 @@ _NOT_HERE = {
 _CODES = {"thread": NO_THREADS}
 
 
-def to_chat(body: Json, max_images: int) -> Json:
+def to_chat(body: Json, max_images: int, recalled: Mapping[str, Json] = _NOTHING) -> Json:
     """The chat body of a checked messages body. Raises InvalidRequest, the message naming the block.
 
-    `metadata.user_id` becomes `user`, which goes on as a keyed hash. Hosted web search is left out of the tools: see
-    `wants_web_search`.
+    `metadata.user_id` becomes `user`, which goes on as a keyed hash. Hosted web search is left out of the tools and of
+    the choice: see `search.web_search_tool` and `forces_search`. `recalled`: what the server's calls of the history
+    told the model, `{name, arguments, output}` by the id of their block; calls without are left out.
     """
     for name, reason in _NOT_HERE.items():
         if body.get(name):
             raise InvalidRequest(f"{name}: {reason}", param=name, code=_CODES.get(name))
-    conversation = _conversation(body)
+    conversation = _conversation(body, recalled)
     chat: Json = {"model": body["model"], "messages": conversation.finished(max_images)}
     chat |= {name: body[name] for name in _SAME if body.get(name) is not None}
     if (limit := body.get("max_tokens")) is not None:
@@ -49,15 +53,20 @@ def to_chat(body: Json, max_images: int) -> Json:
     tools = offered_tools(body.get("tools") or (), conversation.referenced, conversation.changes)
     if tools:
         chat["tools"] = [chat_tool(tool) for tool in tools]
-        set_choice(chat, body.get("tool_choice"), {tool["name"] for tool in tools})
+        if not forces_search(body):
+            set_choice(chat, body.get("tool_choice"), {tool["name"] for tool in tools})
     if body.get("stream"):
         chat |= {"stream": True, "stream_options": {"include_usage": True}}
     return chat
 
 
-def wants_web_search(body: Json) -> Json | None:
-    """The hosted web search tool of a request, `{type, name, max_uses?, …}`; None where it has none."""
-    return next((tool for tool in body.get("tools") or () if is_web_search(tool)), None)
+def forces_search(body: Json) -> bool:
+    """Whether the model must begin with a search: it is the tool that is chosen, or any is, and there is no other."""
+    tools, choice = body.get("tools") or (), body.get("tool_choice") or {}
+    if choice.get("type") == "any":
+        return bool(tools) and all(map(is_web_search, tools))
+    hosted = [tool.get("name") for tool in tools if is_web_search(tool)]
+    return choice.get("type") == "tool" and choice.get("name") in hosted
 
 
 def thinking_display(body: Json) -> str | None:
@@ -68,8 +77,8 @@ def thinking_display(body: Json) -> str | None:
     return "omitted" if thinking.get("display") == "omitted" else "summarized"
 
 
-def _conversation(body: Json) -> Conversation:
-    conversation = Conversation()
+def _conversation(body: Json, recalled: Mapping[str, Json]) -> Conversation:
+    conversation = Conversation(recalled)
     conversation.add_system(_without_billing(body.get("system")), "system")
     messages: list[Json] = body["messages"]
     last_user = max((number for number, each in enumerate(messages) if each["role"] == "user"), default=-1)

@@ -7,16 +7,21 @@ event is `error`; there is no `message_stop` then.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
+from typing import TypeAlias
 
 from gateway.domain import Event, EventBatch, EventStream, Json
 from gateway.errors import GatewayError, UpstreamError
 from gateway.wire import sse
+from gateway.wire.hosted_answer import CallPhase, ClientCall, HostedEvent, ReasoningPiece, TextPiece
 from gateway.wire.messages import object as objects
 from gateway.wire.messages.blocks import Blocks, stop_event
 from gateway.wire.messages.errors import error_object
 from gateway.wire.messages.request import thinking_display
+from gateway.wire.messages.search import call_blocks, citations_of
+
+HostedEvents: TypeAlias = AsyncGenerator[list[HostedEvent], None]
 
 _IN_BLOCK = re.compile(r"content\[(\d+)\]")
 """Place of a text in a block's deltas, as `dialect` names it."""
@@ -39,6 +44,7 @@ class MessageStream:
         self._usage: Json | None = None
         self._backend: Json | None = None
         self._server_tool_use: Json = {}
+        self._contents: dict[str, str] = {}
 
     async def run(self, chunks: EventStream) -> EventStream:
         """The events of a stream of normal chat chunks ended by `[DONE]`. Raises what `chunks` raises."""
@@ -57,6 +63,27 @@ class MessageStream:
                     events += self._chunk_events(chunk)
                 yield events
         yield list(self.ending())
+
+    async def run_hosted(self, batches: HostedEvents) -> EventStream:
+        """The events of a stream with hosted tools. Raises what `batches` raises."""
+        async with aclosing(batches):
+            opened = False
+            async for batch in batches:
+                events: EventBatch = [] if opened else list(self.opening())
+                opened = True
+                for each in batch:
+                    events += self._hosted_events(each)
+                yield events
+        yield list(self.ending())
+
+    async def whole_hosted(self, batches: HostedEvents) -> Json:
+        """The message of a whole answer with hosted tools. Raises what `batches` raises, and as `from_chat`."""
+        async with aclosing(batches):
+            async for batch in batches:
+                for each in batch:
+                    for _ in self._hosted_events(each):
+                        pass
+        return self.finished()
 
     def from_chat(self, answer: Json) -> Json:
         """The message of a whole, normal `chat.completion`, of which the first choice is used.
@@ -112,6 +139,31 @@ class MessageStream:
         events = [stop_event(int(place[1]))] if place else []
         reason = objects.stop_fields("content_filter", None, [])
         return [*events, *_closing(reason, objects.usage_object(usage), self._backend)]
+
+    def _hosted_events(self, event: HostedEvent) -> Iterator[Event]:
+        if isinstance(event, TextPiece):
+            self._is_refused = self._is_refused or event.is_refusal
+            yield from self.blocks.text(event.text, citations_of(event.citations, self._contents))
+        elif isinstance(event, ReasoningPiece):
+            yield from self.blocks.thought(event.text)
+        elif isinstance(event, ClientCall):
+            yield from self.blocks.call(event.delta)
+        elif isinstance(event, CallPhase):
+            yield from self._call_events(event)
+        else:
+            self._finish_reason, self._usage, self._backend = event.finish_reason, event.usage, dict(event.backend)
+            self.message["model"] = event.identity.get("model", self.message["model"])
+
+    def _call_events(self, event: CallPhase) -> Iterator[Event]:
+        """The blocks of a call that has ended; while it runs, there is nothing that this API could show."""
+        if event.phase not in ("completed", "failed"):
+            return
+        self._contents |= {each["url"]: str(each.get("content") or "") for each in event.call.results}
+        for block in call_blocks(event.call):
+            if block["type"] == "server_tool_use":
+                counter = f"{block['name']}_requests"
+                self._server_tool_use[counter] = self._server_tool_use.get(counter, 0) + 1
+            yield from self.blocks.whole(block)
 
     def _chunk_events(self, chunk: Json) -> Iterator[Event]:
         self._usage = chunk.get("usage") or self._usage
