@@ -13,6 +13,7 @@ from gateway.cli.client_config import Installation, client_text
 from tests.support import upstream as up
 from tests.support.asking import toml
 from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.hosted_search import call, round_of, scene, search
 from tests.support.official import fetch_modules, fetching
 from tests.support.paths import CLIENTS
 from tests.support.upstream import Upstream
@@ -37,7 +38,7 @@ def claude() -> Path:
 
 
 async def run_claude(
-    program: Path, server: InProcessGateway, folder: Path, prompt: str, *options: str
+    program: Path, server: InProcessGateway, folder: Path, prompt: str, *options: str, **variables: str
 ) -> tuple[int, str]:
     """Exit code and last message of one session, in a home of its own."""
     home = folder / "home"
@@ -47,7 +48,7 @@ async def run_claude(
         "ANTHROPIC_AUTH_TOKEN": server.key, "ANTHROPIC_MODEL": "claude-alias", "ANTHROPIC_SMALL_FAST_MODEL": "SvcLLM",
         "ANTHROPIC_DEFAULT_HAIKU_MODEL": "SvcLLM", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "CLAUDE_CODE_MAX_RETRIES": "1", "DISABLE_AUTOUPDATER": "1", "DISABLE_TELEMETRY": "1",
-        "GATEWAY_KEY": server.key,
+        "GATEWAY_KEY": server.key, **variables,
     }  # fmt: skip
     process = await asyncio.create_subprocess_exec(
         program, "-p", prompt, "--output-format", "json", "--strict-mcp-config", *options,
@@ -117,6 +118,30 @@ async def test_claude_code_calls_the_web_tools_by_the_printed_configuration(
     options = ["--mcp-config", str(tmp_path / "mcp.json"), "--allowedTools", tool]
     code, result = await run_claude(claude, server, tmp_path, "Is there a search provider?", *options)
     assert (code, result) == (0, "It has one."), upstream.last.body["messages"][-1]
+
+
+async def test_the_web_search_of_claude_code_is_run_here(
+    start_gateway: StartGateway, tmp_path: Path, claude: Path
+) -> None:
+    async def searching(exchange: up.Exchange) -> None:
+        """A model that calls the client's search tool, and searches when it is asked to by that."""
+        body = exchange.seen.body
+        last, names = body["messages"][-1], {tool["function"]["name"] for tool in body.get("tools") or ()}
+        if last["role"] == "tool":
+            is_found = "https://a.example.com/paris" in str(last["content"])
+            await round_of("It is Paris [1]." if "web_search" in names else f"Found: {is_found}")(exchange)
+        elif "web_search" in names:
+            await round_of(search())(exchange)
+        else:
+            await round_of(call("WebSearch", query="capital of France"))(exchange)
+
+    async with scene(start_gateway) as stage:
+        stage.model.will(searching)
+        alias = {"ANTHROPIC_MODEL": "SvcLLM"}
+        options = ["--allowedTools", "WebSearch"]
+        code, result = await run_claude(claude, stage.server, tmp_path, "Capital of France?", *options, **alias)
+        assert (code, result) == (0, "Found: True"), stage.sent[-1]["messages"]
+        assert set(stage.provider.asked) == {"capital of France"}
 
 
 async def test_claude_code_tells_that_the_upstream_died(
