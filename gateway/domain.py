@@ -17,7 +17,7 @@ SCOPES: tuple[str, ...] = ("web-search", "chat", "responses", "ocr", "embeddings
 """What a key may be allowed to do: the web tools, the routes of chat and messages, the responses route, models of kind
 `ocr`, the embeddings route."""
 
-TEXT_MODEL, OCR_MODEL, OCR_MODEL_ALIAS = "SvcLLM", "SvcOCR", "SvcOcr"
+TEXT_MODEL, OCR_MODEL, OCR_MODEL_ALIAS, EMBEDDING_MODEL = "SvcLLM", "SvcOCR", "SvcOcr", "SvcEmbedding"
 """Public names of the embedded engines; a configured model of the same name replaces one."""
 
 

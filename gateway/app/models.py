@@ -2,20 +2,23 @@
 
 import asyncio
 import time
+from collections.abc import Container
 from contextlib import AsyncExitStack
 from dataclasses import replace
 
 from gateway.access.private_files import USER_HASH_KEY, load_or_create_secret
 from gateway.config.model_settings import Model, Upstream
 from gateway.config.settings import Config
-from gateway.domain import OCR_MODEL, OCR_MODEL_ALIAS, TEXT_MODEL
+from gateway.domain import EMBEDDING_MODEL, OCR_MODEL, OCR_MODEL_ALIAS, TEXT_MODEL
 from gateway.embedded.llm_server import CONTEXT_TOKENS
 from gateway.embedded.servers import Embedded, EmbeddedUpstream
+from gateway.engines.embedding.embedder import LocalEmbedder
 from gateway.engines.fetch.fetcher import Fetcher
 from gateway.ocr.image.normalise import PixelNormaliser
 from gateway.ports import CompletionUpstream
 from gateway.providers.embedded import OnDemandUpstream
 from gateway.providers.fan_out import FanOutUpstream
+from gateway.providers.local_embeddings import LocalEmbeddings
 from gateway.providers.openai_compat import OpenAICompatUpstream
 from gateway.providers.queued import QueuedUpstream, queued_as_configured
 from gateway.sanitize.guardrail.guardrail import Guardrail
@@ -31,7 +34,7 @@ half, such a request fails; at double, its caller waits longer for an engine tha
 
 
 def completion_service(
-    config: Config, embedded: Embedded, images: Fetcher, resources: AsyncExitStack
+    config: Config, embedded: Embedded, images: Fetcher, resources: AsyncExitStack, embedder: LocalEmbedder
 ) -> CompletionService:
     """The model table: the configured models, then the embedded engines unless a configured model has their name."""
     rows = [_model(model, resources) for model in config.models if model.upstreams]
@@ -46,7 +49,23 @@ def completion_service(
             target = _embedded_target(kind, upstream, resources)
             length = settings.context_length or (CONTEXT_TOKENS if kind == "text" else 0)
             rows.append(ModelEntry(name, kind, (target,), free, settings.fallback, int(time.time()), length))
+    if EMBEDDING_MODEL not in configured and config.local_embedding.enabled:
+        rows.append(_local_embeddings(config, embedder, configured))
     return CompletionService(rows, images=images, user_key=load_or_create_secret(config.state_dir / USER_HASH_KEY))
+
+
+def _local_embeddings(config: Config, embedder: LocalEmbedder, configured: Container[str]) -> ModelEntry:
+    """The embedded embedding model, with the aliases that it is given and that no other model has."""
+    settings = next((model for model in config.models if model.name == EMBEDDING_MODEL), Model(EMBEDDING_MODEL))
+    return ModelEntry(
+        EMBEDDING_MODEL,
+        "embedding",
+        (Target(LocalEmbeddings(embedder), UpstreamOptions(embedder.model)),),
+        tuple(alias for alias in settings.aliases if alias not in configured),
+        settings.fallback,
+        int(time.time()),
+        embedder.max_tokens,
+    )
 
 
 def image_loader(config: Config, fetcher: Fetcher, resources: AsyncExitStack) -> ImageLoader:

@@ -11,7 +11,9 @@ import re2
 
 from gateway.config.sanitize_settings import ENTITIES
 from gateway.config.settings import Config
-from gateway.domain import OCR_MODEL, TEXT_MODEL
+from gateway.domain import EMBEDDING_MODEL, OCR_MODEL, TEXT_MODEL
+
+_EMBEDDED_KINDS = {TEXT_MODEL: "text", OCR_MODEL: "ocr", EMBEDDING_MODEL: "embedding"}
 
 
 def contradictions(config: Config) -> Iterator[tuple[str, str]]:
@@ -70,7 +72,7 @@ def _model_contradictions(config: Config) -> Iterator[tuple[str, str]]:
             if name in seen:
                 yield f"{where}.{key}", f"'{name}' is already the name of {seen[name]}"
             seen[name] = where
-    embedded = {TEXT_MODEL, OCR_MODEL}
+    embedded = {TEXT_MODEL, OCR_MODEL, EMBEDDING_MODEL}
     for index, model in enumerate(config.models):
         if not model.upstreams and model.name not in embedded:
             yield f"models[{index}].upstreams", "needs at least one upstream"
@@ -92,9 +94,9 @@ def _model_contradictions(config: Config) -> Iterator[tuple[str, str]]:
 
 
 def _kind_of(name: str, config: Config) -> str:
-    """The kind of a model by its name or an alias; embedded ones that are not configured are `text` or `ocr`."""
+    """The kind of a model by its name or an alias. Embedded engines have theirs whatever is configured of them."""
     kinds = {each: model.kind for model in config.models for each in (model.name, *model.aliases)}
-    return kinds.get(name, "ocr" if name == OCR_MODEL else "text")
+    return kinds.get(name, _EMBEDDED_KINDS.get(name, "text"))
 
 
 def _unknown_model(name: str, known: Iterable[str]) -> str:

@@ -70,3 +70,10 @@ class LocalOcr:
     port: int = 0
     threads: int = 0
     nice: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class LocalEmbedding:
+    """The embedded embedding model on the embeddings route."""
+
+    enabled: bool = True

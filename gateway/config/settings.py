@@ -9,7 +9,7 @@ Names end in their unit: `_s` seconds, `_bytes`, `_chars`, `_days`.
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gateway.config.model_settings import LocalLlm, LocalOcr, Model
+from gateway.config.model_settings import LocalEmbedding, LocalLlm, LocalOcr, Model
 from gateway.config.sanitize_settings import GuardrailSettings, Sanitize
 from gateway.config.server_settings import Access, Limits, Log, Ops, Server, Shared
 from gateway.config.web_settings import HostedSearch, Search, Web
@@ -33,6 +33,7 @@ class Config:
     guardrail: GuardrailSettings = field(default_factory=GuardrailSettings)
     local_llm: LocalLlm = field(default_factory=LocalLlm)
     local_ocr: LocalOcr = field(default_factory=LocalOcr)
+    local_embedding: LocalEmbedding = field(default_factory=LocalEmbedding)
     log: Log = field(default_factory=Log)
     state_dir: Path = Path("var")
 

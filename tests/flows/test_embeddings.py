@@ -11,7 +11,9 @@ import openai
 import orjson
 import pytest
 
+from gateway.engines.embedding.model_file import is_installed
 from tests.support import upstream as up
+from tests.support.asking import OFF
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.upstream import Upstream, scripted_upstream
 
@@ -24,7 +26,7 @@ def settings(*upstreams: Upstream, more: str = "") -> str:
     for each in upstreams:
         lines.append(f"  [[models.upstreams]]\n  base_url = '{each.url}'\n  model = 'up-model'\n  weight = 1")
     text = "[[models]]\nname = 'Text'\n  [[models.upstreams]]\n  base_url = 'http://127.0.0.1:9/v1'\n  model = 'x'"
-    return "\n".join([*lines, text, "[local_llm]\nenabled = false\n[local_ocr]\nenabled = false\n", more])
+    return "\n".join([*lines, text, OFF, more])
 
 
 @pytest.fixture
@@ -180,3 +182,19 @@ async def test_the_context_length_is_shown_where_it_is_known(gateway: InProcessG
     ):
         shown = {model["id"]: (model["kind"], model.get("context_length")) for model in (await answer.json())["data"]}
     assert shown == {"Vectors": ("embedding", 512), "Text": ("text", None)}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not is_installed(), reason="the semantic extra is not installed")
+async def test_the_embedded_model_puts_like_texts_near_each_other(start_gateway: StartGateway) -> None:
+    server = await start_gateway("[local_llm]\nenabled = false\n[local_ocr]\nenabled = false\n")
+    texts = ["The cat sleeps on the sofa.", "A kitten naps on the couch.", "Interest rates rose again."]
+    async with openai.AsyncOpenAI(base_url=server.url + "/v1", api_key=server.key, timeout=60) as client:
+        answer = await client.embeddings.create(model="SvcEmbedding", input=texts)
+    cat, kitten, rates = (item.embedding for item in answer.data)
+
+    def likeness(one: list[float], other: list[float]) -> float:
+        return sum(a * b for a, b in zip(one, other, strict=True))
+
+    assert len(cat) == 384 and answer.usage.prompt_tokens > 15
+    assert likeness(cat, kitten) > 0.5 > 0.2 > likeness(cat, rates)

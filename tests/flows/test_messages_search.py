@@ -107,7 +107,7 @@ async def test_domains_are_honoured(stage: Scene) -> None:
     assert [each.url for each in found.content] == ["https://b.example.org/lyon"]
 
 
-REFUSED = {
+REFUSED: dict[str, dict[str, Any]] = {
     "two lists of domains": {"allowed_domains": ["a.example"], "blocked_domains": ["b.example"]},
     "a domain that is none": {"allowed_domains": ["no host!"]},
     "a country that is none": {"user_location": {"type": "approximate", "country": "France"}},

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from gateway.domain import Json
 from gateway.engines.index.passage_rows import drop_passages, write_passages
 from gateway.engines.index.schema import SHARED, transaction
+from gateway.engines.index.vector_rows import vector_counts
 
 _ZLIB_LEVEL = 6
 """zlib's own default."""
@@ -74,8 +75,10 @@ def remove_pages(connection: sqlite3.Connection, url: str, owner: str | None) ->
 
 
 def page_counts(connection: sqlite3.Connection) -> Json:
-    """`{pages, oldest, newest}`: ages as Unix times, None when empty."""
+    """`{pages, oldest, newest, vectors?}`: ages as Unix times, None when empty; `vector_counts` once there are any."""
     pages, oldest, newest = connection.execute(
         "SELECT count(*), min(fetched_at), max(fetched_at) FROM pages"
     ).fetchone()
-    return {"pages": pages, "oldest": oldest, "newest": newest}
+    counts = {"pages": pages, "oldest": oldest, "newest": newest}
+    vectors = vector_counts(connection)
+    return {**counts, "vectors": vectors} if vectors["model"] is not None else counts

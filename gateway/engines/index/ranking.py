@@ -13,7 +13,7 @@ Runs in a reader thread on one connection.
 import math
 import sqlite3
 import zlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gateway.engines.index.candidates import (
     Candidate,
@@ -23,6 +23,7 @@ from gateway.engines.index.candidates import (
     ranked_passages,
 )
 from gateway.engines.index.feedback import MAX_PASSAGES, with_feedback
+from gateway.engines.index.fusion import RankedPage, fused, near_pages, near_passages
 from gateway.engines.index.page_priors import page_prior
 from gateway.engines.index.query import IndexHit, IndexQuery, QueryTerms, comparable, holds_all, query_terms
 from gateway.engines.text.passages import Passage, plain_text
@@ -49,15 +50,6 @@ _JUDGED_PASSAGES = 2
 among them for four questions in five; more would let an unlucky passage far down speak for the result."""
 
 
-@dataclass(slots=True)
-class _RankedPage:
-    """`passages` best first."""
-
-    row: int
-    passages: list[Candidate]
-    rank: float = 0.0
-
-
 def run(connection: sqlite3.Connection, query: IndexQuery) -> list[IndexHit]:
     """The best `count` pages, best first; several owners' copies of one page count once. Raises sqlite3.Error."""
     asked = query_terms(query.text)
@@ -71,14 +63,16 @@ def run(connection: sqlite3.Connection, query: IndexQuery) -> list[IndexHit]:
     candidates = ranked_passages(connection, query, used, after_row)
     candidates = with_feedback(connection, query, asked.words, candidates, total)
     pages = _by_page(connection, candidates, query.text)
+    if near := near_passages(connection, query):
+        pages = fused(pages, near_pages(connection, near, query.text))
     return _hits(connection, pages, query, _word_weights(counter, asked, total))
 
 
-def _by_page(connection: sqlite3.Connection, candidates: list[Candidate], text: str) -> list[_RankedPage]:
+def _by_page(connection: sqlite3.Connection, candidates: list[Candidate], text: str) -> list[RankedPage]:
     """The pages of the candidates, best first."""
-    pages: dict[int, _RankedPage] = {}
+    pages: dict[int, RankedPage] = {}
     for each in candidates:
-        pages.setdefault(each.page, _RankedPage(each.page, [])).passages.append(each)
+        pages.setdefault(each.page, RankedPage(each.page, [])).passages.append(each)
     for page in pages.values():
         scores = [each.score for each in page.passages]
         page.rank = scores[0] + _NEXT_SHARE * sum(scores[1 : 1 + _NEXT_PASSAGES])
@@ -116,7 +110,7 @@ def absolute_score(share: float) -> float:
 
 
 def _hits(
-    connection: sqlite3.Connection, ranked: list[_RankedPage], query: IndexQuery, weights: dict[str, float]
+    connection: sqlite3.Connection, ranked: list[RankedPage], query: IndexQuery, weights: dict[str, float]
 ) -> list[IndexHit]:
     phrases = [comparable(phrase) for phrase in query.phrases]
     found: list[tuple[IndexHit, float]] = []
@@ -139,7 +133,7 @@ def _hits(
     ]
 
 
-def _read_page(connection: sqlite3.Connection, page: _RankedPage, query: IndexQuery) -> IndexHit | None:
+def _read_page(connection: sqlite3.Connection, page: RankedPage, query: IndexQuery) -> IndexHit | None:
     """The page with its best passages; None for one that has expired or is damaged."""
     row = connection.execute(
         "SELECT url, title, content, published, favicon FROM pages WHERE id = ? AND fetched_at >= ?",

@@ -46,8 +46,10 @@ class PageIndex:
 
     `max_pages` and `ttl_days` bound number and age of its pages, `reserve_bytes` of the disk are left free (chosen:
     room for the log of a few transactions). `problem` is what last went wrong, as the end of a sentence, or None.
-    `now` gives Unix time.
+    `now` gives Unix time. `on_stored` is called after pages were stored.
     """
+
+    on_stored: Callable[[], None] | None = None
 
     def __init__(
         self,
@@ -74,6 +76,11 @@ class PageIndex:
         self._cutting: Future[None] | None = None
         self.problem: str | None = None
 
+    @property
+    def path(self) -> Path:
+        """The database file."""
+        return self._path
+
     async def close(self) -> None:
         """Finishes the running writes and closes the file."""
         await asyncio.to_thread(self._shut)
@@ -97,6 +104,8 @@ class PageIndex:
             return f"the pages were not added to the search index: {self.problem}"
         if self.problem is not None and "set aside" not in self.problem:
             self.problem = None
+        if self.on_stored is not None:
+            self.on_stored()
         return None
 
     async def remove(self, url: str, owner: str | None = None) -> int:
@@ -114,8 +123,24 @@ class PageIndex:
         query = replace(query, not_before=max(query.not_before, self._now() - self._ttl_s))
         return await self._on(self._readers, lambda connection: run(connection, query))
 
+    async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Runs `work` in a reader thread. Raises sqlite3.Error, OSError."""
+        return await self._on(self._readers, work)
+
+    async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Runs `work`, which makes its own transaction, in the writer's thread. Raises sqlite3.Error, OSError."""
+
+        def write(connection: sqlite3.Connection) -> T:
+            self._need_room(connection)
+            return work(connection)
+
+        return await self._on(self._writer, write)
+
     async def stats(self) -> Json:
-        """`{pages, bytes, oldest, newest, error}`: fetch dates as Unix times, None in an empty index."""
+        """`{pages, bytes, oldest, newest, error, vectors?}`: fetch dates as Unix times, None in an empty index.
+
+        `vectors`: once there are any, as `vector_counts` says.
+        """
         try:
             counts = await self._on(self._readers, page_counts)
         except (sqlite3.Error, OSError) as error:

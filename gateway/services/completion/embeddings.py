@@ -37,7 +37,7 @@ class EmbeddingService:
                     data = so_far
                     await asyncio.sleep(0)
                 break
-        result = wire.embeddings_object(data, attempt.entry.name, wire.usage_of(answer), estimate)
+        result = wire.embeddings_object(data, attempt.entry.name, answer, estimate)
         result["provider_specific_fields"] |= {
             "provider": target.upstream.name, "model": target.options.model, "attempts": stats.attempts
         }  # fmt: skip

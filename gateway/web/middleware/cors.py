@@ -21,7 +21,7 @@ _READABLE_HEADERS = (
 """Response headers a page's script may read beside those that the standard always allows."""
 
 _SENDABLE_HEADERS = (
-    "Authorization, X-Api-Key, Content-Type, Accept, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, X-Request-Id"
+    "Authorization, Content-Type, X-Api-Key, Accept, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, X-Request-Id"
 )
 """Request headers allowed where a preflight does not name well-formed ones itself."""
 

@@ -11,7 +11,7 @@ from typing import Any
 from gateway.domain import Json
 from gateway.errors import UpstreamError
 from gateway.wire.chat.request import UpstreamOptions, without_hosts
-from gateway.wire.untrusted_json import count_in, table_in
+from gateway.wire.untrusted_json import count_in, list_in, table_in
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 _BYTES_PER_TOKEN = 4
@@ -72,20 +72,19 @@ def checked_data(answer: Json, count: int) -> Iterator[list[Json]]:
     yield [item for item in items if item is not None]
 
 
-def embeddings_object(data: list[Json], model: str, usage: Any, estimate: int) -> Json:
+def embeddings_object(data: list[Json], model: str, answer: Json, estimate: int) -> Json:
     """`{object: "list", data, model, usage: {prompt_tokens, total_tokens}, provider_specific_fields}`.
 
-    Without a count of the upstream's the usage is `estimate`, and `provider_specific_fields.usage_estimated` says so.
+    Without a count in the upstream's `answer` the usage is `estimate`, and `provider_specific_fields.usage_estimated`
+    says so; `.truncated` lists the inputs that the embedded model has read in part.
     """
+    usage = table_in(answer, "usage")
     tokens = count_in(usage, "prompt_tokens") or count_in(usage, "total_tokens")
     fields: Json = {} if tokens else {"usage_estimated": True}
+    if cut := [index for index in list_in(answer, "truncated") if isinstance(index, int)]:
+        fields["truncated"] = cut
     counts = {"prompt_tokens": tokens or estimate, "total_tokens": tokens or estimate}
     return {"object": "list", "data": data, "model": model, "usage": counts, "provider_specific_fields": fields}
-
-
-def usage_of(answer: Json) -> Json:
-    """The upstream's `usage`; an empty object where there is none."""
-    return table_in(answer, "usage")
 
 
 def _is_embedding(embedding: Any) -> bool:
