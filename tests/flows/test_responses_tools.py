@@ -50,10 +50,10 @@ def calling(name: str, arguments: str, call_id: str = "c1") -> tuple[up.Script, 
 async def item_of(client: openai.AsyncOpenAI, streamed: bool, **body: Any) -> tuple[Any, list[Any]]:
     """The last item of the response, and its events."""
     async with asyncio.timeout(LIMIT_S):
-        answer = await client.responses.create(model="SvcLLM", input="go", stream=streamed, **body)
+        answer: Any = await client.responses.create(model="SvcLLM", input="go", stream=streamed, **body)
         if not streamed:
             return answer.output[-1], []
-        events = [event async for event in answer]
+        events: list[Any] = [event async for event in answer]
         done = [event.item for event in events if event.type == "response.output_item.done"]
         assert done[-1] == events[-1].response.output[-1]
         return done[-1], events
