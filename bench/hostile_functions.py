@@ -35,7 +35,10 @@ from gateway.sanitize.scan.scanner import Scanner
 from gateway.sanitize.text.folding import View
 from gateway.services.websearch import filters, result_budget
 from gateway.wire import image_header, large_json, ocr, repetition, sse, text_slots, thinking
+from gateway.wire.chat.prompted_tools import PromptedTools
 from gateway.wire.openai_error import error_object
+from gateway.wire.responses.calls import StreamedCall
+from gateway.wire.responses.tool_names import ToolRef
 
 Make = Callable[[int], Any]
 _URL = "https://example.org/a/b"
@@ -150,6 +153,21 @@ def _special_tokens(text: str) -> None:
         tokens_filter.feed(text[at : at + 5])
 
 
+def _custom_input(text: str) -> None:
+    call = StreamedCall(ToolRef("custom", "x"), "c")
+    call.take('{"input": "')
+    for at in range(0, len(text), 5):
+        call.take(text[at : at + 5])
+    call.end()
+
+
+def _prompted_call(text: str) -> None:
+    tool = {"type": "function", "function": {"name": "f"}}
+    request = PromptedTools({"messages": [{"role": "user", "content": "x"}], "tools": [tool]})
+    request.read(text, "stop")
+    request.read('{"name": "f", "arguments": {"a": "' + text, "stop")
+
+
 def _urls(text: str) -> None:
     for url in (text, "https://e/" + text, "https://" + text, "https://e/?" + text, "https://e/;" + text):
         urls.canonical(url)
@@ -233,6 +251,8 @@ READERS: dict[str, Reader] = {
     "ocr answer": Reader(ocr.parse_blocks, inputs.TEXTS),
     "ocr tokens": Reader(_special_tokens, inputs.TEXTS),
     "repetition": Reader(_loop_guard, inputs.TEXTS),
+    "custom input": Reader(_custom_input, inputs.TEXTS),
+    "prompted call": Reader(_prompted_call, inputs.TEXTS),
     "thoughts": Reader(thinking.without_thinking, inputs.TEXTS),
 }
 """By the name that `bench.hostile` prints."""

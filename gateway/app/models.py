@@ -20,6 +20,7 @@ from gateway.providers.embedded import OnDemandUpstream
 from gateway.providers.fan_out import FanOutUpstream
 from gateway.providers.local_embeddings import LocalEmbeddings
 from gateway.providers.openai_compat import OpenAICompatUpstream
+from gateway.providers.prompted_tools import PromptedToolsUpstream
 from gateway.providers.queued import QueuedUpstream, queued_as_configured
 from gateway.sanitize.guardrail.guardrail import Guardrail
 from gateway.services.completion.attempts import ModelEntry, Target
@@ -82,9 +83,12 @@ def _model(model: Model, resources: AsyncExitStack) -> ModelEntry:
     for number, settings in enumerate(model.upstreams, 1):
         client = OpenAICompatUpstream(settings.name or f"upstream-{number}", settings)
         resources.push_async_callback(client.close)
+        has_tools = settings.tools == "native"
         queued = queued_as_configured(client, settings)
+        if not has_tools:
+            queued = FanOutUpstream(PromptedToolsUpstream(queued))
         upstream = OcrAdapter(queued, image_placeholder=settings.image_placeholder) if model.kind == "ocr" else queued
-        options = UpstreamOptions(settings.model, settings.extra_body, settings.json_object)
+        options = UpstreamOptions(settings.model, settings.extra_body, settings.json_object, has_tools)
         is_native, wait_s = settings.responses == "native", settings.first_event_wait_s
         targets.append(Target(upstream, options, settings.weight, is_native, wait_s))
     created, length = int(time.time()), model.context_length
@@ -99,11 +103,11 @@ def _embedded_target(kind: str, embedded: EmbeddedUpstream, resources: AsyncExit
     # llama.cpp closes a connection after a stream without saying so; on loopback a new one costs next to nothing.
     client = OpenAICompatUpstream(f"embedded-{kind}", settings, reuses_connections=False)
     queued = QueuedUpstream(client, embedded.queue, settings.first_byte_timeout_s)
-    answering: CompletionUpstream = queued if kind == "ocr" else FanOutUpstream(queued)
+    answering: CompletionUpstream = queued if kind == "ocr" else FanOutUpstream(PromptedToolsUpstream(queued))
     upstream = OnDemandUpstream(answering, embedded.wake, embedded.fingerprint)
     resources.push_async_callback(client.close)
     served = OcrAdapter(upstream, context_tokens=0) if kind == "ocr" else upstream
-    return Target(served, UpstreamOptions(embedded.model))
+    return Target(served, UpstreamOptions(embedded.model, has_tools=kind == "ocr"))
 
 
 def guardrail(config: Config, completions: CompletionService) -> Guardrail:

@@ -31,6 +31,7 @@ class Upstream:
     weight: int = 1
     concurrent: int = 0
     json_object: bool = True
+    tools: str = "native"
     image_placeholder: str = "strip"
     extra_body: Mapping[str, Any] = field(default_factory=dict)
 

@@ -43,6 +43,8 @@ class Provider:
         self.released = asyncio.Event()
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
+        if request.query.get("pageno", "1") != "1":
+            return web.json_response({"query": "q", "results": []})
         self.asked.append(request.query.get("q", ""))
         if self.answer is not None:
             return await self.answer(request)
