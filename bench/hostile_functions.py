@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from bench import hostile_inputs as inputs
+from bench import hostile_messages as messages
 from gateway import schemas
 from gateway.engines.content import blocks
 from gateway.engines.content.comment_sections import in_comments, own_text
@@ -206,7 +207,11 @@ def _images() -> dict[str, Make]:
 
 
 _MIXED_TEXTS = {**inputs.TEXTS, "html": inputs.PAGES["signs"], "links": inputs.PAGES["links"]}
+
+
 READERS: dict[str, Reader] = {
+    "message blocks": Reader(messages.blocks, messages.ANSWERS, (1_000, 2_000, 4_000)),
+    "messages body": Reader(lambda body: messages.to_chat(body, 8), messages.REQUESTS, _QUICK_SIZES),
     "page": Reader(_page, _encoded(inputs.PAGES), (5_000, 10_000, 20_000)),
     "page of text": Reader(lambda text: read("markdown", text, "text/markdown", False), _encoded(inputs.TEXTS)),
     "page of xml": Reader(lambda text: read("xml", text, "text/xml", False), _encoded(inputs.PAGES)),

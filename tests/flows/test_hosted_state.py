@@ -88,9 +88,18 @@ async def test_items_that_the_caller_sends_again_are_taken(stage: Scene, store: 
 
 
 async def test_a_searched_item_from_elsewhere_is_taken_and_not_forwarded(stage: Scene) -> None:
-    foreign = {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search", "query": "q"}}
+    foreign = {
+        "type": "web_search_call",
+        "id": "ws_1",
+        "status": "completed",
+        "action": {"type": "search", "query": "q"},
+    }
     stage.model.will(round_of("x"))
-    items = [{"type": "message", "role": "user", "content": "a"}, foreign, {"type": "message", "role": "user", "content": "b"}]
+    items = [
+        {"type": "message", "role": "user", "content": "a"},
+        foreign,
+        {"type": "message", "role": "user", "content": "b"},
+    ]
     await respond(stage, input=items)
     assert [message["role"] for message in stage.sent[0]["messages"]][1:] == ["user", "user"]
 

@@ -18,6 +18,7 @@ Invariants: each block has one start, then its deltas, then one stop; its index 
 holds all blocks so far, a call's `input` from its stop on; something waits only while an incomplete call is open.
 """
 
+from collections import deque
 from collections.abc import Iterator
 from typing import TypeAlias
 
@@ -45,7 +46,9 @@ class Blocks:
         self._open: _Key | None = None
         self._arguments = JsonEnd()
         self._closed_calls: set[int] = set()
-        self._waiting: list[tuple[_Key, list[Json]]] = []
+        self._pieces: list[str] = []
+        self._waiting: deque[tuple[_Key, list[Json]]] = deque()
+        self._waiting_calls: dict[int, list[Json]] = {}
 
     def text(self, text: str, citations: tuple[Json, ...] = ()) -> Iterator[Event]:
         """A piece of text; one with citations is a block of its own."""
@@ -77,10 +80,8 @@ class Blocks:
 
     def end(self) -> Iterator[Event]:
         """Write what waits, and close what is open."""
-        waiting, self._waiting = self._waiting, []
-        for key, pieces in waiting:
-            for piece in pieces:
-                yield from self._write(key, piece)
+        while self._waiting:
+            yield from self._next()
         yield from self._stop()
 
     def _take(self, key: _Key, piece: Json) -> Iterator[Event]:
@@ -88,41 +89,52 @@ class Blocks:
             self._wait(key, piece)
             return
         yield from self._write(key, piece)
-        while self._waiting and self._arguments.is_complete():
-            first, pieces = self._waiting.pop(0)
-            for each in pieces:
-                yield from self._write(first, each)
+        while self._waiting and (not isinstance(self._open, int) or self._arguments.is_complete()):
+            yield from self._next()
 
     def _wait(self, key: _Key, piece: Json) -> None:
-        same = [pieces for each, pieces in self._waiting if each == key]
-        is_continued = isinstance(key, int) or (key != "cited" and self._waiting[-1:] and self._waiting[-1][0] == key)
-        if same and is_continued:
-            same[-1].append(piece)
-        else:
-            self._waiting.append((key, [piece]))
+        """Let a piece wait: behind those of its call, behind those of the text that came last, or as a new one."""
+        pieces: list[Json] | None = None
+        if isinstance(key, int):
+            pieces = self._waiting_calls.get(key)
+        elif key != "cited" and self._waiting and self._waiting[-1][0] == key:
+            pieces = self._waiting[-1][1]
+        if pieces is None:
+            pieces = []
+            self._waiting.append((key, pieces))
+            if isinstance(key, int):
+                self._waiting_calls[key] = pieces
+        pieces.append(piece)
+
+    def _next(self) -> Iterator[Event]:
+        """Write what has waited longest."""
+        key, pieces = self._waiting.popleft()
+        if isinstance(key, int):
+            del self._waiting_calls[key]
+        for piece in pieces:
+            yield from self._write(key, piece)
 
     def _write(self, key: _Key, piece: Json) -> Iterator[Event]:
         """Add a piece to its block, which is opened first where another one is open."""
         if key != self._open or key == "cited":
             yield from self._stop()
             yield from self._start(key, piece)
-        block = self.content[-1]
         if isinstance(key, int):
             if arguments := (piece.get("function") or {}).get("arguments"):
                 self._arguments.add(arguments)
                 yield from self._delta({"type": "input_json_delta", "partial_json": arguments})
         elif key == "thinking":
             if self._display != "omitted":
-                block["thinking"] += piece["text"]
+                self._pieces.append(piece["text"])
                 yield from self._delta({"type": "thinking_delta", "thinking": piece["text"]})
         else:
             for citation in piece["citations"]:
                 yield from self._delta({"type": "citations_delta", "citation": citation})
-            block["text"] += piece["text"]
+            self._pieces.append(piece["text"])
             yield from self._delta({"type": "text_delta", "text": piece["text"]})
 
     def _start(self, key: _Key, piece: Json) -> Iterator[Event]:
-        self._open = key
+        self._open, self._pieces = key, []
         block: Json
         if isinstance(key, int):
             self._arguments = JsonEnd()
@@ -144,11 +156,14 @@ class Blocks:
             return
         block = self.content[-1]
         if key == "thinking":
+            block["thinking"] = "".join(self._pieces)
             block["signature"] = new_id("sig")
             yield from self._delta({"type": "signature_delta", "signature": block["signature"]})
         elif isinstance(key, int):
             self._closed_calls.add(key)
             block["input"] = self._input()
+        else:
+            block["text"] = "".join(self._pieces)
         yield from self._event("content_block_stop", {"block": block["type"]})
 
     def _input(self) -> Json:
