@@ -60,7 +60,7 @@ async def test_a_model_that_fails_after_the_search_ends_the_stream_as_failed(sta
 @pytest.mark.parametrize("is_stream", [True, False])
 async def test_a_search_that_fails_is_told_to_the_model_and_the_answer_goes_on(stage: Scene, is_stream: bool) -> None:
     stage.provider.answer = stage.provider.broken
-    rounds = [[search("a"), search("b", "c2", 1)], ["I cannot look it up [1]."]]
+    rounds: list[list[Any]] = [[search("a"), search("b", "c2", 1)], ["I cannot look it up [1]."]]
     stage.model.will(*[round_of(*parts, is_stream=is_stream) for parts in rounds])
     response = await respond(stage, stream=is_stream)
     if is_stream:
@@ -112,7 +112,12 @@ async def test_the_rounds_share_the_tokens_of_the_answer(stage: Scene) -> None:
 
 
 async def test_usage_with_its_details_is_the_sum_of_the_rounds(stage: Scene) -> None:
-    usage = {"prompt_tokens": 7, "completion_tokens": 4, "total_tokens": 11, "prompt_tokens_details": {"cached_tokens": 2}}
+    usage = {
+        "prompt_tokens": 7,
+        "completion_tokens": 4,
+        "total_tokens": 11,
+        "prompt_tokens_details": {"cached_tokens": 2},
+    }
     stage.model.will(round_of(search(), usage=usage), round_of("x", usage=usage))  # type: ignore[arg-type]
     counted = (await respond(stage))["usage"]
     assert (counted["input_tokens"], counted["output_tokens"], counted["total_tokens"]) == (14, 8, 22)
@@ -183,7 +188,7 @@ async def test_a_client_that_leaves_releases_search_and_model(
         stage.provider.answer = stage.provider.silent if phase == "search" else None
         stage.site.pages["/page"] = stage.provider.silent
         asked = search() if phase == "search" else call("open_page", url=f"{stage.site.url}/page")
-        told = {"input": f"Read {stage.site.url}/page"} if "responses" in path else {}
+        told: dict[str, Any] = {"input": f"Read {stage.site.url}/page"} if "responses" in path else {}
         told = told or {"messages": [{"role": "user", "content": f"Read {stage.site.url}/page"}]}
         body = {**body, **told}
         stage.model.will(round_of(asked, is_stream=is_stream))

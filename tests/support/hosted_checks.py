@@ -6,7 +6,9 @@ from typing import Any, get_args
 
 from openai.types.responses import Response, ResponseStreamEvent
 
-_EVENTS = {each.model_fields["type"].annotation.__args__[0]: each for each in get_args(get_args(ResponseStreamEvent)[0])}
+_EVENTS = {
+    each.model_fields["type"].annotation.__args__[0]: each for each in get_args(get_args(ResponseStreamEvent)[0])
+}
 _CHANGING = ("id", "item_id", "call_id", "created", "created_at", "completed_at", "latency_ms", "attempts")
 
 
@@ -24,7 +26,7 @@ def check_events(events: list[Any]) -> None:
     }
     final = events[-1]["response"]
     if final["status"] != "failed":
-        assert [item for item in final["output"]] == [closed[event["item"]["id"]]["item"] for event in opened]
+        assert list(final["output"]) == [closed[event["item"]["id"]]["item"] for event in opened]
     for item in final["output"]:
         if item["type"] == "message":
             _check_text(item, [event for event in events if event.get("item_id") == item["id"]])
@@ -50,7 +52,9 @@ def _check_text(item: Any, events: list[Any]) -> None:
 
 def _check_phases(item: Any, events: list[Any]) -> None:
     """All events of a call stand together, in the recorded order."""
-    places = [i for i, event in enumerate(events) if item["id"] in (event.get("item_id"), (event.get("item") or {}).get("id"))]
+    places = [
+        i for i, event in enumerate(events) if item["id"] in (event.get("item_id"), (event.get("item") or {}).get("id"))
+    ]
     assert places == list(range(places[0], places[0] + len(places)))
     kinds = [events[place]["type"].removeprefix("response.") for place in places]
     middle = ["web_search_call.in_progress", "web_search_call.searching"]
@@ -60,7 +64,7 @@ def _check_phases(item: Any, events: list[Any]) -> None:
 
 
 def check_type(event: Any) -> None:
-    """openai-python's own types, strictly. The recorded streams open a search without the action that the type wants."""
+    """openai-python's own types, strictly. Recorded streams open a search without the action that the type wants."""
     data = copy.deepcopy(event)
     if data["type"] == "response.output_item.added" and data["item"]["type"] == "web_search_call":
         data["item"]["action"] = {"type": "search"}
