@@ -9,7 +9,18 @@ import pytest
 from tests.support.gateways import StartGateway
 from tests.support.hosted_checks import check_events, kinds_of, plain
 from tests.support.hosted_search import (
-    RESULTS, SEARCH, Scene, call, chat, message_of, post, respond, round_of, scene, search, visible,
+    RESULTS,
+    SEARCH,
+    Scene,
+    call,
+    chat,
+    message_of,
+    post,
+    respond,
+    round_of,
+    scene,
+    search,
+    visible,
 )  # fmt: skip
 
 PARIS = "https://a.example.com/paris"
@@ -109,7 +120,7 @@ async def test_a_searched_item_from_elsewhere_is_taken_and_not_forwarded(stage: 
 
 @pytest.mark.parametrize("is_stream", [True, False])
 async def test_the_chat_route_cites_in_annotations(stage: Scene, is_stream: bool) -> None:
-    rounds = [["I look 🙂.", search()], ["里昂 [2] and ", f"([a]({PARIS}))."]]
+    rounds: list[list[Any]] = [["I look 🙂.", search()], ["里昂 [2] and ", f"([a]({PARIS}))."]]
     stage.model.will(*[round_of(*parts, is_stream=is_stream) for parts in rounds])
     message = await chat(stage, stream=is_stream)
     assert message["content"] == f"I look 🙂.\n\n里昂 [2] and ([a]({PARIS}))." and message["finish_reason"] == "stop"
