@@ -47,7 +47,7 @@ def websearch_services(
 ) -> tuple[WebSearchService, WebSearchService]:
     """The web tools, and the same over the local index (`search`) alone."""
     sanitizer, guardrail = judges
-    local, index = LocalWebEngine(engine_deps, config.web), engine_deps.index
+    local = LocalWebEngine(engine_deps, config.web)
     names = dict.fromkeys([config.search.provider, *config.search.fallback])
     providers = [search if name == "local" else _remote_provider(config, name, resources) for name in names]
     engine: WebEngine = providers[0] if config.web.engine == "provider" and isinstance(providers[0], Tavily) else local
@@ -55,7 +55,7 @@ def websearch_services(
         providers=providers,
         engine=engine,
         reader=local,
-        index_stats=index.stats,
+        index_stats=search.stats,
         guardrail=guardrail.status,
         sanitization=lambda: {"requests": sanitizer.requests, "responses": sanitizer.responses},
     )

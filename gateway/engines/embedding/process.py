@@ -43,6 +43,9 @@ _IDLE_S = 900.0
 """Without jobs for so long, the process and its 200 MB are released. Chosen: half an hour of work has gaps shorter than
 this. At half, more first searches go without vectors; at double, the memory is held for nothing."""
 
+_LAST_S = 1.0
+"""How long a process whose output has ended may take to be gone: next to nothing, unless it only closed its output."""
+
 _MAX_WAITING = 200
 """Jobs that wait for a lane. Chosen: at 10 ms a search, the last one has its answer after two seconds, which is what a
 search waits for; at half, a burst is refused that could be served; at double, the last ones wait in vain."""
@@ -77,7 +80,7 @@ class EmbeddingProcess:
         self._running: Process | None = None
         self._started_at = 0.0
         self._starting: asyncio.Task[None] | None = None
-        self._pending: dict[int, asyncio.Future[tuple[Json, bytes]]] = {}
+        self._pending: dict[int, tuple[Process, asyncio.Future[tuple[Json, bytes]]]] = {}
         self._last_id = 0
         self._tasks: set[asyncio.Task[object]] = set()
         self._idle_timer: asyncio.TimerHandle | None = None
@@ -105,6 +108,8 @@ class EmbeddingProcess:
         def ended(_: object) -> None:
             self._tasks.discard(task)
             turns.release(key)
+            if not task.cancelled():
+                task.exception()  # nobody asks for it where the caller has left
 
         task.add_done_callback(ended)
         return await asyncio.shield(task)
@@ -128,7 +133,7 @@ class EmbeddingProcess:
         self._last_id += 1
         job_id = self._last_id
         answer: asyncio.Future[tuple[Json, bytes]] = loop.create_future()
-        self._pending[job_id] = answer
+        self._pending[job_id] = process, answer
         hung = loop.call_later(self._job_limit_s, self._kill)
         try:
             head = orjson.dumps({**job, "id": job_id})
@@ -140,6 +145,8 @@ class EmbeddingProcess:
         finally:
             hung.cancel()
             self._pending.pop(job_id, None)
+            if self._idle_timer is not None:
+                self._idle_timer.cancel()
             self._idle_timer = loop.call_later(self._idle_s, self._stop_idle)
         if "failed" in data:
             raise TextsFailed(f"the embedding model failed on these texts ({data['failed']})")
@@ -187,15 +194,15 @@ class EmbeddingProcess:
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError, orjson.JSONDecodeError):
             while True:
                 head, body = await _read_answer(process)
-                waiting = self._pending.get(head.get("id", 0))
+                _, waiting = self._pending.get(head.get("id", 0), (process, None))
                 if waiting is not None and not waiting.done():
                     waiting.set_result((head, body))
         if self._running is process:  # it was not stopped by us
             self._running = None
             self._record_death()
-        await _end(process)
-        for waiting in self._pending.values():
-            if not waiting.done():
+            await _end(process, _LAST_S)
+        for owner, waiting in self._pending.values():
+            if owner is process and not waiting.done():
                 waiting.set_exception(TextsFailed("the embedding model stopped while it had these texts"))
 
     def _record_death(self) -> None:
@@ -232,8 +239,12 @@ async def _read_answer(process: Process) -> tuple[Json, bytes]:
     return head, frames[1]
 
 
-async def _end(process: Process) -> None:
-    """Kills the process, which has nothing to save, and waits until it is gone."""
+async def _end(process: Process, patience_s: float = 0.0) -> None:
+    """Kills the process, which has nothing to save, if it is not gone after `patience_s`; waits until it is."""
+    if patience_s:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(patience_s):
+                await process.wait()
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             process.kill()

@@ -87,6 +87,13 @@ class LocalSearch:
             return {**answer, "note": _NOTHING}
         return {**answer, "note": _NOTHING_FITS} if results[0]["score"] < FITTING_SCORE else answer
 
+    async def stats(self) -> Json:
+        """As `PageIndex.stats`, and why vectors cannot be made at present as `error` of `vectors`. Never raises."""
+        stats = await self._index.stats()
+        if self._vectors is not None and "vectors" in stats:
+            stats["vectors"]["error"] = self._vectors.problem
+        return stats
+
     async def _near(self, request: SearchRequest, call: WebCall) -> tuple[tuple[int, float], ...]:
         """Passages near the query by their vectors; none for a query without Latin words, which the model cannot read,
         for an exact phrase, and at the depths that promise speed."""

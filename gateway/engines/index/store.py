@@ -157,7 +157,7 @@ class PageIndex:
         """Runs `work`, which makes its own transaction, in the writer's thread. Raises sqlite3.Error, OSError."""
 
         def write(connection: sqlite3.Connection) -> T:
-            self._need_room(connection)
+            need_room(connection, self._path.parent, self._reserve_bytes)
             return work(connection)
 
         return await self._on(self._writer, write)

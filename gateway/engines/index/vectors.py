@@ -35,7 +35,6 @@ from gateway.engines.index.vector_rows import (
     adopt_model,
     store_vectors,
     unembedded,
-    vector_counts,
 )
 from gateway.errors import GatewayError
 
@@ -55,7 +54,10 @@ NEAREST = 200
 
 
 class PassageVectors:
-    """The vectors of one index. Close it before the index and the process."""
+    """The vectors of one index. Close it before the index and the process.
+
+    `problem`: why vectors cannot be made at present, or None.
+    """
 
     def __init__(self, index: PageIndex, process: EmbeddingProcess) -> None:
         self._index = index
@@ -90,14 +92,6 @@ class PassageVectors:
                 head, _ = await self._process.ask(job, "urgent", key)
             return [(passage, cosine) for passage, cosine in head["found"]]
         return []
-
-    async def stats(self) -> Json:
-        """`{model, count, pending, error}`: as `vector_counts` says; `error`: what last went wrong, or None."""
-        try:
-            counts = await self._index.read(vector_counts)
-        except (sqlite3.Error, OSError):
-            counts = {"model": None, "count": 0, "pending": 0}
-        return {**counts, "error": self.problem}
 
     async def fill(self) -> None:
         """Makes every missing vector now. Raises GatewayError, sqlite3.Error, OSError."""
@@ -157,11 +151,11 @@ class PassageVectors:
 @contextmanager
 def _sole_maker(path: Path) -> Iterator[bool]:
     """Whether no other process makes the vectors of this index; none does until the block ends."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.with_name(path.name + ".vectors-lock").open("w") as lock:
-        try:
+    with contextlib.ExitStack() as resources:
+        is_sole = False
+        with contextlib.suppress(OSError):  # held by another process, or a folder that cannot be written
+            path.parent.mkdir(parents=True, exist_ok=True)
+            lock = resources.enter_context(path.with_name(path.name + ".vectors-lock").open("w"))
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            yield False
-        else:
-            yield True
+            is_sole = True
+        yield is_sole
