@@ -174,6 +174,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a tool of the server": ({"tools": [{"type": "bash_20250124", "name": "bash"}]}, "'bash_20250124' do not exist"),
     "a tool without a name": ({"tools": [{"input_schema": {}}]}, "tools[0].name"),
     "a choice that is no tool": ({"tools": [ADD], "tool_choice": {"type": "tool", "name": "x"}}, "tool_choice.name"),
+    "a choice without tools": ({"tool_choice": {"type": "any"}}, "there are no tools"),
     "servers of the caller": ({"mcp_servers": [{"type": "url", "url": "http://10.0.0.1"}]}, "mcp_servers"),
     "a container": ({"container": {"id": "x"}}, "there are no containers"),
     "an unknown effort": ({"output_config": {"effort": "huge"}}, "output_config.effort"),

@@ -53,8 +53,8 @@ def to_chat(body: Json, max_images: int, recalled: Mapping[str, Json] = _NOTHING
     tools = offered_tools(body.get("tools") or (), conversation.referenced, conversation.changes)
     if tools:
         chat["tools"] = [chat_tool(tool) for tool in tools]
-        if not forces_search(body):
-            set_choice(chat, body.get("tool_choice"), {tool["name"] for tool in tools})
+    if not forces_search(body):
+        set_choice(chat, body.get("tool_choice"), {tool["name"] for tool in tools})
     if body.get("stream"):
         chat |= {"stream": True, "stream_options": {"include_usage": True}}
     return chat

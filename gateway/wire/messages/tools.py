@@ -70,13 +70,17 @@ def chat_tool(tool: Json) -> Json:
 
 
 def set_choice(chat: Json, choice: Any, names: Container[object]) -> None:
-    """Set `tool_choice` and `parallel_tool_calls` of a chat body with tools, from `{type, name?, …}`.
+    """Set `tool_choice` and `parallel_tool_calls` of a chat body, from `{type, name?, …}`. `names`: of its tools.
 
-    Raises InvalidRequest for an unknown choice or tool.
+    Raises InvalidRequest for a tool that is not there, and where a call is demanded without any tool.
     """
     if not isinstance(choice, dict):
         return
     kind = choice.get("type")
+    if not chat.get("tools") and kind in ("auto", "none"):
+        return
+    if not chat.get("tools"):
+        raise InvalidRequest("tool_choice: demands a call, and there are no tools", param="tool_choice")
     if kind == "tool":
         name = choice.get("name")
         if name not in names:

@@ -73,6 +73,11 @@ def test_the_documents_are_valid_and_tell_the_context_length(capsys: pytest.Capt
     assert "CLAUDE_CODE_MAX_CONTEXT_TOKENS=32768" in printed(capsys, folder, "claude-code")
 
 
+@pytest.mark.parametrize("name", ["opencode", "claude-code", "cursor", "vscode"])
+def test_a_document_stays_valid_without_a_context_length(name: str) -> None:
+    assert json_in(client_text(name, Installation("http://g", "M", 0, None)))
+
+
 def test_address_model_and_key_file_can_be_named(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
     (folder / "other").write_text(KEY)
     options = ["--url", "https://llm.example.org/", "--model", "Mine", "--key-file", str(folder / "other")]
