@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 
 from gateway import __version__
 from gateway.config.settings import Config
@@ -17,13 +18,17 @@ from gateway.engines.fetch.own_listener import OwnListener
 from gateway.engines.fetch.robots import RobotsCache
 from gateway.engines.index.search_provider import LocalSearch
 from gateway.engines.index.store import PageIndex
+from gateway.mcp.tools import Searched, tool_table
 from gateway.ports import SearchProvider, WebEngine
 from gateway.providers.search_table import REMOTE_PROVIDERS
 from gateway.providers.tavily import Tavily
 from gateway.sanitize.guardrail.guardrail import Guardrail
 from gateway.sanitize.pipeline import Sanitizer
 from gateway.services.completion.service import CompletionService, OwnModel
+from gateway.services.hosted_tools.loop import LoopLimits
+from gateway.services.hosted_tools.web_search import SearchSettings
 from gateway.services.websearch.service import WebSearchDeps, WebSearchService, WebSearchSettings
+from gateway.web.handlers.hosted_search import HostedSettings
 
 
 def web_fetcher(config: Config, docs_address: str) -> Fetcher:
@@ -33,9 +38,10 @@ def web_fetcher(config: Config, docs_address: str) -> Fetcher:
     return Fetcher(policy, config.web.user_agent, FetchLimits(max_bytes=config.web.max_page_bytes))
 
 
-def websearch_service(
+def websearch_services(
     config: Config, engine_deps: EngineDeps, sanitizer: Sanitizer, guardrail: Guardrail, resources: AsyncExitStack
-) -> WebSearchService:
+) -> tuple[WebSearchService, WebSearchService]:
+    """The web tools, and the same over the local index alone."""
     local, index = LocalWebEngine(engine_deps, config.web), engine_deps.index
     names = dict.fromkeys([config.search.provider, *config.search.fallback])
     providers = [_provider(config, name, index, resources) for name in names]
@@ -49,7 +55,23 @@ def websearch_service(
         sanitization=lambda: {"requests": sanitizer.requests, "responses": sanitizer.responses},
     )
     settings = WebSearchSettings(__version__, config.web.result_budget_chars, config.search.cache_ttl_s)
-    return WebSearchService(deps, settings)
+    index_alone = replace(deps, providers=[LocalSearch(index)])
+    return WebSearchService(deps, settings), WebSearchService(index_alone, settings)
+
+
+def hosted_settings(
+    config: Config, websearch: WebSearchService, index_alone: WebSearchService, searched: Searched
+) -> HostedSettings:
+    """Hosted search over the web tools, and over the local index alone."""
+    hosted = config.hosted_search
+    sizes = hosted.results
+    return HostedSettings(
+        tool_table(websearch, searched),
+        tool_table(index_alone, "local"),
+        LoopLimits(hosted.max_calls, hosted.total_s),
+        SearchSettings({"low": sizes.low, "medium": sizes.medium, "high": sizes.high}),
+        passes_native=hosted.native == "upstream",
+    )
 
 
 def engine_deps(

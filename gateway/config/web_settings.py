@@ -1,6 +1,6 @@
 """Settings of search and of the embedded web engine. `settings` says how to read them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gateway.config.server_settings import Secret
 
@@ -41,3 +41,26 @@ class Web:
     index_scope: str = "key"
     index_max_pages: int = 200_000
     index_ttl_days: int = 90
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResults:
+    """Results of one hosted search, by the caller's `search_context_size`: as many excerpts as fit 1,500, 3,000 and
+    6,000 tokens. At half one wrong page decides the answer, at double most of them are cut."""
+
+    low: int = 3
+    medium: int = 5
+    high: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class HostedSearch:
+    """Web search that the gateway runs for a model. `max_calls`: questions of several parts need three to six; at half
+    these end early, at double a model that goes in circles costs twice as much. `total_s`: two slow searches and a few
+    pages; with the model's own time an answer stays below the 120 s after which proxies cut. `native`: what upstreams
+    that speak /responses search themselves is neither sanitized nor counted here, so it must be chosen."""
+
+    max_calls: int = 10
+    total_s: float = 60
+    results: SearchResults = field(default_factory=SearchResults)
+    native: str = "gateway"

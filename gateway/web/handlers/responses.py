@@ -6,27 +6,35 @@ itself. Knows no upstream and no chat body.
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import orjson
 from aiohttp import web
 
 from gateway import schemas
-from gateway.domain import Json
+from gateway.domain import EventStream, Json, RequestStats
 from gateway.errors import ContentBlocked, InvalidRequest, NotFound
+from gateway.services.completion.attempts import ModelEntry
 from gateway.services.completion.native_responses import NativeResponses
 from gateway.services.completion.response_store import ResponseStore, check_history
 from gateway.services.completion.service import CompletionService
-from gateway.web.context import CONTEXT
+from gateway.services.hosted_tools.loop import LoopRequest
+from gateway.services.hosted_tools.options import SearchOptions, of_tool, with_defaults
+from gateway.services.hosted_tools.sources import Sources
+from gateway.web.context import CONTEXT, RequestContext
 from gateway.web.handlers.chat import timing_headers, used_so_far
+from gateway.web.handlers.hosted_search import HostedRequest, HostedSearch
 from gateway.web.handlers.json_body import checked_body
 from gateway.web.middleware.sanitize import clean_request
 from gateway.web.replies import EventReply, JsonReply
 from gateway.wire.responses.events import ResponseStream
+from gateway.wire.responses.hosted_request import WEB_SEARCH, SearchWish, loop_body, search_wish
+from gateway.wire.responses.hosted_stream import HostedItems, HostedStream, WebSearchItems
 from gateway.wire.responses.native_answer import NativeStream
 from gateway.wire.responses.object import new_id
 from gateway.wire.responses.request import input_items, refuse_unkept, to_chat
 from gateway.wire.responses.whole_answer import from_chat
+from gateway.wire.url_citations import KeptLinks, text_holders
 
 _MAX_PAGE = 100
 """Items of one page of `input_items`, as in OpenAI's API reference."""
@@ -41,8 +49,12 @@ _NOT_PLAIN = re.compile(r"[^A-Za-z0-9_.-]")
 class ResponsesHandler:
     """The endpoints' `check` and handlers. A response is the `response` object of OpenAI's API."""
 
-    def __init__(self, completions: CompletionService, store: ResponseStore) -> None:
+    def __init__(
+        self, completions: CompletionService, store: ResponseStore, hosted: HostedSearch | None = None
+    ) -> None:
+        """`hosted` answers requests with a web search tool; without it the tool is left out with a warning."""
         self._completions = completions
+        self._hosted = hosted
         self._native = NativeResponses(completions)
         self._store = store
         self._checker = schemas.Checker(schemas.load("responses"))
@@ -60,20 +72,19 @@ class ResponsesHandler:
         """
         context = request[CONTEXT]
         body: Json = context.body
-        owner = context.caller.key_id
         entry = self._completions.resolve(body["model"])
         if entry.kind != "text":
             raise InvalidRequest(f"model '{body['model']}' reads images; use it on /v1/chat/completions", param="model")
         earlier = await self._history_of(request, body)
-        native = self._native.serves(entry, body)
+        wish, native = search_wish(body) if self._hosted is not None else None, self._native.serves(entry, body)
+        if wish is not None and self._hosted is not None:
+            self._hosted.require_scope(context.caller, wish.where)
+            options = of_tool(wish.tool, wish.where)
+            if not (native and self._hosted.passes_native):
+                return await self._search(context, entry, earlier, wish, options)
         chat = None if native else to_chat(body, earlier)
-        dropped = chat.dropped if chat is not None else []
-        headers = {"X-Gateway-Warning": _dropped_warning(dropped)} if dropped else {}
-
-        def store(response: Json) -> None:
-            if response["store"]:
-                self._store.put(owner, response, [*earlier, *_with_ids(body["input"])])
-
+        headers = _warning_headers(chat.dropped if chat is not None else [])
+        store = self._storing(context, earlier)
         stats, started_s = context.stats, time.perf_counter()
         stats.warnings += chat.warnings if chat is not None else []
         if body.get("stream"):
@@ -84,15 +95,7 @@ class ResponsesHandler:
             else:
                 stream = ResponseStream(body, store, chat.names)
                 events = stream.run(self._completions.stream(chat.body, stats))
-            reply = EventReply(
-                events,
-                headers=headers,
-                first_event_wait_s=entry.first_event_wait_s,
-                failure_events=stream.error_events,
-                refusal_events=lambda error, _: stream.refused_events(error, used_so_far(stats)),
-            )
-            reply.late_headers = lambda: timing_headers(stats, started_s)
-            return reply
+            return _streamed(stream, events, entry, stats, headers)
         if chat is None:
             response = await self._native.complete(body, earlier, stats)
         else:
@@ -100,12 +103,50 @@ class ResponsesHandler:
         store(response)
         return JsonReply(response, headers={**headers, **timing_headers(stats, started_s)})
 
+    async def _search(
+        self, context: RequestContext, entry: ModelEntry, earlier: list[Json], wish: SearchWish, options: SearchOptions
+    ) -> web.StreamResponse:
+        """The reply to a request with a web search tool; as `create`."""
+        assert self._hosted is not None
+        body, stats, started_s, sources = context.body, context.stats, time.perf_counter(), Sources()
+        past, recent = (self._hosted.recall(context.caller.key_id, each, sources) for each in (earlier, body["input"]))
+        chat = to_chat({**body, "input": recent}, past, hosted=(wish.tool["type"],))
+        stats.warnings += chat.warnings
+        body["tools"] = [with_defaults(tool) if tool is wish.tool else tool for tool in body["tools"]]
+        asked = HostedRequest(
+            LoopRequest(
+                loop_body(chat.body, wish), WEB_SEARCH if wish.choice == "forced" else "", body.get("max_tool_calls")
+            ),
+            options if wish.choice != "none" else None,
+            sources,
+            is_kept=body.get("store") is not False,
+        )
+        kinds: dict[str, HostedItems] = {WEB_SEARCH: WebSearchItems(body.get("include"))}
+        stream = HostedStream(body, self._storing(context, earlier), chat.names, model=entry.name, kinds=kinds)
+        events, headers = self._hosted.answer(context, entry, asked), _warning_headers(chat.dropped)
+        if body.get("stream"):
+            return _streamed(stream, stream.run_hosted(events), entry, stats, headers)
+        response = await stream.whole(events)
+        links = KeptLinks(text_holders(response["output"]))
+        return JsonReply(response, headers={**headers, **timing_headers(stats, started_s)}, finish=links.placed)
+
+    def _storing(self, context: RequestContext, earlier: list[Json]) -> Callable[[Json], None]:
+        """What stores a finished response with the items before it, unless the caller wants none stored."""
+        owner, body = context.caller.key_id, context.body
+
+        def store(response: Json) -> None:
+            if response["store"]:
+                self._store.put(owner, response, [*earlier, *_with_ids(body["input"])])
+
+        return store
+
     async def retrieve(self, request: web.Request) -> web.StreamResponse:
         """A stored `response`. Raises NotFound; InvalidRequest for `stream=true`, since events are not stored."""
         if request.query.get("stream") == "true":
             raise InvalidRequest("stream: stored responses have no events; leave it out", param="stream")
         stored = self._store.get(request[CONTEXT].caller.key_id, request.match_info["response_id"])
-        return JsonReply(stored.response)
+        response = stored.response
+        return JsonReply(response, finish=KeptLinks(text_holders(response["output"])).placed)
 
     async def delete(self, request: web.Request) -> web.StreamResponse:
         """`{id, object: "response", deleted: true}`. Raises NotFound."""
@@ -133,15 +174,14 @@ class ResponsesHandler:
             raise InvalidRequest("after: no item of this response has this id", param="after")
         start = ids.index(after) + 1 if after is not None else 0
         page = items[start : start + int(limit)]
-        return JsonReply(
-            {
-                "object": "list",
-                "data": page,
-                "first_id": page[0]["id"] if page else None,
-                "last_id": page[-1]["id"] if page else None,
-                "has_more": start + len(page) < len(items),
-            }
-        )
+        listing = {
+            "object": "list",
+            "data": page,
+            "first_id": page[0]["id"] if page else None,
+            "last_id": page[-1]["id"] if page else None,
+            "has_more": start + len(page) < len(items),
+        }
+        return JsonReply(listing, finish=KeptLinks(text_holders(page)).placed)
 
     async def _history_of(self, request: web.Request, body: Json) -> list[Json]:
         """The items of the turns before this one; references in the body's input are replaced by the items they name.
@@ -178,6 +218,26 @@ class ResponsesHandler:
                 check_history(len(found) + 1, size, "input")
                 found[index] = orjson.loads(raw)
         return found
+
+
+def _streamed(
+    stream: ResponseStream, events: EventStream, entry: ModelEntry, stats: RequestStats, headers: Mapping[str, str]
+) -> EventReply:
+    """The reply of a stream, which words its own failures and refusals."""
+    started_s = time.perf_counter()
+    reply = EventReply(
+        events,
+        headers=headers,
+        first_event_wait_s=entry.first_event_wait_s,
+        failure_events=stream.error_events,
+        refusal_events=lambda error, _: stream.refused_events(error, used_so_far(stats)),
+    )
+    reply.late_headers = lambda: timing_headers(stats, started_s)
+    return reply
+
+
+def _warning_headers(kinds: list[str]) -> dict[str, str]:
+    return {"X-Gateway-Warning": _dropped_warning(kinds)} if kinds else {}
 
 
 def _dropped_warning(kinds: list[str]) -> str:

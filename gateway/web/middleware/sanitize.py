@@ -21,6 +21,9 @@ from gateway.wire.sanitizer_report import merged_reports, report_of
 GUARDRAIL_HEADER = "X-Gateway-Guardrail"
 """`unavailable` when the guardrail failed and the policy let the text go on. For a stream: on its request alone."""
 
+WEB_TOOLS = "websearch"
+"""The endpoint of the web tools, as `sanitize.routes` names it."""
+
 _CLEAN = Verdict()
 """Shared by all texts known to be clean: a verdict never changes once it was returned."""
 
@@ -69,6 +72,17 @@ async def clean_request(context: RequestContext, body: object) -> list[Verdict]:
         if verdict and not dialect.is_one_question:
             dialect.note_findings(unit, _merged([verdict]))
     return verdicts
+
+
+async def clean_tool_texts(context: RequestContext, unit: TextUnit, direction: Direction) -> None:
+    """Mask texts of a web tool that the gateway calls for a model, in place: as those of its own route, whatever the
+    endpoint is. Raises ContentBlocked, SanitizerFailed."""
+    sanitizer = context.server.sanitizer
+    is_on = sanitizer.requests if direction == "requests" else sanitizer.responses
+    if is_on and WEB_TOOLS in sanitizer.routes and not sanitizer.is_known_clean(unit, direction):
+        _, refusal = await _clean_unit(context, unit, direction)
+        if refusal is not None:
+            raise refusal
 
 
 async def _clean_unit(
