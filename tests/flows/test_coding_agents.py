@@ -27,8 +27,8 @@ EXEC = ("exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-san
 
 @pytest.fixture
 async def server(start_gateway: StartGateway, upstream: Upstream) -> InProcessGateway:
-    slow = {"first_byte_timeout_s": 20, "idle_timeout_s": 20}
-    return await start_gateway(toml(upstream, **slow).replace("'assistant'", f"'{KNOWN_MODEL}'"))
+    settings = toml(upstream, first_byte_timeout_s=20, idle_timeout_s=20)
+    return await start_gateway(settings.replace("'assistant'", f"'{KNOWN_MODEL}'"))
 
 
 async def output_of(command: list[str], folder: Path, **environment: str) -> str:

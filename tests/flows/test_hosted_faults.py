@@ -112,7 +112,12 @@ async def test_the_rounds_share_the_tokens_of_the_answer(stage: Scene) -> None:
 
 
 async def test_usage_with_its_details_is_the_sum_of_the_rounds(stage: Scene) -> None:
-    usage = {"prompt_tokens": 7, "completion_tokens": 4, "total_tokens": 11, "prompt_tokens_details": {"cached_tokens": 2}}
+    usage = {
+        "prompt_tokens": 7,
+        "completion_tokens": 4,
+        "total_tokens": 11,
+        "prompt_tokens_details": {"cached_tokens": 2},
+    }
     stage.model.will(round_of(search(), usage=usage), round_of("x", usage=usage))  # type: ignore[arg-type]
     counted = (await respond(stage))["usage"]
     assert (counted["input_tokens"], counted["output_tokens"], counted["total_tokens"]) == (14, 8, 22)

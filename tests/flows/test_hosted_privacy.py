@@ -56,7 +56,9 @@ async def test_a_key_without_the_scope_is_refused_before_anything_happens(stage:
     ids=str,
 )  # fmt: skip
 async def test_a_wrong_option_is_refused_by_its_name(stage: Scene, tool: dict[str, Any], param: str) -> None:
-    status, answer = await post(stage, "/v1/responses", {"model": "SvcLLM", "input": "x", "tools": [{**SEARCH, **tool}]})
+    status, answer = await post(
+        stage, "/v1/responses", {"model": "SvcLLM", "input": "x", "tools": [{**SEARCH, **tool}]}
+    )
     assert status == 400 and answer["error"]["param"] == param and param in answer["error"]["message"]
 
 
@@ -102,7 +104,9 @@ async def test_query_and_results_are_masked_whatever_the_routes_say(stage: Scene
 
 async def test_a_page_is_masked_before_the_model_reads_it(stage: Scene) -> None:
     page = f"{stage.site.url}/page"
-    stage.site.pages["/page"] = f"<html><title>T</title><body><p>{'Words of a page. ' * 30}The card {CARD}.</p></body></html>"
+    stage.site.pages["/page"] = (
+        f"<html><title>T</title><body><p>{'Words of a page. ' * 30}The card {CARD}.</p></body></html>"
+    )
     stage.model.will(round_of(call("open_page", url=page)), round_of(call("find_in_page", url=page, pattern="the CARD")),
                      round_of("x [1]"))  # fmt: skip
     response = await respond(stage, input=f"Read {page}", include=["web_search_call.results"])
@@ -117,7 +121,9 @@ async def test_a_page_is_masked_before_the_model_reads_it(stage: Scene) -> None:
 
 
 @pytest.mark.parametrize("is_stream", [True, False])
-async def test_positions_are_right_when_the_answer_itself_is_masked(start_gateway: StartGateway, is_stream: bool) -> None:
+async def test_positions_are_right_when_the_answer_itself_is_masked(
+    start_gateway: StartGateway, is_stream: bool
+) -> None:
     async with scene(start_gateway, more=BOTH) as stage:
         rounds = [[search()], [f"Ask {MAIL[:6]}", f"{MAIL[6:]} or pay {CARD} [", "1] 里昂 ", f"([a]({PARIS})) {MAIL}."]]
         stage.model.will(*[round_of(*parts, is_stream=is_stream) for parts in rounds])

@@ -182,7 +182,9 @@ async def test_the_tool_is_repeated_with_its_defaults(stage: Scene) -> None:
 
 
 async def test_the_first_text_of_the_last_round_comes_before_the_model_has_ended(stage: Scene) -> None:
-    stage.model.will(round_of(search()), up.silent(stage.model, up.chunk({"role": "assistant"}), up.chunk({"content": "Par"})))
+    stage.model.will(
+        round_of(search()), up.silent(stage.model, up.chunk({"role": "assistant"}), up.chunk({"content": "Par"}))
+    )
     body = {"model": "SvcLLM", "input": "x", "tools": [SEARCH], "stream": True}
     async with aiohttp.ClientSession() as session:
         async with session.post(stage.server.url + "/v1/responses", json=body, headers=stage.server.headers) as answer:

@@ -6,7 +6,9 @@ from typing import Any, get_args
 
 from openai.types.responses import Response, ResponseStreamEvent
 
-_EVENTS = {each.model_fields["type"].annotation.__args__[0]: each for each in get_args(get_args(ResponseStreamEvent)[0])}
+_EVENTS = {
+    each.model_fields["type"].annotation.__args__[0]: each for each in get_args(get_args(ResponseStreamEvent)[0])
+}
 _CHANGING = ("id", "item_id", "call_id", "created", "created_at", "completed_at", "latency_ms", "attempts")
 
 
@@ -50,7 +52,9 @@ def _check_text(item: Any, events: list[Any]) -> None:
 
 def _check_phases(item: Any, events: list[Any]) -> None:
     """All events of a call stand together, in the recorded order."""
-    places = [i for i, event in enumerate(events) if item["id"] in (event.get("item_id"), (event.get("item") or {}).get("id"))]
+    places = [
+        i for i, event in enumerate(events) if item["id"] in (event.get("item_id"), (event.get("item") or {}).get("id"))
+    ]
     assert places == list(range(places[0], places[0] + len(places)))
     kinds = [events[place]["type"].removeprefix("response.") for place in places]
     middle = ["web_search_call.in_progress", "web_search_call.searching"]

@@ -185,7 +185,9 @@ def _joined(chunks: Sequence[Any]) -> dict[str, Any]:
             message["content"] += delta.get("content") or ""
             message["annotations"] += delta.get("annotations") or []
             for each in delta.get("tool_calls") or ():
-                made = message["tool_calls"].setdefault(each["index"], {"id": each.get("id"), "name": "", "arguments": ""})
+                made = message["tool_calls"].setdefault(
+                    each["index"], {"id": each.get("id"), "name": "", "arguments": ""}
+                )
                 made["name"] += each["function"].get("name") or ""
                 made["arguments"] += each["function"].get("arguments") or ""
             message["finish_reason"] = choice["finish_reason"] or message["finish_reason"]
