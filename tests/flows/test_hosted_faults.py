@@ -60,7 +60,7 @@ async def test_a_model_that_fails_after_the_search_ends_the_stream_as_failed(sta
 @pytest.mark.parametrize("is_stream", [True, False])
 async def test_a_search_that_fails_is_told_to_the_model_and_the_answer_goes_on(stage: Scene, is_stream: bool) -> None:
     stage.provider.answer = stage.provider.broken
-    rounds = [[search("a"), search("b", "c2", 1)], ["I cannot look it up [1]."]]
+    rounds: list[list[Any]] = [[search("a"), search("b", "c2", 1)], ["I cannot look it up [1]."]]
     stage.model.will(*[round_of(*parts, is_stream=is_stream) for parts in rounds])
     response = await respond(stage, stream=is_stream)
     if is_stream:
@@ -188,7 +188,7 @@ async def test_a_client_that_leaves_releases_search_and_model(
         stage.provider.answer = stage.provider.silent if phase == "search" else None
         stage.site.pages["/page"] = stage.provider.silent
         asked = search() if phase == "search" else call("open_page", url=f"{stage.site.url}/page")
-        told = {"input": f"Read {stage.site.url}/page"} if "responses" in path else {}
+        told: dict[str, Any] = {"input": f"Read {stage.site.url}/page"} if "responses" in path else {}
         told = told or {"messages": [{"role": "user", "content": f"Read {stage.site.url}/page"}]}
         body = {**body, **told}
         stage.model.will(round_of(asked, is_stream=is_stream))

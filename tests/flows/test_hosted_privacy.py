@@ -9,7 +9,17 @@ import pytest
 from tests.support.gateways import StartGateway
 from tests.support.hosted_checks import check_events, kinds_of, plain
 from tests.support.hosted_search import (
-    SEARCH, Scene, call, chat, message_of, post, respond, round_of, scene, search, visible,
+    SEARCH,
+    Scene,
+    call,
+    chat,
+    message_of,
+    post,
+    respond,
+    round_of,
+    scene,
+    search,
+    visible,
 )  # fmt: skip
 
 CARD, MAIL = "4539 1488 0343 6467", "jane.roe@example.com"
@@ -107,8 +117,8 @@ async def test_a_page_is_masked_before_the_model_reads_it(stage: Scene) -> None:
     stage.site.pages["/page"] = (
         f"<html><title>T</title><body><p>{'Words of a page. ' * 30}The card {CARD}.</p></body></html>"
     )
-    stage.model.will(round_of(call("open_page", url=page)), round_of(call("find_in_page", url=page, pattern="the CARD")),
-                     round_of("x [1]"))  # fmt: skip
+    find = call("find_in_page", url=page, pattern="the CARD")
+    stage.model.will(round_of(call("open_page", url=page)), round_of(find), round_of("x [1]"))
     response = await respond(stage, input=f"Read {page}", include=["web_search_call.results"])
     check_events(stage.extra)
     assert [item["action"] for item in response["output"][:2]] == [
@@ -125,7 +135,10 @@ async def test_positions_are_right_when_the_answer_itself_is_masked(
     start_gateway: StartGateway, is_stream: bool
 ) -> None:
     async with scene(start_gateway, more=BOTH) as stage:
-        rounds = [[search()], [f"Ask {MAIL[:6]}", f"{MAIL[6:]} or pay {CARD} [", "1] 里昂 ", f"([a]({PARIS})) {MAIL}."]]
+        rounds: list[list[Any]] = [
+            [search()],
+            [f"Ask {MAIL[:6]}", f"{MAIL[6:]} or pay {CARD} [", "1] 里昂 ", f"([a]({PARIS})) {MAIL}."],
+        ]
         stage.model.will(*[round_of(*parts, is_stream=is_stream) for parts in rounds])
         response = await respond(stage, stream=is_stream)
         if is_stream:
@@ -156,9 +169,9 @@ async def test_a_masked_answer_is_the_same_streamed_and_whole(start_gateway: Sta
 
 
 async def _get(stage: Scene, path: str) -> Any:
-    async with aiohttp.ClientSession() as session:
-        async with session.get(stage.server.url + path, headers=stage.server.headers) as answer:
-            return await answer.json()
+    url = stage.server.url + path
+    async with aiohttp.ClientSession() as session, session.get(url, headers=stage.server.headers) as answer:
+        return await answer.json()
 
 
 async def test_domains_bind_results_and_pages_also_after_a_redirect(stage: Scene) -> None:

@@ -3,6 +3,7 @@
 Every scenario runs both ways over real sockets and must come out the same; `hosted_checks` holds what is true of all.
 """
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -106,7 +107,7 @@ CASES = [
          status="incomplete"),
     Case("stopped by a filter", [ONE, ["Paris"]], ["search", "message"], "Paris", finish={1: "content_filter"},
          status="incomplete"),
-    Case("search must be called", [ONE, ["x"]], ["search", "message"], "x", 
+    Case("search must be called", [ONE, ["x"]], ["search", "message"], "x",
          body={"tools": [{"type": "web_search_preview"}], "tool_choice": {"type": "web_search_preview"}}),
     Case("any tool must be called", [ONE, ["x"]], ["search", "message"], "x", body={"tool_choice": "required"}),
     Case("search is allowed", [ONE, ["x"]], ["search", "message"], "x",
@@ -186,8 +187,8 @@ async def test_the_first_text_of_the_last_round_comes_before_the_model_has_ended
         round_of(search()), up.silent(stage.model, up.chunk({"role": "assistant"}), up.chunk({"content": "Par"}))
     )
     body = {"model": "SvcLLM", "input": "x", "tools": [SEARCH], "stream": True}
-    async with aiohttp.ClientSession() as session:
-        async with session.post(stage.server.url + "/v1/responses", json=body, headers=stage.server.headers) as answer:
+    async with aiohttp.ClientSession(stage.server.url, headers=stage.server.headers) as session:
+        async with asyncio.timeout(5), session.post("/v1/responses", json=body) as answer:
             async for line in answer.content:
                 if b'"delta":"Par"' in line:
                     break

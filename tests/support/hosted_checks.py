@@ -26,7 +26,7 @@ def check_events(events: list[Any]) -> None:
     }
     final = events[-1]["response"]
     if final["status"] != "failed":
-        assert [item for item in final["output"]] == [closed[event["item"]["id"]]["item"] for event in opened]
+        assert list(final["output"]) == [closed[event["item"]["id"]]["item"] for event in opened]
     for item in final["output"]:
         if item["type"] == "message":
             _check_text(item, [event for event in events if event.get("item_id") == item["id"]])
@@ -64,7 +64,7 @@ def _check_phases(item: Any, events: list[Any]) -> None:
 
 
 def check_type(event: Any) -> None:
-    """openai-python's own types, strictly. The recorded streams open a search without the action that the type wants."""
+    """openai-python's own types, strictly. Recorded streams open a search without the action that the type wants."""
     data = copy.deepcopy(event)
     if data["type"] == "response.output_item.added" and data["item"]["type"] == "web_search_call":
         data["item"]["action"] = {"type": "search"}

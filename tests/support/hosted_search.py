@@ -85,9 +85,13 @@ async def scene(start_gateway: StartGateway, more: str = "", **settings: Any) ->
         engine.pages["/search"] = provider.handle
         await stack.enter_async_context(serving(engine))
         await stack.enter_async_context(serving(site))
-        search = f"\n[search]\nprovider = 'searxng'\nbase_url = '{engine.url}'\nfallback = []\ntimeout_s = 2\ncache_ttl_s = 0\n"
-        web_toml = f"[web]\nallow_private = ['{site.address}', '{engine.address}']\nrespect_robots = false\n[guardrail]\nenabled = 'off'\n"
-        server = await start_gateway(toml(model, **settings) + search + web_toml + more)
+        tables = (
+            f"\n[search]\nprovider = 'searxng'\nbase_url = '{engine.url}'\nfallback = []\n"
+            "timeout_s = 2\ncache_ttl_s = 0\n"
+            f"[web]\nallow_private = ['{site.address}', '{engine.address}']\nrespect_robots = false\n"
+            "[guardrail]\nenabled = 'off'\n"
+        )
+        server = await start_gateway(toml(model, **settings) + tables + more)
         yield Scene(server, model, provider, site)
 
 
@@ -136,8 +140,8 @@ def _call_chunks(made: dict[str, Any]) -> list[bytes]:
 
 async def post(scene: Scene, path: str, body: dict[str, Any], key: str = "") -> tuple[int, Any]:
     headers = {"Authorization": f"Bearer {key or scene.server.key}"}
-    async with asyncio.timeout(LIMIT_S), aiohttp.ClientSession() as session:
-        async with session.post(scene.server.url + path, json=body, headers=headers) as answer:
+    async with asyncio.timeout(LIMIT_S), aiohttp.ClientSession(scene.server.url, headers=headers) as session:
+        async with session.post(path, json=body) as answer:
             raw = await answer.read()
             if answer.content_type == "text/event-stream":
                 return answer.status, events_of(raw)

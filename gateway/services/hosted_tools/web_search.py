@@ -62,6 +62,11 @@ class WebSearchTool:
         self._shown = list(texts)
         self._names: dict[str, str] = {}
 
+    @property
+    def size(self) -> str:
+        """The caller's `search_context_size`."""
+        return self._options.size
+
     async def opening(self) -> AsyncGenerator[list[HostedEvent], None]:
         """Nothing happens before the first round."""
         nothing: tuple[list[HostedEvent], ...] = ()
