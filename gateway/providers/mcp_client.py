@@ -166,12 +166,12 @@ class McpSession:
             is_complete = True
         finally:
             answer.close(is_complete=is_complete)
-        if method == "initialize":
-            session_id = answer.headers.get("Mcp-Session-Id", "")
-            self._session_id = session_id if session_id.isascii() and len(session_id) <= _SESSION_ID_CHARS else ""
         if "error" in response:
             error = table_in(response, "error")
             raise _RpcError(error.get("code"), error.get("message"))
+        if method == "initialize":
+            session_id = answer.headers.get("Mcp-Session-Id", "")
+            self._session_id = session_id if session_id.isascii() and len(session_id) <= _SESSION_ID_CHARS else ""
         return table_in(response, "result")
 
     async def _response(self, answer: Answer, number: int) -> Json:

@@ -77,6 +77,7 @@ class HostedResponses:
         InvalidRequest; its events raise GatewayError."""
         body, sources, search = context.body, Sources(), wishes.search
         everything = [*earlier, *body["input"]]
+        approved = approved_calls(everything)
         past, recent = (
             self._search.recall(context.caller.key_id, list(replayed(items, everything)), sources)
             for items in (earlier, body["input"])
@@ -86,7 +87,7 @@ class HostedResponses:
         context.stats.warnings += chat.warnings
         if search is not None:
             body["tools"] = [with_defaults(tool) if tool is search.tool else tool for tool in body["tools"]]
-        talk = McpConversation(chat.body["messages"], approved_calls(everything), known_lists(everything))
+        talk = McpConversation(chat.body["messages"], approved, known_lists(everything))
         others: list[tuple[McpTool, ToolServer]] = self._mcp.tools(context, wishes.mcp, talk)
         asked = HostedRequest(
             LoopRequest(_loop_body(chat.body, body, wishes), _forced(wishes), body.get("max_tool_calls")),
