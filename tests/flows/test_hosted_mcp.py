@@ -2,7 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+import socket
+import sys
+from collections.abc import AsyncIterator
 from typing import Any
 
 import aiohttp
@@ -10,16 +12,19 @@ import pytest
 from aiohttp import web
 
 from gateway.access.api_keys import KeyFile, KeyRequest
+from gateway.embedded.child_server import free_port
 from tests.support.gateways import StartGateway
 from tests.support.hosted_checks import check_type
 from tests.support.hosted_search import Scene, call, post, round_of, scene, search
 from tests.support.mcp_server import McpServer
+from tests.support.model_clients import python_of
+from tests.support.official import run_client
+from tests.support.paths import CLIENTS
+from tests.support.waiting import until
 from tests.support.websites import Site, serving
 
 WORDS = {"type": "mcp", "server_label": "words", "require_approval": "never"}
 LIMIT_S = 8
-
-Ask = Callable[..., Awaitable[tuple[int, Any]]]
 
 
 class Stage:
@@ -338,3 +343,43 @@ async def test_an_answer_that_never_ends_is_cut(stage: Stage) -> None:
     stage.server.handle = endless  # type: ignore[method-assign]
     status, data = await stage.respond(round_of("x", is_stream=False))
     assert status == 200 and data["output"][0]["tools"] == []
+
+
+async def test_a_server_of_the_official_sdk_is_understood(start_gateway: StartGateway) -> None:
+    port = free_port()
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, str(CLIENTS / "mcp_server.py"), str(port), stderr=asyncio.subprocess.DEVNULL
+    )
+    try:
+        await until(lambda: is_listening(port), 30)
+        toml = f"[[mcp_servers]]\nlabel = 'official'\nurl = 'http://127.0.0.1:{port}/mcp'\nrequire_approval = 'never'\n"
+        async with scene(start_gateway, toml) as made:
+            key = made.server.make_key("responses", "mcp:official")
+            both = (call("official__add", a=2, b=3), call("official__fail", "c2", 1))
+            made.model.will(round_of(*both, is_stream=False), round_of("5", is_stream=False))
+            tools = [{"type": "mcp", "server_label": "official"}]
+            status, data = await post(made, "/v1/responses", {"model": "SvcLLM", "input": "x", "tools": tools}, key)
+    finally:
+        process.terminate()
+        await process.wait()
+    assert status == 200, data
+    listing, added, failed, _ = data["output"]
+    assert [tool["name"] for tool in listing["tools"]] == ["add", "fail"]
+    assert added["output"] == "5" and "fail" in failed["error"]["content"][0]["text"]
+
+
+def is_listening(port: int) -> bool:
+    with socket.socket() as tried:
+        return tried.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("approval", ["never", "always"])
+async def test_the_agents_sdk_uses_its_hosted_mcp_tool(stage: Stage, approval: str, streamed: bool) -> None:
+    rounds = [round_of(call("words__lookup", word="sea"), is_stream=streamed)]
+    stage.scene.model.will(*rounds, round_of("Water.", is_stream=streamed))
+    plan = {"url": f"{stage.scene.server.url}/v1", "key": stage.key, "stream": streamed, "approval": approval}
+    report = await run_client([python_of("clients"), str(CLIENTS / "agents_mcp.py")], plan)
+    assert report == {"output": "Water.", "asked": ["lookup"] if approval == "always" else []}
+    assert stage.server.calls == [{"name": "lookup", "arguments": {"word": "sea"}}]
