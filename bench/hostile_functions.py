@@ -33,6 +33,9 @@ from gateway.sanitize.scan.fallback_mask import mask_all_but_words
 from gateway.sanitize.scan.fast_path import is_trivially_clean, plain_text_cut
 from gateway.sanitize.scan.scanner import Scanner
 from gateway.sanitize.text.folding import View
+from gateway.services.hosted_tools.citations import CitationFinder
+from gateway.services.hosted_tools.page_text import find_in
+from gateway.services.hosted_tools.sources import Sources
 from gateway.services.websearch import filters, result_budget
 from gateway.wire import image_header, large_json, ocr, repetition, sse, text_slots, thinking
 from gateway.wire.chat.prompted_tools import PromptedTools
@@ -161,6 +164,22 @@ def _custom_input(text: str) -> None:
     call.end()
 
 
+def _cited(text: str) -> None:
+    sources = Sources()
+    for url in (_URL, "https://example.org/北京"):
+        sources.add(url, "T")
+    finder = CitationFinder(sources)
+    for at in range(0, len(text), 5):
+        finder.push(text[at : at + 5])
+    finder.flush()
+    finder.push(text)
+
+
+def _cited_address(text: str) -> None:
+    _cited(f"{_URL}{text}")
+    _cited(f"[a]({_URL}{text}")
+
+
 def _prompted_call(text: str) -> None:
     tool = {"type": "function", "function": {"name": "f"}}
     request = PromptedTools({"messages": [{"role": "user", "content": "x"}], "tools": [tool]})
@@ -253,6 +272,9 @@ READERS: dict[str, Reader] = {
     "repetition": Reader(_loop_guard, inputs.TEXTS),
     "custom input": Reader(_custom_input, inputs.TEXTS),
     "prompted call": Reader(_prompted_call, inputs.TEXTS),
+    "citations": Reader(_cited, inputs.TEXTS),
+    "cited address": Reader(_cited_address, inputs.TEXTS),
+    "place in a page": Reader(lambda text: find_in(text, text[:8] or "a", None), inputs.TEXTS),
     "thoughts": Reader(thinking.without_thinking, inputs.TEXTS),
 }
 """By the name that `bench.hostile` prints."""

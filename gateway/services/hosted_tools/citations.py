@@ -22,12 +22,18 @@ from gateway.wire.hosted_answer import Source, TextPiece
 
 _START = re.compile(r"[`(\[【]|https?://|h(?:t(?:tp?)?)?\Z|https?(?::/?)?\Z")
 """Where a link or code may begin. The last two: an address that is cut by the end of what has come."""
-_CODE_END, _LINE_CODE_END = re.compile("`+"), re.compile("`+|\n")
+_CODE_END, _LINE_CODE_END = re.compile("`{1,64}"), re.compile("`{1,64}|\n")
+"""Chosen: nobody writes more backticks; longer runs count as several, so that a run is read again 64 times at most."""
 _NUMBERS = re.compile(r"\^?\d{1,3}(?: ?[,;] ?\d{1,3}){0,9}")
 _ASIAN_NUMBER = re.compile(r"(\d{1,3})(?:†[^\n]{0,300})?")
-_URL_STOPS = frozenset(' \t\r\n<>"|^{}[]`\\【】，。、；：！？（）《》「」…')
+_URL_STOP = re.compile(r"[ \t\r\n<>\"|^{}\[\]`\\【】，。、；：！？（）《》「」…]")
+_OTHER_STOP = re.compile(r"[^\x21-\x7e]|[<>\"|^{}\[\]`\\]")
+"""What ends an address: of a source, which may have letters of other scripts, and any other."""
+_LINK_STOP = re.compile(r"[ \t\n()]")
 _TRAILING = ".,;:!?*_~'"
 """Punctuation after an address that belongs to the sentence."""
+_MAX_DEPTH = 4
+"""Chosen: brackets within brackets of an address; titles of encyclopedias have one. Each costs a look."""
 _MAX_LABEL_CHARS = 300
 """Chosen: titles of pages fit. At half long ones are no links; at double a bracket that nobody closes waits longer."""
 
@@ -55,6 +61,7 @@ class CitationFinder:
         self._held = ""
         self._before = ""  # the last character that was let go
         self._code = 0  # how many backticks opened the code that the text is in
+        self._in_address = False  # of no source; it may have an address of one in it, which is no link
         self._is_last = False
 
     def push(self, text: str) -> list[TextPiece]:
@@ -68,7 +75,7 @@ class CitationFinder:
         """The rest: the text has ended. Another text may follow."""
         self._is_last = True
         pieces = self._decided()
-        self._before, self._code, self._is_last = "", 0, False
+        self._before, self._code, self._in_address, self._is_last = "", 0, False, False
         return pieces
 
     def _decided(self) -> list[TextPiece]:
@@ -94,6 +101,11 @@ class CitationFinder:
         """What is decided from `position` on, at least one character of it; _WAIT where nothing can be decided."""
         if self._code:
             return self._code_end(text, position)
+        if self._in_address:
+            stop = _OTHER_STOP.search(text, position)
+            self._in_address = stop is None
+            if stop is None or stop.start() > position:
+                return _Found(position, len(text) if stop is None else stop.start())
         start = _START.search(text, position)
         if start is None:
             return _Found(position, len(text))
@@ -112,9 +124,9 @@ class CitationFinder:
         return self._address(text, begin)
 
     def _code_start(self, text: str, begin: int) -> _Found | _Wait:
-        end = begin
-        while end < len(text) and text[end] == "`":
-            end += 1
+        run = _CODE_END.match(text, begin)
+        assert run is not None
+        end = run.end()
         if end == len(text) and not self._is_last:
             return _WAIT
         self._code = end - begin
@@ -169,13 +181,18 @@ class CitationFinder:
 
     def _destination(self, text: str, begin: int, start: int) -> _Found | _Wait | None:
         """The address of a Markdown link that begins at `begin`, and its end. A title may follow the address."""
-        end, depth, limit = start, 0, start + MAX_URL_CHARS
-        while end < min(len(text), limit) and text[end] not in " \t\n" and (depth or text[end] != ")"):
-            depth += {"(": 1, ")": -1}.get(text[end], 0)
-            end += 1
+        limit = start + MAX_URL_CHARS
+        end, depth = min(len(text), limit), 0
+        for stop in _LINK_STOP.finditer(text, start, end):
+            if not depth and not self._may_lead(text[start : stop.start()]):
+                return None
+            depth += {"(": 1, ")": -1}.get(stop[0], 0)
+            if depth < 0 or depth > _MAX_DEPTH or stop[0] not in "()":
+                end = stop.start()
+                break
         url = text[start:end].removeprefix("<").removesuffix(">")
         if end == len(text) and not self._is_last and end < limit:
-            return _WAIT if not url.startswith("http") or self._sources.may_begin(url) else None
+            return _WAIT if self._may_lead(url) else None
         if end >= min(len(text), limit) or text[end] == "\n":
             return None
         close = end if text[end] == ")" else text.find(")", end, end + _MAX_LABEL_CHARS)
@@ -184,6 +201,13 @@ class CitationFinder:
             return _WAIT if may_come and not self._is_last and self._sources.at(url) else None
         source = self._sources.at(url)
         return _Found(begin, close + 1, (source,)) if source is not None else None
+
+    def _may_lead(self, head: str) -> bool:
+        """Whether the address of a source may begin with `head`; one in angle brackets too."""
+        bare = head.removeprefix("<")
+        if len(bare) < len("https://"):
+            return "https://".startswith(bare) or bare.startswith("http:")
+        return bare.startswith("http") and self._sources.may_begin(bare.removesuffix(">"))
 
     def _in_asian_brackets(self, text: str, begin: int) -> _Found | _Wait:
         limit = begin + 1 + _MAX_LABEL_CHARS
@@ -196,20 +220,29 @@ class CitationFinder:
 
     def _address(self, text: str, begin: int) -> _Found | _Wait:
         """An address in running text, without the punctuation after it."""
-        end, limit = begin, begin + MAX_URL_CHARS
-        while end < min(len(text), limit) and text[end] not in _URL_STOPS:
-            if not text[end].isascii() and not self._sources.continues(text[begin : end + 1]):
-                break  # writing without blanks goes on after the address
-            end += 1
+        limit = begin + MAX_URL_CHARS
+        stop = _URL_STOP.search(text, begin, limit)
+        end = stop.start() if stop is not None else min(len(text), limit)
+        if not text[begin:end].isascii():
+            end = self._end_of_spelling(text, begin, end)
         if end == len(text) and not self._is_last and end < limit:
             head = text[begin:end]
-            return _WAIT if "://" not in head or self._sources.may_begin(head) else _Found(begin, end)
+            if "://" not in head or self._sources.may_begin(head):
+                return _WAIT
         address = text[begin:end]
         while address and (
             address[-1] in _TRAILING or (address[-1] == ")" and address.count(")") > address.count("("))
         ):
             address = address[:-1]
         source = self._sources.at(address)
-        return (
-            _Found(begin, begin + len(address), (source,)) if source is not None else _Found(begin, max(end, begin + 1))
-        )
+        if source is not None:
+            return _Found(begin, begin + len(address), (source,))
+        self._in_address = "://" in address
+        return _Found(begin, begin + (address.find("://") + 3 if self._in_address else 1))
+
+    def _end_of_spelling(self, text: str, begin: int, end: int) -> int:
+        """Where an address ends that letters of other scripts may follow: writing without blanks goes on after it."""
+        for at in range(begin, end):
+            if not text[at].isascii() and not self._sources.continues(text[begin : at + 1]):
+                return at
+        return end
