@@ -16,7 +16,7 @@ from gateway.access.redis_limits import RedisLimiter
 from gateway.app.embedding import local_embedder, passage_vectors
 from gateway.app.models import completion_service, guardrail, image_loader
 from gateway.app.routes import Handlers, endpoint_table
-from gateway.app.web_tools import engine_deps, hosted_settings, web_fetcher, websearch_services
+from gateway.app.web_tools import engine_deps, hosted_mcp, hosted_settings, web_fetcher, websearch_services
 from gateway.config.settings import Config
 from gateway.embedded.servers import Embedded
 from gateway.engines.index.search_provider import LocalSearch
@@ -30,6 +30,7 @@ from gateway.services.ocr.service import OcrService
 from gateway.web.endpoints import EndpointTable
 from gateway.web.handlers.chat import ChatHandler
 from gateway.web.handlers.embeddings import EmbeddingsHandler
+from gateway.web.handlers.hosted_responses import HostedResponses
 from gateway.web.handlers.hosted_search import HostedSearch
 from gateway.web.handlers.mcp import WebSearchHandler
 from gateway.web.handlers.messages import MessagesHandler
@@ -59,9 +60,11 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     websearch, index_alone = websearch_services(config, deps, (sanitizer, judge), local, resources)
     searched: Searched = "local" if config.search.provider == "local" else "web"
     mcp = WebSearchHandler(Dispatcher(websearch, RunningCalls(), searched))
-    hosted = HostedSearch(completions, hosted_settings(config, websearch, index_alone, searched))
+    settings = hosted_settings(config, websearch, index_alone, searched)
+    hosted, tool_servers = HostedSearch(completions, settings), hosted_mcp(config, settings.tools, resources)
     chat = ChatHandler(completions, OcrService(completions, image_loader(config, fetcher, resources)), hosted)
-    responses = ResponsesHandler(completions, ResponseStore(config.limits.response_store_bytes_per_key), hosted)
+    store = ResponseStore(config.limits.response_store_bytes_per_key)
+    responses = ResponsesHandler(completions, store, HostedResponses(hosted, tool_servers))
     messages, embeddings = MessagesHandler(completions, hosted), EmbeddingsHandler(completions)
     handlers = Handlers(mcp, chat, responses, messages, embeddings, ModelsHandler(completions))
     table = endpoint_table(config.server.base_path, handlers)
