@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from bench import hostile_inputs as inputs
-from bench import hostile_messages as messages
+from bench import hostile_answers as answers
 from gateway import schemas
 from gateway.engines.content import blocks
 from gateway.engines.content.comment_sections import in_comments, own_text
@@ -41,10 +41,7 @@ from gateway.services.hosted_tools.page_text import find_in
 from gateway.services.hosted_tools.sources import Sources
 from gateway.services.websearch import filters, result_budget
 from gateway.wire import image_header, large_json, ocr, repetition, sse, text_slots, thinking
-from gateway.wire.chat.prompted_tools import PromptedTools
 from gateway.wire.openai_error import error_object
-from gateway.wire.responses.calls import StreamedCall
-from gateway.wire.responses.tool_names import ToolRef
 
 Make = Callable[[int], Any]
 _URL = "https://example.org/a/b"
@@ -165,14 +162,6 @@ def _special_tokens(text: str) -> None:
         tokens_filter.feed(text[at : at + 5])
 
 
-def _custom_input(text: str) -> None:
-    call = StreamedCall(ToolRef("custom", "x"), "c")
-    call.take('{"input": "')
-    for at in range(0, len(text), 5):
-        call.take(text[at : at + 5])
-    call.end()
-
-
 def _cited(text: str) -> None:
     sources = Sources()
     for url in (_URL, "https://example.org/北京"):
@@ -187,13 +176,6 @@ def _cited(text: str) -> None:
 def _cited_address(text: str) -> None:
     _cited(f"{_URL}{text}")
     _cited(f"[a]({_URL}{text}")
-
-
-def _prompted_call(text: str) -> None:
-    tool = {"type": "function", "function": {"name": "f"}}
-    request = PromptedTools({"messages": [{"role": "user", "content": "x"}], "tools": [tool]})
-    request.read(text, "stop")
-    request.read('{"name": "f", "arguments": {"a": "' + text, "stop")
 
 
 def _urls(text: str) -> None:
@@ -237,8 +219,8 @@ _MIXED_TEXTS = {**inputs.TEXTS, "html": inputs.PAGES["signs"], "links": inputs.P
 
 
 READERS: dict[str, Reader] = {
-    "message blocks": Reader(messages.blocks, messages.ANSWERS, (1_000, 2_000, 4_000)),
-    "messages body": Reader(lambda body: messages.to_chat(body, 8), messages.REQUESTS, _QUICK_SIZES),
+    "message blocks": Reader(answers.blocks, answers.ANSWERS, (1_000, 2_000, 4_000)),
+    "messages body": Reader(lambda body: answers.to_chat(body, 8), answers.REQUESTS, _QUICK_SIZES),
     "page": Reader(_page, _encoded(inputs.PAGES), (5_000, 10_000, 20_000)),
     "page of text": Reader(lambda text: read("markdown", text, "text/markdown", False), _encoded(inputs.TEXTS)),
     "page of xml": Reader(lambda text: read("xml", text, "text/xml", False), _encoded(inputs.PAGES)),
@@ -285,8 +267,8 @@ READERS: dict[str, Reader] = {
     "ocr answer": Reader(ocr.parse_blocks, inputs.TEXTS),
     "ocr tokens": Reader(_special_tokens, inputs.TEXTS),
     "repetition": Reader(_loop_guard, inputs.TEXTS),
-    "custom input": Reader(_custom_input, inputs.TEXTS),
-    "prompted call": Reader(_prompted_call, inputs.TEXTS),
+    "custom input": Reader(answers.custom_input, inputs.TEXTS),
+    "prompted call": Reader(answers.prompted_call, inputs.TEXTS),
     "citations": Reader(_cited, inputs.TEXTS),
     "cited address": Reader(_cited_address, inputs.TEXTS),
     "place in a page": Reader(lambda text: find_in(text, text[:8] or "a", None), inputs.TEXTS),

@@ -1,13 +1,16 @@
-"""What upstreams and callers of the messages route may send: inputs of `hostile_functions`."""
+"""What models and their upstreams may answer, and callers of the messages route may ask: for `hostile_functions`."""
 
 from collections.abc import Callable
 from typing import Any
 
 from gateway.domain import Json
+from gateway.wire.chat.prompted_tools import PromptedTools
 from gateway.wire.messages.blocks import Blocks
 from gateway.wire.messages.request import to_chat
+from gateway.wire.responses.calls import StreamedCall
+from gateway.wire.responses.tool_names import ToolRef
 
-__all__ = ["ANSWERS", "REQUESTS", "blocks", "to_chat"]
+__all__ = ["ANSWERS", "REQUESTS", "blocks", "custom_input", "prompted_call", "to_chat"]
 
 Make = Callable[[int], Any]
 
@@ -54,3 +57,18 @@ def _users(size: int) -> Json:
 
 REQUESTS: dict[str, Make] = {"turns": _turns, "users": _users}
 """Bodies of the messages route; sizes count characters, roughly."""
+
+
+def custom_input(text: str) -> None:
+    call = StreamedCall(ToolRef("custom", "x"), "c")
+    call.take('{"input": "')
+    for at in range(0, len(text), 5):
+        call.take(text[at : at + 5])
+    call.end()
+
+
+def prompted_call(text: str) -> None:
+    tool = {"type": "function", "function": {"name": "f"}}
+    request = PromptedTools({"messages": [{"role": "user", "content": "x"}], "tools": [tool]})
+    request.read(text, "stop")
+    request.read('{"name": "f", "arguments": {"a": "' + text, "stop")
