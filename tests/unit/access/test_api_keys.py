@@ -116,7 +116,7 @@ def test_the_first_key_is_written_once(path: Path, tmp_path: Path) -> None:
     file = tmp_path / "dev-key"
     assert ensure_dev_key(KeyFile(path), file)
     assert not ensure_dev_key(KeyFile(path), file)
-    assert KeyStore(path).lookup(file.read_text().strip()).scopes == {"web-search", "chat", "responses", "ocr"}
+    assert KeyStore(path).lookup(file.read_text().strip()).scopes == {"web-search", "chat", "responses", "ocr", "embeddings"}
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
