@@ -3,6 +3,7 @@
 Knows no HTTP, no configuration and no wire format. Times are seconds, sizes bytes, unless a name says otherwise.
 """
 
+import re
 from collections.abc import AsyncGenerator, Callable, Hashable
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
@@ -15,6 +16,17 @@ Json: TypeAlias = dict[str, Any]
 
 SCOPES: tuple[str, ...] = ("web-search", "chat", "responses", "ocr")
 """What a key may be allowed to do: the web tools, the chat route, the responses route, models of kind `ocr`."""
+
+OWN_TOOLS_LABEL = "gateway"
+"""The label of the gateway's own web tools among MCP servers. They need the scope `web-search`."""
+
+_MCP_SCOPE = re.compile(r"mcp:[a-z0-9][a-z0-9_-]{0,63}")
+
+
+def is_scope(name: str) -> bool:
+    """Whether a key may have this scope: one of SCOPES, or `mcp:LABEL` for the MCP server with that label."""
+    return name in SCOPES or _MCP_SCOPE.fullmatch(name) is not None
+
 
 TEXT_MODEL, OCR_MODEL, OCR_MODEL_ALIAS = "SvcLLM", "SvcOCR", "SvcOcr"
 """Public names of the embedded engines; a configured model of the same name replaces one."""

@@ -15,7 +15,7 @@ from gateway.access.rate_limits import BadKeyLimiter, LocalLimiter
 from gateway.access.redis_limits import RedisLimiter
 from gateway.app.models import completion_service, guardrail, image_loader
 from gateway.app.routes import Handlers, endpoint_table
-from gateway.app.web_tools import engine_deps, hosted_settings, web_fetcher, websearch_services
+from gateway.app.web_tools import engine_deps, hosted_mcp, hosted_settings, web_fetcher, websearch_services
 from gateway.config.settings import Config
 from gateway.embedded.servers import Embedded
 from gateway.mcp.dispatcher import Dispatcher
@@ -27,6 +27,7 @@ from gateway.services.completion.response_store import ResponseStore
 from gateway.services.ocr.service import OcrService
 from gateway.web.endpoints import EndpointTable
 from gateway.web.handlers.chat import ChatHandler
+from gateway.web.handlers.hosted_responses import HostedResponses
 from gateway.web.handlers.hosted_search import HostedSearch
 from gateway.web.handlers.mcp import WebSearchHandler
 from gateway.web.handlers.models import ModelsHandler
@@ -53,9 +54,11 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     websearch, index_alone = websearch_services(config, deps, sanitizer, judge, resources)
     searched: Searched = "local" if config.search.provider == "local" else "web"
     mcp = WebSearchHandler(Dispatcher(websearch, RunningCalls(), searched))
-    hosted = HostedSearch(completions, hosted_settings(config, websearch, index_alone, searched))
+    settings = hosted_settings(config, websearch, index_alone, searched)
+    hosted, tool_servers = HostedSearch(completions, settings), hosted_mcp(config, settings.tools, resources)
     chat = ChatHandler(completions, OcrService(completions, image_loader(config, fetcher, resources)), hosted)
-    responses = ResponsesHandler(completions, ResponseStore(config.limits.response_store_bytes_per_key), hosted)
+    store = ResponseStore(config.limits.response_store_bytes_per_key)
+    responses = ResponsesHandler(completions, store, HostedResponses(hosted, tool_servers))
     table = endpoint_table(config.server.base_path, Handlers(mcp, chat, responses, ModelsHandler(completions)))
     app = application(_server_state(config, table, sanitizer, resources), config.server.max_body_bytes)
     app.cleanup_ctx.append(_close_at_cleanup(resources))

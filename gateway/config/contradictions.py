@@ -11,13 +11,14 @@ import re2
 
 from gateway.config.sanitize_settings import ENTITIES
 from gateway.config.settings import Config
-from gateway.domain import OCR_MODEL, TEXT_MODEL
+from gateway.domain import OCR_MODEL, OWN_TOOLS_LABEL, TEXT_MODEL
 
 
 def contradictions(config: Config) -> Iterator[tuple[str, str]]:
     """Every broken rule as (key path, message); none for a configuration that can be served."""
     yield from _model_contradictions(config)
     yield from _search_contradictions(config)
+    yield from _mcp_contradictions(config)
     yield from _address_contradictions(config)
     yield from _sanitize_contradictions(config)
     yield from _missing_files(config)
@@ -30,6 +31,14 @@ def _search_contradictions(config: Config) -> Iterator[tuple[str, str]]:
         yield "search.base_url", 'provider "searxng" needs the address of your instance'
     if config.web.engine == "provider" and config.search.provider != "tavily":
         yield "web.engine", '"provider" needs search.provider = "tavily"; allowed otherwise: "local"'
+
+
+def _mcp_contradictions(config: Config) -> Iterator[tuple[str, str]]:
+    labels = [OWN_TOOLS_LABEL]
+    for index, server in enumerate(config.mcp_servers):
+        if server.label in labels:
+            yield f"mcp_servers[{index}].label", f"'{server.label}' is already the label of another server"
+        labels.append(server.label)
 
 
 def _address_contradictions(config: Config) -> Iterator[tuple[str, str]]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from gateway.config.model_settings import LocalLlm, LocalOcr, Model
 from gateway.config.sanitize_settings import GuardrailSettings, Sanitize
 from gateway.config.server_settings import Access, Limits, Log, Ops, Server, Shared
-from gateway.config.web_settings import HostedSearch, Search, Web
+from gateway.config.web_settings import HostedSearch, McpServer, Search, Web
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,7 @@ class Config:
     models: tuple[Model, ...] = ()
     search: Search = field(default_factory=Search)
     hosted_search: HostedSearch = field(default_factory=HostedSearch)
+    mcp_servers: tuple[McpServer, ...] = ()
     web: Web = field(default_factory=Web)
     sanitize: Sanitize = field(default_factory=Sanitize)
     guardrail: GuardrailSettings = field(default_factory=GuardrailSettings)

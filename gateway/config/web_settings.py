@@ -1,5 +1,6 @@
 """Settings of search and of the embedded web engine. `settings` says how to read them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gateway.config.server_settings import Secret
@@ -64,3 +65,21 @@ class HostedSearch:
     total_s: float = 60
     results: SearchResults = field(default_factory=SearchResults)
     native: str = "gateway"
+
+
+@dataclass(frozen=True, slots=True)
+class McpServer:
+    """An MCP server whose tools the gateway runs for models. `headers` are sent with every request to it.
+
+    `allowed_tools` empty = all. `require_approval`: `always` or `never`; a caller may ask for more approvals, not for
+    fewer. `timeout_s` for one request: MCP clients commonly give up after 60 s; at half, slow tools fail. A result is
+    cut at `max_result_chars`, about 20,000 tokens, as those of the web tools are.
+    """
+
+    label: str
+    url: str
+    headers: Mapping[str, Secret] = field(default_factory=dict)
+    allowed_tools: tuple[str, ...] = ()
+    require_approval: str = "always"
+    timeout_s: float = 30
+    max_result_chars: int = 80_000

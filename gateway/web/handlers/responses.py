@@ -18,18 +18,14 @@ from gateway.services.completion.attempts import ModelEntry
 from gateway.services.completion.native_responses import NativeResponses
 from gateway.services.completion.response_store import ResponseStore, check_history
 from gateway.services.completion.service import CompletionService
-from gateway.services.hosted_tools.loop import LoopRequest
-from gateway.services.hosted_tools.options import SearchOptions, of_tool, with_defaults
-from gateway.services.hosted_tools.sources import Sources
 from gateway.web.context import CONTEXT, RequestContext
 from gateway.web.handlers.chat import timing_headers, used_so_far
-from gateway.web.handlers.hosted_search import HostedRequest, HostedSearch
+from gateway.web.handlers.hosted_responses import HostedResponses, HostedWishes
 from gateway.web.handlers.json_body import checked_body
 from gateway.web.middleware.sanitize import clean_request
 from gateway.web.replies import EventReply, JsonReply
 from gateway.wire.responses.events import ResponseStream
-from gateway.wire.responses.hosted_request import WEB_SEARCH, SearchWish, loop_body, search_wish
-from gateway.wire.responses.hosted_stream import HostedItems, HostedStream, WebSearchItems
+from gateway.wire.responses.hosted_stream import HostedStream
 from gateway.wire.responses.native_answer import NativeStream
 from gateway.wire.responses.object import new_id
 from gateway.wire.responses.request import input_items, refuse_unkept, to_chat
@@ -50,9 +46,9 @@ class ResponsesHandler:
     """The endpoints' `check` and handlers. A response is the `response` object of OpenAI's API."""
 
     def __init__(
-        self, completions: CompletionService, store: ResponseStore, hosted: HostedSearch | None = None
+        self, completions: CompletionService, store: ResponseStore, hosted: HostedResponses | None = None
     ) -> None:
-        """`hosted` answers requests with a web search tool; without it the tool is left out with a warning."""
+        """`hosted` answers requests with hosted tools; without it such a tool is left out with a warning."""
         self._completions = completions
         self._hosted = hosted
         self._native = NativeResponses(completions)
@@ -76,12 +72,10 @@ class ResponsesHandler:
         if entry.kind != "text":
             raise InvalidRequest(f"model '{body['model']}' reads images; use it on /v1/chat/completions", param="model")
         earlier = await self._history_of(request, body)
-        wish, native = search_wish(body) if self._hosted is not None else None, self._native.serves(entry, body)
-        if wish is not None and self._hosted is not None:
-            self._hosted.require_scope(context.caller, wish.where)
-            options = of_tool(wish.tool, wish.where)
-            if not (native and self._hosted.passes_native):
-                return await self._search(context, entry, earlier, wish, options)
+        native = self._native.serves(entry, body)
+        wishes = self._hosted.wishes(context) if self._hosted is not None else None
+        if wishes is not None and not (native and wishes.may_pass):
+            return await self._answer_hosted(context, entry, earlier, wishes)
         chat = None if native else to_chat(body, earlier)
         headers = _warning_headers(chat.dropped if chat is not None else [])
         store = self._storing(context, earlier)
@@ -103,30 +97,20 @@ class ResponsesHandler:
         store(response)
         return JsonReply(response, headers={**headers, **timing_headers(stats, started_s)})
 
-    async def _search(
-        self, context: RequestContext, entry: ModelEntry, earlier: list[Json], wish: SearchWish, options: SearchOptions
+    async def _answer_hosted(
+        self, context: RequestContext, entry: ModelEntry, earlier: list[Json], wishes: HostedWishes
     ) -> web.StreamResponse:
-        """The reply to a request with a web search tool; as `create`."""
+        """The reply to a request with hosted tools; as `create`."""
         assert self._hosted is not None
-        body, stats, started_s, sources = context.body, context.stats, time.perf_counter(), Sources()
-        past, recent = (self._hosted.recall(context.caller.key_id, each, sources) for each in (earlier, body["input"]))
-        chat = to_chat({**body, "input": recent}, past, hosted=(wish.tool["type"],))
-        stats.warnings += chat.warnings
-        body["tools"] = [with_defaults(tool) if tool is wish.tool else tool for tool in body["tools"]]
-        asked = HostedRequest(
-            LoopRequest(
-                loop_body(chat.body, wish), WEB_SEARCH if wish.choice == "forced" else "", body.get("max_tool_calls")
-            ),
-            options if wish.choice != "none" else None,
-            sources,
-            is_kept=body.get("store") is not False,
+        body, stats, started_s = context.body, context.stats, time.perf_counter()
+        answer = self._hosted.answer(context, entry, earlier, wishes)
+        headers = _warning_headers(answer.chat.dropped)
+        stream = HostedStream(
+            body, self._storing(context, earlier), answer.chat.names, model=entry.name, kinds=answer.kinds
         )
-        kinds: dict[str, HostedItems] = {WEB_SEARCH: WebSearchItems(body.get("include"))}
-        stream = HostedStream(body, self._storing(context, earlier), chat.names, model=entry.name, kinds=kinds)
-        events, headers = self._hosted.answer(context, entry, asked), _warning_headers(chat.dropped)
         if body.get("stream"):
-            return _streamed(stream, stream.run_hosted(events), entry, stats, headers)
-        response = await stream.whole(events)
+            return _streamed(stream, stream.run_hosted(answer.events), entry, stats, headers)
+        response = await stream.whole(answer.events)
         links = KeptLinks(text_holders(response["output"]))
         return JsonReply(response, headers={**headers, **timing_headers(stats, started_s)}, finish=links.placed)
 

@@ -19,7 +19,7 @@ import orjson
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest, UpstreamError
-from gateway.schemas.caller_schema import CallerSchema
+from gateway.wire.caller_schema import CallerSchema
 from gateway.wire.chat.answer import new_id
 from gateway.wire.untrusted_json import table_in, tables_in
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gateway.schemas.caller_schema import MAX_PARTS, CallerSchema
+from gateway.wire.caller_schema import MAX_PARTS, CallerSchema
 
 TWICE = {"allOf": [{"$ref": "#/$defs/b"}, {"$ref": "#/$defs/b"}]}
 
