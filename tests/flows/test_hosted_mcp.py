@@ -1,4 +1,4 @@
-"""Hosted MCP on `POST /v1/responses`: configured servers, the gateway's own tools, approvals, faults."""
+"""Hosted MCP on `POST /v1/responses`: configured servers, the gateway's own tools, approvals, official clients."""
 
 import asyncio
 import json
@@ -7,80 +7,23 @@ import sys
 from collections.abc import AsyncIterator
 from typing import Any
 
-import aiohttp
 import pytest
-from aiohttp import web
 
-from gateway.access.api_keys import KeyFile, KeyRequest
 from gateway.embedded.child_server import free_port
 from tests.support.gateways import StartGateway
 from tests.support.hosted_checks import check_type
-from tests.support.hosted_search import Scene, call, post, round_of, scene, search
-from tests.support.mcp_server import McpServer
+from tests.support.hosted_mcp import LIMIT_S, WORDS, Stage, kinds, mcp_stage, tool_messages
+from tests.support.hosted_search import call, post, round_of, scene, search
 from tests.support.model_clients import python_of
 from tests.support.official import run_client
 from tests.support.paths import CLIENTS
 from tests.support.waiting import until
-from tests.support.websites import Site, serving
-
-WORDS = {"type": "mcp", "server_label": "words", "require_approval": "never"}
-LIMIT_S = 8
-
-
-class Stage:
-    """A scene with an MCP server `words`; `key` has every scope and that of the server."""
-
-    def __init__(self, made: Scene, server: McpServer, key: str) -> None:
-        self.scene = made
-        self.server = server
-        self.key = key
-
-    async def respond(self, *rounds: Any, **body: Any) -> tuple[int, Any]:
-        """Status, and the response or the events."""
-        if rounds:
-            self.scene.model.will(*rounds)
-        return await post(
-            self.scene, "/v1/responses", {"model": "SvcLLM", "input": "go", "tools": [WORDS], **body}, self.key
-        )
-
-
-def words_toml(url: str, approval: str = "never", more: str = "") -> str:
-    return (
-        f"[[mcp_servers]]\nlabel = 'words'\nurl = '{url}'\nrequire_approval = '{approval}'\ntimeout_s = 2\n"
-        f"headers = {{ Authorization = {{ credential = 'words' }} }}\n{more}\n"
-    )
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[McpServer]:
-    yield McpServer()
-
-
-@pytest.fixture
-async def stage(start_gateway: StartGateway, server: McpServer, request: pytest.FixtureRequest) -> AsyncIterator[Stage]:
-    approval = getattr(request, "param", "never")
-    site = Site()
-
-    async def handle(request: web.Request) -> web.StreamResponse:
-        return await server.handle(request)
-
-    site.pages["/mcp"] = handle
-
-    async def start(toml: str) -> Any:
-        return await start_gateway(toml, GATEWAY_CREDENTIAL_WORDS="Bearer SECRET-OF-WORDS")
-
-    async with serving(site), scene(start, words_toml(f"{site.url}/mcp", approval)) as made:
-        keys = KeyFile(made.server.config.state_dir / made.server.config.access.keys_file)
-        key, _ = keys.create(KeyRequest("mcp", ("responses", "web-search", "mcp:words")))
-        yield Stage(made, server, key)
-
-
-def kinds(output: Any) -> list[str]:
-    return [item["type"] for item in output]
-
-
-def tool_messages(stage: Stage) -> list[str]:
-    return [message["content"] for message in stage.scene.sent[-1]["messages"] if message["role"] == "tool"]
+async def stage(start_gateway: StartGateway, request: pytest.FixtureRequest) -> AsyncIterator[Stage]:
+    async with mcp_stage(start_gateway, getattr(request, "param", "never")) as made:
+        yield made
 
 
 @pytest.mark.parametrize("form", ["json", "events"])
@@ -252,97 +195,6 @@ async def test_both_kinds_of_hosted_tools_work_in_one_answer(stage: Stage) -> No
     status, data = await stage.respond(*rounds, tools=[{"type": "web_search"}, WORDS])
     assert status == 200 and kinds(data["output"]) == ["mcp_list_tools", "web_search_call", "mcp_call", "message"]
     assert data["output"][-1]["content"][0]["annotations"][0]["url"] == "https://a.example.com/paris"
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"status": 500}, "failed"),
-        ({"status": 401}, "credentials"),
-        ({"raw": b"<html>"}, "not a JSON-RPC response"),
-        ({"location": "http://127.0.0.1:1/"}, "redirect"),
-        ({"revision": "1999-01-01"}, "revision"),
-    ],
-)
-async def test_a_server_that_fails_is_told_and_the_answer_goes_on(
-    stage: Stage, change: dict[str, Any], words: str
-) -> None:
-    for name, value in change.items():
-        setattr(stage.server, name, value)
-    status, events = await stage.respond(round_of("Without it."), stream=True)
-    assert status == 200 and events[-1]["type"] == "response.completed"
-    listing, message = events[-1]["response"]["output"]
-    assert words in listing["error"] and message["content"][0]["text"] == "Without it."
-    assert "response.mcp_list_tools.failed" in [event["type"] for event in events]
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"error": {"code": -32602, "message": "no such word"}},
-        {"result": {"content": [{"type": "text", "text": "no such word"}], "isError": True}},
-    ],
-)
-async def test_a_tools_error_is_told_to_the_model(stage: Stage, change: dict[str, Any]) -> None:
-    for name, value in change.items():
-        setattr(stage.server, name, value)
-    rounds = (round_of(call("words__lookup", word="x")), round_of("Sorry."))
-    _, events = await stage.respond(*rounds, stream=True)
-    made = events[-1]["response"]["output"][1]
-    assert made["status"] == "failed" and "no such word" in made["error"]["content"][0]["text"]
-    assert "no such word" in tool_messages(stage)[0]
-    assert "response.mcp_call.failed" in [event["type"] for event in events]
-
-
-async def test_a_slow_tool_is_given_up_and_the_server_is_told(stage: Stage) -> None:
-    stage.server.waits = True
-    rounds = (round_of(call("words__lookup", word="x"), is_stream=False), round_of("Sorry.", is_stream=False))
-    status, data = await stage.respond(*rounds)
-    assert status == 200 and "did not answer within 2 s" in data["output"][1]["error"]["content"][0]["text"]
-    async with asyncio.timeout(LIMIT_S):
-        await stage.server.cancelled.wait()
-
-
-async def test_a_client_that_leaves_ends_the_call(stage: Stage) -> None:
-    stage.server.waits = True
-    stage.scene.model.will(round_of(call("words__lookup", word="x")))
-    body = {"model": "SvcLLM", "input": "go", "tools": [WORDS], "stream": True}
-    headers, url = {"Authorization": f"Bearer {stage.key}"}, f"{stage.scene.server.url}/v1/responses"
-    async with (
-        asyncio.timeout(LIMIT_S),
-        aiohttp.ClientSession(headers=headers) as session,
-        session.post(url, json=body) as answer,
-    ):
-        await stage.server.waiting.wait()
-        answer.close()
-    async with asyncio.timeout(1):
-        await stage.server.released.wait()
-
-
-async def test_results_are_masked_cut_and_without_invisible_characters(stage: Stage) -> None:
-    long = "The card is 4539 1488 0343 6467. He\u200bllo. " + "x" * 100_000
-    stage.server.result = {"content": [{"type": "text", "text": long}, {"type": "image", "data": "AA"}]}
-    rounds = (
-        round_of(call("words__lookup", word="4539 1488 0343 6467"), is_stream=False),
-        round_of("x", is_stream=False),
-    )
-    status, data = await stage.respond(*rounds)
-    output = data["output"][1]["output"]
-    assert status == 200 and "[REDACTED:CREDIT_CARD]" in output and "Hello" in output
-    assert len(output) < 81_000 and output.endswith("[cut after 80,000 characters]")
-    assert "4539" not in json.dumps(stage.server.calls)
-
-
-async def test_an_answer_that_never_ends_is_cut(stage: Stage) -> None:
-    async def endless(request: web.Request) -> web.StreamResponse:
-        answer = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
-        await answer.prepare(request)
-        while True:
-            await answer.write(b": " + b"x" * 65536 + b"\n\n")
-
-    stage.server.handle = endless  # type: ignore[method-assign]
-    status, data = await stage.respond(round_of("x", is_stream=False))
-    assert status == 200 and data["output"][0]["tools"] == []
 
 
 async def test_a_server_of_the_official_sdk_is_understood(start_gateway: StartGateway) -> None:
