@@ -40,7 +40,8 @@ def main(argv: list[str] | None = None) -> None:
     os.sched_setaffinity(0, {(os.cpu_count() or 1) - 1})
     port = free_port()
     upstream = subprocess.Popen([sys.executable, "-m", "bench.upstream", str(port)])
-    settings = f'[guardrail]\nenabled = "off"\n[[models]]\nname = "SvcLLM"\n[[models.upstreams]]\nmodel = "m"\nbase_url = "http://127.0.0.1:{port}/v1"\n'
+    model = f'[[models]]\nname = "SvcLLM"\n[[models.upstreams]]\nmodel = "m"\nbase_url = "http://127.0.0.1:{port}/v1"\n'
+    settings = f'[guardrail]\nenabled = "off"\n{model}'
     try:
         wait_for(port, upstream)
         with (

@@ -42,7 +42,8 @@ def gateway_serving(
 ) -> Iterator[tuple[int, int, str]]:
     """`(pid, port, key)` of `gateway serve` with `settings` and no embedded server, its files and log in `folder`.
 
-    `scope`: the key's scopes, with blanks between. `credentials`: what `{ credential = "NAME" }` in the settings stands for.
+    `scope`: the key's scopes, with blanks between.
+    `credentials`: what `{ credential = "NAME" }` in the settings stands for.
     """
     port = free_port()
     config = folder / "gateway.toml"

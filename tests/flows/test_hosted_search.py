@@ -187,9 +187,12 @@ async def test_the_first_text_of_the_last_round_comes_before_the_model_has_ended
         round_of(search()), up.silent(stage.model, up.chunk({"role": "assistant"}), up.chunk({"content": "Par"}))
     )
     body = {"model": "SvcLLM", "input": "x", "tools": [SEARCH], "stream": True}
-    async with aiohttp.ClientSession(stage.server.url, headers=stage.server.headers) as session:
-        async with asyncio.timeout(5), session.post("/v1/responses", json=body) as answer:
-            async for line in answer.content:
-                if b'"delta":"Par"' in line:
-                    break
-            assert not stage.model.released.is_set()
+    async with (
+        asyncio.timeout(5),
+        aiohttp.ClientSession(stage.server.url, headers=stage.server.headers) as session,
+        session.post("/v1/responses", json=body) as answer,
+    ):
+        async for line in answer.content:
+            if b'"delta":"Par"' in line:
+                break
+        assert not stage.model.released.is_set()

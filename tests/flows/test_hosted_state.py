@@ -164,6 +164,7 @@ async def test_a_model_without_tools_gets_results_in_its_prompt(start_gateway: S
         assert prompt["content"].rstrip().endswith("Which city is the capital?")
         assert kinds_of(response["output"]) == ["search", "message"]
         assert visible(message_of(response)) == [("[1]", PARIS)]
+        assert any("searched once" in each for each in response["provider_specific_fields"]["warnings"])
 
 
 async def test_a_model_without_tools_is_told_of_a_failed_search(start_gateway: StartGateway) -> None:

@@ -140,12 +140,14 @@ def _call_chunks(made: dict[str, Any]) -> list[bytes]:
 
 async def post(scene: Scene, path: str, body: dict[str, Any], key: str = "") -> tuple[int, Any]:
     headers = {"Authorization": f"Bearer {key or scene.server.key}"}
-    async with asyncio.timeout(LIMIT_S), aiohttp.ClientSession(scene.server.url, headers=headers) as session:
-        async with session.post(path, json=body) as answer:
-            raw = await answer.read()
-            if answer.content_type == "text/event-stream":
-                return answer.status, events_of(raw)
-            return answer.status, orjson.loads(raw)
+    async with (
+        asyncio.timeout(LIMIT_S),
+        aiohttp.ClientSession(scene.server.url, headers=headers) as session,
+        session.post(path, json=body) as answer,
+    ):
+        raw = await answer.read()
+        is_stream = answer.content_type == "text/event-stream"
+        return answer.status, events_of(raw) if is_stream else orjson.loads(raw)
 
 
 def events_of(raw: bytes) -> list[Any]:

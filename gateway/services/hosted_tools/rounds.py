@@ -8,7 +8,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.domain import Event, Json, RequestStats
+from gateway.domain import Event, EventBatch, Json, RequestStats
 from gateway.services.completion.service import CompletionService
 from gateway.services.hosted_tools.citations import CitationFinder
 from gateway.services.hosted_tools.sources import Sources
@@ -53,10 +53,21 @@ class RoundReader:
         self._hosted: dict[int, AskedCall] = {}
         self._numbers: dict[int, int] = {}
 
-    def take(self, event: Event) -> list[HostedEvent]:
-        """The events of one chunk (`wire.chat.stream`)."""
-        if event.relayed is not None and event.data is None:
-            return self._text(event.text)
+    def take(self, batch: EventBatch) -> list[HostedEvent]:
+        """The events of the chunks of one read (`wire.chat.stream`). Plain texts that came together are one piece."""
+        events: list[HostedEvent] = []
+        texts: list[str] = []
+        for event in batch:
+            if event.relayed is not None and event.data is None:
+                texts.append(event.text)
+                continue
+            if texts:
+                events += self._text("".join(texts))
+                texts = []
+            events += self._take_chunk(event)
+        return [*events, *self._text("".join(texts))] if texts else events
+
+    def _take_chunk(self, event: Event) -> list[HostedEvent]:
         chunk = sse.decode(event)
         if chunk is None:
             return []
@@ -130,10 +141,7 @@ async def ask(
     body = {**body, "stream_options": {"include_usage": True}}
     async with aclosing(completions.stream(body, stats)) as batches:
         async for batch in batches:
-            events: list[HostedEvent] = []
-            for event in batch:
-                events += reader.take(event)
-            yield events
+            yield reader.take(batch)
     yield reader.end()
 
 

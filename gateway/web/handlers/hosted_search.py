@@ -27,6 +27,7 @@ from gateway.web.middleware.sanitize import clean_tool_texts
 from gateway.wire.hosted_answer import CallPhase, HostedEvent
 
 WEB_SEARCH_SCOPE = "web-search"
+_SEARCHED_ONCE = "this model makes no tool calls: the last question was searched once, before it answered"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,7 @@ class HostedSearch:
         search = self._search_tool(context, request) if request.options is not None else None
         limits = self._settings.limits
         if search is not None and not entry.has_tools and not request.others:
+            stats.warnings.append(_SEARCHED_ONCE)
             events = ForcedSearch(self._completions, search, sources, limits).run(request.loop, stats)
         else:
             tools = [*([search] if search is not None else []), *request.others]

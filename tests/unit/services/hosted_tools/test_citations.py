@@ -114,9 +114,9 @@ def test_without_sources_nothing_waits_and_nothing_is_cited() -> None:
 
 
 FRAGMENTS = [
-    "[", "]", "(", ")", "[1]", "[2", "1]", "【1", "†", "】", "`", "```", "\n", " ", "h", "http", "://", URL, SHORT, "\\",
-    "!", SHORT[:12], SHORT[12:], "<", ">", "word", "北京", "🙂", ".", ",", "[a](", "'t'", "https://zh.example.net/", "(((((",
-    "`" * 70, "https://evil.example/?u=",
+    "[", "]", "(", ")", "[1]", "[2", "1]", "【1", "†", "】", "`", "```", "\n", " ", "h", "http", "://", URL, SHORT,
+    "\\", "!", SHORT[:12], SHORT[12:], "<", ">", "word", "北京", "🙂", ".", ",", "[a](", "'t'", "(((((", "`" * 70,
+    "https://zh.example.net/", "https://evil.example/?u=",
 ]  # fmt: skip
 
 
