@@ -10,6 +10,9 @@ from openai.types.responses.response_output_text import AnnotationURLCitation
 
 from tests.support.gateways import StartGateway
 from tests.support.hosted_search import Scene, round_of, scene, search
+from tests.support.model_clients import ai_sdk_command, python_of
+from tests.support.official import run_client
+from tests.support.paths import CLIENTS
 
 LIMIT_S = 10
 PARIS = "https://a.example.com/paris"
@@ -63,3 +66,26 @@ async def test_the_client_reads_the_annotations_of_the_chat_route(stage: Scene, 
     assert message.content is not None and message.annotations is not None
     cited = message.annotations[0].url_citation
     assert message.content[cited.start_index : cited.end_index] == "[1]" and cited.url == PARIS
+
+
+def rounds(stage: Scene, is_stream: bool) -> dict[str, object]:
+    """Lets the model search and answer; the plan of a client."""
+    stage.model.will(round_of(search(), is_stream=is_stream), round_of("Paris 里昂 [1].", is_stream=is_stream))
+    return {"url": stage.server.url + "/v1", "key": stage.server.key, "stream": is_stream}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_stream", [False, True], ids=["whole", "streamed"])
+async def test_the_agents_sdk_searches_with_its_own_tool(stage: Scene, is_stream: bool) -> None:
+    command = [python_of("clients"), str(CLIENTS / "agents_search.py")]
+    report = await run_client(command, rounds(stage, is_stream))
+    assert report["output"] == "Paris 里昂 [1]." and report["kinds"] == ["web_search_call", "message"]
+    assert report["cited"] == [["[1]", PARIS]]
+
+
+@pytest.mark.slow
+@pytest.mark.system
+@pytest.mark.parametrize("is_stream", [False, True], ids=["whole", "streamed"])
+async def test_the_ai_sdk_searches_with_its_own_tool(stage: Scene, is_stream: bool) -> None:
+    report = await run_client(ai_sdk_command("search.mjs"), rounds(stage, is_stream))
+    assert report["text"] == "Paris 里昂 [1]." and report["sources"] == [PARIS] and report["calls"] == ["web_search"]

@@ -18,14 +18,14 @@ def python_of(name: str) -> str:
     return make_venv(ROOT / f".venv-{name}", CLIENTS / f"requirements-{name}.txt")
 
 
-def ai_sdk_command() -> list[str]:
-    """Node with the Vercel AI SDK beside it."""
+def ai_sdk_command(program: str = "ai.mjs") -> list[str]:
+    """Node with a program of `tests/clients/ai` and the Vercel AI SDK beside it."""
     npm, node, lock = shutil.which("npm"), shutil.which("node"), AI / "package-lock.json"
     if npm is None or node is None:
         pytest.skip("npm or node is not installed: the Vercel AI SDK is not run")
     with fetching():
         fetch_modules(npm, AI, lock)
-    return [node, str(AI / "ai.mjs")]
+    return [node, str(AI / program)]
 
 
 def agent(package: str, binary: str) -> str:
