@@ -6,6 +6,7 @@ hold. Knows nothing of the wire format beyond `id`, `output`, and items with an 
 """
 
 import asyncio
+from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 
@@ -115,16 +116,18 @@ class ResponseStore:
 class Storing:
     """Stores the responses of one request: what tells of a response's end waits until it can be found again.
 
-    `put` may be called where nothing can be awaited, in the middle of a stream.
+    `put` may be called where nothing can be awaited, in the middle of a stream. `items` gives the input items of the
+    request and of the turns before it. A response whose `store` is false is not stored.
     """
 
-    def __init__(self, store: ResponseStore, owner: str) -> None:
-        self._store, self._owner = store, owner
+    def __init__(self, store: ResponseStore, owner: str, items: Callable[[], list[Json]]) -> None:
+        self._store, self._owner, self._items = store, owner, items
         self._writes: list[asyncio.Task[None]] = []
 
-    def put(self, response: Json, items: list[Json]) -> None:
+    def put(self, response: Json) -> None:
         """Begin to store a response."""
-        self._writes.append(asyncio.create_task(self._store.put(self._owner, response, items)))
+        if response["store"]:
+            self._writes.append(asyncio.create_task(self._store.put(self._owner, response, self._items())))
 
     async def finish(self) -> None:
         """Wait until everything that was put is stored."""

@@ -94,10 +94,10 @@ async def test_while_the_store_is_away_nothing_is_said_to_be_missing() -> None:
 
 async def test_the_event_that_tells_of_a_response_waits_until_the_response_can_be_found() -> None:
     store = ResponseStore(MemoryEntries(2**20, 2**20))
-    storing = Storing(store, "key1")
+    storing = Storing(store, "key1", list)
 
     async def events() -> EventStream:
-        storing.put(response("resp_1"), [])
+        storing.put({**response("resp_1"), "store": True})
         yield [Event.from_data({"type": "response.completed"})]
 
     async for _ in storing.stored(events()):
