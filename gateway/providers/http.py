@@ -247,9 +247,9 @@ class HttpClient:
         HTTP; a redirect) and UpstreamTimeout.
         """
         started_s = asyncio.get_running_loop().time()
-        if traced := trace.outgoing():
-            headers = {**headers, **traced}
-        response = await self._send(url, body, headers, first_byte_s or self.timeouts.first_byte_s)
+        response = await self._send(
+            url, body, {**headers, **trace.outgoing()}, first_byte_s or self.timeouts.first_byte_s
+        )
         if 300 <= response.status < 400:
             response.close()
             raise UpstreamError("the upstream answered with a redirect, which is not followed")
