@@ -247,9 +247,7 @@ class HttpClient:
         HTTP; a redirect) and UpstreamTimeout.
         """
         started_s = asyncio.get_running_loop().time()
-        response = await self._send(
-            url, body, {**headers, **trace.outgoing()}, first_byte_s or self.timeouts.first_byte_s
-        )
+        response = await self._send(url, body, headers, first_byte_s or self.timeouts.first_byte_s)
         if 300 <= response.status < 400:
             response.close()
             raise UpstreamError("the upstream answered with a redirect, which is not followed")
@@ -263,8 +261,8 @@ class HttpClient:
         self, url: str, body: bytes | Pieces, headers: Mapping[str, str], first_byte_s: float
     ) -> aiohttp.ClientResponse:
         data: bytes | AsyncIterator[bytes] = body if isinstance(body, bytes) else _yielding(body)
-        if isinstance(body, Pieces):
-            headers = {**headers, "Content-Length": str(body.size)}
+        length = {"Content-Length": str(body.size)} if isinstance(body, Pieces) else {}
+        headers = {**headers, **trace.outgoing(), **length}
         try:
             async with asyncio.timeout(first_byte_s):
                 return await self._opened().post(url, data=data, headers=headers, allow_redirects=False)
