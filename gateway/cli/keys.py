@@ -16,7 +16,7 @@ from gateway.config.server_settings import Access
 from gateway.domain import SCOPES
 
 
-def add_key_commands(parsers: Parsers) -> None:
+def add_commands(parsers: Parsers) -> None:
     """Add `keys create`, `list`, `revoke` and `rotate`."""
     keys = parsers.add_parser("keys", help="manage API keys")
     actions = keys.add_subparsers(required=True, metavar="ACTION")

@@ -7,7 +7,8 @@ from contextlib import asynccontextmanager
 from aiohttp import web
 
 from gateway.web.in_flight import IN_FLIGHT, InFlight
-from gateway.web.server.runner import LINGER_S, Listener, bind
+from gateway.web.listen_socket import bind
+from gateway.web.server.runner import LINGER_S, Listener
 
 ASK = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"
 
