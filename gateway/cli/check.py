@@ -12,9 +12,10 @@ from pathlib import Path
 
 from gateway.cli.argument_types import Parsers
 from gateway.cli.unit_files import SEARCH, UnitFile, read_unit
+from gateway.config.config_error import ConfigError
 from gateway.config.dump import config_text
 from gateway.config.environment import Environment, credential_variable
-from gateway.config.loader import ConfigError, load_config
+from gateway.config.loader import load_config
 from gateway.config.settings import Config
 
 _STOP_RESERVE_S = 15

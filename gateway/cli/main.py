@@ -11,8 +11,8 @@ import sys
 
 from gateway import __version__
 from gateway.cli.argument_types import Command
+from gateway.config.config_error import ConfigError
 from gateway.config.environment import read_environment
-from gateway.config.loader import ConfigError
 from gateway.errors import EngineMissing, GatewayError
 
 EX_FAILED, EX_UNAVAILABLE, EX_CONFIG = 1, 69, 78

@@ -1,15 +1,17 @@
-"""`gateway serve`: chooses between serving in this process and supervising workers."""
+"""`gateway serve`: chooses between serving in this process and supervising workers.
+
+What either needs is imported by name when it is known which: a supervisor of workers must not load the application, and
+its first worker is started before anything else is imported, since that decides how long a restart takes.
+"""
 
 import argparse
 import importlib
-from typing import cast
+import os
+from functools import partial
 
 from gateway.cli.argument_types import Parsers, add_state_options
-from gateway.config.environment import Environment
-from gateway.config.loader import load_config
-from gateway.config.settings import Config
-from gateway.runtime.service import ServiceMaker
-from gateway.runtime.supervisor import Source, serve
+from gateway.config.environment import Environment, worker_environment
+from gateway.runtime.worker_start import StartedWorker, metrics_folder
 
 
 def add_commands(parsers: Parsers) -> None:
@@ -23,17 +25,23 @@ def add_commands(parsers: Parsers) -> None:
 
 
 def _serve(arguments: argparse.Namespace, environment: Environment) -> int:
-    def reload() -> Config:
-        return load_config(arguments.config, arguments.state_dir, environment)
-
+    for descriptor in (*environment.listen_fds, *environment.handover):
+        os.set_inheritable(descriptor, False)  # systemd and a predecessor pass them so that every child would have them
+    if environment.handover:
+        importlib.import_module("gateway.runtime.handover").leave_parent()
+    first_worker = None
+    if arguments.supervised:
+        folder = metrics_folder(arguments.state_dir or environment.state_dir)
+        first_worker = StartedWorker(worker_environment(environment, folder))
+    load_config = importlib.import_module("gateway.config.loader").load_config
+    reload = partial(load_config, arguments.config, arguments.state_dir, environment)
     config = reload()
     has_workers = arguments.supervised or config.server.workers > 1
-    service = "gateway.runtime.worker_pool:WorkerPool" if has_workers else "gateway.runtime.generation:SingleProcess"
-    return serve(config, environment, Source(reload, _named(service), has_workers))
-
-
-def _named(service: str) -> ServiceMaker:
-    """The service `MODULE:CLASS`. By name: the module of one has the application and its engines in it, which a
-    supervisor of workers must not load."""
-    module, _, name = service.partition(":")
-    return cast("ServiceMaker", getattr(importlib.import_module(module), name))
+    if has_workers:
+        pool = importlib.import_module("gateway.runtime.worker_pool").WorkerPool
+        make_service = partial(pool, first_worker=first_worker)
+    else:
+        make_service = importlib.import_module("gateway.runtime.generation").SingleProcess
+    supervisor = importlib.import_module("gateway.runtime.supervisor")
+    code: int = supervisor.serve(config, environment, supervisor.Source(reload, make_service, has_workers))
+    return code

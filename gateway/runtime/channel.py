@@ -1,6 +1,6 @@
 """What a supervisor and its workers say to each other. Imports nothing that a small supervisor does not need.
 
-The supervisor writes an `Assignment` to a worker's standard input, pickled. After that they talk over a socket pair,
+The supervisor hands a worker an `Assignment` (`worker_start` says how). After that they talk over the same socket pair,
 one line each; the format is ours. The worker sends `ready` when it listens, and `beat` every `BEAT_S` from its event
 loop. It receives the names of the embedded servers that are not ready, separated by spaces, whenever they change, and
 `-replaced` when other workers have taken over. The end of the channel means that the other side has ended.
@@ -20,16 +20,12 @@ READY, BEAT, REPLACED = b"ready\n", b"beat\n", b"-replaced\n"
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """What a worker serves: file descriptors of its sockets and its channel (`ops` is None when that listener is off),
-    and the ports of the embedded servers by name, which the supervisor runs.
+    """What a worker serves, and the ports of the embedded servers by name, which the supervisor runs.
 
     `socket_outlives_us` and `logs_to_journal` are as in `Sockets` and `Environment`.
     """
 
     config: Config
-    product: int
-    ops: int | None
-    channel: int
     ports: dict[str, int]
     metrics_folder: str
     socket_outlives_us: bool

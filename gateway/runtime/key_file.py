@@ -2,7 +2,7 @@
 
 from gateway.access.api_keys import KeyFile
 from gateway.access.private_files import USER_HASH_KEY
-from gateway.config.loader import ConfigError
+from gateway.config.config_error import ConfigError
 from gateway.config.server_settings import Access
 from gateway.config.settings import Config
 from gateway.embedded.servers import dev_key_path

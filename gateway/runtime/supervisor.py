@@ -40,14 +40,14 @@ import uvloop
 
 from gateway import __version__, logs
 from gateway.access.api_keys import ensure_dev_key
+from gateway.config.config_error import ConfigError
 from gateway.config.environment import Environment
-from gateway.config.loader import ConfigError
 from gateway.config.settings import Config
 from gateway.embedded.servers import EmbeddedServers, dev_key_path
 from gateway.errors import EngineMissing, GatewayError, InvalidRequest, UpstreamUnavailable
 from gateway.runtime import control
 from gateway.runtime.control import ControlSocket
-from gateway.runtime.handover import HandoverFailed, Predecessor, Successor, leave_parent
+from gateway.runtime.handover import HandoverFailed, Predecessor, Successor
 from gateway.runtime.key_file import key_file
 from gateway.runtime.service import Service, ServiceContext, ServiceMaker
 from gateway.runtime.sockets import Sockets, open_sockets
@@ -103,6 +103,7 @@ class Supervisor:
         self._stop_requested = asyncio.Event()
         self._reload_requested = asyncio.Event()
         self._changing = asyncio.Lock()
+        self._is_main = not environment.handover
         self._is_replaced = False
 
     async def run(self) -> int:
@@ -223,7 +224,7 @@ class Supervisor:
             except GatewayError as error:
                 logs.event("upgrade_failed", level=logging.ERROR, error=error.message)
                 raise
-            self._is_replaced = True
+            self._is_replaced, self._is_main = True, False
             self._notifier.main_process(successor.pid)
             successor.let_go()
             logs.event("upgraded", pid=successor.pid)
@@ -237,7 +238,7 @@ class Supervisor:
     async def _beat(self, service: Service) -> None:
         """Feed systemd's watchdog from the event loop, so that a blocked loop, here or in a worker, gets a restart."""
         while True:
-            if service.is_fresh() and not self._is_replaced:
+            if service.is_fresh() and self._is_main:
                 self._notifier.alive()
             await asyncio.sleep(self._beat_s)
 
@@ -262,6 +263,7 @@ class Supervisor:
                 self._is_replaced = True  # the other one serves
                 self._stop_requested.set()
                 return
+            self._is_main = True
         seconds = time.monotonic() - parts.started
         logs.event("ready", url=url, seconds=round(seconds, 2), version=__version__)
         self._notifier.ready(f"serving on {url}")
@@ -296,8 +298,6 @@ def serve(config: Config, environment: Environment, source: Source) -> int:
 
     Raises EngineMissing, ConfigError when the key file is gone, and OSError when the state directory cannot be written.
     """
-    if environment.handover:
-        leave_parent()
     logs.set_up(config.log.level, config.log.format, to_journal=environment.logs_to_journal)
     config.state_dir.mkdir(parents=True, exist_ok=True)
     keys = key_file(config)

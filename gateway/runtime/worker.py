@@ -5,10 +5,8 @@
 
 import asyncio
 import contextlib
-import pickle
 import signal
 import socket
-import sys
 
 import uvloop
 
@@ -17,28 +15,34 @@ from gateway.embedded.servers import EmbeddedServers
 from gateway.runtime.channel import BEAT, BEAT_S, READY, REPLACED, Assignment
 from gateway.runtime.generation import AppInstance, Shared
 from gateway.runtime.sockets import Sockets
+from gateway.runtime.worker_start import receive
 
 
 def work() -> int:
-    """Serve the pickled `Assignment` on standard input. Returns the exit code."""
-    # Pickle is safe here: our own parent wrote it, through a pipe that it made.
-    assignment: Assignment = pickle.loads(sys.stdin.buffer.read())  # noqa: S301
+    """Serve what the supervisor assigns. Returns the exit code."""
+    received = receive()
+    if received is None:
+        return 0  # the supervisor has ended, perhaps for a wrong configuration
+    assignment, descriptors, channel = received
+    assert isinstance(assignment, Assignment)
     log = assignment.config.log
     logs.set_up(log.level, log.format, to_journal=assignment.logs_to_journal)
     with contextlib.suppress(KeyboardInterrupt):
-        uvloop.run(_work(assignment))
+        uvloop.run(_work(assignment, [socket.socket(fileno=each) for each in descriptors], channel))
+    logs.flush()
     return 0
 
 
-async def _work(assignment: Assignment) -> None:
+async def _work(assignment: Assignment, listening: list[socket.socket], ours: socket.socket) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     loop.add_signal_handler(signal.SIGHUP, lambda: None)  # reloading is the parent's task
-    channel = _Channel(*await asyncio.open_connection(sock=socket.socket(fileno=assignment.channel)))
-    ops = socket.socket(fileno=assignment.ops) if assignment.ops is not None else None
-    sockets = Sockets(socket.socket(fileno=assignment.product), ops, assignment.socket_outlives_us)
+    channel = _Channel(*await asyncio.open_connection(sock=ours))
+    product, ops = (*listening, None)[:2]
+    assert product is not None
+    sockets = Sockets(product, ops, assignment.socket_outlives_us)
     servers = EmbeddedServers(assignment.config, ports=assignment.ports)
     shared = Shared(servers.upstreams, lambda: channel.waiting, assignment.metrics_folder)
     instance = AppInstance(assignment.config, shared, sockets.docs_address)

@@ -18,7 +18,6 @@ operator and no systemd.
 """
 
 import asyncio
-import os
 import shutil
 from pathlib import Path
 
@@ -31,19 +30,27 @@ from gateway.runtime.worker_process import (
     WorkerProcess,
     WorkersFailed,
 )
+from gateway.runtime.worker_start import StartedWorker, metrics_folder
 
 
 class WorkerPool:
     """All workers of a gateway. A `service.Service`."""
 
-    def __init__(self, config: Config, context: ServiceContext, watchdog: WatchdogSettings | None = None) -> None:
+    def __init__(
+        self,
+        config: Config,
+        context: ServiceContext,
+        watchdog: WatchdogSettings | None = None,
+        first_worker: StartedWorker | None = None,
+    ) -> None:
+        """`first_worker`: a process that was started ahead, with `metrics_folder` of this process."""
         self._sockets = context.sockets
-        folder = _metrics_folder(config.state_dir, keep_others=bool(context.environment.handover))
+        folder = _fresh_metrics_folder(config.state_dir, keep_others=bool(context.environment.handover))
         self._context = WorkerContext(
             context.sockets, context.environment, folder, context.servers.ports, context.servers.waiting
         )
         self._watchdog = watchdog or WatchdogSettings()
-        self._group = WorkerGroup(config, self._context, self._watchdog)
+        self._group = WorkerGroup(config, self._context, self._watchdog, first_worker)
         self._draining: set[asyncio.Task[None]] = set()
 
     def pids(self) -> list[int]:
@@ -85,11 +92,18 @@ class WorkerPool:
 class WorkerGroup:
     """The workers of one configuration; the module docstring has its states."""
 
-    def __init__(self, config: Config, context: WorkerContext, watchdog: WatchdogSettings) -> None:
+    def __init__(
+        self,
+        config: Config,
+        context: WorkerContext,
+        watchdog: WatchdogSettings,
+        first_worker: StartedWorker | None = None,
+    ) -> None:
         self._config = config
         self._watchdog = watchdog
         self.workers = [
-            WorkerProcess(config, context, watchdog, self._has_answering) for _ in range(config.server.workers)
+            WorkerProcess(config, context, watchdog, self._has_answering, None if index else first_worker)
+            for index in range(config.server.workers)
         ]
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -122,12 +136,9 @@ class WorkerGroup:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
-def _metrics_folder(state_dir: Path, keep_others: bool) -> Path:
-    """A new folder for this supervisor's workers. Those of others are removed unless one of them still drains."""
-    folders = state_dir / "metrics"
-    if not keep_others:
-        shutil.rmtree(folders, ignore_errors=True)
-    folder = folders / str(os.getpid())
-    shutil.rmtree(folder, ignore_errors=True)
+def _fresh_metrics_folder(state_dir: Path, keep_others: bool) -> Path:
+    """The folder for this supervisor's workers, empty. Those of others are removed unless one of them still drains."""
+    folder = metrics_folder(state_dir)
+    shutil.rmtree(folder if keep_others else folder.parent, ignore_errors=True)
     folder.mkdir(parents=True)
     return folder

@@ -20,10 +20,7 @@ process itself was scheduled (`Silence`). Knows no signals of the operator, no s
 import asyncio
 import contextlib
 import logging
-import pickle
 import signal
-import socket
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -36,6 +33,7 @@ from gateway.errors import GatewayError
 from gateway.resilience.restart_policy import RestartPolicy
 from gateway.runtime.channel import READY, REPLACED, Assignment
 from gateway.runtime.sockets import Sockets
+from gateway.runtime.worker_start import StartedWorker
 
 _EARLY_DEATHS = 2
 """Deaths before the first `ready` that make a start or a reload fail. Chosen: one may be an accident of the machine. A
@@ -105,16 +103,15 @@ class Silence:
 class _Running:
     """One worker process, its end of the channel and what was heard from it."""
 
-    def __init__(self, process: asyncio.subprocess.Process, writer: asyncio.StreamWriter, check_s: float) -> None:
-        self.process, self.writer = process, writer
+    def __init__(self, process: StartedWorker, check_s: float) -> None:
+        self.process = process
+        self.writer: asyncio.StreamWriter
         self.is_ready = False
         self.silence = Silence(check_s)
         self.ended = asyncio.create_task(process.wait())
 
     def signal(self, number: signal.Signals) -> None:
-        if not self.ended.done():
-            with contextlib.suppress(ProcessLookupError):
-                self.process.send_signal(number)
+        self.process.send_signal(number)
 
     def drain(self, replaced: bool) -> None:
         if replaced and self.is_ready:
@@ -127,10 +124,17 @@ class WorkerProcess:
     """Keeps one worker running. `others_answer` says whether another worker of the group can take new connections."""
 
     def __init__(
-        self, config: Config, context: WorkerContext, watchdog: WatchdogSettings, others_answer: Callable[[], bool]
+        self,
+        config: Config,
+        context: WorkerContext,
+        watchdog: WatchdogSettings,
+        others_answer: Callable[[], bool],
+        started: StartedWorker | None = None,
     ) -> None:
+        """`started`: a process that was started ahead, to be used first."""
         self._config, self._context, self._watchdog = config, context, watchdog
         self._others_answer = others_answer
+        self._started = started
         self._running: _Running | None = None
         self._leaving: set[asyncio.Task[None]] = set()
         self._stopping = asyncio.Event()
@@ -174,7 +178,7 @@ class WorkerProcess:
             try:
                 running = await self._spawn()
                 is_relieved = await self._watch(running)
-                reason = str(running.process.returncode)
+                reason = str(running.process.exit_code)
             except OSError as error:
                 is_relieved, reason = False, error.strerror or type(error).__name__
             if not is_relieved and not self._stopping.is_set():
@@ -203,34 +207,20 @@ class WorkerProcess:
                 await self._stopping.wait()
 
     async def _spawn(self) -> _Running:
-        """Start a process, in a session of its own: only the parent shall receive a terminal's Ctrl-C. Raises OSError
-        when it cannot be started."""
-        ours, theirs = socket.socketpair()
-        reader, writer = await asyncio.open_connection(sock=ours)
-        sockets, folder = self._context.sockets, self._context.metrics_folder
-        product, ops = (*sockets.descriptors(), None)[:2]
-        assert product is not None
-        with theirs:
-            channel = theirs.fileno()
-            try:
-                process = await asyncio.create_subprocess_exec(
-                    *(sys.executable, "-m", "gateway", "worker"),
-                    stdin=asyncio.subprocess.PIPE,
-                    env=worker_environment(self._context.environment, folder),
-                    pass_fds=[fd for fd in (product, ops, channel) if fd is not None],
-                    start_new_session=True,
-                )
-            except OSError:
-                writer.close()
-                raise
+        """Start a process, or take the one that was started ahead, and assign it. Raises OSError."""
+        process, self._started = self._started, None
+        context = self._context
+        if process is None:
+            process = StartedWorker(worker_environment(context.environment, context.metrics_folder))
+        running = _Running(process, self._watchdog.check_s)
         assignment = Assignment(
-            self._config, product, ops, channel, self._context.ports, str(folder),
-            sockets.outlives_us, self._context.environment.logs_to_journal,
+            self._config, context.ports, str(context.metrics_folder), context.sockets.outlives_us,
+            context.environment.logs_to_journal,
         )  # fmt: skip
-        assert process.stdin is not None
-        process.stdin.write(pickle.dumps(assignment))
-        process.stdin.close()
-        self._running = running = _Running(process, writer, self._watchdog.check_s)
+        with contextlib.suppress(ConnectionError, TimeoutError):  # it has ended: `_watch` sees that
+            process.assign(assignment, context.sockets.descriptors())
+        reader, running.writer = await asyncio.open_connection(sock=process.channel)
+        self._running = running
         self._leaving.add(listening := asyncio.create_task(self._listen(reader, running)))
         listening.add_done_callback(self._leaving.discard)
         if self._stopping.is_set():
