@@ -54,8 +54,9 @@ async def test_both_workers_answer_and_every_worker_shows_the_metrics_of_all(
         calls: list[asyncio.Task[tuple[int, str]]] = []
         while not all(connections_of(pid, upstream.url) for pid in gateway.workers()):
             assert len(calls) < 100, "one worker took everything"
+            count = len(calls) + 5
             calls += [asyncio.create_task(gateway.chat()) for _ in range(5)]
-            await until(lambda: script.waiting == len(calls), 20)
+            await until(lambda count=count: script.waiting == count, 20)  # type: ignore[misc]
         await until_metrics_show(gateway, f"\ngateway_in_flight {len(calls)}.0\n")
         for _ in range(6):  # whichever worker is asked
             assert f"\ngateway_in_flight {len(calls)}.0\n" in (await gateway.get("/metrics", ops=True))[1]

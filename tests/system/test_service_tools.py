@@ -1,0 +1,99 @@
+"""What an operator does beside the installed service: look at it, save its state, fill its index, remove it."""
+
+import json
+
+import pytest
+
+from tests.support.installed_service import FILE, InstalledService
+
+pytestmark = [pytest.mark.system, pytest.mark.slow, pytest.mark.alone]
+
+STATE = "/var/lib/gateway"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _installed(service: InstalledService) -> None:
+    service.configure()
+    if service.systemctl("is-active", "gateway.service", check=False) != "active":
+        done = service.manage("install")
+        assert done.returncode == 0, done.stdout + done.stderr
+    else:
+        service.restart()
+
+
+def owners(service: InstalledService) -> set[str]:
+    """Owners of everything in the state directory."""
+    return set(service.machine.run("find", f"{STATE}/", "-printf", "%u\n").stdout.split())
+
+
+def test_every_line_in_the_journal_is_json_with_its_priority(service: InstalledService) -> None:
+    cursor = service.cursor()
+    service.signal("KILL", *service.worker_pids())
+    service.wait_for(lambda: bool(service.events("worker_ended", cursor)))
+    assert service.load(1).result()["errors"] == {}
+    service.wait_for(lambda: bool(service.events("request", cursor)))
+    assert {each["priority"] for each in service.events("request", cursor)} == {6}
+    assert {each["priority"] for each in service.events("worker_ended", cursor)} == {4}
+    lines = service.machine.run(
+        "journalctl", "-q", "-o", "json", "-u", "gateway.service", "_COMM=gateway", f"--after-cursor={cursor}"
+    ).stdout.splitlines()
+    for line in lines:
+        json.loads(json.loads(line)["MESSAGE"])
+
+
+def test_root_checks_the_file_of_the_service_though_it_has_not_its_credentials(service: InstalledService) -> None:
+    done = service.gateway("check-config", FILE)
+    assert "ok" in done.stdout
+    assert done.stderr == ""
+    service.configure("drain_s = 140\n")
+    done = service.gateway("check-config", FILE, check=False)
+    assert done.returncode == 78
+    assert "server.drain_s" in done.stderr and "TimeoutStopSec=150" in done.stderr
+    service.configure("port = 9999\n")
+    done = service.gateway("check-config", FILE)
+    assert "127.0.0.1:9999" in done.stderr and "127.0.0.1:8080" in done.stderr
+    service.configure()
+
+
+def test_the_doctor_finds_a_sound_installation_sound_and_names_a_fault(service: InstalledService) -> None:
+    service.manage("install")  # mends the modes of the file that `configure` has just written
+    done = service.gateway("doctor", check=False)
+    assert done.returncode == 0, done.stdout
+    service.machine.run("chmod", "0640", "/etc/gateway/credentials/llm")
+    service.machine.run("touch", f"{STATE}/of-root")
+    done = service.gateway("doctor", check=False)
+    assert done.returncode == 1
+    assert "chmod 0600 /etc/gateway/credentials/llm" in done.stdout
+    assert "1 files in /var/lib/gateway belong to another user" in done.stdout
+    service.machine.run("chmod", "0600", "/etc/gateway/credentials/llm")
+    service.machine.run("rm", f"{STATE}/of-root")
+
+
+def test_what_root_adds_to_the_index_belongs_to_the_service(service: InstalledService) -> None:
+    service.machine.write("/opt/pages/one.md", "# A page\n\nAbout herons and how they fish in shallow water.\n")
+    done = service.gateway("index", "add", "/opt/pages", "--config", FILE, "--state-dir", STATE, check=False)
+    assert "1 pages added" in done.stdout or "credential" in done.stderr, done.stdout + done.stderr
+    assert len(owners(service)) == 1
+
+
+def test_a_backup_of_the_running_service_can_be_put_back(service: InstalledService) -> None:
+    key = service.key
+    service.gateway("backup", "/root/state.tar", "--state-dir", STATE)
+    assert service.machine.run("stat", "-c", "%a", "/root/state.tar").stdout.strip() == "600"
+    refused = service.gateway("restore", "/root/state.tar", "--state-dir", STATE, check=False)
+    assert refused.returncode == 1 and "stop it first" in refused.stderr
+    service.systemctl("stop", "gateway.socket", "gateway.service")
+    service.machine.run("sh", "-c", f"rm -rf {STATE}/*")
+    service.gateway("restore", "/root/state.tar", "--state-dir", STATE)
+    service.systemctl("start", "gateway.service")
+    assert service.key == key
+    assert service.load(1).result()["errors"] == {}
+    assert len(owners(service)) == 1
+
+
+def test_it_is_removed_and_its_state_stays(service: InstalledService) -> None:
+    done = service.manage("uninstall")
+    assert done.returncode == 0, done.stderr
+    assert service.systemctl("is-active", "gateway.socket", check=False) == "inactive"
+    assert service.machine.run("test", "-e", f"{STATE}/keys.json", check=False).returncode == 0
+    assert service.machine.run("test", "-e", "/opt/gateway/current", check=False).returncode == 1
