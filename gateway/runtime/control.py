@@ -23,6 +23,10 @@ _MAX_LINE_BYTES = 4096
 _REQUEST_S = 5.0
 """How long a client may take to send its command. Chosen: it sends at once. Half or double changes nothing for one."""
 
+_LAST_ANSWERS_S = 1.0
+"""How long answers may take once the socket closes. Chosen: the answer to `upgrade` is being written then, which takes
+milliseconds. At half or double, only a client that sends nothing makes a difference."""
+
 Actions = Mapping[str, Callable[[], Awaitable[str]]]
 """Command -> what does it; returns a line for the operator, or raises GatewayError, whose message the client gets."""
 
@@ -34,6 +38,7 @@ class ControlSocket:
         self._path, self._actions = path, actions
         self._turn = asyncio.Lock()
         self._server: asyncio.Server | None = None
+        self._answering: set[asyncio.Task[object]] = set()
         self._inode = 0
 
     async def open(self) -> None:
@@ -46,21 +51,36 @@ class ControlSocket:
         fresh.replace(self._path)
 
     async def close(self) -> None:
-        """Stop listening, and remove the socket unless a successor has put its own there."""
+        """Stop listening, finish what is being answered, and remove the socket unless a successor has put its own
+        there."""
         if self._server is None:
             return
         self._server.close()
+        if self._answering:
+            await asyncio.wait(self._answering, timeout=_LAST_ANSWERS_S)
+        for task in self._answering:
+            task.cancel()
+        await asyncio.gather(*self._answering, return_exceptions=True)
         with contextlib.suppress(FileNotFoundError):
             if self._path.stat().st_ino == self._inode:
                 self._path.unlink()
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(OSError, TimeoutError, ValueError):
+        task = asyncio.current_task()
+        assert task is not None
+        self._answering.add(task)
+        try:
             async with asyncio.timeout(_REQUEST_S):
                 command = (await reader.readline()).decode(errors="replace").strip()
             writer.write(" ".join((await self._outcome(command)).split()).encode() + b"\n")
             await writer.drain()
-        writer.close()
+        except (OSError, TimeoutError, ValueError):
+            pass  # it says nothing, or too much, or has left
+        finally:
+            self._answering.discard(task)
+            writer.close()
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()
 
     async def _outcome(self, command: str) -> str:
         action = self._actions.get(command)
