@@ -39,6 +39,7 @@ class Server:
     one that hangs. `stuck_s`: a blocked event loop; at half, a swapping machine loses sound workers, at double, callers
     of a stuck one wait 20 s. `backlog`: a burst waits instead of being refused; at double, only more clients wait for a
     busy server. `max_in_flight`: bounds memory; at half, a machine of many streams refuses early.
+    `trusted_proxies`: none, since anybody can send the header that they are believed for.
     """
 
     host: str = "127.0.0.1"
@@ -55,6 +56,7 @@ class Server:
     backlog: int = 1024
     max_in_flight: int = 1024
     allowed_origins: tuple[str, ...] = ()
+    trusted_proxies: tuple[str, ...] = ()
     tls: Tls | None = None
 
     @property

@@ -67,5 +67,5 @@ def _authenticate(request: web.Request, server: ServerState) -> Caller:
             raise Unauthenticated("no API key was sent; send the header 'Authorization: Bearer <API key>'")
         return server.keys.lookup(presented)
     except Unauthenticated:
-        server.bad_keys.record(request.remote or "")
+        server.bad_keys.record(server.address_of(request))
         raise
