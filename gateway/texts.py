@@ -3,6 +3,7 @@
 Dialects make them, the sanitizer reads and replaces them. Knows no wire format and no detector.
 """
 
+from collections import deque
 from collections.abc import Callable, Hashable, Iterator, MutableMapping, MutableSequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -122,13 +123,20 @@ class TextUnit:
 
     @property
     def slots(self) -> list[TextSlot]:
-        for _ in self.steps():
-            pass
-        assert isinstance(self._slots, list)
+        """The texts; without those that `steps` has handed out."""
+        if not isinstance(self._slots, list):
+            made = self._slots()
+            if not isinstance(made, list):
+                made = deque(made, maxlen=1).pop()
+            self._slots = made
         return self._slots
 
-    def steps(self) -> Iterator[None]:
-        """Make the slots in steps of about a millisecond, between which other work may be done. Take all of them."""
+    def steps(self) -> Iterator[list["GroupSlot"]]:
+        """Make the slots in steps of about a millisecond, between which other work may be done. Take all of them.
+
+        Each step hands out the groups of short strings that it has found, which are not among `slots`: a body of very
+        many strings would have more memory in slots than in itself.
+        """
         if isinstance(self._slots, list):
             return
         made = self._slots()
@@ -136,7 +144,10 @@ class TextUnit:
             self._slots = made
             return
         found: list[TextSlot] = []
-        for so_far in made:
-            found = so_far
-            yield
+        kept = 0
+        for found in made:
+            new = found[kept:]
+            found[kept:] = alone = [slot for slot in new if not isinstance(slot, GroupSlot)]
+            kept += len(alone)
+            yield [slot for slot in new if isinstance(slot, GroupSlot)]
         self._slots = found

@@ -56,6 +56,14 @@ class FairQueue:
         """Jobs that wait for a slot."""
         return self._waiting_total
 
+    def held(self, key: str) -> int:
+        """Slots that the key holds."""
+        return self._held.get(key, 0)
+
+    def waits(self, key: str) -> bool:
+        """Whether a job of the key waits."""
+        return key in self._waiting
+
     def take(self, key: str) -> bool:
         """Take a slot if the key may have one now. `release` must follow if so."""
         held = self._held.get(key, 0)

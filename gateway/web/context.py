@@ -18,8 +18,8 @@ class RequestContext:
     """Made by the outermost middleware (`observe`); `auth` sets `caller`, `body` sets `body`.
 
     `task` serves the request to the end of its answer. `body`: the result of `Endpoint.check`, None where no body was
-    read. `history_verdicts`: the verdicts on stored turns that a handler added to the body. `work`: what sanitizing it
-    has cost.
+    read. `history_verdicts`: the verdicts on stored turns that a handler added to the body. `work`: what decoding,
+    checking and sanitizing it has cost.
     """
 
     server: ServerState

@@ -5,12 +5,13 @@ the few that are skipped. One pass without recursion. Knows no interface and no 
 """
 
 import re
-from collections.abc import Iterable, Iterator, MutableMapping
-from itertools import chain, islice
+from collections.abc import Hashable, Iterator, MutableMapping
+from itertools import islice
 from typing import Any, TypeAlias
 
-from gateway.texts import Form, GroupSlot, TextSlot, drop_logprobs
+from gateway.texts import Form, GroupSlot, TextSlot
 from gateway.wire import field_rules as rules
+from gateway.wire.logprobs import LogprobsSlot
 from gateway.wire.text_slots import is_url
 
 _OPEN, _FREE, _FREE_VALUES, _FIXED = range(4)
@@ -51,32 +52,17 @@ class KeySlot(TextSlot):
 
 
 class NumberSlot(TextSlot):
-    """An integer long enough to be a card's or an id's. It becomes a string when something in it is masked."""
+    """A whole number long enough to be a card's or an id's. It becomes a string when something in it is masked."""
 
     __slots__ = ()
 
     @property
     def text(self) -> str:
-        return str(self.holder[self.key])
+        return str(self.holder[self.key]).removesuffix(".0")
 
     @text.setter
     def text(self, value: str) -> None:
         self.holder[self.key] = value
-
-
-class LogprobsSlot(TextSlot):
-    """The `logprobs` of a text: what its tokens and bytes spell, then all other strings. Dropped instead of masked."""
-
-    __slots__ = ()
-
-    @property
-    def text(self) -> str:
-        return "\n".join(_spelt(self.holder[self.key]))
-
-    @text.setter
-    def text(self, value: str) -> None:
-        if isinstance(self.holder, dict):
-            drop_logprobs(self.holder)
 
 
 def request_slots(value: Any, where: str = "", skip: frozenset[str] = frozenset()) -> list[TextSlot]:
@@ -106,14 +92,15 @@ def answer_steps(value: Any, where: str = "", skip: frozenset[str] = frozenset()
 
 
 class _Walk:
-    """One walk. Short strings are handed out in groups. Slots of property names come last: renaming one would lose the
-    slots of its own value."""
+    """One walk. Short strings are handed out in groups, which may be dealt with while the walk goes on. Slots of
+    property names are made last: renaming one would lose the slots of its own value."""
 
     def __init__(self, structural: Form, *, joins_all: bool) -> None:
         self._structural = structural
         self._joins_all = joins_all
         self._slots: list[TextSlot] = []
-        self._keys: list[TextSlot] = []
+        self._named: list[tuple[dict[str, Any], str, Form, int, frozenset[str]]] = []
+        self._flows: dict[Hashable, Hashable] = {}
         self._group: list[TextSlot] = []
         self._group_chars = 0
 
@@ -140,9 +127,13 @@ class _Walk:
             if read > _STEP:
                 read = 0
                 yield self._slots
-        for number, key in enumerate(self._keys):
-            self._add_short(key, len(key.key))
-            if number % _STEP == _STEP - 1:
+        for holder, path, form, first, skipped in self._named:
+            names = [name for name in islice(holder, first, first + _STEP) if name not in skipped]
+            for name in filter(_is_odd_name, names):
+                self._add_short(KeySlot(holder, name, f"{path}: a property name", form, name="text"), len(name))
+            read += len(names)
+            if read > _STEP:
+                read = 0
                 yield self._slots
         self._end_group()
         yield self._slots
@@ -166,16 +157,16 @@ class _Walk:
         if logprobs and self._joins_all and type(logprobs) in (dict, list):
             copies = holder
         below: list[_Place] = []
+        has_odd_names = False
         prefix = f"{path}." if path else ""
         members = holder.items() if len(holder) <= _STEP else islice(holder.items(), first, first + _STEP)
         for name, value in members:
             if name in skip:
                 continue
             shown = name
-            if name not in _USUAL_NAMES and not rules.is_plain_word(name):
-                form: Form = "label" if mode == _FREE else self._structural
+            if _is_odd_name(name):
+                has_odd_names = True
                 shown = name if _SHOWN_NAME(name) else "*"
-                self._keys.append(KeySlot(holder, name, f"{path}: a property name", form, name="text"))
             kind = type(value)
             if kind is str:
                 if value:
@@ -185,8 +176,11 @@ class _Walk:
                     self._slots.append(LogprobsSlot(holder, name, prefix + shown, "label"))
                 elif value:
                     below.append((value, prefix + shown, name, copies, _mode_below(mode, name, kind), 0))
-            elif kind is int and not -_MIN_NUMBER < value < _MIN_NUMBER:
+            elif (kind is int or kind is float) and not -_MIN_NUMBER < value < _MIN_NUMBER:
                 self._number(place, name, name, prefix + shown)
+        if has_odd_names:
+            form: Form = "label" if mode == _FREE else self._structural
+            self._named.append((holder, path, form, first, skip))
         return below
 
     def _list(self, place: _Place) -> list[_Place]:
@@ -202,7 +196,7 @@ class _Walk:
             elif kind is dict or kind is list:
                 if value:
                     below.append((value, f"{path}[{index}]", name, copies, mode, 0))
-            elif kind is int and not -_MIN_NUMBER < value < _MIN_NUMBER:
+            elif (kind is int or kind is float) and not -_MIN_NUMBER < value < _MIN_NUMBER:
                 self._number(place, index, name, f"{path}[{index}]")
         return below
 
@@ -235,7 +229,7 @@ class _Walk:
 
     def _number(self, place: _Place, key: Any, name: str, where: str) -> None:
         holder, mode = place[0], place[4]
-        if name in rules.NUMBERS_KEPT and mode == _OPEN:
+        if (name in rules.NUMBERS_KEPT and mode == _OPEN) or not float(holder[key]).is_integer():
             return
         form: Form = self._structural if mode == _FIXED or self._structural == "label" else "text"
         self._add_short(NumberSlot(holder, key, where, form, name=name), len(str(holder[key])))
@@ -249,7 +243,13 @@ class _Walk:
         kind = str(holder.get("type")) if type(holder) is dict else ""
         is_reasoning = "reasoning" in kind or "summary" in kind or "thinking" in kind
         place = _INDEX.sub("[]", where) if self._joins_all else where[: where.rindex("[")]
-        return (place, is_reasoning)
+        flow = (place, is_reasoning)
+        return self._flows.setdefault(flow, flow)  # one object for all texts of a flow
+
+
+def _is_odd_name(name: str) -> bool:
+    """Whether something could be found in a property's name."""
+    return name not in _USUAL_NAMES and not rules.is_plain_word(name)
 
 
 def _mode_below(mode: int, name: str, kind: type) -> int:
@@ -260,33 +260,3 @@ def _mode_below(mode: int, name: str, kind: type) -> int:
     if name in rules.FREE_BELOW and kind is dict:
         return _FREE
     return _FREE_VALUES if name in rules.FREE_VALUES_BELOW else _OPEN
-
-
-def _spelt(logprobs: Any) -> Iterator[str]:
-    """What the tokens of each list spell, what their bytes spell, and every other string.
-
-    Shapes: `{content: [{token, bytes, logprob, top_logprobs: [{token, bytes, logprob}]}], refusal}`, a list of such
-    tokens, or the older `{tokens: [text], top_logprobs: [{text: number}]}`. Alternatives are lines of their own.
-    """
-    rest: list[tuple[Any, str]] = [(logprobs, "")]
-    while rest:
-        value, separator = rest.pop()
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, dict):
-            rest += [(name, "") for name in value if not rules.is_plain_word(name)]
-            rest += [(each, "\n" if name == "top_logprobs" else "") for name, each in value.items()]
-        elif isinstance(value, list):
-            tokens = [each.get("token") if isinstance(each, dict) else each for each in value]
-            yield separator.join(token for token in tokens if isinstance(token, str))
-            numbers = [each.get("bytes") or () if isinstance(each, dict) else (each,) for each in value]
-            yield separator.join(map(_text_of_bytes, numbers)) if separator else _text_of_bytes(chain(*numbers))
-            for each in value:
-                if isinstance(each, dict):
-                    rest.append(({name: item for name, item in each.items() if name not in ("token", "bytes")}, ""))
-                elif isinstance(each, list):
-                    rest.append((each, separator))
-
-
-def _text_of_bytes(numbers: Iterable[Any]) -> str:
-    return bytes(each for each in numbers if type(each) is int and 0 <= each < 256).decode(errors="replace")

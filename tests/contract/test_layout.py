@@ -228,6 +228,7 @@ def imports() -> Iterator[Callable[[str], tuple[int, str]]]:
         processes.shutdown(cancel_futures=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", SOURCES, ids=module_name)
 def test_every_module_can_be_imported_alone(path: Path, imports: Callable[[str], tuple[int, str]]) -> None:
     module = module_name(path)

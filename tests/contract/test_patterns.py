@@ -120,6 +120,7 @@ def test_a_quadratic_pattern_is_noticed(source: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_no_pattern_costs_much_at_each_character() -> None:
     for where, pattern in TIMED:
         search = _search(pattern)

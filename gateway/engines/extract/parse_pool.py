@@ -5,12 +5,16 @@ run in processes that can be killed. A job waits for its turn, dealt out by key,
 cancelled or too slow ends the process it runs in. Protocol: see `parse_worker`. Knows nothing of HTML.
 
 A page cannot be interrupted, so while one key's slow pages hold every process, a page of another key is read in a
-spare process at once (see `resilience.fair_queue`). The first spare process is started when pages begin to wait; slow
-pages give way to it (_LONG_JOB_S).
+spare process at once (see `resilience.fair_queue`). Three rules make that quick:
+
+- when pages begin to wait, one process is started as a reserve, which a key that has a page in work does not get;
+- slow pages give way: the priority of their process is lowered (_LONG_JOB_S, _CROWDED_JOB_S);
+- a process of low priority goes on with pages of a key that has more of them waiting, and is ended after the flood.
 """
 
 import asyncio
 import contextlib
+import math
 import os
 import signal
 import struct
@@ -61,13 +65,15 @@ _MAX_PROCESSES = 4
 """Chosen: beyond it, fetching is the bottleneck. At half, a crawl on a large machine is slower; at double, the pool may
 hold twice the memory."""
 
-_LONG_JOB_S = 1.0
+_LONG_JOB_S, _CROWDED_JOB_S, _FLOOD_S = 1.0, 0.2, 1.0
 _LONG_JOB_NICE = 10
 """After so many seconds a page has the process's priority lowered, so that the spare processes, and the server itself,
-have the cores first; the process is replaced after that page, since a priority is not raised again without privilege.
-Chosen: few honest pages take a second. At half the time, long manuals cost a process each; at double, a flood of slow
-pages slows others for twice as long. Nice 10 is a tenth of the weight of 0 in Linux's scheduler: at half (5) it is a
-third; at double (19) a busy machine stops slow pages altogether."""
+have the cores first; after the second already when more pages of its key wait; at once when pages of its key have
+waited without a break for the third. Chosen: few honest pages take a second,
+and most a tenth. At half the times, long manuals cost a process each, and a crawl's pages are read a little later; at
+double, a flood of slow pages slows others for twice as long. Nice 10 is a tenth of the weight of 0 in Linux's
+scheduler: at half (5) it is a third; at double (19) a busy machine stops slow pages altogether. A priority is not
+raised again without privilege, so the process ends when no more pages of such a key wait."""
 
 _LONGEST_PAUSE_S = 1.0
 """Longest pause before the next start when processes keep dying. Chosen: pages come from strangers, and a site full of
@@ -145,6 +151,8 @@ class ParsePool:
         self._idle_s = idle_s
         self._slots = FairQueue(size, share=share, spare=size, max_waiting=max_waiting)
         self._idle: list[_ParseProcess] = []
+        self._slowed: list[_ParseProcess] = []
+        self._waits_since: dict[str, float] = {}
         self._busy: set[_ParseProcess] = set()
         self._warming: asyncio.Task[None] | None = None
         self._closed = False
@@ -172,14 +180,18 @@ class ParsePool:
         """
         if not self._slots.take(owner):
             self._warm_up()
+            if not self._slots.waits(owner):
+                self._waits_since[owner] = time.monotonic()
             try:
                 await self._slots.acquire(owner)
             except QueueFull:
                 raise Overloaded("too many pages are waiting to be read; try again shortly", retry_after_s=5) from None
         try:
-            answer = await self._run(body, options)
+            answer = await self._run(body, options, owner)
         finally:
             self._slots.release(owner)
+            if not self._slots.waits(owner):
+                self._waits_since.pop(owner, None)
         if "missing" in answer:
             raise EngineMissing(answer["missing"])
         if "failed" in answer:
@@ -187,17 +199,20 @@ class ParsePool:
         page: Json = answer["page"]
         return page
 
-    async def _run(self, body: bytes, options: ExtractOptions) -> Json:
+    async def _run(self, body: bytes, options: ExtractOptions, owner: str) -> Json:
         limits = {"limit_s": int(self._job_limit_s), "cpu_s": self._cpu_limit_s(body)}
         job = orjson.dumps({**asdict(options), **limits})
-        worker = self._idle.pop() if self._idle else await self._start()
+        worker = self._idle_process(owner) or await self._start()
         keep = False
         self._busy.add(worker)
-        slowing = asyncio.get_running_loop().call_later(_LONG_JOB_S, worker.slow_down)
+        loop = asyncio.get_running_loop()
+        crowded_s = 0.0 if time.monotonic() - self._waits_since.get(owner, math.inf) > _FLOOD_S else _CROWDED_JOB_S
+        crowded = loop.call_later(crowded_s, lambda: worker.slow_down() if self._slots.waits(owner) else None)
+        long = loop.call_later(_LONG_JOB_S, worker.slow_down)
         try:
             async with asyncio.timeout(self._job_limit_s):
                 answer = await worker.run(job, body)
-            keep = worker.jobs < _JOBS_PER_PROCESS and not worker.is_slowed and not self._closed
+            keep = worker.jobs < _JOBS_PER_PROCESS and not self._closed
             return answer
         except TimeoutError as error:
             self._record_death(worker)
@@ -210,13 +225,28 @@ class ParsePool:
             self._record_death(worker)
             raise FetchFailed("the page brought the parser down; it cannot be read", "unparsable") from error
         finally:
-            slowing.cancel()
+            crowded.cancel()
+            long.cancel()
             self._busy.discard(worker)
             if keep:
-                self._idle.append(worker)
-                self._watch_idle()
+                self._put_back(worker)
             else:
                 self._retire(worker)
+
+    def _idle_process(self, owner: str) -> _ParseProcess | None:
+        """An idle process for a page of this key: a slowed one where the key floods; the last one of full priority only
+        where the key has no other page in work, or nobody waits."""
+        if self._slots.waits(owner) and self._slowed:
+            return self._slowed.pop()
+        is_reserve = len(self._idle) == 1 and self._slots.waiting > 0 and self._slots.held(owner) > 1
+        return None if is_reserve or not self._idle else self._idle.pop()
+
+    def _put_back(self, worker: _ParseProcess) -> None:
+        """The process has done its page. One of low priority is kept while pages wait."""
+        (self._slowed if worker.is_slowed else self._idle).append(worker)
+        self._watch_idle()
+        if not self._slots.waiting:
+            self._retire_all(self._slowed)
 
     def _warm_up(self) -> None:
         """Start one process in the background unless one is idle: the next key to come does not wait for its start."""
@@ -254,8 +284,12 @@ class ParsePool:
         self._timer = asyncio.get_running_loop().call_later(self._idle_s, self._retire_idle)
 
     def _retire_idle(self) -> None:
-        while self._idle:
-            self._retire(self._idle.pop())
+        self._retire_all(self._idle)
+        self._retire_all(self._slowed)
+
+    def _retire_all(self, workers: list[_ParseProcess]) -> None:
+        while workers:
+            self._retire(workers.pop())
 
     def _retire(self, worker: _ParseProcess) -> None:
         task = asyncio.get_running_loop().create_task(worker.stop())

@@ -98,7 +98,7 @@ def ranked_passages(
     sql = (
         f"SELECT passage_search.rowid, passages.page, -bm25(passage_search, {_WEIGHTS}) AS s"  # noqa: S608 - constants
         f" FROM passage_search JOIN passages ON passages.id = passage_search.rowid{pages}"
-        f" WHERE passage_search MATCH ?{clauses} ORDER BY s DESC LIMIT {_MAX_CANDIDATES}"
+        f" WHERE passage_search MATCH ? AND passages.page > 0{clauses} ORDER BY s DESC LIMIT {_MAX_CANDIDATES}"
     )
     rows = connection.execute(sql, [match_expression(query, terms), *values])
     return [Candidate(int(row), int(page), float(score)) for row, page, score in rows]

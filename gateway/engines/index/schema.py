@@ -60,8 +60,8 @@ _INCREMENTAL = 2
 _LOG_BYTES = 16_777_216
 _CACHE_KIB = 8_000
 """Size to which the write-ahead log is cut after a checkpoint, and page cache of one connection, of which there are
-three. Chosen: a batch of pages (store._TRANSACTION_CHARS) fits into either; half writes the log anew more often, double
-only costs disk and memory."""
+three. Chosen: a long page's passages fit into either; half writes the log anew more often, double only costs disk and
+memory."""
 
 
 class DamagedIndex(Exception):

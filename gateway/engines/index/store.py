@@ -3,42 +3,53 @@
 One thread writes and two read, each with its own connection; the event loop never waits for the disk. When the disk is
 full pages are not stored and `problem` says so; a damaged file is moved aside and an empty one takes its place. Knows
 no ranking (engines.index.query) and no schema (engines.index.schema).
+
+The writer works in turns of a few milliseconds, so that a long page or a long batch keeps nobody waiting: each turn
+takes steps of one call's work (`engines.index.page_rows`), then the call queues for its next one. Upkeep (merging,
+deleting, cutting pages of an older version) takes its turns between. A further thread copies the log into the file.
 """
 
 import asyncio
 import contextlib
-import shutil
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from gateway.domain import Json
-from gateway.engines.index.page_rows import IndexedPage, drop_pages, page_counts, remove_pages, store_page
-from gateway.engines.index.passage_rows import cut_next
+from gateway.engines.index.disk_room import describe, need_room, truncate_log
+from gateway.engines.index.page_rows import IndexedPage, cut_steps, drop_steps, page_counts, pages_at, store_steps
 from gateway.engines.index.query import IndexHit, IndexQuery
 from gateway.engines.index.ranking import run
-from gateway.engines.index.schema import DamagedIndex, is_damage, open_database, set_aside, transaction
+from gateway.engines.index.schema import DamagedIndex, is_damage, open_database, set_aside
+from gateway.engines.index.upkeep import bound_merges, upkeep_steps
 
 T = TypeVar("T")
+Steps: TypeAlias = Callable[[sqlite3.Connection], Iterator[None]]
+"""Work of the writer in steps of a millisecond or two, between which it may do other work."""
+Turn: TypeAlias = Callable[[], AbstractAsyncContextManager[Any]]
 _SWEEP_EVERY = 500
 """Pages added between two sweeps. Chosen: a sweep counts all pages; at double the index is longer above its limit."""
-_SWEPT_SHARE = 20
-"""A sweep of too many pages goes 1/20 below the limit, so that the next batch does not need another one."""
+_SWEPT_AT_ONCE = 2 * _SWEEP_EVERY
+"""Most pages deleted by one sweep: twice as many as came, so that an index above its limit shrinks, in a tenth of a
+second of short turns."""
+_TURN_S = 0.002
+"""How long one turn of the writer takes steps. Chosen: with the last step about 4 ms (8 ms were a small call's whole
+time before); at half, long pages change threads twice as often, at double everybody else waits twice as long."""
 _OLD_PAGES_WAIT_S = 2.0
 """How long the first search waits for pages of an older version of the file. Chosen: a thousand pages are cut
 meanwhile; at double a caller takes the pause for a fault."""
-_FULL_BYTES = 1_000_000
-"""Free bytes of a disk that counts as full when SQLite's error is unclear: less than one batch needs."""
-_TRANSACTION_CHARS = 2_000_000
-"""Size of one write transaction in characters. Chosen: the log of a transaction that fails stays on a nearly full disk,
-so it must be small (`reserve_bytes` is 20 MB); half makes more transactions of the same work."""
-_DATABASE_PAGE_BYTES = 4096
-"""SQLite's default page size."""
+_COPY_EVERY, _LONG_LOG_PAGES = 50, 8_000
+"""Calls of `add` after which the log is copied into the file, by a thread of its own; and the pages of a log that is
+copied to its end in the writer, when the rest is short: only then does it begin anew while writes go on. Chosen: 50
+calls of one page write about SQLite's own 1,000 pages; at half the disk is waited for twice as often, at double readers
+search twice as much log. 8,000 are 32 MB, which a flood writes in some seconds; at double the log takes twice the
+disk."""
 
 
 class PageIndex:
@@ -64,6 +75,10 @@ class PageIndex:
         self._max_pages = max_pages
         self._ttl_s = ttl_days * 86_400.0
         self._writer = ThreadPoolExecutor(1, "index-write")
+        self._copier = ThreadPoolExecutor(1, "index-log")
+        self._copying: Future[int] = Future()
+        self._copying.set_result(0)
+        self._until_copy = _COPY_EVERY
         self._readers = ThreadPoolExecutor(2, "index-read")
         self._connections: list[sqlite3.Connection] = []
         self._local = threading.local()
@@ -71,7 +86,9 @@ class PageIndex:
         self._generation = 0
         self._until_sweep = 0
         self._is_catching_up = self._has_waited = False
-        self._cutting: Future[None] | None = None
+        self._caught_up: Future[None] = Future()
+        self._upkeep: Future[None] = Future()
+        self._upkeep.set_result(None)
         self.problem: str | None = None
 
     async def close(self) -> None:
@@ -79,21 +96,23 @@ class PageIndex:
         await asyncio.to_thread(self._shut)
 
     def _shut(self) -> None:
-        self._writer.shutdown(wait=True)
+        self._writer.shutdown(wait=True, cancel_futures=True)
+        self._copier.shutdown(wait=True)
         self._readers.shutdown(wait=True)
         for connection in self._connections:
             connection.close()
         self._connections.clear()
 
-    async def add(self, pages: Sequence[IndexedPage]) -> str | None:
-        """Stores or replaces pages, which can be found on return. Returns a sentence when they could not be stored."""
+    async def add(self, pages: Sequence[IndexedPage], turn: Turn = nullcontext) -> str | None:
+        """Stores or replaces pages, which can be found on return. Returns a sentence when some could not be stored;
+        those before them are. `turn()` is entered around each of the writer's turns (`engines.index.write_turns`)."""
         if not pages:
             return None
         rows = list(pages)
         try:
-            await self._on(self._writer, lambda connection: self._add(connection, rows))
+            await self._in_turns(lambda connection: self._add_steps(connection, rows), turn)
         except (sqlite3.Error, OSError) as error:
-            self.problem = self._describe(error)
+            self.problem = describe(error, self._path.parent)
             return f"the pages were not added to the search index: {self.problem}"
         if self.problem is not None and "set aside" not in self.problem:
             self.problem = None
@@ -104,7 +123,14 @@ class PageIndex:
 
         Returns the number of pages removed. Raises sqlite3.Error, OSError.
         """
-        return await self._on(self._writer, lambda connection: remove_pages(connection, url, owner))
+        removed: list[tuple[int]] = []
+
+        def steps(connection: sqlite3.Connection) -> Iterator[None]:
+            removed[:] = pages_at(connection, url, owner)
+            yield from drop_steps(connection, removed)
+
+        await self._in_turns(steps)
+        return len(removed)
 
     async def search(self, query: IndexQuery) -> list[IndexHit]:
         """The pages found, best first; expired ones are left out. Raises sqlite3.Error, OSError."""
@@ -119,7 +145,7 @@ class PageIndex:
         try:
             counts = await self._on(self._readers, page_counts)
         except (sqlite3.Error, OSError) as error:
-            self.problem = self._describe(error)
+            self.problem = describe(error, self._path.parent)
             counts = {"pages": 0, "oldest": None, "newest": None}
         size = self._path.stat().st_size if self._path.exists() else 0
         return {**counts, "bytes": size, "error": self.problem}
@@ -139,6 +165,25 @@ class PageIndex:
 
         return await loop.run_in_executor(pool, guarded)
 
+    async def _in_turns(self, steps: Steps, turn: Turn = nullcontext) -> None:
+        """Takes all steps in the writer's thread, some of them in each turn; from the first one on a new file when the
+        old one is damaged."""
+        taken: list[Iterator[None]] = []
+
+        def take(connection: sqlite3.Connection) -> bool:
+            if not taken:
+                taken.append(steps(connection))
+            try:
+                return _take_turn(taken[0])
+            except BaseException:
+                taken.clear()
+                raise
+
+        is_left = True
+        while is_left:
+            async with turn():
+                is_left = await self._on(self._writer, take)
+
     def _connection(self) -> sqlite3.Connection:
         entry: tuple[int, sqlite3.Connection] | None = getattr(self._local, "entry", None)
         if entry is not None and entry[0] == self._generation:
@@ -147,34 +192,47 @@ class PageIndex:
         with self._lock:
             generation = self._generation
             connection = open_database(self._path)
+            bound_merges(connection)
+            connection.execute("PRAGMA wal_autocheckpoint=0")
             self._connections.append(connection)
         self._local.entry = (generation, connection)
         if not self._is_catching_up:
             self._is_catching_up = True
-            self._catch_up()
+            self._between_turns(cut_steps, self._caught_up)
         return connection
 
-    def _catch_up(self) -> None:
-        """Cut the pages that an older version left, a few at a time, so that other writes come between."""
+    def _between_turns(self, steps: Steps, done: Future[None]) -> None:
+        """Take steps in the writer's thread, a turn at a time, so that other writes come between; then set `done`.
 
-        def cut() -> None:
-            with contextlib.suppress(DamagedIndex, sqlite3.Error, OSError):  # the next start tries again
+        What fails is left to the next start or the next call.
+        """
+        taken: list[Iterator[None]] = []
+
+        def take() -> None:
+            is_left = False
+            with contextlib.suppress(DamagedIndex, sqlite3.Error, OSError):
                 connection = self._connection()
-                self._need_room(connection)
-                with transaction(connection):
-                    is_left = cut_next(connection)
-                if is_left:
-                    self._catch_up()
+                need_room(connection, self._path.parent, self._reserve_bytes)
+                taken[:] = taken or [steps(connection)]
+                is_left = _take_turn(taken[0])
+            if is_left:
+                submit()
+            else:
+                done.set_result(None)
 
-        with contextlib.suppress(RuntimeError):  # closing: the rest is cut at the next start
-            self._cutting = self._writer.submit(cut)
+        def submit() -> None:
+            try:
+                self._writer.submit(take)
+            except RuntimeError:  # closing
+                done.set_result(None)
+
+        submit()
 
     async def _wait_for_old_pages(self) -> None:
         """At the first search: give the pages of an older version a moment to be cut."""
         await self._on(self._readers, lambda _: None)
-        if self._cutting is not None:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(self._cutting)), _OLD_PAGES_WAIT_S)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(self._caught_up)), _OLD_PAGES_WAIT_S)
 
     def _replace_file(self, why: str) -> None:
         with self._lock:
@@ -183,66 +241,57 @@ class PageIndex:
             if moved is not None:
                 self.problem = f"the index {why}; it was set aside as {moved.name} and begun anew"
 
-    def _add(self, connection: sqlite3.Connection, pages: list[IndexedPage]) -> None:
-        for batch in _batches(pages):
-            self._need_room(connection)
-            try:
-                with transaction(connection):
-                    for page in batch:
-                        store_page(connection, page)
-            except sqlite3.OperationalError:
-                _truncate_log(connection)
-                raise
+    def _add_steps(self, connection: sqlite3.Connection, pages: list[IndexedPage]) -> Iterator[None]:
+        try:
+            for page in pages:
+                need_room(connection, self._path.parent, self._reserve_bytes)
+                yield from store_steps(connection, page)
+                yield
+        except sqlite3.OperationalError:
+            truncate_log(connection)
+            raise
         self._until_sweep -= len(pages)
         if self._until_sweep <= 0:
             self._until_sweep = _SWEEP_EVERY
-            self._sweep(connection)
+            yield from drop_steps(connection, self._old_pages(connection))
+        self._keep_up()
 
-    def _need_room(self, connection: sqlite3.Connection) -> None:
-        """Raises OSError when less than `reserve_bytes` of the disk are free, counting the file's own free pages."""
-        unused = connection.execute("PRAGMA freelist_count").fetchone()[0] * _DATABASE_PAGE_BYTES
-        if shutil.disk_usage(self._path.parent).free + unused < self._reserve_bytes:
-            _truncate_log(connection)
-            raise OSError("disk full")
+    def _keep_up(self) -> None:
+        """Has the upkeep done, unless it is under way, and the log copied when it is long. In the writer's thread."""
+        if self._upkeep.done():
+            self._upkeep = Future()
+            self._between_turns(upkeep_steps, self._upkeep)
+        self._until_copy -= 1
+        if self._copying.done():
+            if self._copying.result() > _LONG_LOG_PAGES:
+                self._copying = Future()
+                self._copying.set_result(self._copy_log())
+            elif self._until_copy <= 0:
+                self._until_copy = _COPY_EVERY
+                self._copying = self._copier.submit(self._copy_log)
 
-    def _describe(self, error: Exception) -> str:
-        text = str(error)
-        if "full" in text:
-            return "the disk is full"
-        if "readonly" in text or isinstance(error, PermissionError):
-            return "the index file cannot be written"
-        with contextlib.suppress(OSError):  # SQLite reports a full disk with several errors
-            if shutil.disk_usage(self._path.parent).free < _FULL_BYTES:
-                return "the disk is full"
-        return "the index file cannot be used"
+    def _copy_log(self) -> int:
+        """Copies the log into the file, beside other threads' work; how many pages the log has, 0 after a failure."""
+        try:
+            return int(self._connection().execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[1])
+        except (DamagedIndex, sqlite3.Error, OSError):
+            return 0  # the next write meets the same, and tells it
 
-    def _sweep(self, connection: sqlite3.Connection) -> None:
-        """Drops expired pages and, above `max_pages`, the oldest ones."""
+    def _old_pages(self, connection: sqlite3.Connection) -> list[tuple[int]]:
+        """The rows of expired pages and, above `max_pages`, of the oldest ones; at most _SWEPT_AT_ONCE."""
         oldest = self._now() - self._ttl_s
-        doomed = connection.execute("SELECT id FROM pages WHERE fetched_at < ?", (oldest,)).fetchall()
-        total = connection.execute("SELECT count(*) FROM pages").fetchone()[0] - len(doomed)
-        if total > self._max_pages:
-            spare = total - self._max_pages + self._max_pages // _SWEPT_SHARE
-            query = "SELECT id FROM pages WHERE fetched_at >= ? ORDER BY fetched_at LIMIT ?"
-            doomed += connection.execute(query, (oldest, spare)).fetchall()
-        drop_pages(connection, [row[0] for row in doomed])
+        total = connection.execute("SELECT count(*) FROM pages").fetchone()[0]
+        expired = connection.execute("SELECT count(*) FROM pages WHERE fetched_at < ?", (oldest,)).fetchone()[0]
+        surplus = min(max(expired, total - self._max_pages), _SWEPT_AT_ONCE)
+        return connection.execute("SELECT id FROM pages ORDER BY fetched_at LIMIT ?", (surplus,)).fetchall()
 
 
-def _batches(pages: list[IndexedPage]) -> Iterator[list[IndexedPage]]:
-    """The pages in batches of about `_TRANSACTION_CHARS`."""
-    batch: list[IndexedPage] = []
-    chars = 0
-    for page in pages:
-        batch.append(page)
-        chars += len(page.content)
-        if chars > _TRANSACTION_CHARS:
-            yield batch
-            batch, chars = [], 0
-    if batch:
-        yield batch
-
-
-def _truncate_log(connection: sqlite3.Connection) -> None:
-    """Truncates the log after a failed write; on a full disk a large log would make every later write fail."""
-    with contextlib.suppress(sqlite3.Error):
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+def _take_turn(steps: Iterator[None]) -> bool:
+    """Takes steps for about _TURN_S; whether any are left."""
+    end_s = time.perf_counter() + _TURN_S
+    while time.perf_counter() < end_s:
+        try:
+            next(steps)
+        except StopIteration:
+            return False
+    return True

@@ -90,6 +90,13 @@ class FenceReader:
         self._in_paragraph = False
         self._item_is_empty = False
 
+    def copy(self) -> "FenceReader":
+        """A reader in the same state, which reads on by itself."""
+        other = FenceReader()
+        other.fence, other._containers = self.fence, self._containers.copy()
+        other._in_paragraph, other._item_is_empty = self._in_paragraph, self._item_is_empty
+        return other
+
     @property
     def closing(self) -> str:
         """A newline and the line that closes the open fence; empty when none is open."""

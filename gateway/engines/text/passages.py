@@ -60,39 +60,38 @@ def plain_text(markdown: str) -> str:
 
 def passages(content: str, most_chars: int = MOST_CHARS) -> list[Passage]:
     """The passages of a page, in order. They do not overlap; headings and blank lines between them are left out."""
-    found: list[Passage] = []
+    return list(each_passage(content, most_chars))
+
+
+def each_passage(content: str, most_chars: int = MOST_CHARS) -> Iterator[Passage]:
+    """As `passages`, one after the other: the work for each is done when it is asked for."""
     trail: list[tuple[int, str]] = []
     start = end = -1
     headings: tuple[str, ...] = ()
-
-    def flush() -> None:
-        nonlocal start
-        if start >= 0:
-            found.append(Passage(start, end, headings))
-        start = -1
-
     for unit in _units(content):
         first = unit[0]
         if first.level:
             while trail and trail[-1][0] >= first.level:
                 trail.pop()
-            trail.append(
-                (first.level, plain_text(content[first.start : min(first.end, first.start + _HEADING_CHARS)]).strip())
-            )
+            title = plain_text(content[first.start : min(first.end, first.start + _HEADING_CHARS)]).strip()
+            trail.append((first.level, title))
             path = tuple(title for _, title in trail)
             if start >= 0 and (end - start > most_chars * _LEAST_SHARE or path[: len(headings)] != headings):
-                flush()
+                yield Passage(start, end, headings)
+                start = -1
             continue
         if start >= 0 and unit[-1].end - start > most_chars:
-            flush()
+            yield Passage(start, end, headings)
+            start = -1
         for low, high in _slices(content, unit, most_chars):
             if start < 0:
                 start, headings = low, tuple(title for _, title in trail)
             end = high
             if end - start > most_chars:
-                flush()
-    flush()
-    return found
+                yield Passage(start, end, headings)
+                start = -1
+    if start >= 0:
+        yield Passage(start, end, headings)
 
 
 def _units(content: str) -> Iterator[list[_Block]]:

@@ -36,7 +36,7 @@ _SPELT = re.compile(
     rb"[a-z0-9\x02._%+-]{1,64}" + _AT + rb"[a-z0-9\x02-]{1,63}(?:" + _DOT + rb"[a-z0-9\x02-]{1,63}){0,5}"
     + _DOT + rb"[a-z]{2,24}\b"
 )  # fmt: skip
-_BRACKETED_AT = re2.compile(rb"[\[({<]\s?(?:at|@)\s?[\])}>]")
+_FIND_BRACKETED_AT = searcher(re2.compile(rb"[\[({<]\s?(?:at|@)\s?[\])}>]"))
 _EACH_BRACKETED_AT = re.compile(rb"[\[({<]\s?(?:at|@)\s?[\])}>]")
 _WORDED_AT = re2.compile(rb" (?:at|@) [a-z0-9-]{1,63} ?(?:dot |\[dot|\(dot)| @ ")
 
@@ -63,7 +63,7 @@ def find_emails(view: View, budget: WorkBudget) -> Iterator[Finding]:
 
 def is_any_spelt(lower: bytes) -> bool:
     """Whether a folded text in lower case may hold an address that is spelt out."""
-    if _BRACKETED_AT.search(lower) is not None:
+    if _FIND_BRACKETED_AT(lower, 0)[0] >= 0:
         return True
     return (b"dot" in lower or b" @ " in lower) and _WORDED_AT.search(lower) is not None
 
@@ -72,9 +72,11 @@ def _find_spelt(view: View, budget: WorkBudget) -> Iterator[Finding]:
     """`jane [at] example [dot] org`, `jane at example dot org`. Either `at` has brackets or `dot` is a word: prose has
     not."""
     text = view.lower
-    patterns = [_EACH_BRACKETED_AT] if _BRACKETED_AT.search(text) else []
+    patterns = [_EACH_BRACKETED_AT] if _FIND_BRACKETED_AT(text, 0)[0] >= 0 else []
     if b"dot" in text or b" @ " in text:
         patterns.append(_WORDED_AT)
+    if not patterns:
+        return
     for mark in chain.from_iterable(pattern.finditer(text) for pattern in patterns):
         start = mark.start()
         budget.spend(22)

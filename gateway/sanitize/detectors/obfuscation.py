@@ -14,6 +14,7 @@ from typing import NamedTuple
 import re2
 
 from gateway.sanitize.detectors.escapes import unescaped_words
+from gateway.sanitize.detectors.re2_search import searcher
 from gateway.sanitize.text.work_budget import WorkBudget
 
 _REST_OF_ENCODED = re.compile(rb"t*+=?=?")
@@ -26,9 +27,11 @@ _ENCODED_CLASS = bytes(
     for code in range(256)
 )
 _HEX = re.compile(rb"(?:[0-9A-Fa-f]{2}){8,}")
-_SPELT_OUT = re2.compile(
-    rb"(?:^|[\s:=\"'(])((?:[A-Za-z0-9@.+_-](?: |[._*/|,-]| [-.*|] )){9,160}[A-Za-z0-9@])(?:[\s,;:.!?)\"']|$)"
-)
+_SPELT_LINK = rb"(?:[A-Za-z0-9@.+_-](?: |[._*/|,-]| [-.*|] ))"
+SPELT_LINKS = _SPELT_LINK + rb"{9}"
+"""Without these links no word is spelt character by character."""
+_SPELT_OUT = re2.compile(rb"(?:^|[\s:=\"'(])(" + _SPELT_LINK + rb"{9,160}[A-Za-z0-9@])(?:[\s,;:.!?)\"']|$)")
+_FIND_SPELT_OUT = searcher(_SPELT_OUT)
 _PRINTABLE = bytes({*range(0x20, 0x100), *b"\t\n\r"} - {0x7F})
 _STANDARD = bytes.maketrans(b"-_", b"+/")
 _MIN_ENCODED_CHARS = 16
@@ -58,7 +61,7 @@ def spellings(text: bytes, budget: WorkBudget) -> Iterator[Spelling]:
     if b"%" in text or b"&" in text or b"\\" in text or b"=" in text:
         for decoded in unescaped_words(text, budget):
             yield Spelling(decoded.start, decoded.start + len(decoded.word), decoded.text, decoded.offset_of)
-    for match in _SPELT_OUT.finditer(text):
+    for match in _SPELT_OUT.finditer(text) if _FIND_SPELT_OUT(text, 0)[0] >= 0 else ():
         start, end = match.span(1)
         budget.spend(16 + (end - start) // 2)
         word = text[start:end]

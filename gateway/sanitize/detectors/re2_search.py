@@ -4,6 +4,7 @@ Naive form: `pattern.search(text, start).span()`. The one module that uses priva
 (google-re2): `pattern._regexp.Match` and `re2._Anchor.UNANCHORED`; a version without them gets the naive form.
 """
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
@@ -18,6 +19,7 @@ SearchWithin: TypeAlias = Callable[[bytes, int, int], tuple[int, int]]
 _NO_MATCH = (-1, -1)
 
 
+@functools.cache
 def searcher(pattern: Pattern) -> Search:
     """The search for a pattern in a text from an offset on."""
     matcher, anchor = _private_matcher(pattern)
@@ -26,6 +28,7 @@ def searcher(pattern: Pattern) -> Search:
     return lambda text, at: matcher(anchor, text, at, len(text))[0]
 
 
+@functools.cache
 def searcher_within(pattern: Pattern) -> SearchWithin:
     """The search for a pattern in a part of a text."""
     matcher, anchor = _private_matcher(pattern)

@@ -12,6 +12,7 @@ import re
 import re2
 
 from gateway.sanitize.detectors.named_secrets import NAMES
+from gateway.sanitize.detectors.obfuscation import SPELT_LINKS
 from gateway.sanitize.detectors.re2_search import searcher
 from gateway.sanitize.text.folding import View, folded
 from gateway.sanitize.text.holdback import ADDRESS_LINKS, holdback_start
@@ -24,9 +25,11 @@ _SUSPICIOUS = searcher(
     re2.compile(
         rb"@|dot|--|://|\bsg\.|\\|%[0-9a-f]|=[0-9a-f]{2}|&[#a-z]|[\[({<]\s?at|[^\s]{16}"
         rb"|[0-9]\.[0-9]{1,3}\.[0-9]|:[0-9a-f]{0,4}:|[a-z\x02][0-9]|[0-9][a-z\x02]|[0-9]{5}"
+        rb"|" + SPELT_LINKS
     )
 )
-"""In lower case: signs of addresses, escapes, keys, IP addresses, and of digits that are part of a value."""
+"""In lower case: signs of addresses, escapes, keys, IP addresses, words spelt character by character, and of digits
+that are part of a value."""
 _NOT_DIGITS = bytes(code for code in range(256) if not 0x30 <= code <= 0x39)
 _YEAR = re.compile(rb"(?:19|20)[0-9]{2}")
 _FOUR_DIGITS = re.compile(rb"[0-9]{4}")
@@ -57,6 +60,12 @@ _HARMLESS = bytes(
 text."""
 _NOT_SPACE = bytes(0x20 if code in b" \t\n\r\x0b\x0c" else 0x61 for code in range(256))
 """Maps white space to a space, all else to `a`: a search for _LONG_WORD then finds long words."""
+_SPELT_CLASSES = bytes(
+    0x61 if bytes((code,)).isalnum() else 0x20 if code in b" ._*/|,+-" else 0x78 for code in range(256)
+)
+"""Maps letters and digits to `a`, what may stand between the characters of a spelt word to a space, all else to `x`:
+two neighbours in such a word then are ` a a ` or ` a   a `. Ordinary abbreviations (`i.e.`) are too, and get the full
+look."""
 _SMALL_NUMBER = re.compile(r"(?<![^ ])[(*]*0{1,4}[.,;?!*()]*(?: |\Z)")
 
 
@@ -79,6 +88,9 @@ def plain_text_cut(text: str, start: int) -> int:
     plain = text.encode() if text.isascii() else folded(text)
     classes = plain.translate(_CLASSES).decode()
     if "dot" in classes or "sg." in classes or plain.translate(_NOT_SPACE).find(_LONG_WORD) >= 0:
+        return -1
+    spelt = plain.translate(_SPELT_CLASSES)
+    if b" a a " in spelt or b" a   a " in spelt:
         return -1
     if not plain.translate(_HARMLESS).isalpha() and not _are_signs_harmless(classes, plain):
         return -1

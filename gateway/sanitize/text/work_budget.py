@@ -17,7 +17,8 @@ falls back; at double many small texts may take twice as long."""
 
 
 _SHARED_UNITS = 32 * _MIN_UNITS
-"""What all short texts of one request together may spend beyond one unit a character, about 250 ms. Chosen: a
+"""What one request may spend beyond one unit a character of its texts, about 250 ms: its decoding, checking and walking
+(`sanitize.pipeline.RequestWork`), and what short texts cost beyond their length. Chosen: a
 short text of numbers spends 0 to 60 units more than its length and one of escapes a thousand, so eight hundred texts of
 the densest kind are scanned in full; at half four hundred are, before the fallback masks the rest; at double one
 request of thousands of them takes a quarter of a second more."""
@@ -43,7 +44,7 @@ class WorkBudget:
 
     def __init__(self, size: int, allowance: SharedAllowance | None = None) -> None:
         more = max(0, _MIN_UNITS - size)
-        self._lent = more if allowance is None else min(more, allowance.left)
+        self._lent = more if allowance is None else max(0, min(more, allowance.left))
         self._allowance = allowance
         self.left = size + self._lent
 

@@ -4,12 +4,16 @@ Pure. A cut never leaves a code fence open; a note says what was cut and how to 
 websearch-extract, which it recommends.
 """
 
+from bisect import bisect_right
+
 from gateway.domain import Json
-from gateway.engines.text.code_fences import Fence, FenceReader, closing, lines_of, may_hold_fence
+from gateway.engines.text.code_fences import Fence, FenceReader, lines_of, may_hold_fence
 
 MIN_SHARE_CHARS = 200
 """Least text of a page. Chosen: a short paragraph; at half a page's text says nothing, at double fewer pages of a large
 crawl have any."""
+_STATE_LINES = 64
+"""Chosen: between two remembered states of the fence reader, which cost a copy each; it changes the time alone."""
 _CUT_MARK = "\n\n[…]"
 _NOUNS = {"raw_content": "pages", "content": "excerpts"}
 
@@ -86,25 +90,50 @@ def shorten(text: str, max_chars: int) -> str:
     if len(text) <= max_chars:
         return text
     room = max_chars - len(_CUT_MARK)
-    for end in _ends(text, room) if room > 0 else ():
-        head = _close_fence(text, end, room)
+    states = _FenceStates(text)
+    for end in _ends(text, room, states) if room > 0 else ():
+        head = _close_fence(text, end, room, states)
         if head:
             return head + _CUT_MARK
     return _CUT_MARK.strip()[:max_chars]
 
 
-def _close_fence(text: str, end: int, room: int) -> str:
+class _FenceStates:
+    """What a FenceReader knows at every _STATE_LINES-th line of a text, so that the fence open at a place near its end
+    is found without reading the text again. Naive form of `closing(end)`: `code_fences.closing(text[:end])`."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._starts = [0]
+        self._readers = [FenceReader()]
+
+    def note(self, number: int, start: int, reader: FenceReader) -> None:
+        """The line with this number begins at `start`; the reader has read those before it."""
+        if number % _STATE_LINES == 0 and start:
+            self._starts.append(start)
+            self._readers.append(reader.copy())
+
+    def closing(self, end: int) -> str:
+        """What to append to the text up to `end` so that no fence stays open."""
+        at = bisect_right(self._starts, end) - 1
+        reader = self._readers[at].copy()
+        for line in lines_of(self._text[self._starts[at] : end]):
+            reader.read(line.text)
+        return reader.closing
+
+
+def _close_fence(text: str, end: int, room: int, states: _FenceStates) -> str:
     """The text up to `end` with its open fence closed, shorter if the closing line needs room; empty if nothing
     fits."""
     head = text[:end].rstrip()
-    missing = closing(head) if may_hold_fence(head) else ""
+    missing = states.closing(len(head)) if may_hold_fence(head) else ""
     if missing and len(head) + len(missing) > room:
         head = text[: max(0, room - len(missing))].rstrip()
-        missing = closing(head)
+        missing = states.closing(len(head))
     return head + missing if len(head) + len(missing) <= room else ""
 
 
-def _ends(text: str, room: int) -> list[int]:
+def _ends(text: str, room: int, states: _FenceStates) -> list[int]:
     """Indexes at or before `room` where the text may end, best first."""
     head = text[: room + 1]
     if not may_hold_fence(head):
@@ -112,7 +141,8 @@ def _ends(text: str, room: int) -> list[int]:
     block = line = fence = 0
     reader = FenceReader()
     before: Fence | None = None
-    for each in lines_of(head):
+    for number, each in enumerate(lines_of(head)):
+        states.note(number, each.start, reader)
         if reader.fence is None:
             line = each.start
             if before is not None or not (each.last or each.text.strip()):

@@ -10,7 +10,7 @@ from aiohttp.typedefs import Handler
 
 from gateway.errors import BodyTimeout, InvalidRequest, PayloadTooLarge, UnsupportedMediaType
 from gateway.schemas import MAX_DEPTH, MEASURED_BYTES
-from gateway.schemas.json_size import TooDeep, TooManyValues, measure
+from gateway.schemas.json_size import TooDeep, TooDense, TooManyValues, measure
 from gateway.web.context import CONTEXT
 
 _JSON = "application/json"
@@ -41,6 +41,7 @@ async def body(request: web.Request, handler: Handler) -> web.StreamResponse:
         max_values = context.server.max_json_values
         if len(raw) > MEASURED_BYTES or len(raw) > max_values:
             context.stats.body_values = await _measure(raw, max_values)
+            context.work.charge_values(context.stats.body_values)
         context.body = check(raw, headers)
         if len(raw) > MEASURED_BYTES:
             del raw
@@ -58,6 +59,11 @@ async def _measure(raw: bytes, max_values: int) -> int:
     except TooManyValues as error:
         raise PayloadTooLarge(
             f"the request body has at least {error.values} JSON values; the limit is {max_values}"
+        ) from None
+    except TooDense as error:
+        raise PayloadTooLarge(
+            f"the request body's {error.values} JSON values take about {error.need_bytes} bytes when they are decoded; "
+            f"the limit for a body of {len(raw)} bytes is {error.limit_bytes}"
         ) from None
     except TooDeep:
         raise InvalidRequest(f"the body is nested more than {MAX_DEPTH} levels deep", code="invalid_json") from None

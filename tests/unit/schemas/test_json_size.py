@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.schemas.json_size import SLICE_BYTES, TooDeep, TooManyValues, measure
+from gateway.schemas.json_size import SLICE_BYTES, TooDeep, TooDense, TooManyValues, measure
 
 TEXTS = st.text(st.sampled_from('a\\"[{,:]}\u0000é😀'), max_size=12)
 VALUES = st.recursive(
@@ -59,3 +59,38 @@ def test_the_error_says_how_many_values_there_are_at_least() -> None:
 @pytest.mark.parametrize("raw", [b"", b'"', b'"\\', b"\\" * 7, b"]]]]", b'{"a":[', b'[["]]]]'])
 def test_what_is_no_json_is_left_to_the_decoder(raw: bytes) -> None:
     assert fits(raw, 10, 0 if b"[" not in raw else 3)
+
+
+MIB = 1 << 20
+
+
+@pytest.mark.parametrize("item", [b"[]", b'{"a":1}', b'""', b'{"k":[]}', b'"x":{}', b"[[[]]]"])
+def test_tiny_values_whose_objects_would_take_many_times_the_body_are_refused_with_both_numbers(item: bytes) -> None:
+    opening, end = (b"{", b"}") if b":" in item and item[:1] == b'"' else (b"[", b"]")
+    raw = opening + b",".join([item] * (2 * MIB // len(item))) + end
+    with pytest.raises(TooDense) as raised:
+        list(measure(raw, 10_000_000, 100))
+    assert raised.value.limit_bytes == 8 * len(raw) + 6_000_000 < raised.value.need_bytes
+
+
+ORDINARY: dict[str, Any] = {
+    "a long chat of short turns": [{"role": "user", "content": "go on"} for _ in range(20_000)],
+    "20,000 values of any kind": [[] for _ in range(10_000)],
+    "a table of numbers": [[n, n * 7, n / 3, None, True] for n in range(60_000)],
+    "rows of a database": [{"id": n, "name": f"customer {n}", "city": "Trier", "sum": n / 7} for n in range(60_000)],
+    "token ids": list(range(400_000)),
+    "an embedding": [n / 7 for n in range(200_000)],
+    "text parts": [{"type": "text", "text": f"part {n}"} for n in range(30_000)],
+    "a schema": {f"field_{n}": {"type": "string", "description": f"the field {n}"} for n in range(40_000)},
+}
+
+
+@pytest.mark.parametrize("name", ORDINARY)
+def test_ordinary_bodies_of_many_values_pass(name: str) -> None:
+    raw = json.dumps(ORDINARY[name], separators=(",", ":")).encode()
+    assert list(measure(raw, 500_000, 100))
+
+
+def test_what_stands_in_strings_takes_no_memory_of_its_own() -> None:
+    raw = json.dumps({"arguments": json.dumps([{"a": []}] * 200_000, separators=(",", ":"))}).encode()
+    assert list(measure(raw, 500_000, 100))

@@ -138,3 +138,8 @@ def test_a_large_body_is_walked_in_steps_and_members_are_left_out_at_the_root_al
     assert len(steps) > 8 and "Not scanned" not in texts
     assert texts >= {f"Model {number}" for number in range(2_000)} | {f"Item {number}" for number in range(3_000)}
     assert texts >= {f"k{number}" for number in range(2_000)}
+
+
+def test_a_whole_number_is_read_like_an_integer_though_it_is_written_with_a_point() -> None:
+    body = {"x": 4539148803436467.0, "rows": [4539148803436467.0, 1732260000.25, 7.0]}
+    assert [slot.text for slot in alone(request_slots(body))] == ["4539148803436467"] * 2

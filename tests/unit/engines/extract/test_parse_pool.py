@@ -86,6 +86,24 @@ async def test_a_process_that_read_a_slow_page_gives_way_and_is_replaced() -> No
         await pool.close()
 
 
+async def test_a_flood_goes_on_in_processes_of_low_priority_and_leaves_one_in_reserve_for_other_keys() -> None:
+    pool = ParsePool(1, job_limit_s=60)
+    try:
+        flood = [asyncio.create_task(pool.extract(SLOW, OPTIONS, "flood")) for _ in range(3)]
+        await until(lambda: bool(pool._idle) and any(each.is_slowed for each in pool._busy), 30)
+        reserve, slowed = pool._idle[0], next(iter(pool._busy))
+        await asyncio.wait(flood, return_when=asyncio.FIRST_COMPLETED, timeout=60)
+        await until(lambda: pool._busy == {slowed}, 10)
+        assert pool._idle == [reserve], "the next page of the flood does not take it"
+        async with asyncio.timeout(60):
+            await pool.extract(PAGE, OPTIONS, "small")
+            assert reserve.jobs == 1
+            await asyncio.gather(*flood)
+            await slowed.process.wait()
+    finally:
+        await pool.close()
+
+
 class _HastyPool(ParsePool):
     def _cpu_limit_s(self, body: bytes) -> float:
         return 0.02 if b"slow" in body[:100] else super()._cpu_limit_s(body)

@@ -122,6 +122,28 @@ def test_a_text_that_is_trivially_clean_has_no_findings(text: str) -> None:
         assert Scanner().scan_uncached(text) == []
 
 
+SPELT = ("AKIAQWERTYUIOPASDFGH", "sk-abcdefghijklmnopqrstuvwxyzabcdef", "ghp_abcdefghijklmnopqrstuvwxyzABCDEFGHIJ")
+
+
+@pytest.mark.parametrize("key", SPELT)
+@pytest.mark.parametrize("link", [" ", ".", "_", "*", "/", "|", ",", "-", " - ", " . ", " | ", " * "])
+@pytest.mark.parametrize(("before", "after"), [("", ""), ("the key is ", " and more of it"), ("key: ", "")])
+def test_a_key_spelt_character_by_character_is_never_called_clean(key: str, link: str, before: str, after: str) -> None:
+    text = before + link.join(key) + after
+    assert not Scanner().is_trivially_clean(text) and plain_text_cut(text, 0) < 0
+    found = Scanner().scan_uncached(text)
+    assert Scanner().scan(text) == found and (found or key != SPELT[0])
+
+
+@pytest.mark.parametrize("link", [" ", " - "])
+def test_a_key_spelt_out_in_a_stream_is_masked_however_it_is_cut(link: str) -> None:
+    text = f"the key is {link.join(SPELT[0])} and that is all there is to say about it"
+    for size in (1, 3, 50):
+        relay, mask = Relay(), new_mask()
+        out = [event for piece in pieces_of(text, size) for event in mask.push(relay.events(piece))]
+        assert text_of(out + mask.finish()) == "the key is [REDACTED:SECRET] and that is all there is to say about it"
+
+
 def test_plain_prose_goes_out_by_the_bytes_it_came_with_but_for_its_last_words() -> None:
     relay, mask = Relay(), new_mask()
     events = relay.events(*[f" {word}" for word in ("plain", "harmless", "committee", "harvest") * 20])

@@ -1,0 +1,43 @@
+"""Room on the index's disk: refusing writes before it is full, and saying what an error means. Knows no table."""
+
+import contextlib
+import shutil
+import sqlite3
+from pathlib import Path
+
+_FULL_BYTES = 1_000_000
+"""Free bytes of a disk that counts as full when SQLite's error is unclear: less than one long page needs."""
+_DATABASE_PAGE_BYTES = 4096
+"""SQLite's default page size."""
+
+
+def need_room(connection: sqlite3.Connection, folder: Path, reserve_bytes: int) -> None:
+    """Raises OSError when less than `reserve_bytes` of the disk are free, counting the file's own free pages."""
+    if not _has_room(connection, folder, reserve_bytes):
+        truncate_log(connection)
+        if not _has_room(connection, folder, reserve_bytes):
+            raise OSError("disk full")
+
+
+def _has_room(connection: sqlite3.Connection, folder: Path, reserve_bytes: int) -> bool:
+    unused: int = connection.execute("PRAGMA freelist_count").fetchone()[0] * _DATABASE_PAGE_BYTES
+    return shutil.disk_usage(folder).free + unused >= reserve_bytes
+
+
+def truncate_log(connection: sqlite3.Connection) -> None:
+    """Copies the log into the file and truncates it; on a full disk a large log would make every later write fail."""
+    with contextlib.suppress(sqlite3.Error):
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+
+def describe(error: Exception, folder: Path) -> str:
+    """What an error of SQLite or of the system says, as the end of a sentence."""
+    text = str(error)
+    if "full" in text:
+        return "the disk is full"
+    if "readonly" in text or isinstance(error, PermissionError):
+        return "the index file cannot be written"
+    with contextlib.suppress(OSError):  # SQLite reports a full disk with several errors
+        if shutil.disk_usage(folder).free < _FULL_BYTES:
+            return "the disk is full"
+    return "the index file cannot be used"
