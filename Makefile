@@ -17,7 +17,7 @@ COVERAGE_FLOOR := 86
 
 .DEFAULT_GOAL := help
 .PHONY: help run test test-fast test-system check bench clean lock install
-.PHONY: install-service uninstall-service upgrade rollback
+.PHONY: install-service uninstall-service upgrade rollback deb
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
@@ -76,6 +76,9 @@ rollback:  ## root: put the release before in service again
 
 uninstall-service:  ## root: stop and remove the service; PURGE=1: its configuration and state too
 	@$(SERVICE) uninstall
+
+deb:  ## root: a Debian package of this checkout for this machine's Python
+	@$(SERVICE) deb
 
 bench: $(VENV)/.installed-dev  ## side-by-side measurements; prints ratios
 	$(BIN)/python -m bench

@@ -17,7 +17,7 @@ class InstalledService:
     """`source` and `packages` are folders inside: this repository, and the packages that it needs."""
 
     def __init__(self, machine: BootedSystemd, python: str, source: str, packages: str) -> None:
-        self.machine, self._python, self.source, self._packages = machine, python, source, packages
+        self.machine, self.python, self.source, self._packages = machine, python, source, packages
         self._load = [python, f"{source}/tests/support/service_load.py"]
 
     def start_upstream(self) -> None:
@@ -38,7 +38,7 @@ class InstalledService:
     def manage(self, action: str, source: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
         """`make install-service` and the like, as its script, under an umask that hides everything from others."""
         script = f"umask 077; exec sh {source or self.source}/systemd/service {action}"
-        settings = {"PYTHON": self._python, "SITE_PACKAGES": self._packages, **variables}
+        settings = {"PYTHON": self.python, "SITE_PACKAGES": self._packages, **variables}
         return self.machine.run("sh", "-c", script, check=False, variables=settings)
 
     def restart(self) -> None:

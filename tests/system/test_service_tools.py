@@ -91,9 +91,46 @@ def test_a_backup_of_the_running_service_can_be_put_back(service: InstalledServi
     assert len(owners(service)) == 1
 
 
+def test_a_python_that_the_unit_cannot_run_is_refused_before_anything_is_done(service: InstalledService) -> None:
+    service.machine.run("sh", "-c", 'cp "$(readlink -f /usr/bin/python3)" /root/python3')
+    before = service.machine.run("ls", "/opt/gateway/releases").stdout
+    done = service.manage("install", PYTHON="/root/python3")
+    assert done.returncode == 1
+    assert "the unit hides home folders" in done.stderr and "PYTHON=/usr/bin/python3" in done.stderr
+    assert service.machine.run("ls", "/opt/gateway/releases").stdout == before
+
+
 def test_it_is_removed_and_its_state_stays(service: InstalledService) -> None:
     done = service.manage("uninstall")
     assert done.returncode == 0, done.stderr
     assert service.systemctl("is-active", "gateway.socket", check=False) == "inactive"
     assert service.machine.run("test", "-e", f"{STATE}/keys.json", check=False).returncode == 0
     assert service.machine.run("test", "-e", "/opt/gateway/current", check=False).returncode == 1
+
+
+def test_a_service_that_holds_the_port_itself_is_moved_over(service: InstalledService) -> None:
+    """As a service of version 0.1 does, which has no socket unit."""
+    old = f"ExecStart={service.python} -m http.server 8080 --bind 127.0.0.1\n"
+    service.machine.write("/etc/systemd/system/gateway.service", f"[Service]\nDynamicUser=yes\n{old}")
+    service.systemctl("daemon-reload")
+    service.systemctl("start", "gateway.service")
+    done = service.manage("install")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "stopping the service that holds the port without a socket unit" in done.stdout
+    assert service.systemctl("is-active", "gateway.socket") == "active"
+    assert service.load(1).result()["errors"] == {}
+
+
+def test_a_debian_package_installs_the_service_and_removes_it(service: InstalledService) -> None:
+    service.manage("uninstall")
+    done = service.manage("deb")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert service.machine.run("test", "-e", "/opt/gateway/current", check=False).returncode == 1
+    package = done.stdout.split("built ")[1].split(" for ")[0]
+    service.machine.run("dpkg", "-i", package)
+    assert service.systemctl("is-active", "gateway.service") == "active"
+    assert service.systemctl("is-enabled", "gateway.socket") == "enabled"
+    assert service.load(1).result()["errors"] == {}
+    service.machine.run("dpkg", "-r", "gateway")
+    assert service.systemctl("is-active", "gateway.socket", check=False) == "inactive"
+    assert service.machine.run("test", "-e", f"{STATE}/keys.json", check=False).returncode == 0
