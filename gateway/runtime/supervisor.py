@@ -49,6 +49,7 @@ from gateway.runtime import control
 from gateway.runtime.control import ControlSocket
 from gateway.runtime.handover import HandoverFailed, Predecessor, Successor
 from gateway.runtime.key_file import key_file
+from gateway.runtime.restart_settings import needs_restart
 from gateway.runtime.service import Service, ServiceContext, ServiceMaker
 from gateway.runtime.sockets import Sockets, open_sockets
 from gateway.runtime.systemd import Notifier
@@ -64,9 +65,6 @@ idle process wakes up twice as often; double would do for every WatchdogSec from
 _ENGINES_S = 45.0
 """How long a successor waits for its embedded servers before it takes over without them. Chosen: within the minute that
 its predecessor gives it. At half, a large model on a slow disk is cold at the change; at double it never changes."""
-
-_NEEDS_RESTART = ("server.host", "server.port", "server.backlog", "ops", "local_llm", "local_ocr", "log")
-"""Settings that a reload cannot apply, since sockets, embedded servers and the log outlive configurations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,11 +206,9 @@ class Supervisor:
             except (ConfigError, GatewayError, OSError) as error:
                 logs.event("reload_refused", level=logging.ERROR, error=str(error))
                 raise InvalidRequest(str(error)) from None
-            needs_restart = [path for path in _NEEDS_RESTART if _setting(config, path) != _setting(self._config, path)]
-            if not self._source.has_workers and config.server.workers > 1:
-                needs_restart.append("server.workers")
-            logs.event("reloaded", {"needs_restart": needs_restart} if needs_restart else None)
-            return f"reloaded; only a restart changes {', '.join(needs_restart)}" if needs_restart else "reloaded"
+            paths = needs_restart(self._config, config, self._source.has_workers)
+            logs.event("reloaded", {"needs_restart": paths} if paths else None)
+            return f"reloaded; only a restart changes {', '.join(paths)}" if paths else "reloaded"
 
     async def _upgrade(self, sockets: Sockets) -> str:
         """Let the program as it is installed now take over. Raises HandoverFailed; then this process serves on."""
@@ -275,13 +271,6 @@ class Supervisor:
 
 async def _wait(event: asyncio.Event) -> None:
     await event.wait()
-
-
-def _setting(config: Config, path: str) -> object:
-    value: object = config
-    for name in path.split("."):
-        value = getattr(value, name)
-    return value
 
 
 def _complain(message: str) -> int:
