@@ -55,6 +55,17 @@ def test_root_checks_the_file_of_the_service_though_it_has_not_its_credentials(s
     service.configure()
 
 
+def test_an_upgrade_says_that_a_new_address_needs_a_restart(service: InstalledService) -> None:
+    service.configure("port = 9999\n")
+    done = service.manage("upgrade")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "127.0.0.1:9999 only after: systemctl restart gateway.socket gateway.service" in done.stdout
+    assert service.load(1).result()["errors"] == {}
+    service.configure()
+    done = service.manage("upgrade")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_the_doctor_finds_a_sound_installation_sound_and_names_a_fault(service: InstalledService) -> None:
     service.manage("install")  # mends the modes of the file that `configure` has just written
     done = service.gateway("doctor", check=False)
