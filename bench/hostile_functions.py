@@ -13,6 +13,7 @@ from bench import hostile_inputs as inputs
 from gateway import schemas
 from gateway.engines.content import blocks
 from gateway.engines.content.comment_sections import in_comments, own_text
+from gateway.engines.embedding.wordpiece import WordPiece, load_vocabulary
 from gateway.engines.extract import excerpt, simhash
 from gateway.engines.extract.documents import read
 from gateway.engines.extract.page import ExtractOptions, extract
@@ -22,6 +23,7 @@ from gateway.engines.fetch import robots, urls
 from gateway.engines.fetch.decompress import DamagedBody, decoder_for
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.html import charset, dom, metadata
+from gateway.engines.index.vector_rows import passage_text
 from gateway.engines.markdown.writer import Writer, WriterOptions
 from gateway.engines.text import code_fences, passages, tokens
 from gateway.errors import GatewayError
@@ -53,6 +55,12 @@ class Reader(NamedTuple):
 _PAGE_SIZES = (10_000, 20_000, 40_000)
 _QUICK_SIZES = (40_000, 80_000, 160_000)
 """For functions that take less than 50 µs for 16,000 characters."""
+
+
+def _word_pieces() -> Callable[[str], object]:
+    """A tokenizer without memory of the words of an earlier text."""
+    vocabulary = load_vocabulary()
+    return lambda text: WordPiece(vocabulary).encode(text, len(text) + 2)
 
 
 def _parsed(make: Make, size: int) -> Any:
@@ -204,6 +212,8 @@ READERS: dict[str, Reader] = {
     "fences": Reader(code_fences.closing, inputs.TEXTS),
     "excerpt": Reader(lambda text: excerpt.excerpt(text, "value of a text"), inputs.TEXTS),
     "passages": Reader(passages.passages, inputs.TEXTS),
+    "word pieces": Reader(_word_pieces(), inputs.TEXTS),
+    "text of a passage": Reader(lambda text: passage_text(text[:99], text, text), inputs.TEXTS),
     "passages as plain text": Reader(passages.plain_text, inputs.TEXTS),
     "words": Reader(_words_of, inputs.TEXTS),
     "likeness": Reader(simhash.simhash, inputs.TEXTS),

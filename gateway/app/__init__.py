@@ -13,11 +13,13 @@ from aiohttp import web
 from gateway.access.api_keys import KeyStore
 from gateway.access.rate_limits import BadKeyLimiter, LocalLimiter
 from gateway.access.redis_limits import RedisLimiter
+from gateway.app.embedding import local_embedder, passage_vectors
 from gateway.app.models import completion_service, guardrail, image_loader
 from gateway.app.routes import Handlers, endpoint_table
 from gateway.app.web_tools import engine_deps, web_fetcher, websearch_service
 from gateway.config.settings import Config
 from gateway.embedded.servers import Embedded
+from gateway.engines.index.search_provider import LocalSearch
 from gateway.mcp.dispatcher import Dispatcher
 from gateway.mcp.running_calls import RunningCalls
 from gateway.mcp.tools import Searched
@@ -50,7 +52,8 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     judge = guardrail(config, completions)
     sanitizer = Sanitizer(config.sanitize, judge)
     deps, _ = engine_deps(config, fetcher, resources, completions)
-    websearch = websearch_service(config, deps, sanitizer, judge, resources)
+    local = LocalSearch(deps.index, passage_vectors(config, deps.index, local_embedder(resources), resources))
+    websearch = websearch_service(config, deps, (sanitizer, judge), local, resources)
     searched: Searched = "local" if config.search.provider == "local" else "web"
     mcp = WebSearchHandler(Dispatcher(websearch, RunningCalls(), searched))
     chat = ChatHandler(completions, OcrService(completions, image_loader(config, fetcher, resources)))

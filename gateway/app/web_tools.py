@@ -35,17 +35,22 @@ def web_fetcher(config: Config, docs_address: str) -> Fetcher:
 
 
 def websearch_service(
-    config: Config, engine_deps: EngineDeps, sanitizer: Sanitizer, guardrail: Guardrail, resources: AsyncExitStack
+    config: Config,
+    engine_deps: EngineDeps,
+    judges: tuple[Sanitizer, Guardrail],
+    search: LocalSearch,
+    resources: AsyncExitStack,
 ) -> WebSearchService:
-    local, index = LocalWebEngine(engine_deps, config.web), engine_deps.index
+    sanitizer, guardrail = judges
+    local = LocalWebEngine(engine_deps, config.web)
     names = dict.fromkeys([config.search.provider, *config.search.fallback])
-    providers = [_provider(config, name, index, resources) for name in names]
+    providers = [search if name == "local" else _remote_provider(config, name, resources) for name in names]
     engine: WebEngine = providers[0] if config.web.engine == "provider" and isinstance(providers[0], Tavily) else local
     deps = WebSearchDeps(
         providers=providers,
         engine=engine,
         reader=local,
-        index_stats=index.stats,
+        index_stats=search.stats,
         guardrail=guardrail.status,
         sanitization=lambda: {"requests": sanitizer.requests, "responses": sanitizer.responses},
     )
@@ -90,14 +95,12 @@ async def open_fetcher(config: Config) -> AsyncIterator[Fetcher]:
         await fetcher.close()
 
 
-def _provider(config: Config, name: str, index: PageIndex, resources: AsyncExitStack) -> SearchProvider:
+def _remote_provider(config: Config, name: str, resources: AsyncExitStack) -> SearchProvider:
     """The provider called `name`. `search.base_url` and `search.api_key` are those of `search.provider` only."""
     search = config.search
     is_first = name == search.provider
     base_url = search.base_url if is_first else ""
     key = search.api_key.reveal() if is_first and search.api_key else ""
-    if name == "local":
-        return LocalSearch(index)
     provider = REMOTE_PROVIDERS[name](key, base_url, search.timeout_s)
     resources.push_async_callback(provider.close)
     return provider

@@ -8,6 +8,7 @@ from gateway.config.server_settings import Secret
 @dataclass(frozen=True, slots=True)
 class Search:
     """The search provider. `timeout_s`: twice and more what providers take; the fallbacks need time of their own.
+    `semantic`: "auto" searches the local index by meaning as well where the extra 'semantic' is installed.
     `cache_ttl_s`: agents repeat a search within minutes; at double, news is that much older."""
 
     provider: str = "local"
@@ -16,6 +17,7 @@ class Search:
     fallback: tuple[str, ...] = ("local",)
     timeout_s: float = 15
     cache_ttl_s: float = 300
+    semantic: str = "auto"
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,8 +30,8 @@ class WebSearchDeps:
     """The service's dependencies.
 
     `providers`, at least one, are asked in order. `engine` serves extract, crawl and map; `reader` loads pages whose
-    text or favicon a provider did not send. `index_stats` gives `{pages, bytes, oldest, newest, error}`; `guardrail`
-    and `sanitization` give their parts of the status.
+    text or favicon a provider did not send. `index_stats` gives `{pages, bytes, oldest, newest, error, vectors?}`;
+    `guardrail` and `sanitization` give their parts of the status.
     """
 
     providers: Sequence[SearchProvider]
