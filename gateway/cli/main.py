@@ -30,6 +30,7 @@ _MODULES = {
     "backup": "gateway.cli.backup",
     "restore": "gateway.cli.backup",
     "keys": "gateway.cli.keys",
+    "client-config": "gateway.cli.client_config",
     "call": "gateway.cli.tools",
     "index": "gateway.cli.tools",
     "sanitize": "gateway.cli.tools",
