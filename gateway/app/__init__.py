@@ -28,6 +28,7 @@ from gateway.metrics import Metrics
 from gateway.sanitize.pipeline import Sanitizer
 from gateway.services.completion.response_store import ResponseStore
 from gateway.services.ocr.service import OcrService
+from gateway.web.client_address import client_address
 from gateway.web.endpoints import EndpointTable
 from gateway.web.handlers.chat import ChatHandler
 from gateway.web.handlers.embeddings import EmbeddingsHandler
@@ -105,6 +106,7 @@ def _server_state(config: Config, endpoints: EndpointTable, sanitizer: Sanitizer
         allowed_origins=frozenset(config.server.allowed_origins),
         body_timeout_s=config.server.body_timeout_s,
         max_json_values=config.server.max_json_values,
+        address_of=client_address(config.server.trusted_proxies),
     )
 
 

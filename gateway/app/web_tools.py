@@ -1,10 +1,11 @@
 """Composition of the web tools: the safe fetcher, the embedded engine with its index, the search providers."""
 
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 
 from gateway import __version__
+from gateway.access.private_files import create_private
 from gateway.config.settings import Config
 from gateway.engines.crawl.engine import EngineDeps, LocalWebEngine
 from gateway.engines.crawl.index_import import IndexFiller
@@ -105,6 +106,8 @@ def engine_deps(
     """The dependencies of the embedded web engine, and the pool of processes that parse pages for it."""
     pool = ParsePool(share=config.limits.share_of_parse)
     path = config.state_dir / "index.sqlite3"
+    with suppress(OSError):  # the index says itself what is wrong with its file
+        create_private(path)
     index = PageIndex(path, max_pages=config.web.index_max_pages, ttl_days=config.web.index_ttl_days)
     resources.push_async_callback(pool.close)
     resources.push_async_callback(index.close)

@@ -25,7 +25,7 @@ def _scope(text: str) -> str:
     return text
 
 
-def add_key_commands(parsers: Parsers) -> None:
+def add_commands(parsers: Parsers) -> None:
     """Add `keys create`, `list`, `revoke` and `rotate`."""
     keys = parsers.add_parser("keys", help="manage API keys")
     actions = keys.add_subparsers(required=True, metavar="ACTION")

@@ -20,7 +20,7 @@ _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _COLUMNS = ("requests", "input_tokens", "cached_tokens", "output_tokens", "tool_calls", "spend")
 
 
-def add_usage_command(parsers: Parsers) -> None:
+def add_commands(parsers: Parsers) -> None:
     """Add `usage`."""
     usage = parsers.add_parser("usage", help="show what keys, models and tools have used, by day")
     usage.add_argument("--since", type=first_day, default="30d", metavar="DAY", help="YYYY-MM-DD, or 30d; default: 30d")

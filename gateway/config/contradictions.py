@@ -48,6 +48,9 @@ def _mcp_contradictions(config: Config) -> Iterator[tuple[str, str]]:
 def _address_contradictions(config: Config) -> Iterator[tuple[str, str]]:
     if config.ops.port and (config.ops.host, config.ops.port) == (config.server.host, config.server.port):
         yield "ops.port", "must differ from server.port"
+    for index, entry in enumerate(config.server.trusted_proxies):
+        if not _is_network(entry):
+            yield f"server.trusted_proxies[{index}]", "must be an address, or a network like 10.0.0.0/8"
     for index, entry in enumerate(config.web.allow_private):
         if not _is_private_entry(entry):
             yield f"web.allow_private[{index}]", "must be an exact host:port, or a network like 10.0.0.0/8"
@@ -143,13 +146,18 @@ def _unknown_model(name: str, known: Iterable[str]) -> str:
 def _is_private_entry(entry: str) -> bool:
     """Whether `entry` is a network in CIDR notation or an exact host:port."""
     if "/" in entry:
-        try:
-            ipaddress.ip_network(entry)
-        except ValueError:
-            return False
-        return True
+        return _is_network(entry)
     host, colon, port = entry.rpartition(":")
     return bool(host and colon and port.isdigit() and 0 < int(port) < 65536)
+
+
+def _is_network(entry: str) -> bool:
+    """Whether `entry` is an IP address or a network in CIDR notation."""
+    try:
+        ipaddress.ip_network(entry)
+    except ValueError:
+        return False
+    return True
 
 
 def _pattern_problem(pattern: str) -> str:

@@ -35,8 +35,11 @@ class Server:
     double, one body holds everybody else up for twice as long, at half, large tables as arguments are refused.
     `header_timeout_s`, `body_timeout_s`: slow mobile clients finish, a slowloris does not hold a connection for long.
     `keep_alive_s`: longer than the 60 s of common proxies, so that the proxy closes first and no request meets a
-    closing connection. `drain_s`: most answers end; the systemd unit waits 15 s longer. `max_in_flight`: bounds memory;
-    at half, a machine of many streams refuses early.
+    closing connection. `drain_s`: long answers of a model end; at half, some are cut, at double, a restart waits for
+    one that hangs. `stuck_s`: a blocked event loop; at half, a swapping machine loses sound workers, at double, callers
+    of a stuck one wait 20 s. `backlog`: a burst waits instead of being refused; at double, only more clients wait for a
+    busy server. `max_in_flight`: bounds memory; at half, a machine of many streams refuses early.
+    `trusted_proxies`: none, since anybody can send the header that they are believed for.
     """
 
     host: str = "127.0.0.1"
@@ -48,9 +51,12 @@ class Server:
     header_timeout_s: float = 10
     keep_alive_s: float = 75
     body_timeout_s: float = 30
-    drain_s: float = 30
+    drain_s: float = 120
+    stuck_s: float = 10
+    backlog: int = 1024
     max_in_flight: int = 1024
     allowed_origins: tuple[str, ...] = ()
+    trusted_proxies: tuple[str, ...] = ()
     tls: Tls | None = None
 
     @property

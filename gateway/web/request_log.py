@@ -27,7 +27,7 @@ class Finished:
     """The record of a request that was answered, or whose client left.
 
     `endpoint`: the row's name or `unmatched`. `total_s`: seconds from the first middleware to the end of the answer.
-    `events`: events of a stream that were written.
+    `events`: events of a stream that were written. `client`: its address (`client_address`).
     """
 
     stats: RequestStats
@@ -37,6 +37,7 @@ class Finished:
     status: int
     total_s: float
     events: int
+    client: str = ""
 
 
 class Recorder:
@@ -128,6 +129,7 @@ def _line(finished: Finished) -> dict[str, object]:
     line: dict[str, object] = {
         "request_id": finished.request_id,
         "key": stats.key_id,
+        "client": finished.client,
         "endpoint": finished.endpoint,
         "method": finished.method,
         "status": status,

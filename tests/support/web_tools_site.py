@@ -23,9 +23,10 @@ from gateway.shared_state.memory import MemoryWindows
 from gateway.web.endpoints import Endpoint, EndpointTable
 from gateway.web.handlers.mcp import WebSearchHandler
 from gateway.web.in_flight import InFlight
+from gateway.web.listen_socket import bind
 from gateway.web.request_log import Recorder
 from gateway.web.server.chain import application
-from gateway.web.server.runner import Listener, bind
+from gateway.web.server.runner import Listener
 from gateway.web.state import ServerState
 from tests.support.web_tools import RecordingTools
 

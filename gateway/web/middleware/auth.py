@@ -80,5 +80,5 @@ async def _authenticate(request: web.Request, server: ServerState) -> Caller:
                 return server.keys.lookup(presented)
             raise
     except Unauthenticated:
-        await server.bad_keys.record(request.remote or "")
+        await server.bad_keys.record(server.address_of(request))
         raise

@@ -62,7 +62,8 @@ def observing(server: ServerState) -> Middleware:
                 trace.leave(token)  # the task serves other requests of the connection too
             server.in_flight.leave(task)
             total_s = time.perf_counter() - started_s
-            server.recorder.add(Finished(stats, request_id, name, request.method, status, total_s, events))
+            client = server.address_of(request)
+            server.recorder.add(Finished(stats, request_id, name, request.method, status, total_s, events, client))
 
     return observe
 

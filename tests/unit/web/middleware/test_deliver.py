@@ -23,10 +23,11 @@ from gateway.sanitize.pipeline import Sanitizer
 from gateway.shared_state.memory import MemoryWindows
 from gateway.web.endpoints import Endpoint, EndpointTable, Handler
 from gateway.web.in_flight import InFlight
+from gateway.web.listen_socket import bind
 from gateway.web.replies import EventReply, JsonReply
 from gateway.web.request_log import Recorder
 from gateway.web.server.chain import application
-from gateway.web.server.runner import Listener, bind
+from gateway.web.server.runner import Listener
 from gateway.web.state import ServerState
 
 STREAM_END = b"\r\n0\r\n\r\n"
