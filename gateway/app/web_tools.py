@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 
 from gateway import __version__
 from gateway.config.settings import Config
@@ -10,6 +11,7 @@ from gateway.engines.crawl.index_import import IndexFiller
 from gateway.engines.crawl.page_loader import PageLoader
 from gateway.engines.crawl.relevance import Chooser
 from gateway.engines.extract.parse_pool import ParsePool
+from gateway.engines.extract.shortening import shorten_in
 from gateway.engines.fetch.address_policy import AddressPolicy
 from gateway.engines.fetch.fetcher import Fetcher, FetchLimits
 from gateway.engines.fetch.host_limits import HostSlots
@@ -44,6 +46,7 @@ def websearch_service(
         providers=providers,
         engine=engine,
         reader=local,
+        shorten=partial(shorten_in, engine_deps.loader.pool),
         index_stats=index.stats,
         guardrail=guardrail.status,
         sanitization=lambda: {"requests": sanitizer.requests, "responses": sanitizer.responses},

@@ -64,8 +64,8 @@ _SPELT_CLASSES = bytes(
     0x61 if bytes((code,)).isalnum() else 0x20 if code in b" \t\r\n._*/|,+-" else 0x78 for code in range(256)
 )
 """Maps letters and digits to `a`, what may stand between the characters of a spelt word to a space, all else to `x`:
-two neighbours in such a word then have one to three spaces between them, and one on both sides. Ordinary abbreviations (`i.e.`) are too, and get the full
-look."""
+two neighbours in such a word then have one to three spaces between them, and one on both sides. Ordinary abbreviations
+(`i.e.`) have, too, and get the full look."""
 _SMALL_NUMBER = re.compile(r"(?<![^ ])[(*]*0{1,4}[.,;?!*()]*(?: |\Z)")
 
 

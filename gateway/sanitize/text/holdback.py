@@ -2,7 +2,8 @@
 
 A sensitive value is at most one word, or a chain of words: groups of digits, an address with its `at` and `dot` spelt
 out, a private key between BEGIN and END, a key whose characters stand apart. All other context that detectors use is to
-the left of the value. So the holdback begins at the last word, or at the chain that ends with it. Naive form: hold the whole text back until it ends.
+the left of the value. So the holdback begins at the last word, or at the chain that ends with it. Naive form: hold the
+whole text back until it ends.
 Works on folded bytes. Used for streams (`masking.stream_masker`) and for long texts (`scan.chunked`).
 """
 

@@ -236,9 +236,11 @@ def test_masking_is_idempotent_and_changes_nothing_outside_the_findings(parts: l
 @pytest.mark.parametrize(
     "text",
     [
-        "glpat-ECPHKoqktoOruUnwGpJo", "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", "xoxb-930993723641-248162238839-Drdf7qdUtAyHLyXXxXPzaRCs",
+        "glpat-ECPHKoqktoOruUnwGpJo", "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",
+        "xoxb-930993723641-248162238839-Drdf7qdUtAyHLyXXxXPzaRCs",
         "github_pat_sVYpkBUyOuriI5QQiOV7yz_472dWCUk7AlimVNiBzYHVkbP9NvtJSBfwAfgCtbSeXHHvOuTcCpsyS32Mfu",
-        "DB_PASSWORD=YQJRhDIvxRWAdlltgvzc", "password: KQWvODGzyOXdlv", "Authorization: Bearer EuPbMqcXXXCD9TTwkHtfn9dt5lD0tOHE",
+        "DB_PASSWORD=YQJRhDIvxRWAdlltgvzc", "password: KQWvODGzyOXdlv",
+        "Authorization: Bearer EuPbMqcXXXCD9TTwkHtfn9dt5lD0tOHE",
     ],
 )  # fmt: skip
 def test_random_letters_alone_and_chance_words_in_them_hide_no_key(text: str) -> None:
