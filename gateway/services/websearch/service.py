@@ -16,6 +16,7 @@ from gateway.services.websearch import filters
 from gateway.services.websearch.cache import SearchCache
 from gateway.services.websearch.result_cutter import ResultCutter, Shorten
 from gateway.wire.preencoded import PackedJson
+from gateway.wire.text_slots import text_slots
 
 PROBE_TTL_S = 60.0
 """Age at which a provider's health is probed again. Chosen: a probe may cost a paid request; half costs twice as many,
@@ -30,9 +31,8 @@ class WebSearchDeps:
     """The service's dependencies.
 
     `providers`, at least one, are asked in order. `engine` serves extract, crawl and map; `reader` loads pages whose
-    text or favicon a provider did not send. `shorten` cuts texts in another process.
-    `index_stats` gives `{pages, bytes, oldest, newest, error}`; `guardrail`
-    and `sanitization` give their parts of the status.
+    text or favicon a provider did not send. `shorten` cuts texts in another process. `index_stats` gives `{pages,
+    bytes, oldest, newest, error}`; `guardrail` and `sanitization` give their parts of the status.
     """
 
     providers: Sequence[SearchProvider]
@@ -167,7 +167,7 @@ class WebSearchService:
     async def _ask_provider(self, provider: SearchProvider, request: SearchRequest, call: WebCall) -> Json:
         """A provider's answer as the caller gets it, without the fields that differ from call to call."""
         answer = await provider.search(request, call)
-        invisible = sum(map(_without_invisible, answer["results"]))
+        invisible = _without_invisible(answer)
         results = filters.apply(answer["results"], request, provider.capabilities)
         data: Json = {
             "query": request.query,
@@ -261,13 +261,12 @@ def _is_empty(data: Json) -> bool:
     return not whole["results"] and not whole["images"]
 
 
-def _without_invisible(result: Json) -> int:
-    """Takes characters that nobody sees out of a result's texts, in place; how many."""
+def _without_invisible(answer: Json) -> int:
+    """Takes characters that nobody sees out of every text of a provider's answer, in place; how many."""
     removed = 0
-    for field in ("title", "url", "content", "raw_content"):
-        if result.get(field):
-            result[field], count = strip_invisible(result[field])
-            removed += count
+    for slot in text_slots(answer):
+        slot.text, count = strip_invisible(slot.text)
+        removed += count
     return removed
 
 
