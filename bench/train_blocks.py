@@ -1,6 +1,6 @@
-"""Trains the block models (boosted trees over features) and the page type classifier (softmax over signals).
+"""Trains the block model (boosted trees over features) and the page type classifier (softmax over signals).
 
-`python -m bench.train_blocks --data DIR` writes the models trained on all pages beside gateway.engines; `python -m
+`python -m bench.train_blocks --data DIR` writes both, trained on all pages, beside gateway.engines; `python -m
 bench.extract --cross-validate` tells their quality on pages that they have not seen. Needs numpy, which the product
 does not. The pages are WCXB's (Murrough Foley, CC-BY-4.0).
 """
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from bench.labelled import DEPTHS, Page, read
+from bench.labelled import Page, read
 from gateway.domain import Json
 from gateway.engines.content import block_model, page_types
 from gateway.engines.content.block_features import FEATURES
@@ -93,12 +93,12 @@ def _apply(tree: Any, binned: Any) -> Any:
     return np.where(binned[:, column] <= at, _apply(left, binned), _apply(right, binned))
 
 
-def block_data(made: Sequence[Page], depth: str) -> Json:
-    """The block model for a depth, trained on these pages, as stored."""
+def block_data(made: Sequence[Page]) -> Json:
+    """The block model trained on these pages, as stored."""
     pages = [page for page in made if page.size]
     booster = Booster(rounds=120, depth=5, rate=0.08)
     booster.fit(
-        np.concatenate([np.array(page.measured[depth].rows) for page in pages]),
+        np.concatenate([np.array(page.measured["basic"].rows) for page in pages]),
         np.concatenate([np.array(page.labels) for page in pages]),
         np.concatenate([_weights(page) for page in pages]),
     )
@@ -138,9 +138,8 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("DATA_DIR", "../shared/data")))
     options = parser.parse_args(argv)
-    made = read(options.data / "extract", DEPTHS)
-    for depth in DEPTHS:
-        _write(Path(block_model.__file__).with_name(f"blocks_{depth}.json"), block_data(made, depth), len(made))
+    made = read(options.data / "extract", ("basic",))
+    _write(Path(block_model.__file__).with_name("blocks.json"), block_data(made), len(made))
     _write(Path(page_types.__file__).with_name("page_types.json"), type_data(made), len(made))
     return 0
 

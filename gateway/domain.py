@@ -3,6 +3,7 @@
 Knows no HTTP, no configuration and no wire format. Times are seconds, sizes bytes, unless a name says otherwise.
 """
 
+import re
 from collections.abc import AsyncGenerator, Callable, Hashable
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
@@ -13,10 +14,22 @@ from gateway.texts import TextSlot
 Json: TypeAlias = dict[str, Any]
 """A decoded JSON object."""
 
-SCOPES: tuple[str, ...] = ("web-search", "chat", "responses", "ocr")
-"""What a key may be allowed to do: the web tools, the chat route, the responses route, models of kind `ocr`."""
+SCOPES: tuple[str, ...] = ("web-search", "chat", "responses", "ocr", "embeddings")
+"""What a key may be allowed to do: the web tools, the routes of chat and messages, the responses route, models of kind
+`ocr`, the embeddings route."""
 
-TEXT_MODEL, OCR_MODEL, OCR_MODEL_ALIAS = "SvcLLM", "SvcOCR", "SvcOcr"
+OWN_TOOLS_LABEL = "gateway"
+"""The label of the gateway's own web tools among MCP servers. They need the scope `web-search`."""
+
+_MCP_SCOPE = re.compile(r"mcp:[a-z0-9][a-z0-9_-]{0,63}")
+
+
+def is_scope(name: str) -> bool:
+    """Whether a key may have this scope: one of SCOPES, or `mcp:LABEL` for the MCP server with that label."""
+    return name in SCOPES or _MCP_SCOPE.fullmatch(name) is not None
+
+
+TEXT_MODEL, OCR_MODEL, OCR_MODEL_ALIAS, EMBEDDING_MODEL = "SvcLLM", "SvcOCR", "SvcOcr", "SvcEmbedding"
 """Public names of the embedded engines; a configured model of the same name replaces one."""
 
 
@@ -233,5 +246,6 @@ class RequestStats:
     findings: dict[str, int] = field(default_factory=dict)
     body_values: int = 0
     unguarded: int = 0  # texts that passed although the guardrail failed, because the policy allows it
+    warnings: list[str] = field(default_factory=list)  # for the caller: what was left out or done in another way
     streaming: "Metered | None" = None
     """The stream that is being answered; its tokens so far are not yet in the counts above."""

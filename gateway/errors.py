@@ -39,6 +39,7 @@ class GatewayError(Exception):
     in seconds, if known. `quoted` is the failure in an upstream's own words, which may repeat the request: it is shown
     only to the caller of that request, through the sanitizer, and never in logs, notes or other callers' answers.
     `partial` is what can be answered all the same, in the shape of the answer; it is sanitized like one.
+    `request_id` is the request that it ended, set where the error is answered.
     """
 
     status: int = 500
@@ -47,6 +48,7 @@ class GatewayError(Exception):
     retryable: bool = False
     quoted: str | None = None
     partial: dict[str, Any] | None = None
+    request_id: str | None = None
 
     def __init__(
         self,

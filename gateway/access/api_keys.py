@@ -19,7 +19,7 @@ import orjson
 
 from gateway import logs, schemas
 from gateway.access.private_files import locked, write_private
-from gateway.domain import SCOPES, Caller, Json
+from gateway.domain import SCOPES, Caller, Json, is_scope
 from gateway.errors import InvalidRequest, NotFound, Unauthenticated
 
 _ID_ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
@@ -104,9 +104,11 @@ class KeyFile:
     def create(self, request: KeyRequest) -> tuple[str, KeyRecord]:
         """Make a key. Returns its text, which is stored nowhere, and its record. Raises InvalidRequest for unknown
         scopes, an unreadable file, or a lock that another command holds."""
-        unknown = sorted(set(request.scopes) - set(SCOPES))
+        unknown = sorted({scope for scope in request.scopes if not is_scope(scope)})
         if unknown or not request.scopes:
-            raise InvalidRequest(f"unknown scope {', '.join(unknown) or '(none)'}; allowed: {', '.join(SCOPES)}")
+            raise InvalidRequest(
+                f"unknown scope {', '.join(unknown) or '(none)'}; allowed: {', '.join(SCOPES)}, mcp:LABEL"
+            )
         now = int(time.time())
         with self._changing() as records:
             key, record = self._new(records, now)

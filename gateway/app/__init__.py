@@ -13,11 +13,13 @@ from aiohttp import web
 from gateway.access.api_keys import KeyStore
 from gateway.access.rate_limits import BadKeyLimiter, LocalLimiter
 from gateway.access.redis_limits import RedisLimiter
+from gateway.app.embedding import local_embedder, passage_vectors
 from gateway.app.models import completion_service, guardrail, image_loader
 from gateway.app.routes import Handlers, endpoint_table
-from gateway.app.web_tools import engine_deps, web_fetcher, websearch_service
+from gateway.app.web_tools import engine_deps, hosted_mcp, hosted_settings, web_fetcher, websearch_services
 from gateway.config.settings import Config
 from gateway.embedded.servers import Embedded
+from gateway.engines.index.search_provider import LocalSearch
 from gateway.mcp.dispatcher import Dispatcher
 from gateway.mcp.running_calls import RunningCalls
 from gateway.mcp.tools import Searched
@@ -27,7 +29,11 @@ from gateway.services.completion.response_store import ResponseStore
 from gateway.services.ocr.service import OcrService
 from gateway.web.endpoints import EndpointTable
 from gateway.web.handlers.chat import ChatHandler
+from gateway.web.handlers.embeddings import EmbeddingsHandler
+from gateway.web.handlers.hosted_responses import HostedResponses
+from gateway.web.handlers.hosted_search import HostedSearch
 from gateway.web.handlers.mcp import WebSearchHandler
+from gateway.web.handlers.messages import MessagesHandler
 from gateway.web.handlers.models import ModelsHandler
 from gateway.web.handlers.ops import OpsPages
 from gateway.web.handlers.responses import ResponsesHandler
@@ -45,16 +51,23 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     """
     fetcher, resources = web_fetcher(config, docs_address), AsyncExitStack()
     resources.push_async_callback(fetcher.close)
-    completions = completion_service(config, embedded or Embedded(), fetcher, resources)
+    embedder = local_embedder(resources)
+    completions = completion_service(config, embedded or Embedded(), fetcher, resources, embedder)
     judge = guardrail(config, completions)
     sanitizer = Sanitizer(config.sanitize, judge)
     deps, _ = engine_deps(config, fetcher, resources, completions)
-    websearch = websearch_service(config, deps, sanitizer, judge, resources)
+    local = LocalSearch(deps.index, passage_vectors(config, deps.index, embedder, resources))
+    websearch, index_alone = websearch_services(config, deps, (sanitizer, judge), local, resources)
     searched: Searched = "local" if config.search.provider == "local" else "web"
     mcp = WebSearchHandler(Dispatcher(websearch, RunningCalls(), searched))
-    chat = ChatHandler(completions, OcrService(completions, image_loader(config, fetcher, resources)))
-    responses = ResponsesHandler(completions, ResponseStore(config.limits.response_store_bytes_per_key))
-    table = endpoint_table(config.server.base_path, Handlers(mcp, chat, responses, ModelsHandler(completions)))
+    settings = hosted_settings(config, websearch, index_alone, searched)
+    hosted, tool_servers = HostedSearch(completions, settings), hosted_mcp(config, settings.tools, resources)
+    chat = ChatHandler(completions, OcrService(completions, image_loader(config, fetcher, resources)), hosted)
+    store = ResponseStore(config.limits.response_store_bytes_per_key)
+    responses = ResponsesHandler(completions, store, HostedResponses(hosted, tool_servers))
+    messages, embeddings = MessagesHandler(completions, hosted), EmbeddingsHandler(completions)
+    handlers = Handlers(mcp, chat, responses, messages, embeddings, ModelsHandler(completions))
+    table = endpoint_table(config.server.base_path, handlers)
     app = application(_server_state(config, table, sanitizer, resources), config.server.max_body_bytes)
     app.cleanup_ctx.append(_close_at_cleanup(resources))
     return app

@@ -13,7 +13,15 @@ from gateway.cli.argument_types import Parsers, add_state_options, count, durati
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config
 from gateway.config.server_settings import Access
-from gateway.domain import SCOPES
+from gateway.domain import SCOPES, is_scope
+
+_SCOPES_HELP = f"{', '.join(SCOPES)}, or mcp:LABEL for an MCP server; repeat for several"
+
+
+def _scope(text: str) -> str:
+    if not is_scope(text):
+        raise argparse.ArgumentTypeError(f"must be one of {', '.join(SCOPES)}, or mcp:LABEL")
+    return text
 
 
 def add_key_commands(parsers: Parsers) -> None:
@@ -22,7 +30,7 @@ def add_key_commands(parsers: Parsers) -> None:
     actions = keys.add_subparsers(required=True, metavar="ACTION")
     create = actions.add_parser("create", help="make a key; it is printed once, alone on standard output")
     create.add_argument("--name", required=True, help="its holder, for people")
-    create.add_argument("--scope", action="append", required=True, choices=SCOPES, help="repeat for several")
+    create.add_argument("--scope", action="append", required=True, type=_scope, help=_SCOPES_HELP)
     create.add_argument(
         "--expires", type=duration_s, metavar="90d", help="90d, 12h, 30m or 60s from now; default: never"
     )

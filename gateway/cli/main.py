@@ -12,6 +12,7 @@ from gateway import __version__
 from gateway.cli import call
 from gateway.cli import local as commands
 from gateway.cli.argument_types import Command, Parsers, add_state_options, count, port
+from gateway.cli.client_config import add_client_command
 from gateway.cli.keys import add_key_commands
 from gateway.cli.ocr import OcrOptions
 from gateway.config.dump import config_text
@@ -58,6 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     parsers = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_server_commands(parsers)
     add_key_commands(parsers)
+    add_client_command(parsers)
     _add_tool_commands(parsers)
     return parser
 

@@ -254,6 +254,10 @@ class HttpClient:
             raise UpstreamError("the upstream answered with a redirect, which is not followed")
         return Answer(response, self.timeouts, started_s, self._lingering)
 
+    async def delete(self, url: str, headers: Mapping[str, str]) -> None:
+        """A DELETE whose answer is not read. Raises aiohttp.ClientError, OSError, TimeoutError."""
+        (await self._opened().delete(url, headers=headers, allow_redirects=False)).close()
+
     async def _send(
         self, url: str, body: bytes | Pieces, headers: Mapping[str, str], first_byte_s: float
     ) -> aiohttp.ClientResponse:

@@ -48,7 +48,6 @@ FEATURES = (
     *(f"near_{name}" for name, _ in CATEGORIES),
     *(f"far_{name}" for name, _ in CATEGORIES),
     *_PAGE_FEATURES,
-    "second_opinion",
 )
 
 
@@ -77,8 +76,7 @@ class BlockFeatures:
         self._page = self._page_features(url)
 
     def rows(self) -> list[list[float]]:
-        """For each block its features in the order of FEATURES, without the last (`second_opinion`), which the caller
-        adds."""
+        """For each block its features in the order of FEATURES."""
         rows: list[list[float]] = []
         seen: set[str] = set()
         before = since = 0

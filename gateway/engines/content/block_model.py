@@ -1,6 +1,6 @@
 """The block model: boosted decision trees that give the probability that a block of text is content.
 
-The models are data, blocks_basic.json and blocks_advanced.json, trained by bench/train_blocks.py. Their format is ours.
+The model is data, blocks.json, trained by bench/train_blocks.py. Its format is ours.
 Knows neither elements nor page types. Runs in the parsing processes.
 
 The naive form of the model walks every tree for every block:
@@ -145,7 +145,7 @@ def keep_likely(probabilities: Sequence[float], sizes: Sequence[int]) -> list[bo
 
 
 @functools.cache
-def load(depth: str) -> BlockModel | None:
-    """The model for the extract depth `basic` or `advanced`, read once; None when its file is missing."""
-    path = resources.files("gateway.engines.content").joinpath(f"blocks_{depth}.json")
+def load() -> BlockModel | None:
+    """The shipped model, read once; None when its file is missing."""
+    path = resources.files("gateway.engines.content").joinpath("blocks.json")
     return BlockModel(orjson.loads(path.read_bytes())) if path.is_file() else None

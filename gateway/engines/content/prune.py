@@ -4,7 +4,6 @@ Runs in the parsing processes. The depth `advanced` also runs trafilatura as a s
 fetching nor Markdown.
 """
 
-import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ from gateway.engines.content.block_features import BlockFeatures
 from gateway.engines.content.block_model import BlockModel
 from gateway.engines.content.blocks import WORD, TextBlock
 from gateway.engines.content.comment_sections import in_comments, own_text
+from gateway.engines.content.opinion import WordPairs, second_opinion
 from gateway.engines.content.page_features import signals
 from gateway.engines.content.page_types import PageTypes
 from gateway.engines.content.selection import PageEvidence, select_blocks
@@ -21,15 +21,11 @@ from gateway.engines.html.dom import drop_code, drop_furniture, markup_of, regio
 from gateway.engines.html.hidden import drop_hidden
 from gateway.engines.html.metadata import Head
 from gateway.engines.markdown.writer import BLOCKS
-from gateway.errors import EngineMissing
 
 MAX_BLOCKS = 12_000
 """A page with more blocks is not measured and loses only marked furniture. Chosen: 12,000 rows of 133 features
 take up to 50 MB and, at 0.12 ms a block (bench.extract), 1.5 s. At half, long tables and references are pruned less
 well; at double both costs double in each parsing process."""
-_MAX_OPINION_CHARS = 1_500_000
-"""Markup given to trafilatura. Chosen: its time grows with the page; at half, the end of long documentation gets no
-second opinion, at double one page may hold a parsing process for many seconds."""
 _OWN_TEXT_WORDS = 100
 """Words of running text outside comments from which the comments do not count for the page's type. Chosen: a short
 post; at half, a forum's opening post hides the thread from the classifier, at double short articles with many comments
@@ -50,7 +46,7 @@ class Content:
 class PageMeasures:
     """A measured page: its blocks, their feature rows (none for a page with too many blocks), which blocks are
     comments, the words outside comments, the page's signals, the region from which it was measured, whether it has
-    scripts, and whether the rules of its `style` elements were ignored (see html.hidden)."""
+    scripts, whether the rules of its `style` elements were ignored (see html.hidden), and the second opinion."""
 
     blocks: list[TextBlock]
     rows: list[list[float]]
@@ -60,10 +56,11 @@ class PageMeasures:
     region: Any
     scripted: bool = False
     styles_ignored: bool = False
+    opinion: WordPairs | None = None
 
     def evidence(self, types: dict[str, float]) -> PageEvidence:
         """Input of `select_blocks`. `types`: the probability of each page type."""
-        return PageEvidence(self.blocks, self.comments, self.own_words, types, self.scripted)
+        return PageEvidence(self.blocks, self.comments, self.own_words, types, self.scripted, self.opinion)
 
 
 def measure_page(root: Any, head: Head, depth: str) -> PageMeasures:
@@ -81,12 +78,12 @@ def measure_page(root: Any, head: Head, depth: str) -> PageMeasures:
         return PageMeasures(found, [], [], 0, [], region.element, scripted, styles_ignored)
     features = BlockFeatures(found, region.element, head, head.base)
     rows = features.rows()
-    for row, block in zip(rows, found, strict=True):
-        row += _agreement(block, opinion)
     comments = in_comments(found)
     own_words = own_text(found, comments)
     page_signals = _signals(features, comments, own_words, head)
-    return PageMeasures(found, rows, comments, own_words, page_signals, region.element, scripted, styles_ignored)
+    return PageMeasures(
+        found, rows, comments, own_words, page_signals, region.element, scripted, styles_ignored, opinion
+    )
 
 
 def _signals(features: BlockFeatures, comments: list[bool], own_words: int, head: Head) -> list[float]:
@@ -97,41 +94,12 @@ def _signals(features: BlockFeatures, comments: list[bool], own_words: int, head
     return signals(marked, head, head.base)
 
 
-def second_opinion(markup: str) -> set[tuple[str, str]] | None:
-    """Pairs of neighbouring words of the content that trafilatura finds; None when it finds none.
-
-    Raises EngineMissing without the extra `web`.
-    """
-    try:
-        import trafilatura  # noqa: PLC0415 - an optional extra
-    except ImportError as error:
-        raise EngineMissing(
-            "extract_depth advanced needs the extra 'web'; the operator must install it (pip install 'gateway[web]')"
-        ) from error
-    try:
-        text = trafilatura.extract(markup[:_MAX_OPINION_CHARS], include_comments=False) or ""
-    except Exception:  # a second opinion may fail on pages that we can read
-        return None
-    words = WORD.findall(text.lower())
-    return set(itertools.pairwise(words)) if words else None
-
-
-def _agreement(block: TextBlock, opinion: set[tuple[str, str]] | None) -> list[float]:
-    """Share of the block's word pairs that the second opinion has, in a list; -1 without an opinion or a pair."""
-    if opinion is None:
-        return [-1.0]
-    words = block.words
-    if len(words) < 2:
-        return [-1.0]
-    return [sum(pair in opinion for pair in itertools.pairwise(words)) / (len(words) - 1)]
-
-
 def main_content(root: Any, head: Head, depth: str) -> Content:
     """Removes everything but the content from the document, in place. `depth`: `basic` or `advanced`.
 
     Raises EngineMissing for `advanced` without trafilatura.
     """
-    models = (block_model.load(depth), page_types.load())
+    models = (block_model.load(), page_types.load())
     return prune_page(root, measure_page(root, head, depth), head, models)
 
 

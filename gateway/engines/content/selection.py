@@ -14,6 +14,7 @@ from typing import Any
 
 from gateway.engines.content import block_model
 from gateway.engines.content.blocks import CATEGORIES, HIDDEN, MASKS, ROLE, TAG_BITS, TextBlock
+from gateway.engines.content.opinion import WordPairs, follow
 
 _CODE_FLOOR = 0.1
 _HEADING_FLOOR = 0.1
@@ -21,6 +22,9 @@ _STRUCTURE_FLOOR = 0.04
 """Least probability of a block that its neighbourhood speaks for: code beside content, a heading over content, a block
 inside documentation. Chosen on the pages of bench/extract.py. At double, code samples and short headings inside kept
 text start to go; at half, menus inside documentation and headings of link lists start to stay."""
+_BETWEEN_FLOOR = 0.2
+"""The same for a sentence between two neighbours that are content. Chosen: at double it adds nothing, at half slogans
+between product data come with it."""
 _CODE_REACH = 3
 """Blocks before and after code among which one must be content. Chosen: a code sample follows its explanation directly
 or after a caption; at double, code of a neighbouring section counts."""
@@ -36,6 +40,8 @@ _SURE_FORUM = 0.8
 _LIKELY: an article with many comments looks like a forum, too."""
 _LIKELY = 0.5
 """Probability from which a page type decides: no other type can be likelier."""
+_UNLIKE_ARTICLES = ("documentation", "forum", "listing", "collection", "product")
+"""Types of pages about which no second opinion is heard."""
 _COPY_WORDS = 3
 _MAX_COPIES = 4
 """A text of fewer words, or with more copies, is data that items share ("free shipping"), no second rendering of the
@@ -72,13 +78,15 @@ _FURNITURE_NAMES = _BITS["foot"] | _BITS["side"] | _BITS["modal"] | _BITS["share
 @dataclass(frozen=True, slots=True)
 class PageEvidence:
     """Input of the decision. `comments` marks the blocks of a comment section; `own_words` counts the running text
-    outside it; `types` has the probability of each page type (page_types.TYPES); `scripted`: the page has scripts."""
+    outside it; `types` has the probability of each page type (page_types.TYPES); `scripted`: the page has scripts;
+    `opinion`: the second opinion, where it was asked."""
 
     blocks: Sequence[TextBlock]
     comments: Sequence[bool]
     own_words: int
     types: dict[str, float]
     scripted: bool = False
+    opinion: WordPairs | None = None
 
 
 def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
@@ -88,6 +96,8 @@ def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
     nothing is kept, everything but the furniture is.
     """
     keep = _likely_content(page, probabilities)
+    if page.opinion is not None and max(page.types[kind] for kind in _UNLIKE_ARTICLES) < _LIKELY:
+        follow(page.opinion, page.blocks, probabilities, keep)
     _keep_loose(page.blocks, keep)
     return keep if _is_enough(page.blocks, keep) else _whole_text(page)
 
@@ -156,9 +166,21 @@ def _likely_content(page: PageEvidence, probabilities: list[float]) -> list[bool
             keep[at] = probabilities[at] >= _CODE_FLOOR and any(nearby)
         elif not keep[at] and _HEADING.match(tag):
             keep[at] = probabilities[at] >= _HEADING_FLOOR and _leads_content(blocks, keep, at)
+    _keep_between(blocks, keep, probabilities)
     if page.types["documentation"] < _LIKELY and page.types["service"] < _LIKELY:
         _drop_copies(blocks, keep)
     return keep
+
+
+def _keep_between(blocks: Sequence[TextBlock], keep: list[bool], probabilities: Sequence[float]) -> None:
+    """Keeps a sentence without links whose neighbours in the same box are both content: the page's text goes on."""
+    kept = list(keep)
+    for at in range(1, len(blocks) - 1):
+        block = blocks[at]
+        if keep[at] or block.link_words or len(block.words) < _SENTENCE_WORDS or probabilities[at] < _BETWEEN_FLOOR:
+            continue
+        box = block.element.getparent()
+        keep[at] = all(kept[near] and blocks[near].element.getparent() is box for near in (at - 1, at + 1))
 
 
 def _doubted_before_title(blocks: Sequence[TextBlock], sizes: list[int], probabilities: list[float]) -> list[float]:

@@ -193,6 +193,7 @@ def _context(body: Json, attempt: Attempt, stats: RequestStats, started_s: float
         request={"n": body.get("n")} if held.is_let_go else body,
         counted_chars=text_chars(body) if held.is_let_go else None,
         fingerprint=attempt.target.options.fingerprint,
+        warnings=stats.warnings,
     )
 
 

@@ -32,7 +32,7 @@ class WebSearchDeps:
 
     `providers`, at least one, are asked in order. `engine` serves extract, crawl and map; `reader` loads pages whose
     text or favicon a provider did not send. `shorten` cuts texts in another process. `index_stats` gives `{pages,
-    bytes, oldest, newest, error}`; `guardrail` and `sanitization` give their parts of the status.
+    bytes, oldest, newest, error, vectors?}`; `guardrail` and `sanitization` give their parts of the status.
     """
 
     providers: Sequence[SearchProvider]

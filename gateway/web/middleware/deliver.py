@@ -108,6 +108,7 @@ async def _pump(
             fault = Unauthenticated("this API key was revoked")
         if fault is not None:
             context.stats.outcome = "truncated"
+            fault.request_id = context.request_id
             failure_events = reply.failure_events or context.endpoint.dialect.error_events
             await _write(reply.write(sse.encode_all(failure_events(fault))))
             break

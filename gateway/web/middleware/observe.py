@@ -62,6 +62,8 @@ def stamp(request: web.Request, context: RequestContext, reply: web.StreamRespon
     """Set the headers of every answer, whole or streamed; call it before the head is sent."""
     headers = reply.headers
     headers[_REQUEST_ID] = context.request_id
+    if context.endpoint.id_header:
+        headers[context.endpoint.id_header] = context.request_id
     headers[hdrs.SERVER] = "gateway"
     if hdrs.ORIGIN in request.headers:
         allow_reading(request, reply)

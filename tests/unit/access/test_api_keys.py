@@ -12,6 +12,7 @@ import pytest
 
 from gateway.access.api_keys import KeyFile, KeyRequest, KeyStore, ensure_dev_key
 from gateway.access.private_files import load_or_create_secret
+from gateway.domain import SCOPES
 from gateway.errors import InvalidRequest, NotFound, Unauthenticated
 
 REQUEST = KeyRequest(name="reader", scopes=("chat",), per_minute=5)
@@ -116,7 +117,7 @@ def test_the_first_key_is_written_once(path: Path, tmp_path: Path) -> None:
     file = tmp_path / "dev-key"
     assert ensure_dev_key(KeyFile(path), file)
     assert not ensure_dev_key(KeyFile(path), file)
-    assert KeyStore(path).lookup(file.read_text().strip()).scopes == {"web-search", "chat", "responses", "ocr"}
+    assert KeyStore(path).lookup(file.read_text().strip()).scopes == set(SCOPES)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 

@@ -48,9 +48,8 @@ def test_all_blocks_at_once_give_what_a_walk_of_each_tree_gives(count: int, seed
     assert model.probabilities(rows) == [1 / (1 + math.exp(-margin)) for margin in naive]
 
 
-@pytest.mark.parametrize("depth", ["basic", "advanced"])
-def test_the_shipped_models_load_and_tell_blocks_apart(depth: str) -> None:
-    model = block_model.load(depth)
+def test_the_shipped_model_loads_and_tells_blocks_apart() -> None:
+    model = block_model.load()
     assert model is not None
     source = random.Random(1)
     rows = [[source.uniform(0, 5) for _ in FEATURES] for _ in range(50)]

@@ -4,9 +4,12 @@ from typing import Any
 
 import pytest
 
+from gateway.engines.content import blocks
 from gateway.engines.content.block_model import BlockModel
-from gateway.engines.content.page_types import PageTypes
+from gateway.engines.content.page_types import TYPES, PageTypes
+from gateway.engines.content.selection import PageEvidence, select_blocks
 from gateway.engines.extract.page import ExtractOptions, extract
+from gateway.engines.html.dom import parse
 
 _SENTENCES = (
     "The river had risen through the night and nobody in the village had slept for more than an hour.",
@@ -152,3 +155,15 @@ def test_models_trained_on_other_measures_are_refused() -> None:
         BlockModel({"features": ["other"], "start": 0.0, "trees": []})
     with pytest.raises(ValueError, match="train them again"):
         PageTypes({"signals": ["other"], "mean": [], "scale": [], "weights": {}})
+
+
+@pytest.mark.parametrize(("doubted", "stays"), [("Both can be changed while it runs.", True), ("Save now", False)])
+def test_a_sentence_between_two_kept_neighbours_stays_and_a_label_goes(doubted: str, stays: bool) -> None:
+    text = "The option sets how often the database writes its log file to the disk. " * 30
+    root = parse(
+        f"<title>Options</title><dl><dt>one</dt><dd>{text}</dd><p>{doubted}</p><dt>two</dt><dd>{text}</dd></dl>"
+    )
+    found = blocks.collect(root.find("body"))
+    page = PageEvidence(found, [False] * len(found), 900, dict.fromkeys(TYPES, 0.1))
+    keep = select_blocks(page, [0.25 if block.text == doubted else 0.9 for block in found])
+    assert (doubted in [block.text for block, is_kept in zip(found, keep, strict=True) if is_kept]) is stays
