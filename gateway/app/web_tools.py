@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
+from functools import partial
 
 from gateway import __version__
 from gateway.access.private_files import create_private
@@ -12,6 +13,7 @@ from gateway.engines.crawl.index_import import IndexFiller
 from gateway.engines.crawl.page_loader import PageLoader
 from gateway.engines.crawl.relevance import Chooser
 from gateway.engines.extract.parse_pool import ParsePool
+from gateway.engines.extract.shortening import shorten_in
 from gateway.engines.fetch.address_policy import AddressPolicy
 from gateway.engines.fetch.fetcher import Fetcher, FetchLimits
 from gateway.engines.fetch.host_limits import HostSlots
@@ -62,6 +64,7 @@ def websearch_services(
         providers=providers,
         engine=engine,
         reader=local,
+        shorten=partial(shorten_in, engine_deps.loader.pool),
         index_stats=search.stats,
         guardrail=guardrail.status,
         sanitization=lambda: {"requests": sanitizer.requests, "responses": sanitizer.responses},

@@ -32,8 +32,8 @@ _LARGE_HEADERS = (
     "the operator must shorten them"
 )
 _POOL_IDLE_S = 15.0
-"""Seconds that an idle connection is kept. Chosen: at double, requests more often meet a connection that the server is
-closing; at half, more connections are made anew."""
+"""Seconds that an idle connection is kept. Chosen: at double, more requests meet one that the server is closing."""
+_WHOLE_BYTES = 1 << 20  # from aiohttp, which warns of longer bodies: written at once, they hold the event loop
 _LINGER_S = 0.5
 """Seconds to wait for the end of a body after its last event. Chosen: the end usually follows at once; at double, a
 server that never ends its body holds the connection twice as long; at half, slow ones lose a reusable connection."""
@@ -260,6 +260,8 @@ class HttpClient:
     async def _send(
         self, url: str, body: bytes | Pieces, headers: Mapping[str, str], first_byte_s: float
     ) -> aiohttp.ClientResponse:
+        if isinstance(body, bytes) and len(body) > _WHOLE_BYTES:
+            body = Pieces([body])
         data: bytes | AsyncIterator[bytes] = body if isinstance(body, bytes) else _yielding(body)
         length = {"Content-Length": str(body.size)} if isinstance(body, Pieces) else {}
         headers = {**headers, **trace.outgoing(), **length}
