@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import aiohttp
 
@@ -282,12 +283,9 @@ class HttpClient:
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
             timeouts = self.timeouts
+            reuse: Any = {"keepalive_timeout": _POOL_IDLE_S} if self._reuses_connections else {"force_close": True}
             self._session = aiohttp.ClientSession(
-                connector=(
-                    aiohttp.TCPConnector(limit=0, keepalive_timeout=_POOL_IDLE_S, ttl_dns_cache=30)
-                    if self._reuses_connections
-                    else aiohttp.TCPConnector(limit=0, force_close=True, ttl_dns_cache=30)
-                ),
+                connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=30, **reuse),
                 timeout=aiohttp.ClientTimeout(
                     total=None, sock_connect=timeouts.connect_s, connect=2 * timeouts.connect_s, sock_read=None
                 ),
