@@ -25,6 +25,8 @@ from bench.labelled import DEPTHS, PARTS, Page, f1, is_held_out, read, words
 from gateway.engines.content import prune
 from gateway.engines.content.block_model import BlockModel
 from gateway.engines.content.page_types import PageTypes, likeliest
+from gateway.engines.content.structured_data import read_structured_data
+from gateway.engines.content.structured_text import completed
 from gateway.engines.extract.page import ExtractOptions, extract
 from gateway.engines.html.charset import decode
 from gateway.engines.html.dom import parse
@@ -122,8 +124,10 @@ def _tested(pages: Sequence[Page], depth: str, model: BlockModel, types: PageTyp
     for page in pages:
         root = parse(decode(page.body, "text/html"))
         head = read_head(root, page.url)
+        structured = read_structured_data(root, head)
         found = prune.prune_page(root, prune.measure_page(root, head, depth), head, (model, types))
         text = Writer(WriterOptions(head.base)).write(found.region)
+        text = completed(text, structured, found.page_type, plain=False)
         yield scored(
             page, text, likeliest(types.probabilities(page.measured["basic"].signals, head)) if page.size else ""
         )

@@ -13,6 +13,8 @@ from bench import hostile_inputs as inputs
 from gateway import schemas
 from gateway.engines.content import blocks
 from gateway.engines.content.comment_sections import in_comments, own_text
+from gateway.engines.content.structured_data import read_structured_data
+from gateway.engines.content.structured_text import completed
 from gateway.engines.extract import excerpt, simhash
 from gateway.engines.extract.documents import read
 from gateway.engines.extract.page import ExtractOptions, extract
@@ -64,6 +66,10 @@ def _trees() -> dict[str, Make]:
     return {name: partial(_parsed, make) for name, make in inputs.PAGES.items()}
 
 
+def _structured_trees() -> dict[str, Make]:
+    return {name: partial(_parsed, make) for name, make in {**inputs.PAGES, **inputs.STRUCTURED}.items()}
+
+
 def _encoded(table: Mapping[str, Make], prefix: bytes = b"") -> dict[str, Make]:
     def make(text: Make, size: int) -> bytes:
         return prefix + str(text(size)).encode("utf-8", "replace")
@@ -93,6 +99,10 @@ def _pruned(root: Any) -> None:
 def _comments(root: Any) -> int:
     found = blocks.collect(root)
     return own_text(found, in_comments(found))
+
+
+def _structured(root: Any) -> str:
+    return completed("a text of 19.99", read_structured_data(root, _head_of(root)), "product", plain=False)
 
 
 def _robots(text: str) -> bool:
@@ -195,6 +205,7 @@ READERS: dict[str, Reader] = {
     "charset": Reader(lambda body: charset.decode(body, ""), _encoded(inputs.TEXTS, b"<meta charset="), _QUICK_SIZES),
     "charset of a header": Reader(lambda text: charset.decode(b"a", "text/html; charset=" + text), inputs.TEXTS),
     "head": Reader(_head_of, _trees(), _PAGE_SIZES),
+    "structured data": Reader(_structured, _structured_trees(), _PAGE_SIZES),
     "links": Reader(lambda root: metadata.links_of(root, None, _head_of(root)), _trees(), _PAGE_SIZES),
     "pruning": Reader(_pruned, _trees(), _PAGE_SIZES),
     "blocks": Reader(_comments, _trees(), _PAGE_SIZES),

@@ -9,6 +9,8 @@ from typing import Any, Literal
 
 from gateway.domain import Json
 from gateway.engines.content.prune import main_content
+from gateway.engines.content.structured_data import read_structured_data
+from gateway.engines.content.structured_text import completed
 from gateway.engines.extract import documents, simhash
 from gateway.engines.extract.anchors import Anchor, anchors_of, mark_anchors
 from gateway.engines.extract.part import PartWish, part_of
@@ -76,6 +78,7 @@ def _html_page(markup: str, options: ExtractOptions) -> Json:
     if root is None:
         return _complete_page("", options, {"title": title_from_url(options.url), "kind": "html"})
     head = read_head(root, options.url)
+    structured = read_structured_data(root, head)
     scripted = root.find(".//script") is not None
     login = root.find(".//input[@type='password']") is not None
     page = _head_fields(head)
@@ -90,6 +93,7 @@ def _html_page(markup: str, options: ExtractOptions) -> Json:
     if options.links:
         page["links"] = _main_first(links, content.region, head)
     text = Writer(WriterOptions(head.base, options.format == "text")).write(content.region)
+    text = completed(text, structured, content.page_type, options.format == "text")
     if len(text) < _THIN_CHARS and len(head.described) > 2 * _THIN_CHARS:
         text = f"{text}\n\n{head.described}".strip()  # scripts draw the page, but its structured data has the text
     page["scripted"] = scripted and len(text) < _SCRIPTED_CHARS
