@@ -26,12 +26,10 @@ from gateway.engines.content import prune
 from gateway.engines.content.block_model import BlockModel
 from gateway.engines.content.page_types import PageTypes, likeliest
 from gateway.engines.content.structured_data import read_structured_data
-from gateway.engines.content.structured_text import completed
-from gateway.engines.extract.page import ExtractOptions, extract
+from gateway.engines.extract.page import ExtractOptions, extract, text_of_content
 from gateway.engines.html.charset import decode
 from gateway.engines.html.dom import parse
 from gateway.engines.html.metadata import read_head
-from gateway.engines.markdown.writer import Writer, WriterOptions
 
 FOLDS = 5
 Extractor = Callable[[bytes, str], str]
@@ -126,8 +124,7 @@ def _tested(pages: Sequence[Page], depth: str, model: BlockModel, types: PageTyp
         head = read_head(root, page.url)
         structured = read_structured_data(root, head)
         found = prune.prune_page(root, prune.measure_page(root, head, depth), head, (model, types))
-        text = Writer(WriterOptions(head.base)).write(found.region)
-        text = completed(text, structured, found.page_type, plain=False)
+        text = text_of_content(found, head, structured, plain=False)
         yield scored(
             page, text, likeliest(types.probabilities(page.measured["basic"].signals, head)) if page.size else ""
         )

@@ -51,7 +51,8 @@ WORD = re.compile(r"\w+")
 class TextBlock:
     """One block. Category bits (MASKS): `own` of its element, `near` also of the parent, `far` also of all ancestors;
     `tags`: bits of the tags around it (TAG_BITS, HIDDEN, ROLE). `depth`: nesting in blocks. `text` has its blanks
-    collapsed; `words` are in lower case; `link_words` counts those inside links. The pieces are as found, None while there is none."""
+    collapsed; `words` are in lower case; `link_words` counts those inside links. The pieces are as found, None
+    while there is none."""
 
     element: Any
     depth: int

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from gateway.engines.content.prune import Content
 from gateway.engines.content.structured_data import StructuredData, read_structured_data
 from gateway.engines.content.structured_text import completed
-from gateway.engines.extract.page import ExtractOptions, extract
+from gateway.engines.extract.page import ExtractOptions, extract, text_of_content
 from gateway.engines.html.dom import parse
 from gateway.engines.html.metadata import read_head
 
@@ -151,3 +152,21 @@ def test_a_product_page_drawn_by_scripts_is_read_from_its_data() -> None:
     text = extract(markup.encode(), ExtractOptions(_URL))["content"]
     assert "four seasons" in text
     assert "Price: 1299.0 EUR" in text
+
+
+def test_pictures_of_goods_are_left_out_and_those_of_articles_stay() -> None:
+    root = parse('<body><p>A red kettle.</p><img src="/k.png" alt="The kettle on a stove"></body>')
+    head = read_head(root, _URL)
+    texts = {
+        kind: text_of_content(Content(root.find("body"), kind), head, StructuredData(), plain=False)
+        for kind in ("article", "product", "listing", "collection")
+    }
+    assert texts["article"] == "A red kettle.\n\n![The kettle on a stove](https://shop.test/k.png)"
+    assert {texts[kind] for kind in ("product", "listing", "collection")} == {"A red kettle."}
+
+
+def test_a_picture_that_is_all_of_a_link_names_the_link() -> None:
+    root = parse('<body><a href="/acme"><img src="/a.png" alt="Acme *"></a><p>A shop of shops.</p></body>')
+    content = Content(root.find("body"), "listing")
+    text = text_of_content(content, read_head(root, _URL), StructuredData(), plain=False)
+    assert text == "[Acme *](https://shop.test/acme)\n\nA shop of shops."
