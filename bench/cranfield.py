@@ -1,6 +1,7 @@
 """Quality and speed of the local search index on the Cranfield collection.
 
-`python -m bench.cranfield [--data DIR]` prints nDCG@10 (gain 5 minus the judged code) and queries per second.
+`python -m bench.cranfield [--data DIR] [--semantic]` prints nDCG@10 (gain 5 minus the judged code) and queries per
+second, with `--semantic` by vectors as well.
 DIR holds cranfield/cran.all.1400, cran.qry and cranqrel.
 """
 
@@ -9,13 +10,16 @@ import asyncio
 import math
 import os
 import re
+import sys
 import tempfile
 import time
 from pathlib import Path
 
+from gateway.engines.embedding.process import EmbeddingProcess
 from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.query import IndexQuery
 from gateway.engines.index.store import PageIndex
+from gateway.engines.index.vectors import PassageVectors
 
 
 def documents(text: str) -> list[tuple[int, str, str]]:
@@ -49,21 +53,29 @@ def ndcg(found: list[int], gains: dict[int, int], depth: int = 10) -> float:
     return got / ideal if ideal else 0.0
 
 
-async def measure(folder: Path) -> dict[str, float]:
+async def measure(folder: Path, *, semantic: bool) -> dict[str, float]:
     docs = documents((folder / "cran.all.1400").read_text(errors="replace"))
     asked = queries((folder / "cran.qry").read_text(errors="replace"))
     gains = judgements((folder / "cranqrel").read_text(errors="replace"))
     with tempfile.TemporaryDirectory() as state:
         index = PageIndex(Path(state) / "index.db")
+        process = EmbeddingProcess((sys.executable, "-m", "gateway.engines.index.vector_worker"))
+        vectors = PassageVectors(index, process) if semantic else None
         started = time.perf_counter()
         await index.add([IndexedPage(f"https://cran.test/{n}", title, body) for n, title, body in docs])
         indexed_s = time.perf_counter() - started
+        if vectors is not None:
+            await vectors.fill()
         scores = []
         started, cpu = time.perf_counter(), time.process_time()
         for at, text in enumerate(asked, 1):
-            hits = await index.search(IndexQuery(text, ("",), 10))
+            near = () if vectors is None else tuple(await vectors.nearest(text, ("",), "bench"))
+            hits = await index.search(IndexQuery(text, ("",), 10, near=near))
             scores.append(ndcg([int(hit.url.rpartition("/")[2]) for hit in hits], gains.get(at, {})))
         searched_s, searched_cpu_s = time.perf_counter() - started, time.process_time() - cpu
+        if vectors is not None:
+            await vectors.close()
+        await process.close()
         await index.close()
     return {
         "ndcg_at_10": sum(scores) / len(scores),
@@ -76,11 +88,13 @@ async def measure(folder: Path) -> dict[str, float]:
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("DATA_DIR", "../shared/data")))
-    folder = parser.parse_args(argv).data / "cranfield"
+    parser.add_argument("--semantic", action="store_true", help="by vectors as well; needs the extra 'semantic'")
+    options = parser.parse_args(argv)
+    folder = options.data / "cranfield"
     if not folder.is_dir():
         print(f"cranfield: skipped, no data at {folder}")
         return 0
-    for name, value in asyncio.run(measure(folder)).items():
+    for name, value in asyncio.run(measure(folder, semantic=options.semantic)).items():
         print(f"cranfield {name}: {value:.3f}")
     return 0
 

@@ -29,7 +29,7 @@ def locked(path: Path) -> Iterator[None]:
     # O_NOFOLLOW: the folder may belong to a less trusted user, who could plant a link.
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
-        _own_like_folder(descriptor, path)
+        own_like_folder(descriptor, path)
         end = time.monotonic() + _LOCK_TIMEOUT_S
         while True:
             try:
@@ -46,7 +46,8 @@ def locked(path: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _own_like_folder(descriptor: int, path: Path) -> None:
+def own_like_folder(descriptor: int, path: Path) -> None:
+    """Give the open file at `path` the owner of its folder, where root runs this. Raises OSError."""
     if os.geteuid() == 0:
         owner = path.parent.stat()
         os.fchown(descriptor, owner.st_uid, owner.st_gid)
@@ -60,7 +61,7 @@ def write_private(path: Path, data: bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-            _own_like_folder(file.fileno(), path)
+            own_like_folder(file.fileno(), path)
         Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)

@@ -1,7 +1,8 @@
 """Composition of the web tools: the safe fetcher, the embedded engine with its index, the search providers."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 
 from gateway import __version__
 from gateway.config.settings import Config
@@ -17,13 +18,23 @@ from gateway.engines.fetch.own_listener import OwnListener
 from gateway.engines.fetch.robots import RobotsCache
 from gateway.engines.index.search_provider import LocalSearch
 from gateway.engines.index.store import PageIndex
+from gateway.mcp.tools import Searched, Tool, tool_table
 from gateway.ports import SearchProvider, WebEngine
+from gateway.providers.mcp_client import McpClient, McpServerSettings
 from gateway.providers.search_table import REMOTE_PROVIDERS
 from gateway.providers.tavily import Tavily
 from gateway.sanitize.guardrail.guardrail import Guardrail
 from gateway.sanitize.pipeline import Sanitizer
 from gateway.services.completion.service import CompletionService, OwnModel
+from gateway.services.hosted_tools.loop import LoopLimits
+from gateway.services.hosted_tools.web_search import SearchSettings
 from gateway.services.websearch.service import WebSearchDeps, WebSearchService, WebSearchSettings
+from gateway.web.handlers.hosted_mcp import HostedMcp, McpServerEntry
+from gateway.web.handlers.hosted_search import HostedSettings
+
+_BYTES_PER_CHAR, _ENVELOPE_BYTES = 6, 1 << 20
+"""An MCP answer may have so many bytes: six a character, as JSON escapes one, and a MiB for what surrounds the text.
+Chosen: lists of a hundred tools are 500 KB; at half long lists of tools fail, at double a wrong server holds more."""
 
 
 def web_fetcher(config: Config, docs_address: str) -> Fetcher:
@@ -33,23 +44,59 @@ def web_fetcher(config: Config, docs_address: str) -> Fetcher:
     return Fetcher(policy, config.web.user_agent, FetchLimits(max_bytes=config.web.max_page_bytes))
 
 
-def websearch_service(
-    config: Config, engine_deps: EngineDeps, sanitizer: Sanitizer, guardrail: Guardrail, resources: AsyncExitStack
-) -> WebSearchService:
-    local, index = LocalWebEngine(engine_deps, config.web), engine_deps.index
+def websearch_services(
+    config: Config,
+    engine_deps: EngineDeps,
+    judges: tuple[Sanitizer, Guardrail],
+    search: LocalSearch,
+    resources: AsyncExitStack,
+) -> tuple[WebSearchService, WebSearchService]:
+    """The web tools, and the same over the local index (`search`) alone."""
+    sanitizer, guardrail = judges
+    local = LocalWebEngine(engine_deps, config.web)
     names = dict.fromkeys([config.search.provider, *config.search.fallback])
-    providers = [_provider(config, name, index, resources) for name in names]
+    providers = [search if name == "local" else _remote_provider(config, name, resources) for name in names]
     engine: WebEngine = providers[0] if config.web.engine == "provider" and isinstance(providers[0], Tavily) else local
     deps = WebSearchDeps(
         providers=providers,
         engine=engine,
         reader=local,
-        index_stats=index.stats,
+        index_stats=search.stats,
         guardrail=guardrail.status,
         sanitization=lambda: {"requests": sanitizer.requests, "responses": sanitizer.responses},
     )
     settings = WebSearchSettings(__version__, config.web.result_budget_chars, config.search.cache_ttl_s)
-    return WebSearchService(deps, settings)
+    index_alone = replace(deps, providers=[search])
+    return WebSearchService(deps, settings), WebSearchService(index_alone, settings)
+
+
+def hosted_settings(
+    config: Config, websearch: WebSearchService, index_alone: WebSearchService, searched: Searched
+) -> HostedSettings:
+    """Hosted search over the web tools, and over the local index alone."""
+    hosted = config.hosted_search
+    sizes = hosted.results
+    return HostedSettings(
+        tool_table(websearch, searched),
+        tool_table(index_alone, "local"),
+        LoopLimits(hosted.max_calls, hosted.total_s),
+        SearchSettings({"low": sizes.low, "medium": sizes.medium, "high": sizes.high}),
+        passes_native=hosted.native == "upstream",
+    )
+
+
+def hosted_mcp(config: Config, own_tools: Mapping[str, Tool], resources: AsyncExitStack) -> HostedMcp:
+    """The configured MCP servers, and the gateway's own web tools."""
+    servers = {}
+    for server in config.mcp_servers:
+        headers = {name: secret.reveal() for name, secret in server.headers.items()}
+        most_bytes = _BYTES_PER_CHAR * server.max_result_chars + _ENVELOPE_BYTES
+        client = McpClient(McpServerSettings(server.url, headers, server.timeout_s, most_bytes))
+        resources.push_async_callback(client.close)
+        needs_approval = server.require_approval == "always"
+        allowed = frozenset(server.allowed_tools)
+        servers[server.label] = McpServerEntry(client.session, allowed, needs_approval, server.max_result_chars)
+    return HostedMcp(servers, own_tools)
 
 
 def engine_deps(
@@ -87,14 +134,12 @@ async def open_fetcher(config: Config) -> AsyncIterator[Fetcher]:
         await fetcher.close()
 
 
-def _provider(config: Config, name: str, index: PageIndex, resources: AsyncExitStack) -> SearchProvider:
+def _remote_provider(config: Config, name: str, resources: AsyncExitStack) -> SearchProvider:
     """The provider called `name`. `search.base_url` and `search.api_key` are those of `search.provider` only."""
     search = config.search
     is_first = name == search.provider
     base_url = search.base_url if is_first else ""
     key = search.api_key.reveal() if is_first and search.api_key else ""
-    if name == "local":
-        return LocalSearch(index)
     provider = REMOTE_PROVIDERS[name](key, base_url, search.timeout_s)
     resources.push_async_callback(provider.close)
     return provider

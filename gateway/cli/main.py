@@ -12,8 +12,10 @@ from gateway import __version__
 from gateway.cli import call
 from gateway.cli import local as commands
 from gateway.cli.argument_types import Command, Parsers, add_state_options, count, port
+from gateway.cli.client_config import add_client_command
 from gateway.cli.keys import add_key_commands
 from gateway.cli.ocr import OcrOptions
+from gateway.cli.usage import add_usage_command
 from gateway.config.dump import config_text
 from gateway.config.environment import Environment, read_environment
 from gateway.config.loader import ConfigError, load_config
@@ -58,6 +60,8 @@ def _parser() -> argparse.ArgumentParser:
     parsers = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_server_commands(parsers)
     add_key_commands(parsers)
+    add_usage_command(parsers)
+    add_client_command(parsers)
     _add_tool_commands(parsers)
     return parser
 

@@ -59,7 +59,9 @@ def load_config(path: Path | None, state_dir: Path | None, environment: Environm
 
 def _message(problem: Problem) -> str:
     """The schema's message, or a clearer one for a secret that is written as a string."""
-    if problem.path.endswith((".api_key", ".redis_url")) and problem.message == "must be an object":
+    if (
+        problem.path.endswith((".api_key", ".redis_url")) or ".headers." in problem.path
+    ) and problem.message == "must be an object":
         return 'must be { credential = "NAME" }: a secret may not stand in the file'
     return problem.message
 
@@ -115,6 +117,8 @@ class _Loader:
         if get_origin(hint) is tuple:
             item = get_args(hint)[0]
             return tuple(self._value(item, each, f"{path}[{index}]") for index, each in enumerate(value))
+        if get_origin(hint) is Mapping and get_args(hint)[1] is Secret:
+            return {name: self._secret(str(each["credential"]), f"{path}.{name}") for name, each in value.items()}
         return float(value) if hint is float else value
 
     def _secret(self, name: str, path: str) -> Secret:

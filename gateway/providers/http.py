@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import aiohttp
 
+from gateway import trace
 from gateway.engines.fetch.decompress import DamagedBody, Decompressor, OutputTooLarge
 from gateway.engines.fetch.header_limits import MAX_FIELD_BYTES, MAX_HEADERS, are_headers_too_large
 from gateway.errors import UpstreamError, UpstreamTimeout
@@ -252,12 +253,16 @@ class HttpClient:
             raise UpstreamError("the upstream answered with a redirect, which is not followed")
         return Answer(response, self.timeouts, started_s, self._lingering)
 
+    async def delete(self, url: str, headers: Mapping[str, str]) -> None:
+        """A DELETE whose answer is not read. Raises aiohttp.ClientError, OSError, TimeoutError."""
+        (await self._opened().delete(url, headers=headers, allow_redirects=False)).close()
+
     async def _send(
         self, url: str, body: bytes | Pieces, headers: Mapping[str, str], first_byte_s: float
     ) -> aiohttp.ClientResponse:
         data: bytes | AsyncIterator[bytes] = body if isinstance(body, bytes) else _yielding(body)
-        if isinstance(body, Pieces):
-            headers = {**headers, "Content-Length": str(body.size)}
+        length = {"Content-Length": str(body.size)} if isinstance(body, Pieces) else {}
+        headers = {**headers, **trace.outgoing(), **length}
         try:
             async with asyncio.timeout(first_byte_s):
                 return await self._opened().post(url, data=data, headers=headers, allow_redirects=False)

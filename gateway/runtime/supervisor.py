@@ -270,8 +270,8 @@ def serve(config: Config, environment: Environment, reload: Callable[[], Config]
     """
     logs.set_up(config.log.level, config.log.format)
     config.state_dir.mkdir(parents=True, exist_ok=True)
-    keys = _key_file(config)
-    ensure_dev_key(keys, dev_key_path(config.state_dir))
+    if config.access.backend == "file":
+        ensure_dev_key(_key_file(config), dev_key_path(config.state_dir))
     with contextlib.suppress(KeyboardInterrupt):
         return uvloop.run(Supervisor(config, environment, reload).run())
     return 130

@@ -19,9 +19,9 @@ from typing import Any
 
 STRUCTURAL = frozenset({
     "id", "call_id", "tool_call_id", "item_id", "tool_use_id", "response_id", "previous_response_id", "file_id",
-    "container_id", "connector_id", "server_label", "name", "type", "role", "object", "status", "finish_reason",
-    "format", "detail", "effort", "media_type", "mime_type", "stop", "required", "enum", "const", "pattern", "$ref",
-    "$schema", "$id", "$anchor", "system_fingerprint", "service_tier",
+    "container_id", "connector_id", "server_label", "name", "namespace", "type", "role", "object", "status",
+    "finish_reason", "format", "detail", "effort", "media_type", "mime_type", "stop", "required", "enum", "const",
+    "pattern", "$ref", "$schema", "$id", "$anchor", "system_fingerprint", "service_tier",
 })  # fmt: skip
 """Fields whose strings other parts of a body, a schema or a program refer to: a mask in one would break the call."""
 FIXED_BELOW = frozenset(("enum", "const"))

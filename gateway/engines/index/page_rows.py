@@ -10,12 +10,16 @@ from urllib.parse import urlsplit
 from gateway.domain import Json
 from gateway.engines.index.passage_rows import PageText, link, new_mark, unlink, write_steps
 from gateway.engines.index.schema import SHARED, transaction
+from gateway.engines.index.vector_rows import vector_counts
 
 _ZLIB_LEVEL = 6
 """zlib's own default."""
 _PACKED_CHARS = 32_768
 """Characters compressed in one step: 3.6 ms (measured); at half twice as many steps of long pages, at double such
 a step holds the writer for 7 ms."""
+_SWEPT_AT_ONCE = 1_000
+"""Most pages deleted by one sweep: twice as many as come between two sweeps (`store`), so that an index above its limit
+shrinks, in a tenth of a second of short turns."""
 _DROPPED_AT_ONCE = 10
 """Pages deleted in one transaction. Chosen: the log of a transaction that fails stays on a nearly full disk, so it must
 be small; half makes more transactions of the same work."""
@@ -120,9 +124,19 @@ def pages_at(connection: sqlite3.Connection, url: str, owner: str | None) -> lis
     return connection.execute(query, values).fetchall()
 
 
+def old_pages(connection: sqlite3.Connection, oldest: float, max_pages: int) -> list[tuple[int]]:
+    """The rows of pages fetched before `oldest` and, above `max_pages`, of the oldest ones; at most _SWEPT_AT_ONCE."""
+    total = connection.execute("SELECT count(*) FROM pages").fetchone()[0]
+    expired = connection.execute("SELECT count(*) FROM pages WHERE fetched_at < ?", (oldest,)).fetchone()[0]
+    surplus = min(max(expired, total - max_pages), _SWEPT_AT_ONCE)
+    return connection.execute("SELECT id FROM pages ORDER BY fetched_at LIMIT ?", (surplus,)).fetchall()
+
+
 def page_counts(connection: sqlite3.Connection) -> Json:
-    """`{pages, oldest, newest}`: ages as Unix times, None when empty."""
+    """`{pages, oldest, newest, vectors?}`: ages as Unix times, None when empty; `vector_counts` once there are any."""
     pages, oldest, newest = connection.execute(
         "SELECT count(*), min(fetched_at), max(fetched_at) FROM pages"
     ).fetchone()
-    return {"pages": pages, "oldest": oldest, "newest": newest}
+    counts = {"pages": pages, "oldest": oldest, "newest": newest}
+    vectors = vector_counts(connection)
+    return {**counts, "vectors": vectors} if vectors["model"] is not None else counts

@@ -24,6 +24,7 @@ class IndexQuery:
 
     `phrases` must all occur as they stand. Pages fetched before `not_before` (Unix time) have expired. `feedback` adds
     words of the best passages to a query that is long enough for it; `passages` is how many of each page are wanted.
+    `near` are passages whose vectors are near the query's, with cosines, nearest first, of whatever owner.
     """
 
     text: str
@@ -37,6 +38,7 @@ class IndexQuery:
     feedback: bool = True
     not_before: float = 0.0
     passages: int = 1
+    near: tuple[tuple[int, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 
 One SQLite database in WAL mode. `pages` has one row per page and owner, its content compressed with zlib; `passages`
 has a row for each passage of a page: where it begins and ends and its headings, one a line; `passage_search` is the
-FTS5 table over the passages' words, with the same rowid. Pages with `is_cut` 0 come from an older version and are not
+FTS5 table over the passages' words, with the same rowid; `vectors` has a row for each passage with `is_embedded` 1
+(see `vector_rows`), and loses it with the passage. Pages with `is_cut` 0 come from an older version and are not
 found until the writer has cut them (see `store`). `PRAGMA user_version` is the number of STEPS the file has been
 through; the missing ones run in order in one transaction, so that a crash leaves either the old schema or the new one.
 A damaged file, or one that a newer gateway wrote, is moved aside and an empty one takes its place. Knows neither
@@ -52,6 +53,17 @@ STEPS: tuple[tuple[str, ...], ...] = (
         """CREATE VIRTUAL TABLE passage_search USING fts5(
           title, path, body, url, cjk, owner, tokenize = 'porter unicode61 remove_diacritics 2'
         )""",
+    ),
+    # 4: passages have vectors, made after them; AUTOINCREMENT: a number is used once, so readers can ask for newer ones
+    (
+        "ALTER TABLE passages ADD COLUMN is_embedded INTEGER NOT NULL DEFAULT 0",
+        "CREATE INDEX passages_to_embed ON passages (id) WHERE is_embedded = 0",
+        """CREATE TABLE vectors (
+          id INTEGER PRIMARY KEY AUTOINCREMENT, passage INTEGER NOT NULL UNIQUE, vector BLOB NOT NULL
+        )""",
+        """CREATE TRIGGER vectors_go_with_passages AFTER DELETE ON passages
+          BEGIN DELETE FROM vectors WHERE passage = old.id; END""",
+        "CREATE TABLE vector_model (version TEXT NOT NULL)",
     ),
 )
 VERSION = len(STEPS)

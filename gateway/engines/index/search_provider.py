@@ -13,9 +13,11 @@ from gateway.engines.index.query import IndexHit, IndexQuery
 from gateway.engines.index.ranking import FITTING_SCORE
 from gateway.engines.index.schema import SHARED
 from gateway.engines.index.store import PageIndex
+from gateway.engines.index.vectors import PassageVectors
 from gateway.engines.text.passages import MOST_CHARS
 from gateway.errors import UpstreamUnavailable
 
+_LATIN_WORD = re.compile(r"[A-Za-z]{2}")
 _QUOTED = re.compile(r'"([^"]{1,200})"')
 _NOTHING = (
     "Nothing was found among the pages this gateway has read for you: the local index knows only pages that "
@@ -43,14 +45,15 @@ CAPABILITIES = frozenset(
 
 
 class LocalSearch:
-    """Finds the pages of the caller's own key, and shared pages."""
+    """Finds the pages of the caller's own key, and shared pages; by words, and with `vectors` by meaning as well."""
 
     name = "local"
     capabilities = CAPABILITIES
     results_are_per_key = True
 
-    def __init__(self, index: PageIndex) -> None:
+    def __init__(self, index: PageIndex, vectors: PassageVectors | None = None) -> None:
         self._index = index
+        self._vectors = vectors
 
     async def search(self, request: SearchRequest, call: WebCall) -> Json:
         """`{results: [{title, url, content, score, published_date?, raw_content?, favicon?}], images: [], note?}`.
@@ -70,6 +73,7 @@ class LocalSearch:
             end=end,
             feedback=request.search_depth in ("basic", "advanced"),
             passages=_PASSAGES if request.search_depth in _LONG_DEPTHS else 1,
+            near=await self._near(request, call),
         )
         try:
             hits = await self._index.search(query)
@@ -82,6 +86,21 @@ class LocalSearch:
         if not results:
             return {**answer, "note": _NOTHING}
         return {**answer, "note": _NOTHING_FITS} if results[0]["score"] < FITTING_SCORE else answer
+
+    async def stats(self) -> Json:
+        """As `PageIndex.stats`, and why vectors cannot be made at present as `error` of `vectors`. Never raises."""
+        stats = await self._index.stats()
+        if self._vectors is not None and "vectors" in stats:
+            stats["vectors"]["error"] = self._vectors.problem
+        return stats
+
+    async def _near(self, request: SearchRequest, call: WebCall) -> tuple[tuple[int, float], ...]:
+        """Passages near the query by their vectors; none for a query without Latin words, which the model cannot read,
+        for an exact phrase, and at the depths that promise speed."""
+        is_read = request.search_depth in _LONG_DEPTHS and not request.exact_match and _LATIN_WORD.search(request.query)
+        if self._vectors is None or not is_read:
+            return ()
+        return tuple(await self._vectors.nearest(request.query, (call.owner, SHARED), call.owner))
 
     async def probe(self) -> str | None:
         """None when the index can be read, else a sentence on what is wrong. Never raises."""

@@ -23,24 +23,25 @@ from typing import Any, TypeAlias, TypeVar
 
 from gateway.domain import Json
 from gateway.engines.index.disk_room import describe, need_room, truncate_log
-from gateway.engines.index.page_rows import IndexedPage, cut_steps, drop_steps, page_counts, pages_at, store_steps
+from gateway.engines.index.page_rows import (
+    IndexedPage,
+    cut_steps,
+    drop_steps,
+    old_pages,
+    page_counts,
+    pages_at,
+    store_steps,
+)
 from gateway.engines.index.query import IndexHit, IndexQuery
 from gateway.engines.index.ranking import run
 from gateway.engines.index.schema import DamagedIndex, is_damage, open_database, set_aside
+from gateway.engines.index.turn import Steps, take_turn
 from gateway.engines.index.upkeep import bound_merges, upkeep_steps
 
 T = TypeVar("T")
-Steps: TypeAlias = Callable[[sqlite3.Connection], Iterator[None]]
-"""Work of the writer in steps of a millisecond or two, between which it may do other work."""
 Turn: TypeAlias = Callable[[], AbstractAsyncContextManager[Any]]
 _SWEEP_EVERY = 500
 """Pages added between two sweeps. Chosen: a sweep counts all pages; at double the index is longer above its limit."""
-_SWEPT_AT_ONCE = 2 * _SWEEP_EVERY
-"""Most pages deleted by one sweep: twice as many as came, so that an index above its limit shrinks, in a tenth of a
-second of short turns."""
-_TURN_S = 0.002
-"""How long one turn of the writer takes steps. Chosen: with the last step about 4 ms (8 ms were a small call's whole
-time before); at half, long pages change threads twice as often, at double everybody else waits twice as long."""
 _OLD_PAGES_WAIT_S = 2.0
 """How long the first search waits for pages of an older version of the file. Chosen: a thousand pages are cut
 meanwhile; at double a caller takes the pause for a fault."""
@@ -57,7 +58,7 @@ class PageIndex:
 
     `max_pages` and `ttl_days` bound number and age of its pages, `reserve_bytes` of the disk are left free (chosen:
     room for the log of a few transactions). `problem` is what last went wrong, as the end of a sentence, or None.
-    `now` gives Unix time.
+    `now` gives Unix time. `on_stored` is called after pages were stored.
     """
 
     def __init__(
@@ -90,6 +91,12 @@ class PageIndex:
         self._upkeep: Future[None] = Future()
         self._upkeep.set_result(None)
         self.problem: str | None = None
+        self.on_stored: Callable[[], None] | None = None
+
+    @property
+    def path(self) -> Path:
+        """The database file."""
+        return self._path
 
     async def close(self) -> None:
         """Finishes the running writes and closes the file."""
@@ -116,6 +123,8 @@ class PageIndex:
             return f"the pages were not added to the search index: {self.problem}"
         if self.problem is not None and "set aside" not in self.problem:
             self.problem = None
+        if self.on_stored is not None:
+            self.on_stored()
         return None
 
     async def remove(self, url: str, owner: str | None = None) -> int:
@@ -140,8 +149,18 @@ class PageIndex:
         query = replace(query, not_before=max(query.not_before, self._now() - self._ttl_s))
         return await self._on(self._readers, lambda connection: run(connection, query))
 
+    async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Runs `work` in a reader thread. Raises sqlite3.Error, OSError."""
+        return await self._on(self._readers, work)
+
+    async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Runs `work`, which makes its own transaction, in the writer's thread. Raises sqlite3.Error, OSError."""
+        await self._on(self._writer, self._need_room)
+        return await self._on(self._writer, work)
+
     async def stats(self) -> Json:
-        """`{pages, bytes, oldest, newest, error}`: fetch dates as Unix times, None in an empty index."""
+        """`{pages, bytes, oldest, newest, error, vectors?}`: dates as Unix times, None in an empty index; `vectors` as
+        `vector_counts` says, once there are any."""
         try:
             counts = await self._on(self._readers, page_counts)
         except (sqlite3.Error, OSError) as error:
@@ -174,7 +193,7 @@ class PageIndex:
             if not taken:
                 taken.append(steps(connection))
             try:
-                return _take_turn(taken[0])
+                return take_turn(taken[0])
             except BaseException:
                 taken.clear()
                 raise
@@ -212,9 +231,9 @@ class PageIndex:
             is_left = False
             with contextlib.suppress(DamagedIndex, sqlite3.Error, OSError):
                 connection = self._connection()
-                need_room(connection, self._path.parent, self._reserve_bytes)
+                self._need_room(connection)
                 taken[:] = taken or [steps(connection)]
-                is_left = _take_turn(taken[0])
+                is_left = take_turn(taken[0])
             if is_left:
                 submit()
             else:
@@ -244,7 +263,7 @@ class PageIndex:
     def _add_steps(self, connection: sqlite3.Connection, pages: list[IndexedPage]) -> Iterator[None]:
         try:
             for page in pages:
-                need_room(connection, self._path.parent, self._reserve_bytes)
+                self._need_room(connection)
                 yield from store_steps(connection, page)
                 yield
         except sqlite3.OperationalError:
@@ -253,8 +272,11 @@ class PageIndex:
         self._until_sweep -= len(pages)
         if self._until_sweep <= 0:
             self._until_sweep = _SWEEP_EVERY
-            yield from drop_steps(connection, self._old_pages(connection))
+            yield from drop_steps(connection, old_pages(connection, self._now() - self._ttl_s, self._max_pages))
         self._keep_up()
+
+    def _need_room(self, connection: sqlite3.Connection) -> None:
+        need_room(connection, self._path.parent, self._reserve_bytes)
 
     def _keep_up(self) -> None:
         """Has the upkeep done, unless it is under way, and the log copied when it is long. In the writer's thread."""
@@ -276,22 +298,3 @@ class PageIndex:
             return int(self._connection().execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[1])
         except (DamagedIndex, sqlite3.Error, OSError):
             return 0  # the next write meets the same, and tells it
-
-    def _old_pages(self, connection: sqlite3.Connection) -> list[tuple[int]]:
-        """The rows of expired pages and, above `max_pages`, of the oldest ones; at most _SWEPT_AT_ONCE."""
-        oldest = self._now() - self._ttl_s
-        total = connection.execute("SELECT count(*) FROM pages").fetchone()[0]
-        expired = connection.execute("SELECT count(*) FROM pages WHERE fetched_at < ?", (oldest,)).fetchone()[0]
-        surplus = min(max(expired, total - self._max_pages), _SWEPT_AT_ONCE)
-        return connection.execute("SELECT id FROM pages ORDER BY fetched_at LIMIT ?", (surplus,)).fetchall()
-
-
-def _take_turn(steps: Iterator[None]) -> bool:
-    """Takes steps for about _TURN_S; whether any are left."""
-    end_s = time.perf_counter() + _TURN_S
-    while time.perf_counter() < end_s:
-        try:
-            next(steps)
-        except StopIteration:
-            return False
-    return True

@@ -30,8 +30,8 @@ class WebSearchDeps:
     """The service's dependencies.
 
     `providers`, at least one, are asked in order. `engine` serves extract, crawl and map; `reader` loads pages whose
-    text or favicon a provider did not send. `index_stats` gives `{pages, bytes, oldest, newest, error}`; `guardrail`
-    and `sanitization` give their parts of the status.
+    text or favicon a provider did not send. `index_stats` gives `{pages, bytes, oldest, newest, error, vectors?}`;
+    `guardrail` and `sanitization` give their parts of the status.
     """
 
     providers: Sequence[SearchProvider]
@@ -60,7 +60,7 @@ class WebSearchService:
     def __init__(self, deps: WebSearchDeps, settings: WebSearchSettings) -> None:
         self._deps = deps
         self._settings = settings
-        self._cache = SearchCache(settings.cache_ttl_s)
+        self.cache = SearchCache(settings.cache_ttl_s)
         self._last_probe: tuple[float, str | None] | None = None
         self._last_stats: tuple[float, Json] | None = None
         self._last_error: str | None = None
@@ -75,7 +75,7 @@ class WebSearchService:
         started = time.monotonic()
         request = _with_plain_domains(request)
         provider, failure = self._deps.providers[0], None
-        data = self._cache.recall((provider.name, request))
+        data = self.cache.recall((provider.name, request))
         if data is None:
             data, provider, failure = await self._ask_chain(request, call)
         if request.include_raw_content or request.include_favicon:
@@ -159,7 +159,7 @@ class WebSearchService:
     def _ask(self, provider: SearchProvider, request: SearchRequest, call: WebCall) -> Awaitable[Json]:
         if provider.results_are_per_key:
             return self._ask_provider(provider, request, call)
-        return self._cache.get((provider.name, request), lambda: self._ask_provider(provider, request, call))
+        return self.cache.get((provider.name, request), lambda: self._ask_provider(provider, request, call))
 
     async def _ask_provider(self, provider: SearchProvider, request: SearchRequest, call: WebCall) -> Json:
         """A provider's answer as the caller gets it, without the fields that differ from call to call."""

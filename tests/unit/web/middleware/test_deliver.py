@@ -20,6 +20,7 @@ from gateway.errors import GatewayError, UpstreamError
 from gateway.mcp.dialect import WebSearchDialect
 from gateway.metrics import Metrics
 from gateway.sanitize.pipeline import Sanitizer
+from gateway.shared_state.memory import MemoryWindows
 from gateway.web.endpoints import Endpoint, EndpointTable, Handler
 from gateway.web.in_flight import InFlight
 from gateway.web.replies import EventReply, JsonReply
@@ -60,7 +61,7 @@ async def serving(tmp_path: Path, handler: Handler) -> AsyncIterator[Site]:
         endpoints=EndpointTable([Endpoint("chat", "POST", "/run", handler, PlainDialect())], ""),
         in_flight=InFlight(10),
         keys=KeyStore(keys.path),
-        bad_keys=BadKeyLimiter(0),
+        bad_keys=BadKeyLimiter(0, MemoryWindows()),
         limiter=LocalLimiter(Limits()),
         sanitizer=Sanitizer(Sanitize(routes=())),
         metrics=metrics,

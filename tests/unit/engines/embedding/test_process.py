@@ -1,0 +1,145 @@
+"""The embedding process: started at need, replaced when it dies or hangs, and shared fairly."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import pytest
+
+from gateway.engines.embedding.embedder import LocalEmbedder
+from gateway.engines.embedding.model_file import DIMENSIONS, is_installed
+from gateway.engines.embedding.process import EmbeddingProcess, TextsFailed
+from gateway.errors import EngineMissing, UpstreamUnavailable
+from tests.support.scripted_embedding import BROKEN, COMMAND, vector
+from tests.support.waiting import until
+
+WAIT_S = 30
+
+
+@asynccontextmanager
+async def running(*, idle_s: float = 900, job_limit_s: float = 60) -> AsyncIterator[EmbeddingProcess]:
+    process = EmbeddingProcess(COMMAND, idle_s=idle_s, job_limit_s=job_limit_s)
+    try:
+        yield process
+    finally:
+        async with asyncio.timeout(WAIT_S):
+            await process.close()
+
+
+def cosine(one: list[float], other: list[float]) -> float:
+    return sum(x * y for x, y in zip(one, other, strict=True))
+
+
+async def embed(process: EmbeddingProcess, *texts: str, key: str = "k") -> list[int]:
+    async with asyncio.timeout(WAIT_S):
+        head, _ = await process.ask({"kind": "embed", "texts": texts, "max_tokens": 8}, "urgent", key)
+    tokens: list[int] = head["tokens"]
+    return tokens
+
+
+async def test_nothing_runs_before_the_first_text_and_one_process_serves_them_all() -> None:
+    async with running() as process:
+        assert process.pid is None
+        assert list(await asyncio.gather(embed(process, "a"), embed(process, "bb", key="other"))) == [[1], [2]]
+        first = process.pid
+        assert await embed(process, "ccc") == [3]
+        assert process.pid == first is not None
+
+
+async def test_a_process_that_dies_fails_its_texts_and_the_next_ones_have_a_new_one() -> None:
+    async with running() as process:
+        await embed(process, "a")
+        first = process.pid
+        with pytest.raises(TextsFailed, match="stopped while it had these texts"):
+            await embed(process, "die")
+        assert await embed(process, "bb") == [2]
+        assert process.pid != first
+
+
+async def test_a_process_that_hangs_is_ended() -> None:
+    async with running(job_limit_s=0.2) as process:
+        with pytest.raises(TextsFailed):
+            await embed(process, "hang")
+        assert await embed(process, "a") == [1]
+
+
+async def test_texts_on_which_the_model_fails_leave_the_process_running() -> None:
+    async with running() as process:
+        await embed(process, "a")
+        first = process.pid
+        with pytest.raises(TextsFailed, match="RuntimeError"):
+            await embed(process, "fail")
+        assert await embed(process, "a") == [1] and process.pid == first
+
+
+async def test_a_process_without_texts_is_ended_and_started_again_at_need() -> None:
+    async with running(idle_s=0.05) as process:
+        await embed(process, "a")
+        await until(lambda: process.pid is None, WAIT_S)
+        assert await embed(process, "bb") == [2]
+
+
+async def test_a_process_that_cannot_start_is_an_error_and_after_some_starts_at_once() -> None:
+    process = EmbeddingProcess(BROKEN)
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(process.close)
+        errors = []
+        for _ in range(6):
+            with pytest.raises(UpstreamUnavailable) as caught:
+                await embed(process, "a")
+            errors.append(caught.value.message)
+        assert "could not be started" in errors[0]
+        assert "started again shortly" in errors[-1]
+
+
+async def test_a_caller_that_leaves_does_not_let_more_work_in_than_the_process_can_do() -> None:
+    async with running(job_limit_s=1) as process:
+        await embed(process, "a")
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await process.ask({"kind": "embed", "texts": ["hang"], "max_tokens": 8}, "urgent", "k")
+        first = process.pid
+        assert await embed(process, "bb") == [2], "served once the hanging process is replaced"
+        assert process.pid != first
+
+
+async def test_closing_fails_what_still_runs() -> None:
+    process = EmbeddingProcess(COMMAND)
+    await embed(process, "a")
+    waiting = asyncio.ensure_future(embed(process, "hang"))
+    await until(lambda: bool(process._pending), WAIT_S)
+    async with asyncio.timeout(WAIT_S):
+        await process.close()
+        with pytest.raises(UpstreamUnavailable):
+            await waiting
+
+
+async def test_embeddings_come_in_the_order_of_the_texts_also_in_several_turns() -> None:
+    texts = ["x" * length for length in range(1, 30)]
+    async with running() as process:
+        found = await LocalEmbedder(process, lambda: True).embed_counted(texts, "k")
+    assert found.vectors == [vector(text) for text in texts]
+    assert found.tokens == list(range(1, 30)) and not any(found.cut)
+
+
+async def test_without_the_extra_embedding_says_what_to_install() -> None:
+    async with running() as process:
+        with pytest.raises(EngineMissing, match="semantic"):
+            await LocalEmbedder(process, lambda: False).embed(["a"], "k")
+        assert process.pid is None
+
+
+@pytest.mark.skipif(not is_installed(), reason="the semantic extra is not installed")
+async def test_the_model_puts_texts_of_one_meaning_near_each_other() -> None:
+    process = EmbeddingProcess()
+    texts = ["How do I stop a running query?", "Cancel a statement that is being executed", "Best pizza in Naples"]
+    try:
+        async with asyncio.timeout(WAIT_S):
+            found = await LocalEmbedder(process).embed_counted([*texts, "word " * 1000], "k")
+    finally:
+        await process.close()
+    asked, same, other = found.vectors[:3]
+    assert all(len(each) == DIMENSIONS and abs(cosine(each, each) - 1) < 1e-3 for each in found.vectors)
+    assert cosine(asked, same) > 0.4 > 0.2 > cosine(asked, other)
+    assert found.cut == [False, False, False, True] and found.tokens[3] == LocalEmbedder.max_tokens
+    assert found.tokens[0] == 10

@@ -1,0 +1,166 @@
+"""The vectors of passages: made after pages are stored, gone with them, and never a way around who may see a page."""
+
+import asyncio
+import sqlite3
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from gateway.domain import SearchRequest, WebCall
+from gateway.engines.embedding.model_file import MODEL_VERSION, is_installed
+from gateway.engines.embedding.process import EmbeddingProcess
+from gateway.engines.index.page_rows import IndexedPage
+from gateway.engines.index.query import IndexQuery
+from gateway.engines.index.search_provider import LocalSearch
+from gateway.engines.index.store import PageIndex
+from gateway.engines.index.vector_rows import adopt_model, store_vectors, unembedded, vector_counts
+from gateway.engines.index.vectors import PassageVectors
+from tests.support.scripted_embedding import BROKEN, COMMAND
+from tests.support.waiting import until
+
+WAIT_S = 60
+MODEL = (sys.executable, "-m", "gateway.engines.index.vector_worker")
+
+
+@asynccontextmanager
+async def opened(folder: Path, command: tuple[str, ...] = COMMAND) -> AsyncIterator[tuple[PageIndex, PassageVectors]]:
+    index, process = PageIndex(folder / "i.db"), EmbeddingProcess(command)
+    vectors = PassageVectors(index, process)
+    index.on_stored = vectors.wake
+    try:
+        yield index, vectors
+    finally:
+        async with asyncio.timeout(WAIT_S):
+            await vectors.close()
+            await index.close()
+            await process.close()
+
+
+def page(name: str, text: str, owner: str = "key1") -> IndexedPage:
+    return IndexedPage(f"https://a.test/{name}", name, text, owner, hash=str(hash(text)))
+
+
+async def filled(index: PageIndex, count: int) -> None:
+    """Waits until so many vectors are there and none is missing."""
+    async with asyncio.timeout(WAIT_S):
+        while True:
+            counts = await index.read(vector_counts)
+            if (counts["count"], counts["pending"]) == (count, 0):
+                return
+            await asyncio.sleep(0.01)
+
+
+async def test_stored_pages_have_vectors_soon_and_lose_them_when_they_are_removed_or_replaced(tmp_path: Path) -> None:
+    async with opened(tmp_path) as (index, _):
+        await index.add([page("one", "first text"), page("two", "second text")])
+        await filled(index, 2)
+        assert (await index.stats())["vectors"] == {"model": MODEL_VERSION, "count": 2, "pending": 0}
+        await index.remove("https://a.test/one")
+        await index.add([page("three", "third text")])  # what is gone is deleted beside later writes
+        await filled(index, 2)
+        before = await index.read(lambda connection: connection.execute("SELECT id FROM vectors").fetchall())
+        await index.add([page("two", "another text")])
+        await filled(index, 2)
+        assert await index.read(lambda connection: connection.execute("SELECT id FROM vectors").fetchall()) != before
+
+
+async def test_an_index_without_vectors_says_nothing_of_them(tmp_path: Path) -> None:
+    index = PageIndex(tmp_path / "i.db")
+    await index.add([page("one", "first text")])
+    assert "vectors" not in await index.stats()
+    await index.close()
+
+
+async def test_pages_are_stored_and_found_while_no_vector_can_be_made(tmp_path: Path) -> None:
+    async with opened(tmp_path, BROKEN) as (index, vectors):
+        assert await index.add([page("one", "quick brown fox")]) is None
+        hits = await LocalSearch(index, vectors).search(SearchRequest("quick fox"), WebCall("key1", "r"))
+        assert [each["url"] for each in hits["results"]] == ["https://a.test/one"]
+        await until(lambda: vectors.problem is not None, WAIT_S)
+        assert (await index.stats())["vectors"]["pending"] == 1
+
+
+async def test_a_text_on_which_the_model_fails_keeps_no_other_from_its_vector(tmp_path: Path) -> None:
+    async with opened(tmp_path) as (index, _):
+        await index.add([page("one", "good text"), page("two", "fail here"), page("three", "more text")])
+        await filled(index, 2)
+
+
+async def test_vectors_of_another_model_are_made_again(tmp_path: Path) -> None:
+    async with opened(tmp_path) as (index, vectors):
+        await index.add([page(str(number), f"text {number}") for number in range(5)])
+        await filled(index, 5)
+        await index.write(lambda connection: adopt_model(connection, "another"))
+        assert await index.read(vector_counts) == {"model": "another", "count": 0, "pending": 5}
+        vectors.wake()
+        await filled(index, 5)
+        assert (await index.read(vector_counts))["model"] == MODEL_VERSION
+
+
+async def test_two_makers_of_one_file_do_not_do_the_work_twice(tmp_path: Path) -> None:
+    async with opened(tmp_path) as (index, _), opened(tmp_path) as (other, others):
+        await index.add([page("one", "first text")])
+        await filled(index, 1)
+        others.wake()
+        await other.add([page("two", "second text")])
+        await filled(other, 2)
+        rows = await other.read(lambda connection: connection.execute("SELECT max(id) FROM vectors").fetchone())
+        assert rows == (2,), "a vector was made twice"
+
+
+async def test_a_vector_of_a_text_that_has_changed_is_not_stored(tmp_path: Path) -> None:
+    index = PageIndex(tmp_path / "i.db")
+    await index.add([page("one", "first text")])
+    old = await index.read(lambda connection: unembedded(connection, 10))
+    await index.add([page("one", "second text")])
+    await index.write(lambda connection: store_vectors(connection, [(old[0], b"x" * 388)]))
+    assert await index.read(vector_counts) == {"model": None, "count": 0, "pending": 1}
+    await index.close()
+
+
+async def test_near_passages_of_another_key_are_not_found(tmp_path: Path) -> None:
+    index = PageIndex(tmp_path / "i.db")
+    await index.add([page("mine", "apples"), page("theirs", "secret pears", "key2"), page("all", "shared plums", "")])
+    near = await index.read(lambda connection: connection.execute("SELECT id FROM passages").fetchall())
+    every = tuple((row[0], 0.9) for row in near)
+    hits = await index.search(IndexQuery("unknown words", ("key1", ""), near=every))
+    assert sorted(hit.url for hit in hits) == ["https://a.test/all", "https://a.test/mine"]
+    hits = await index.search(IndexQuery("unknown words", ("key1", ""), near=every, exclude_domains=("a.test",)))
+    assert hits == []
+    await index.close()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not is_installed(), reason="the semantic extra is not installed")
+async def test_a_paraphrase_is_found_by_its_meaning_for_its_owner_alone(tmp_path: Path) -> None:
+    async with opened(tmp_path, MODEL) as (index, vectors):
+        stash = "Record the current state of the working directory and the index, and go back to a clean working tree."
+        others = [page(f"o{number}", f"Bread number {number} rises in a warm oven.") for number in range(20)]
+        await index.add([page("stash", stash, "key2"), page("stash", stash), *others])
+        await filled(index, 22)
+        search = LocalSearch(index, vectors)
+        question = "put half-finished edits aside for later"
+        found = await search.search(SearchRequest(question), WebCall("key1", "r"))
+        assert found["results"][0]["url"] == "https://a.test/stash"
+        assert len({each["url"] for each in found["results"]}) == len(found["results"])
+        await index.remove("https://a.test/stash", "key1")
+        found = await search.search(SearchRequest(question), WebCall("key1", "r"))
+        assert "https://a.test/stash" not in [each["url"] for each in found["results"]]
+        await index.remove("https://a.test/stash", "key2")
+        found = await search.search(SearchRequest("東京の天気"), WebCall("key1", "r"))
+        assert found["results"] == [], "the model reads no Japanese"
+
+
+def test_an_older_file_gains_vectors_and_keeps_its_passages(tmp_path: Path) -> None:
+    from gateway.engines.index.schema import STEPS, open_database, upgrade
+
+    old = sqlite3.connect(tmp_path / "i.db", isolation_level=None)
+    upgrade(old, STEPS[:3])
+    old.execute("INSERT INTO passages (page, first, last, headings) VALUES (1, 0, 1, '')")
+    old.close()
+    connection = open_database(tmp_path / "i.db")
+    assert vector_counts(connection) == {"model": None, "count": 0, "pending": 1}
+    connection.close()
