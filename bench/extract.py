@@ -25,11 +25,11 @@ from bench.labelled import DEPTHS, PARTS, Page, f1, is_held_out, read, words
 from gateway.engines.content import prune
 from gateway.engines.content.block_model import BlockModel
 from gateway.engines.content.page_types import PageTypes, likeliest
-from gateway.engines.extract.page import ExtractOptions, extract
+from gateway.engines.content.structured_data import read_structured_data
+from gateway.engines.extract.page import ExtractOptions, extract, text_of_content
 from gateway.engines.html.charset import decode
 from gateway.engines.html.dom import parse
 from gateway.engines.html.metadata import read_head
-from gateway.engines.markdown.writer import Writer, WriterOptions
 
 FOLDS = 5
 Extractor = Callable[[bytes, str], str]
@@ -122,8 +122,9 @@ def _tested(pages: Sequence[Page], depth: str, model: BlockModel, types: PageTyp
     for page in pages:
         root = parse(decode(page.body, "text/html"))
         head = read_head(root, page.url)
+        structured = read_structured_data(root, head)
         found = prune.prune_page(root, prune.measure_page(root, head, depth), head, (model, types))
-        text = Writer(WriterOptions(head.base)).write(found.region)
+        text = text_of_content(found, head, structured, plain=False)
         yield scored(
             page, text, likeliest(types.probabilities(page.measured["basic"].signals, head)) if page.size else ""
         )

@@ -10,11 +10,10 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from bench import hostile_answers as answers
+from bench import hostile_content as content
 from bench import hostile_inputs as inputs
 from gateway import schemas, trace
 from gateway.access.budgets import estimated_tokens
-from gateway.engines.content import blocks
-from gateway.engines.content.comment_sections import in_comments, own_text
 from gateway.engines.embedding.wordpiece import WordPiece, load_vocabulary
 from gateway.engines.extract import excerpt, simhash
 from gateway.engines.extract.documents import read
@@ -77,6 +76,10 @@ def _trees() -> dict[str, Make]:
     return {name: partial(_parsed, make) for name, make in inputs.PAGES.items()}
 
 
+def _structured_trees() -> dict[str, Make]:
+    return {name: partial(_parsed, make) for name, make in {**inputs.PAGES, **inputs.STRUCTURED}.items()}
+
+
 def _encoded(table: Mapping[str, Make], prefix: bytes = b"") -> dict[str, Make]:
     def make(text: Make, size: int) -> bytes:
         return prefix + str(text(size)).encode("utf-8", "replace")
@@ -101,11 +104,6 @@ def _pruned(root: Any) -> None:
     dom.drop_code(root)
     dom.drop_furniture(root)
     dom.region_of(root)
-
-
-def _comments(root: Any) -> int:
-    found = blocks.collect(root)
-    return own_text(found, in_comments(found))
 
 
 def _robots(text: str) -> bool:
@@ -228,9 +226,12 @@ READERS: dict[str, Reader] = {
     "charset": Reader(lambda body: charset.decode(body, ""), _encoded(inputs.TEXTS, b"<meta charset="), _QUICK_SIZES),
     "charset of a header": Reader(lambda text: charset.decode(b"a", "text/html; charset=" + text), inputs.TEXTS),
     "head": Reader(_head_of, _trees(), _PAGE_SIZES),
+    "structured data": Reader(content.structured, _structured_trees(), _PAGE_SIZES),
+    "hidden parts": Reader(content.hidden, _trees(), _PAGE_SIZES),
+    "second opinion": Reader(content.opinion, _trees(), _PAGE_SIZES),
     "links": Reader(lambda root: metadata.links_of(root, None, _head_of(root)), _trees(), _PAGE_SIZES),
     "pruning": Reader(_pruned, _trees(), _PAGE_SIZES),
-    "blocks": Reader(_comments, _trees(), _PAGE_SIZES),
+    "blocks": Reader(content.comments, _trees(), _PAGE_SIZES),
     "markdown": Reader(_written, _trees(), _PAGE_SIZES),
     "plain text": Reader(partial(_written, plain=True), _trees(), _PAGE_SIZES),
     "refresh": Reader(lambda text: metadata.refresh_target("1; url=" + text, _URL), inputs.TEXTS),

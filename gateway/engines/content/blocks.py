@@ -51,7 +51,8 @@ WORD = re.compile(r"\w+")
 class TextBlock:
     """One block. Category bits (MASKS): `own` of its element, `near` also of the parent, `far` also of all ancestors;
     `tags`: bits of the tags around it (TAG_BITS, HIDDEN, ROLE). `depth`: nesting in blocks. `text` has its blanks
-    collapsed; `words` are in lower case; `link_words` counts those inside links. The pieces are as found."""
+    collapsed; `words` are in lower case; `link_words` counts those inside links. The pieces are as found, None
+    while there is none."""
 
     element: Any
     depth: int
@@ -59,8 +60,8 @@ class TextBlock:
     near: int
     far: int
     own: int = 0
-    pieces: list[str] = field(default_factory=list)
-    link_pieces: list[str] = field(default_factory=list)
+    pieces: list[str] | None = None
+    link_pieces: list[str] | None = None
     text: str = ""
     words: list[str] = field(default_factory=list)
     link_words: int = 0
@@ -80,9 +81,7 @@ class _Collector:
         while stack:
             node, block, in_link = stack.pop()
             if isinstance(node, str):
-                block.pieces.append(node)
-                if in_link:
-                    block.link_pieces.append(node)
+                _add_piece(block, node, in_link)
                 continue
             tag = node.tag
             in_link = in_link or tag in ("a", "button")
@@ -95,7 +94,7 @@ class _Collector:
                     stack.append((child, block, in_link))
             if node.text:
                 stack.append((node.text, block, in_link))
-        return [block for block in self.blocks if self._finish(block)]
+        return [block for block in self.blocks if block.pieces is not None and self._finish(block, block.pieces)]
 
     def _open_block(self, element: Any, outer: TextBlock) -> TextBlock:
         mask = self._mask(element)
@@ -118,15 +117,23 @@ class _Collector:
             self._masks[key] = mask
         return mask
 
-    def _finish(self, block: TextBlock) -> bool:
+    def _finish(self, block: TextBlock, pieces: list[str]) -> bool:
         """Sets the block's text and words; False for a block without words."""
-        if not block.pieces:
-            return False
-        block.text = " ".join("".join(block.pieces).split())
+        block.text = " ".join("".join(pieces).split())
         block.words = WORD.findall(block.text.lower()) if block.text else []
         if block.link_pieces and block.words:
             block.link_words = len(WORD.findall(" ".join(block.link_pieces)))
         return bool(block.words)
+
+
+def _add_piece(block: TextBlock, text: str, in_link: bool) -> None:
+    if block.pieces is None:
+        block.pieces = []
+    block.pieces.append(text)
+    if in_link:
+        if block.link_pieces is None:
+            block.link_pieces = []
+        block.link_pieces.append(text)
 
 
 @functools.lru_cache(maxsize=_NAMES_REMEMBERED)

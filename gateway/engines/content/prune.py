@@ -142,8 +142,12 @@ def _others(elements: list[Any], alive: set[Any], pictured: set[Any]) -> Iterato
     for element in elements:
         if element in alive or (element in pictured and _is_figure(element, alive)):
             continue
+        if element.tag == "hr" and element.getparent() in alive:
+            continue  # it parts the texts around it
         doomed.add(element)
         if element.getparent() not in doomed:  # else it is gone already
+            if element.tail:
+                element.tail = f" {element.tail}"  # the words around a box are not one word
             yield element
 
 

@@ -53,6 +53,10 @@ _KEPT_SHARE = 0.3
 whole: there is too little to tell the content by. Chosen: one screen of text. At half, short notices and indexes still
 come back empty; at double, the menus of short articles stay. Of the share half leaves out most of a short list; double
 reads short product pages with everything around them."""
+_TINY_WORDS = 40
+"""A page of at most so many words outside its furniture is read whole. Chosen: a notice, an error, a small table. At
+half, single cells and lines of such pages are lost; at double, teasers below short texts stay.
+"""
 _SENTENCE_WORDS = 5
 """Words of a sentence. Chosen: at half the words "please wait" are a page, at double a short sentence is none."""
 _OWN_SHARE = 0.25
@@ -114,17 +118,21 @@ def _keep_loose(blocks: Sequence[TextBlock], keep: list[bool]) -> None:
 def _is_enough(blocks: Sequence[TextBlock], keep: list[bool]) -> bool:
     own = _words(blocks, [not _is_furniture(block) for block in blocks])
     kept = _words(blocks, keep)
+    if kept < own <= _TINY_WORDS:
+        return False
     return kept > 0 and kept >= (_KEPT_SHARE if own <= _SHORT_WORDS else _LOST_SHARE) * own
 
 
 def _whole_text(page: PageEvidence) -> list[bool]:
-    """Everything but the furniture. A page that is nearly all furniture, without a sentence beside it, is an index
-    inside a `nav`, or unreadable."""
+    """Everything but the furniture; where the furniture holds all sentences, that too. A page that is nearly all
+    furniture, without a sentence beside it, is an index inside a `nav`, or unreadable."""
     keep = [not _is_furniture(block) for block in page.blocks]
     own, total = _words(page.blocks, keep), _words(page.blocks, [True] * len(keep))
     sentences = [is_own and _is_sentence(block) for block, is_own in zip(page.blocks, keep, strict=True)]
     if any(sentences) or (own >= _OWN_SHARE * total and not page.scripted):
         return keep
+    if not own and not page.scripted and any(map(_is_sentence, page.blocks)):
+        return [True] * len(keep)  # all the text stands in a footer or an aside
     menus = [block.tags & _INDEX_TAGS == TAG_BITS["nav"] for block in page.blocks]
     is_index = _words(page.blocks, menus) >= _INDEX_SHARE * total
     return [is_index] * len(keep)

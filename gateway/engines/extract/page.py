@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from gateway.domain import Json
-from gateway.engines.content.prune import main_content
+from gateway.engines.content.prune import Content, main_content
+from gateway.engines.content.structured_data import StructuredData, read_structured_data
+from gateway.engines.content.structured_text import completed
 from gateway.engines.extract import documents, simhash
 from gateway.engines.extract.anchors import Anchor, anchors_of, mark_anchors
 from gateway.engines.extract.part import PartWish, part_of
@@ -26,6 +28,10 @@ _THIN_CHARS = 200
 double, real short pages are padded, at half a cookie notice hides an article drawn by scripts."""
 _SCRIPTED_CHARS = 300
 """A page with scripts and less content than this is reported as one that needs JavaScript."""
+_SHOWCASES = frozenset({"product", "listing", "collection"})
+"""Types of pages whose pictures stand beside their names. Measured on the development part of bench.extract: without
+the descriptions of pictures listing gains .024 of word F1, collection .019, product .009; the other types keep theirs.
+"""
 _DESCRIPTION_CHARS = 500
 """Chosen: search engines show less than half of that."""
 
@@ -77,6 +83,7 @@ def _html_page(markup: str, options: ExtractOptions) -> Json:
     if root is None:
         return _complete_page("", options, {"title": title_from_url(options.url), "kind": "html"})
     head = read_head(root, options.url)
+    structured = read_structured_data(root, head)
     scripted = root.find(".//script") is not None
     login = root.find(".//input[@type='password']") is not None
     page = _head_fields(head)
@@ -90,12 +97,19 @@ def _html_page(markup: str, options: ExtractOptions) -> Json:
         page["images"] = images_of(content.region, head)
     if options.links:
         page["links"] = _main_first(links, content.region, head)
-    text = Writer(WriterOptions(head.base, options.format == "text")).write(content.region)
+    text = text_of_content(content, head, structured, options.format == "text")
     if len(text) < _THIN_CHARS and len(head.described) > 2 * _THIN_CHARS:
         text = f"{text}\n\n{head.described}".strip()  # scripts draw the page, but its structured data has the text
     page["scripted"] = scripted and len(text) < _SCRIPTED_CHARS
     page["login"] = login and not text
     return _complete_page(text, options, page, lambda: anchors_of(content.region))
+
+
+def text_of_content(content: Content, head: Head, structured: StructuredData, plain: bool) -> str:
+    """The region as Markdown or plain text, with what structured data says beyond it. On pages of goods and teasers the
+    pictures, whose descriptions repeat their names, are left out; `images` lists them."""
+    options = WriterOptions(head.base, plain, pictures=content.page_type not in _SHOWCASES)
+    return completed(Writer(options).write(content.region), structured, content.page_type, plain)
 
 
 def _head_fields(head: Head) -> Json:

@@ -5,7 +5,7 @@ thresholds were set on the labelled pages of bench/extract.py, not on any one si
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -156,6 +156,7 @@ def drop_code(root: Any) -> None:
     body = root.find("body")
     if body is not None:
         remove_all(list(body.iter("noframes")))  # browsers show it in place of a frameset alone
+        _keep_drawn_text(body)
     fallback = [] if body is None else list(body.iter("noscript"))
     remove_all(element for element in list(root.iter(*_DROPPED)) if element.tag != "noscript")
     total = 0 if body is None else text_size(body)
@@ -169,6 +170,39 @@ def drop_code(root: Any) -> None:
         element.tag = "div"
     remove_all(element for element in fallback if element not in content)
     _drop_marks(root)
+
+
+def _keep_drawn_text(body: Any) -> None:
+    """Replaces by elements of text what a browser shows of drawings (labels and foreign objects in an `svg`) and of
+    shadow trees (the `template` that it attaches to its element)."""
+    for element in body.iter("template"):
+        if element.get("shadowrootmode") == "open":
+            element.tag = "div"
+    inner: set[Any] = set()
+    for drawing in list(body.iter("svg")):
+        if drawing in inner:
+            continue
+        inner.update(drawing.iter("svg"))
+        shown = [each for each in _drawn(drawing) if text_size(each)]
+        if shown:
+            drawing.clear(keep_tail=True)
+            drawing.tag = "div"
+            drawing.text = " ".join(text_of(each) for each in shown if each.tag == "text")
+            drawing.extend(each for each in shown if each.tag != "text")
+
+
+def _drawn(drawing: Any) -> Iterator[Any]:
+    """The outermost labels and foreign objects that a drawing shows, in document order; the latter become boxes."""
+    stack = [drawing]
+    while stack:
+        element = stack.pop()
+        if element.tag == "text":
+            yield element
+        elif element.tag == "foreignobject":
+            element.tag, element.tail = "div", None
+            yield element
+        elif element.tag not in ("defs", "symbol"):
+            stack += reversed(element)
 
 
 def _drop_marks(root: Any) -> None:

@@ -17,17 +17,13 @@ _MAX_OPEN = 2_000
 """Elements open at once from which a page is left to libxml2. Lexbor looks through the open elements at many tags:
 2,000 nested lists take 20 ms, 10,000 take 450 ms. At half, pages with many unclosed elements get the worse parser; at
 double the time is four times as long."""
-_LONG_TAG = re.compile(r"<[A-Za-z][^<>]{20000,}")
+_LONG_TAG_CHARS = 20_000
+_LONG_TAG = re.compile(rf"<[A-Za-z][^<>]{{{_LONG_TAG_CHARS},}}")
 """Tags long enough to hold too many attributes: both parsers compare each attribute with the earlier ones of its tag.
 Chosen: 4,000 short attributes, 30 ms. At half, more pages are rewritten; at double the time is four times as long."""
 _MAX_TAG_BLANKS = 4_000
 """Blanks in a long tag from which the tag is cut. Chosen: pictures and data inside attributes have a few hundred. At
 double the time is four times as long; at half, large data is near."""
-_TAG = re.compile(r"<[A-Za-z][^<>]{20000,}")
-"""Tags long enough to hold too many attributes. Lexbor compares each attribute with the earlier ones of its tag."""
-_MAX_TAG_BLANKS = 10_000
-"""Blanks in one tag from which a page is left to libxml2: 10,000 attributes take 150 ms. Chosen: pictures and data
-inside attributes have a few hundred. At double the time is four times as long; at half, large data is near."""
 _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9-]*)")
 """An element that nothing closes: written out, it would take in the end of the page."""
 _NOT_NESTED = frozenset(
@@ -49,7 +45,8 @@ def normalised(markup: str) -> str:
         from selectolax.lexbor import LexborHTMLParser, SelectolaxError  # noqa: PLC0415 - an optional extra
     except ImportError as error:
         raise EngineMissing(MISSING) from error
-    markup = _LONG_TAG.sub(_with_few_attributes, markup)
+    if max(map(len, markup.split("<"))) > _LONG_TAG_CHARS:  # rare; the pattern alone takes four times as long
+        markup = _LONG_TAG.sub(_with_few_attributes, markup)
     if _nests_deeply(markup):
         return markup
     try:
@@ -70,11 +67,11 @@ def _nests_deeply(markup: str) -> bool:
         return False
     open_now: Counter[str] = Counter()
     depth = 0
-    for match in _TAG.finditer(markup):
-        name = match[2].lower()
+    for slash, tag in _TAG.findall(markup):
+        name = tag.lower()
         if name in _NOT_NESTED:
             continue
-        if not match[1]:
+        if not slash:
             open_now[name] += 1
             depth += 1
             if depth > _MAX_OPEN:

@@ -29,10 +29,12 @@ _LAZY_SOURCES = ("data-src", "data-original", "data-lazy-src", "src")
 
 @dataclass(frozen=True, slots=True)
 class InlineStyle:
-    """`base_url` makes links absolute; `plain`: no marks at all."""
+    """`base_url` makes links absolute; `plain`: no marks at all; without `pictures`, images are left out, and one
+    that is all of a link is its description."""
 
     base_url: str
     plain: bool
+    pictures: bool = True
 
 
 def collapse(text: str, plain: bool) -> str:
@@ -49,6 +51,7 @@ class Inline:
 
     def __init__(self, style: InlineStyle) -> None:
         self._plain = style.plain
+        self._pictures = style.pictures
         self._base_url = style.base_url
 
     def escape(self, text: str) -> str:
@@ -140,10 +143,17 @@ class Inline:
 
     def _image(self, element: Any) -> str:
         alt = _BLANKS.sub(" ", element.get("alt") or "").strip()
-        if self._plain:
+        if not self._pictures and not self._plain and _is_whole_link(element):
+            return self.escape(alt)  # the link's only name
+        if self._plain or not self._pictures:
             return ""
         source = next((element.get(name) for name in _LAZY_SOURCES if element.get(name)), None)
         target = self._target(source)
         if not alt or target is None:
             return ""
         return f"![{alt.replace('[', '(').replace(']', ')')}]({target})"
+
+
+def _is_whole_link(image: Any) -> bool:
+    link = image.getparent()
+    return link.tag == "a" and len(link) == 1 and not f"{link.text or ''}{image.tail or ''}".strip()

@@ -27,10 +27,11 @@ _BLOCK_START = re.compile(r"^(#{1,6}(?=\s)|[-+](?=\s)|>|\d{1,9}[.)](?=\s)|={3,}$
 
 @dataclass(frozen=True, slots=True)
 class WriterOptions:
-    """`plain`: no marks at all. `base_url` makes links absolute."""
+    """`plain`: no marks at all. `base_url` makes links absolute. Without `pictures`, images are left out."""
 
     base_url: str
     plain: bool = False
+    pictures: bool = True
 
 
 class Writer:
@@ -38,7 +39,7 @@ class Writer:
 
     def __init__(self, options: WriterOptions) -> None:
         self._plain = options.plain
-        self._inline = Inline(InlineStyle(options.base_url, options.plain))
+        self._inline = Inline(InlineStyle(options.base_url, options.plain, options.pictures))
         self._mixed: set[Any] = set()
 
     def write(self, region: Any) -> str:
