@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 from bench import hostile_answers as answers
 from bench import hostile_inputs as inputs
-from gateway import schemas
+from gateway import schemas, trace
+from gateway.access.budgets import estimated_tokens
 from gateway.engines.content import blocks
 from gateway.engines.content.comment_sections import in_comments, own_text
 from gateway.engines.embedding.wordpiece import WordPiece, load_vocabulary
@@ -273,6 +274,8 @@ READERS: dict[str, Reader] = {
     "cited address": Reader(_cited_address, inputs.TEXTS),
     "place in a page": Reader(lambda text: find_in(text, text[:8] or "a", None), inputs.TEXTS),
     "thoughts": Reader(thinking.without_thinking, inputs.TEXTS),
+    "trace": Reader(lambda text: trace.parent_of("00-" + text), inputs.TEXTS),
+    "token estimate": Reader(lambda body: estimated_tokens(large_json.decode(body)), inputs.BODIES),
 }
 """By the name that `bench.hostile` prints."""
 

@@ -32,16 +32,37 @@ def is_scope(name: str) -> bool:
 TEXT_MODEL, OCR_MODEL, OCR_MODEL_ALIAS, EMBEDDING_MODEL = "SvcLLM", "SvcOCR", "SvcOcr", "SvcEmbedding"
 """Public names of the embedded engines; a configured model of the same name replaces one."""
 
+WEB_TOOLS = ("websearch-search", "websearch-extract", "websearch-crawl", "websearch-map", "websearch-search_status")
+"""Names of the web tools."""
+
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The holder of a key: its public id, name and scopes, and its own limits (0 = none, None = the default)."""
+    """The holder of a key: its public id, name and scopes, and its own limits (0 = none, None = the default).
+
+    `spend_per_month` is in the currency of `[[prices]]`.
+    """
 
     key_id: str
     name: str
     scopes: frozenset[str]
     per_minute: int | None = None
     concurrent: int | None = None
+    tokens_per_minute: int | None = None
+    tokens_per_day: int | None = None
+    tool_calls_per_day: int | None = None
+    spend_per_month: float | None = None
+
+
+KEY_LIMITS = (
+    "per_minute",
+    "concurrent",
+    "tokens_per_minute",
+    "tokens_per_day",
+    "tool_calls_per_day",
+    "spend_per_month",
+)
+"""The limits that a key may have of its own, as they are named in key records, in `Caller` and in `[limits]`."""
 
 
 class Event:
@@ -238,10 +259,15 @@ class RequestStats:
     attempts: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_tokens: int = 0  # of the input tokens, those that the upstream had in its cache
+    sent_events: int = 0  # of a stream, once it has ended
+    tool_calls: int = 0  # of tools that the gateway ran for the model
+    tools: dict[str, int] = field(default_factory=dict)  # calls by name of the web tool
     upstream_s: float = 0.0
     outcome: Outcome = ""
     user_hash: str = ""
     key_id: str = ""
+    trace_id: str = ""
     started_s: float = 0.0
     findings: dict[str, int] = field(default_factory=dict)
     body_values: int = 0

@@ -1,16 +1,19 @@
 """Composition of the web tools: the safe fetcher, the embedded engine with its index, the search providers."""
 
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
+from functools import partial
 
 from gateway import __version__
+from gateway.access.private_files import create_private
 from gateway.config.settings import Config
 from gateway.engines.crawl.engine import EngineDeps, LocalWebEngine
 from gateway.engines.crawl.index_import import IndexFiller
 from gateway.engines.crawl.page_loader import PageLoader
 from gateway.engines.crawl.relevance import Chooser
 from gateway.engines.extract.parse_pool import ParsePool
+from gateway.engines.extract.shortening import shorten_in
 from gateway.engines.fetch.address_policy import AddressPolicy
 from gateway.engines.fetch.fetcher import Fetcher, FetchLimits
 from gateway.engines.fetch.host_limits import HostSlots
@@ -61,6 +64,7 @@ def websearch_services(
         providers=providers,
         engine=engine,
         reader=local,
+        shorten=partial(shorten_in, engine_deps.loader.pool),
         index_stats=search.stats,
         guardrail=guardrail.status,
         sanitization=lambda: {"requests": sanitizer.requests, "responses": sanitizer.responses},
@@ -105,6 +109,8 @@ def engine_deps(
     """The dependencies of the embedded web engine, and the pool of processes that parse pages for it."""
     pool = ParsePool(share=config.limits.share_of_parse)
     path = config.state_dir / "index.sqlite3"
+    with suppress(OSError):  # the index says itself what is wrong with its file
+        create_private(path)
     index = PageIndex(path, max_pages=config.web.index_max_pages, ttl_days=config.web.index_ttl_days)
     resources.push_async_callback(pool.close)
     resources.push_async_callback(index.close)

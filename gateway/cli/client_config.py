@@ -57,7 +57,7 @@ class Installation:
     key_file: Path | None
 
 
-def add_client_command(parsers: Parsers) -> None:
+def add_commands(parsers: Parsers) -> None:
     """Add `client-config`."""
     parser = parsers.add_parser("client-config", help="print the configuration of a client for this gateway")
     parser.add_argument("name", metavar="NAME", choices=sorted(CLIENTS), help=", ".join(sorted(CLIENTS)))

@@ -11,7 +11,7 @@ import re2
 
 from gateway.config.sanitize_settings import ENTITIES
 from gateway.config.settings import Config
-from gateway.domain import EMBEDDING_MODEL, OCR_MODEL, OWN_TOOLS_LABEL, TEXT_MODEL
+from gateway.domain import EMBEDDING_MODEL, OCR_MODEL, OWN_TOOLS_LABEL, TEXT_MODEL, WEB_TOOLS
 
 _EMBEDDED_KINDS = {TEXT_MODEL: "text", OCR_MODEL: "ocr", EMBEDDING_MODEL: "embedding"}
 
@@ -24,6 +24,8 @@ def contradictions(config: Config) -> Iterator[tuple[str, str]]:
     yield from _address_contradictions(config)
     yield from _sanitize_contradictions(config)
     yield from _missing_files(config)
+    yield from _shared_contradictions(config)
+    yield from _price_contradictions(config)
 
 
 def _search_contradictions(config: Config) -> Iterator[tuple[str, str]]:
@@ -46,6 +48,9 @@ def _mcp_contradictions(config: Config) -> Iterator[tuple[str, str]]:
 def _address_contradictions(config: Config) -> Iterator[tuple[str, str]]:
     if config.ops.port and (config.ops.host, config.ops.port) == (config.server.host, config.server.port):
         yield "ops.port", "must differ from server.port"
+    for index, entry in enumerate(config.server.trusted_proxies):
+        if not _is_network(entry):
+            yield f"server.trusted_proxies[{index}]", "must be an address, or a network like 10.0.0.0/8"
     for index, entry in enumerate(config.web.allow_private):
         if not _is_private_entry(entry):
             yield f"web.allow_private[{index}]", "must be an exact host:port, or a network like 10.0.0.0/8"
@@ -60,6 +65,28 @@ def _sanitize_contradictions(config: Config) -> Iterator[tuple[str, str]]:
         for entity in getattr(config.sanitize.actions, direction):
             if entity not in entities:
                 yield f"sanitize.actions.{direction}.{entity}", f"is not an entity; allowed: {', '.join(entities)}"
+
+
+def _shared_contradictions(config: Config) -> Iterator[tuple[str, str]]:
+    if config.shared.redis_url is None:
+        if config.access.backend == "redis":
+            yield "access.backend", '"redis" needs shared.redis_url = { credential = "NAME" }'
+        if config.shared.machines > 1:
+            yield "shared.machines", 'several machines need shared.redis_url = { credential = "NAME" }'
+
+
+def _price_contradictions(config: Config) -> Iterator[tuple[str, str]]:
+    """A price belongs to something that exists, there is one for each, and all are in one currency."""
+    known = {TEXT_MODEL, OCR_MODEL, *WEB_TOOLS, *(model.name for model in config.models)}
+    seen: set[str] = set()
+    for index, price in enumerate(config.prices):
+        if price.model not in known:
+            yield f"prices[{index}].model", _unknown_model(price.model, known)
+        if price.model in seen:
+            yield f"prices[{index}].model", f"'{price.model}' has a price already"
+        if price.currency != config.prices[0].currency:
+            yield f"prices[{index}].currency", f"must be {config.prices[0].currency}, as the first price is"
+        seen.add(price.model)
 
 
 def _missing_files(config: Config) -> Iterator[tuple[str, str]]:
@@ -119,13 +146,18 @@ def _unknown_model(name: str, known: Iterable[str]) -> str:
 def _is_private_entry(entry: str) -> bool:
     """Whether `entry` is a network in CIDR notation or an exact host:port."""
     if "/" in entry:
-        try:
-            ipaddress.ip_network(entry)
-        except ValueError:
-            return False
-        return True
+        return _is_network(entry)
     host, colon, port = entry.rpartition(":")
     return bool(host and colon and port.isdigit() and 0 < int(port) < 65536)
+
+
+def _is_network(entry: str) -> bool:
+    """Whether `entry` is an IP address or a network in CIDR notation."""
+    try:
+        ipaddress.ip_network(entry)
+    except ValueError:
+        return False
+    return True
 
 
 def _pattern_problem(pattern: str) -> str:

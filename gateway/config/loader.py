@@ -13,6 +13,7 @@ from types import UnionType
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from gateway import schemas
+from gateway.config.config_error import ConfigError
 from gateway.config.contradictions import contradictions
 from gateway.config.environment import Environment, credential_variable
 from gateway.config.server_settings import Secret, Tls
@@ -23,17 +24,6 @@ Section = TypeVar("Section")
 
 _VARIABLES = {"server.host": "GATEWAY_HOST", "server.port": "GATEWAY_PORT", "log.level": "GATEWAY_LOG_LEVEL"}
 """The configuration keys that an environment variable overrides, and its name."""
-
-
-class ConfigError(Exception):
-    """The text is `SOURCE: key.path: what is wrong; what is allowed`, and never holds a secret.
-
-    `source` is the file, or the variable that is wrong; `path` is the key, empty for a fault of the whole file.
-    """
-
-    def __init__(self, source: str, path: str, message: str) -> None:
-        super().__init__(f"{source}: {path}: {message}" if path else f"{source}: {message}")
-        self.path = path
 
 
 def load_config(path: Path | None, state_dir: Path | None, environment: Environment) -> Config:

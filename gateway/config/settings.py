@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gateway.config.model_settings import LocalEmbedding, LocalLlm, LocalOcr, Model
 from gateway.config.sanitize_settings import GuardrailSettings, Sanitize
-from gateway.config.server_settings import Access, Limits, Log, Ops, Server, Shared
+from gateway.config.server_settings import Access, Limits, Log, Ops, Price, Server, Shared, Usage
 from gateway.config.web_settings import HostedSearch, McpServer, Search, Web
 
 
@@ -25,6 +25,8 @@ class Config:
     access: Access = field(default_factory=Access)
     limits: Limits = field(default_factory=Limits)
     shared: Shared = field(default_factory=Shared)
+    prices: tuple[Price, ...] = ()
+    usage: Usage = field(default_factory=Usage)
     models: tuple[Model, ...] = ()
     search: Search = field(default_factory=Search)
     hosted_search: HostedSearch = field(default_factory=HostedSearch)

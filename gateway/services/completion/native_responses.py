@@ -135,3 +135,4 @@ def _count(response: Json, stats: RequestStats) -> None:
     usage = response.get("usage") or {}
     stats.input_tokens += usage.get("input_tokens") or 0
     stats.output_tokens += usage.get("output_tokens") or 0
+    stats.cached_tokens += (usage.get("input_tokens_details") or {}).get("cached_tokens") or 0

@@ -23,12 +23,12 @@ _NO_FORM = ResultForm(structured=False, extra={})
 
 @dataclass(frozen=True, slots=True)
 class ToolCaller:
-    """For whom tools are called. `owner`: the key's id. `charge` takes one call from the key's calls a minute and
-    raises RateLimited. `clean`: see there."""
+    """For whom tools are called. `owner`: the key's id. `charge(tool)` takes one call from the key's calls a minute
+    and, of a web tool, from its budget, and raises RateLimited. `clean`: see there."""
 
     owner: str
     request_id: str
-    charge: Callable[[], Awaitable[None]]
+    charge: Callable[[str], Awaitable[None]]
     clean: Clean
 
 
@@ -46,7 +46,7 @@ class WebCalls:
         call = tool.prepare(arguments)
         if call.error is not None:
             raise call.error
-        await self._caller.charge()
+        await self._caller.charge(tool.name)
         await self._clean_arguments(tool, call)
         try:
             outcome = succeeded(await tool.run(call.request, WebCall(self._caller.owner, self._caller.request_id)))

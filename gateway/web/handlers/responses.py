@@ -6,7 +6,7 @@ itself. Knows no upstream and no chat body.
 
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import orjson
 from aiohttp import web
@@ -16,7 +16,7 @@ from gateway.domain import EventStream, Json, RequestStats
 from gateway.errors import ContentBlocked, InvalidRequest, NotFound
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.completion.native_responses import NativeResponses
-from gateway.services.completion.response_store import ResponseStore, check_history
+from gateway.services.completion.response_store import ResponseStore, Storing, check_history
 from gateway.services.completion.service import CompletionService
 from gateway.web.context import CONTEXT, RequestContext
 from gateway.web.handlers.chat import require_kind, timing_headers, used_so_far
@@ -77,23 +77,24 @@ class ResponsesHandler:
             return await self._answer_hosted(context, entry, earlier, wishes)
         chat = None if native else to_chat(body, earlier)
         headers = _warning_headers(chat.dropped if chat is not None else [])
-        store = self._storing(context, earlier)
+        storing = self._storing(context, earlier)
         stats, started_s = context.stats, time.perf_counter()
         stats.warnings += chat.warnings if chat is not None else []
         if body.get("stream"):
             stream: ResponseStream
             if chat is None:
-                stream = native_stream = NativeStream(body, store)
+                stream = native_stream = NativeStream(body, storing.put)
                 events = self._native.stream(body, earlier, stats, native_stream)
             else:
-                stream = ResponseStream(body, store, chat.names)
+                stream = ResponseStream(body, storing.put, chat.names)
                 events = stream.run(self._completions.stream(chat.body, stats))
-            return _streamed(stream, events, entry, stats, headers)
+            return _streamed(stream, storing.stored(events), entry, stats, headers)
         if chat is None:
             response = await self._native.complete(body, earlier, stats)
         else:
             response = from_chat(body, await self._completions.complete(chat.body, stats), chat.names)
-        store(response)
+        storing.put(response)
+        await storing.finish()
         return JsonReply(response, headers={**headers, **timing_headers(stats, started_s)})
 
     async def _answer_hosted(
@@ -104,37 +105,31 @@ class ResponsesHandler:
         body, stats, started_s = context.body, context.stats, time.perf_counter()
         answer = self._hosted.answer(context, entry, earlier, wishes)
         headers = _warning_headers(answer.chat.dropped)
-        stream = HostedStream(
-            body, self._storing(context, earlier), answer.chat.names, model=entry.name, kinds=answer.kinds
-        )
+        storing = self._storing(context, earlier)
+        stream = HostedStream(body, storing.put, answer.chat.names, model=entry.name, kinds=answer.kinds)
         if body.get("stream"):
-            return _streamed(stream, stream.run_hosted(answer.events), entry, stats, headers)
+            return _streamed(stream, storing.stored(stream.run_hosted(answer.events)), entry, stats, headers)
         response = await stream.whole(answer.events)
+        await storing.finish()
         links = KeptLinks(text_holders(response["output"]))
         return JsonReply(response, headers={**headers, **timing_headers(stats, started_s)}, finish=links.placed)
 
-    def _storing(self, context: RequestContext, earlier: list[Json]) -> Callable[[Json], None]:
+    def _storing(self, context: RequestContext, earlier: list[Json]) -> Storing:
         """What stores a finished response with the items before it, unless the caller wants none stored."""
-        owner, body = context.caller.key_id, context.body
-
-        def store(response: Json) -> None:
-            if response["store"]:
-                self._store.put(owner, response, [*earlier, *_with_ids(body["input"])])
-
-        return store
+        return Storing(self._store, context.caller.key_id, lambda: [*earlier, *_with_ids(context.body["input"])])
 
     async def retrieve(self, request: web.Request) -> web.StreamResponse:
         """A stored `response`. Raises NotFound; InvalidRequest for `stream=true`, since events are not stored."""
         if request.query.get("stream") == "true":
             raise InvalidRequest("stream: stored responses have no events; leave it out", param="stream")
-        stored = self._store.get(request[CONTEXT].caller.key_id, request.match_info["response_id"])
+        stored = await self._store.get(request[CONTEXT].caller.key_id, request.match_info["response_id"])
         response = stored.response
         return JsonReply(response, finish=KeptLinks(text_holders(response["output"])).placed)
 
     async def delete(self, request: web.Request) -> web.StreamResponse:
         """`{id, object: "response", deleted: true}`. Raises NotFound."""
         response_id = request.match_info["response_id"]
-        self._store.delete(request[CONTEXT].caller.key_id, response_id)
+        await self._store.delete(request[CONTEXT].caller.key_id, response_id)
         return JsonReply({"id": response_id, "object": "response", "deleted": True})
 
     async def input_items(self, request: web.Request) -> web.StreamResponse:
@@ -142,7 +137,7 @@ class ResponsesHandler:
 
         Query: `limit` (1 to 100, 20 by default), `order`, `after` (an item's id). Raises NotFound, InvalidRequest.
         """
-        stored = self._store.get(request[CONTEXT].caller.key_id, request.match_info["response_id"])
+        stored = await self._store.get(request[CONTEXT].caller.key_id, request.match_info["response_id"])
         limit = request.query.get("limit", "20")
         if not (limit.isascii() and limit.isdigit() and 1 <= int(limit) <= _MAX_PAGE):
             raise InvalidRequest(f"limit: must be 1 to {_MAX_PAGE}", param="limit")
@@ -175,8 +170,8 @@ class ResponsesHandler:
         context = request[CONTEXT]
         owner = context.caller.key_id
         sent, previous = input_items(body), body.get("previous_response_id")
-        earlier = self._store.history(owner, previous) if previous else []
-        fetched = self._referenced(owner, sent)
+        earlier = await self._store.history(owner, previous) if previous else []
+        fetched = await self._referenced(owner, sent)
         if earlier or fetched:
             try:
                 context.history_verdicts = await clean_request(context, {"input": [*earlier, *fetched.values()]})
@@ -186,14 +181,14 @@ class ResponsesHandler:
         body["input"] = [fetched.get(index, item) for index, item in enumerate(sent)]
         return earlier
 
-    def _referenced(self, owner: str, sent: list[Json]) -> dict[int, Json]:
+    async def _referenced(self, owner: str, sent: list[Json]) -> dict[int, Json]:
         """The items that references name, by the references' index. AI SDK clients send one for every old answer."""
         found: dict[int, Json] = {}
         size = 0
         for index, item in enumerate(sent):
             if item.get("type") == "item_reference":
                 try:
-                    raw = self._store.item(owner, str(item.get("id")))
+                    raw = await self._store.item(owner, str(item.get("id")))
                 except NotFound as error:
                     error.param = f"input[{index}].id"
                     raise

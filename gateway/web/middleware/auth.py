@@ -36,7 +36,7 @@ async def auth(request: web.Request, handler: Handler) -> web.StreamResponse:
     if request.match_info.http_exception is not None:
         raise from_http_exception(request, request.match_info.http_exception)
     context = request[CONTEXT]
-    context.caller = caller = _authenticate(request, context.server)
+    context.caller = caller = await _authenticate(request, context.server)
     context.stats.key_id = caller.key_id
     scopes = context.endpoint.scopes
     if scopes and not scopes & caller.scopes:
@@ -55,7 +55,7 @@ def _check_framing(request: web.Request) -> None:
         raise UnsupportedCoding("this Transfer-Encoding is not supported; the only one is chunked")
 
 
-def _authenticate(request: web.Request, server: ServerState) -> Caller:
+async def _authenticate(request: web.Request, server: ServerState) -> Caller:
     """The key's caller. A valid key is served even where others behind the same address (a proxy, a NAT) guess.
 
     It stands in `Authorization` or in `X-Api-Key`, or the same in both. Two headers of one name are refused whatever
@@ -73,7 +73,12 @@ def _authenticate(request: web.Request, server: ServerState) -> Caller:
     try:
         if not presented:
             raise Unauthenticated("no API key was sent; send the header 'Authorization: Bearer <API key>'")
-        return server.keys.lookup(presented)
+        try:
+            return server.keys.lookup(presented)
+        except Unauthenticated:
+            if await server.keys.refresh():  # the key may have been made a moment ago
+                return server.keys.lookup(presented)
+            raise
     except Unauthenticated:
-        server.bad_keys.record(request.remote or "")
+        await server.bad_keys.record(server.address_of(request))
         raise

@@ -82,6 +82,7 @@ async def _stream(request: web.Request, reply: EventReply) -> None:
             try:
                 await _pump(request, context, reply, first)
             finally:
+                context.stats.sent_events = reply.event_count
                 reply.stop_streaming()
         finally:
             if not first.done():

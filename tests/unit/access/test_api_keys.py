@@ -217,3 +217,13 @@ def test_processes_that_start_together_get_one_secret_and_keep_it(tmp_path: Path
         thread.join(10)
     assert len(got) == 8 and len(set(got)) == 1 and len(got[0]) == 32
     assert load_or_create_secret(path) == got[0] and stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_change_that_cannot_be_written_into_the_audit_log_is_not_made(tmp_path: Path) -> None:
+    keys = KeyFile(tmp_path / "keys.json")
+    keys.create(KeyRequest("first", ("chat",)))
+    (tmp_path / "audit.jsonl").unlink()
+    (tmp_path / "audit.jsonl").mkdir()
+    with pytest.raises(OSError):
+        keys.create(KeyRequest("second", ("chat",)))
+    assert [record.name for record in keys.read()] == ["first"]
