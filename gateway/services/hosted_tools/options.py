@@ -29,8 +29,9 @@ SIZES = ("low", "medium", "high")
 class SearchOptions:
     """What a caller asks of hosted web search.
 
-    `size`: `low`, `medium` or `high`. `domains`: only what is on these (`domains.is_within`), all when
-    empty; `excluded`: nothing on these. `location`: `city`, `region`, `country` (ISO 3166-1 alpha-2) and `timezone`, as far as known.
+    `size`: `low`, `medium` or `high`. `domains`: only what is on these (`domains.is_within`), all when empty;
+    `excluded`: nothing on these. `location`: `city`, `region`, `country` (ISO 3166-1 alpha-2) and `timezone`, as far as
+    known.
     `external`: False searches the local index alone and opens no page.
     """
 
