@@ -40,7 +40,7 @@ def requirement(keyword: str, allowed: Any) -> str:
     if keyword == "type":
         return f"must be {_types(allowed)}"
     if keyword == "enum":
-        return "must be one of: " + name_list(allowed)
+        return "must be one of: " + name_list("null" if value is None else value for value in allowed)
     if keyword == "format":
         return f"must be a valid {allowed}"
     return f"is not valid ({keyword})"

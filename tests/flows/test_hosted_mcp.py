@@ -166,6 +166,27 @@ async def test_only_allowed_tools_are_offered(stage: Stage) -> None:
     assert [tool["function"]["name"] for tool in stage.scene.sent[0]["tools"]] == ["words__lookup"]
 
 
+@pytest.mark.parametrize(
+    "allowed", ["lookup", 5, {"tool_names": "lookup"}, {"read_only": True}, ["lookup", 1]], ids=str
+)
+async def test_a_filter_that_is_not_understood_is_refused(stage: Stage, allowed: Any) -> None:
+    status, data = await stage.respond(tools=[{**WORDS, "allowed_tools": allowed}])
+    assert (status, data["error"]["param"]) == (400, "tools[0].allowed_tools") and not stage.server.seen
+
+
+@pytest.mark.parametrize("stage", ["always"], indirect=True)
+async def test_the_text_before_an_approved_call_is_of_the_same_message(stage: Stage) -> None:
+    asked = round_of("Let me see.", call("words__lookup", word="sea"), is_stream=False)
+    _, data = await stage.respond(asked)
+    answer = {"type": "mcp_approval_response", "approval_request_id": data["output"][-1]["id"], "approve": True}
+    status, data = await stage.respond(
+        round_of("Blue.", is_stream=False), input=[answer], previous_response_id=data["id"]
+    )
+    messages = stage.scene.sent[-1]["messages"]
+    assert status == 200 and [each["role"] for each in messages] == ["user", "assistant", "tool"], messages
+    assert messages[1]["content"] == "Let me see." and len(messages[1]["tool_calls"]) == 1
+
+
 async def test_a_choice_forces_the_servers_tool(stage: Stage) -> None:
     choice = {"type": "mcp", "server_label": "words", "name": "delete"}
     await stage.respond(round_of("x", is_stream=False), tool_choice=choice)

@@ -57,7 +57,9 @@ async def test_a_key_without_the_scope_is_refused_before_anything_happens(stage:
         ({"filters": {"allowed_domains": ["a b"]}}, "tools[0].filters.allowed_domains[0]"),
         ({"filters": {"allowed_domains": ["x.example"] * 101}}, "tools[0].filters.allowed_domains"),
         ({"filters": {"allowed_domains": "x.example"}}, "tools[0].filters.allowed_domains"),
+        ({"filters": {"allowed_domains": ["x.example/a?b=c"]}}, "tools[0].filters.allowed_domains[0]"),
         ({"filters": {"other": 1}}, "tools[0].filters.other"),
+        ({"search_content_types": ["sound"]}, "tools[0].search_content_types[0]"),
         ({"user_location": {"type": "exact"}}, "tools[0].user_location.type"),
         ({"user_location": {"type": "approximate", "country": "Germany"}}, "tools[0].user_location.country"),
         ({"external_web_access": "no"}, "tools[0].external_web_access"),
@@ -172,6 +174,56 @@ async def _get(stage: Scene, path: str) -> Any:
     url = stage.server.url + path
     async with aiohttp.ClientSession() as session, session.get(url, headers=stage.server.headers) as answer:
         return await answer.json()
+
+
+async def test_a_path_after_a_domain_binds_results_and_pages(stage: Scene) -> None:
+    page = "<html><body><p>" + "Words of a page. " * 30 + "</p></body></html>"
+    stage.site.pages |= {"/docs/a": page, "/private": page, "/docs/away": (302, {"Location": "/private"}, b"")}
+    stage.provider.results = [
+        {"title": path, "url": f"https://a.example.com{path}", "content": "x"}
+        for path in ("/docs", "/docs/a%20b", "/docsearch", "/docs/../private", "/docs/%2e%2e/private", "/")
+    ]
+    host = f"http://localhost:{stage.site.port}"
+    stage.model.will(
+        round_of(search()),
+        *(round_of(call("open_page", url=host + path)) for path in ("/docs/a", "/private", "/docs/away")),
+        round_of("x"),
+    )
+    tool = {**SEARCH, "filters": {"allowed_domains": ["https://a.example.com/docs/", "localhost/docs/*"]}}
+    response = await respond(
+        stage, tools=[tool], input=f"{host}/docs/a {host}/private {host}/docs/away", include=["web_search_call.results"]
+    )
+    assert kinds_of(response["output"]) == ["search", "open_page", "open_page!", "open_page!", "message"]
+    shown = [each["url"].partition(".com")[2] for each in response["output"][0]["results"]]
+    assert shown == ["/docs", "/docs/a%20b"]
+    stage.model.will(round_of(search()), round_of("x"))
+    tool = {**SEARCH, "filters": {"blocked_domains": ["a.example.com/docs"]}}
+    response = await respond(stage, tools=[tool], include=["web_search_call.results"])
+    shown = [each["url"].partition(".com")[2] for each in response["output"][0]["results"]]
+    assert shown and not any(path.startswith("/docs/a") or path == "/docs" for path in shown)
+
+
+async def test_both_spellings_of_an_international_domain_are_one(stage: Scene) -> None:
+    urls = ["https://münchen.example/a", "https://xn--mnchen-3ya.example/b", "https://munchen.example/c"]
+    stage.provider.results = [{"title": "x", "url": url, "content": "x"} for url in urls]
+    for spelling in ("münchen.example", "xn--mnchen-3ya.example"):
+        stage.model.will(round_of(search()), round_of("x"))
+        tool = {**SEARCH, "filters": {"allowed_domains": [spelling]}}
+        response = await respond(stage, tools=[tool], include=["web_search_call.results"])
+        assert [each["url"][-1] for each in response["output"][0]["results"]] == ["a", "b"]
+
+
+async def test_what_codex_says_of_its_search_is_taken(stage: Scene) -> None:
+    stage.model.will(round_of(search()), round_of("Paris [1]."))
+    tool = {**SEARCH, "search_content_types": ["text", "image"], "indexed_web_access": False}
+    assert len(message_of(await respond(stage, tools=[tool]))["annotations"]) == 1
+
+
+@pytest.mark.parametrize("name", ["web_search", "web_search_preview", "web_search_preview_2025_03_11"])
+async def test_a_choice_may_name_web_search_by_any_of_its_names(stage: Scene, name: str) -> None:
+    stage.model.will(round_of(search()), round_of("Paris [1]."))
+    await respond(stage, tool_choice={"type": name})
+    assert stage.sent[0]["tool_choice"] == {"type": "function", "function": {"name": "web_search"}}
 
 
 async def test_domains_bind_results_and_pages_also_after_a_redirect(stage: Scene) -> None:

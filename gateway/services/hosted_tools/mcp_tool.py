@@ -94,7 +94,7 @@ class McpTool:
             yield [CallPhase(call, phase) for phase in self.phases]
             await self.run(call)
             yield [CallPhase(call, call.status)]
-            self._grant.messages.extend(pair_messages(call, ToolNames().name_of(self._ref(call.name))))
+            _add_pair(self._grant.messages, call, ToolNames().name_of(self._ref(call.name)))
 
     def functions(self, taken: Collection[str]) -> list[Json]:
         """See HostedTool: `LABEL__NAME`, the forced one first."""
@@ -175,14 +175,14 @@ class McpTool:
         return result["output"], is_error
 
 
-def pair_messages(call: HostedCall, name: str) -> list[Json]:
-    """A call and its output as chat messages."""
-    function = {"name": name, "arguments": call.arguments}
-    asked = [{"id": call.item_id, "type": "function", "function": function}]
-    return [
-        {"role": "assistant", "content": None, "tool_calls": asked},
-        {"role": "tool", "tool_call_id": call.item_id, "content": call.output},
-    ]
+def _add_pair(messages: list[Json], call: HostedCall, name: str) -> None:
+    """Add a call and its output as chat messages; a text before the call is of the same message."""
+    asked = {"id": call.item_id, "type": "function", "function": {"name": name, "arguments": call.arguments}}
+    message: Json = {"role": "assistant", "content": None}
+    if messages and messages[-1]["role"] == "assistant" and not messages[-1].get("tool_calls"):
+        message = messages.pop()
+    messages.append({**message, "tool_calls": [asked]})
+    messages.append({"role": "tool", "tool_call_id": call.item_id, "content": call.output})
 
 
 def _function(name: str, tool: Json) -> Json:

@@ -11,13 +11,12 @@ from typing import Any
 from gateway import schemas
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
-from gateway.services.websearch.filters import domain_of
+from gateway.services.hosted_tools import domains as domain_names
 
 _SCHEMA = schemas.load("web_search")
 _CHECKERS = {
     name: schemas.Checker({"$defs": _SCHEMA["$defs"], **_SCHEMA["$defs"][name]}) for name in ("tool", "options")
 }
-_DOMAIN = re.compile(r"[\w-]+(?:\.[\w-]+)*")
 _COUNTRY = re.compile(r"[A-Za-z]{2}")
 _COUNTRIES: Mapping[str, str] = {
     code.upper(): name for name, codes in schemas.load("country")["x-codes"].items() for code in codes
@@ -30,8 +29,9 @@ SIZES = ("low", "medium", "high")
 class SearchOptions:
     """What a caller asks of hosted web search.
 
-    `size`: `low`, `medium` or `high`. `domains`: only these hosts and their subdomains, all when empty; `excluded`:
-    none of these. `location`: `city`, `region`, `country` (ISO 3166-1 alpha-2) and `timezone`, as far as known.
+    `size`: `low`, `medium` or `high`. `domains`: only what is on these (`domains.is_within`), all when empty;
+    `excluded`: nothing on these. `location`: `city`, `region`, `country` (ISO 3166-1 alpha-2) and `timezone`, as far as
+    known.
     `external`: False searches the local index alone and opens no page.
     """
 
@@ -95,12 +95,15 @@ def with_defaults(tool: Json) -> Json:
 
 
 def checked_domains(names: Any, where: str) -> tuple[str, ...]:
-    """Bare hosts of a checked list. Raises InvalidRequest that names the wrong one."""
+    """The domains of a checked list (`domains.checked`). Raises InvalidRequest that names the wrong one."""
+    domains: dict[str, None] = {}
     for index, name in enumerate(names or ()):
-        if not _DOMAIN.fullmatch(domain_of(name)):
+        domain = domain_names.checked(name)
+        if domain is None:
             at = f"{where}[{index}]"
-            raise InvalidRequest(f"{at}: must be a host without scheme or path, such as docs.python.org", param=at)
-    return tuple(dict.fromkeys(map(domain_of, names or ())))
+            raise InvalidRequest(f"{at}: must be a host, such as docs.python.org, or a host and a path", param=at)
+        domains[domain] = None
+    return tuple(domains)
 
 
 def checked_location(place: Any, where: str) -> Mapping[str, str]:

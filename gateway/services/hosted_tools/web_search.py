@@ -15,11 +15,11 @@ import orjson
 
 from gateway.domain import Json
 from gateway.errors import ContentBlocked, GatewayError, InvalidRequest
+from gateway.services.hosted_tools.domains import hosts, is_within, whole_hosts
 from gateway.services.hosted_tools.options import SIZES, SearchOptions
 from gateway.services.hosted_tools.page_text import find_in, open_text, search_text
 from gateway.services.hosted_tools.sources import Sources
 from gateway.services.hosted_tools.web_calls import WebCalls
-from gateway.services.websearch.filters import on_domain
 from gateway.services.websearch.result_budget import fit
 from gateway.wire.hosted_answer import HostedCall, HostedEvent
 
@@ -130,9 +130,9 @@ class WebSearchTool:
         options = self._options
         arguments: Json = {"query": call.action["query"], "max_results": self._settings.results[options.size]}
         if options.domains:
-            arguments["include_domains"] = list(options.domains)
-        if options.excluded:
-            arguments["exclude_domains"] = list(options.excluded)
+            arguments["include_domains"] = list(hosts(options.domains))
+        if excluded := whole_hosts(options.excluded):
+            arguments["exclude_domains"] = list(excluded)
         if options.country:
             arguments["country"] = options.country
         data = await self._calls.call("websearch-search", arguments)
@@ -171,9 +171,9 @@ class WebSearchTool:
 
     def _is_allowed(self, url: str) -> bool:
         options = self._options
-        if options.domains and not on_domain(url, options.domains):
+        if options.domains and not is_within(url, options.domains):
             return False
-        return not (options.excluded and on_domain(url, options.excluded))
+        return not is_within(url, options.excluded)
 
     def _may_open(self, url: str) -> bool:
         """Whether the address, with or without its scheme, was shown to the model."""

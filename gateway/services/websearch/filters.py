@@ -9,6 +9,8 @@ from datetime import date, datetime
 from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
+from yarl import URL
+
 from gateway.domain import Json, SearchRequest
 
 _QUOTED = re.compile(r'"([^"]{1,200})"')
@@ -63,7 +65,18 @@ def on_domain(url: str, domains: tuple[str, ...]) -> bool:
         host = (urlsplit(url).hostname or "").lower()
     except ValueError:  # the provider sent something that is no URL
         return False
-    return any(host == name or host.endswith("." + name) for name in map(domain_of, domains))
+    host = _ascii(host)
+    return any(host == name or host.endswith("." + name) for name in map(_ascii, map(domain_of, domains)))
+
+
+def _ascii(host: str) -> str:
+    """The ASCII form of an international name, which has both spellings; as it is where there is none."""
+    if host.isascii():
+        return host
+    try:
+        return URL.build(scheme="http", host=host).raw_host or host
+    except ValueError:
+        return host
 
 
 def domain_of(text: str) -> str:

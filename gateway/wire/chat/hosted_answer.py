@@ -28,6 +28,7 @@ class HostedChat:
         self._identity: Json = {"model": model}
         self._chars = 0  # of the text that was written
         self._final_chars = 0  # of the text that has left, as masked
+        self._notes = 0  # annotations that were written
         self._is_apart = False  # a call came after the text
 
     async def chunks(self, batches: AsyncGenerator[list[HostedEvent], None]) -> EventStream:
@@ -96,9 +97,16 @@ class HostedChat:
                 self._is_apart = self._chars > 0
 
     def _chunk(self, delta: Json, notes: list[Json]) -> Event:
+        if "annotations" in delta:
+            delta = {"annotations": self._numbered(delta["annotations"])}
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": None}
         finish = partial(self._finish_text, notes) if "content" in delta else None
         return Event.from_data(self._envelope([choice]), finish=finish)
+
+    def _numbered(self, notes: list[Json]) -> list[Json]:
+        """Streamed annotations with their `index` in the message: by it the SDKs join lists that come in parts."""
+        first, self._notes = self._notes, self._notes + len(notes)
+        return [{"index": index, **note} for index, note in enumerate(notes, first)]
 
     def _envelope(self, choices: list[Json]) -> Json:
         chunk = {"id": self._id, "object": "chat.completion.chunk", "created": self._created, **self._identity}

@@ -81,20 +81,27 @@ def _wish(tool: Json, where: str, choice: Any) -> McpWish:
     label = tool.get("server_label")
     if not isinstance(label, str) or not label:
         raise InvalidRequest("server_label is required", param=f"{where}.server_label")
-    allowed = tool.get("allowed_tools")
-    names = allowed if isinstance(allowed, list) else table_in(tool, "allowed_tools").get("tool_names")
-    if names is not None and not all(isinstance(name, str) for name in list_in({"names": names}, "names")):
-        raise InvalidRequest("must be a list of names", param=f"{where}.allowed_tools")
+    names = _allowed(tool.get("allowed_tools"), f"{where}.allowed_tools")
     is_offered, forced, forced_tool = _choice(choice, label)
     return McpWish(
         label,
         where,
-        None if names is None else frozenset(names),
+        names,
         _approval(tool.get("require_approval"), where),
         is_offered,
         forced,
         forced_tool,
     )
+
+
+def _allowed(value: Any, where: str) -> frozenset[str] | None:
+    """The names of a filter of tools, None for all: one that is not understood must not allow more than was meant."""
+    names = value.get("tool_names") if isinstance(value, dict) and set(value) <= {"tool_names"} else value
+    if names is None:
+        return None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise InvalidRequest("must be a list of names, or an object with tool_names alone", param=where)
+    return frozenset(names)
 
 
 def _approval(value: Any, where: str) -> ApprovalRule | None:

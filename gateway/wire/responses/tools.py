@@ -11,6 +11,7 @@ from typing import Any
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.wire.responses.call_kinds import CALL_KINDS
+from gateway.wire.responses.hosted_request import is_web_search
 from gateway.wire.responses.tool_names import ToolNames, ToolRef
 from gateway.wire.untrusted_json import table_in
 
@@ -79,7 +80,7 @@ def set_tools(chat: Json, offered: OfferedTools, choice: Any) -> None:
     if isinstance(choice, dict):
         is_list = choice.get("type") == "allowed_tools"
         entries = [entry for entry in choice.get("tools") or () if isinstance(entry, dict)] if is_list else [choice]
-        has_hosted = has_hosted and any(entry.get("type") in offered.hosted_kinds for entry in entries)
+        has_hosted = has_hosted and any(_is_hosted(entry.get("type"), offered.hosted_kinds) for entry in entries)
         allowed = {ref: tool for ref, tool in functions.items() if any(_names(entry, ref) for entry in entries)}
         mode = (choice.get("mode") or "auto") if is_list else "required"
         if mode == "required" and not allowed and not has_hosted:
@@ -97,6 +98,11 @@ def set_tools(chat: Json, offered: OfferedTools, choice: Any) -> None:
         chat["tools"] = list(functions.values())
         if choice is not None:
             chat["tool_choice"] = choice
+
+
+def _is_hosted(kind: Any, hosted: Collection[str]) -> bool:
+    """Whether an entry of a tool_choice means a hosted tool; web search under any of its names."""
+    return kind in hosted or (is_web_search(kind) and any(map(is_web_search, hosted)))
 
 
 def _members(namespace: Json, where: str) -> dict[ToolRef, Json]:
