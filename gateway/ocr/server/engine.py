@@ -14,6 +14,7 @@ from typing import Any
 from gateway.ocr.extras import vision
 from gateway.ocr.image.decode import UprightImage, decode_page
 from gateway.ocr.image.deskew import Frame, level, mostly_tall, skew_of
+from gateway.ocr.image.grounds import even_grounds
 from gateway.ocr.image.ink import measure, part_words, parts_of, tighten
 from gateway.ocr.layout import render
 from gateway.ocr.layout.blocks import build_blocks
@@ -48,6 +49,7 @@ class PageReading:
 
     page: UprightImage
     pixels: Any
+    even: Any
     gray: Any
     frame: Frame
     lines: list[Line]
@@ -114,18 +116,22 @@ class OcrEngine:
         """Decodes the image, finds its lines, and turns the page upright and level."""
         cv2, numpy = vision()
         page = decode_page(data)
-        pixels, lines = page.pixels, self._lines(page.pixels)
+        pixels, even = page.pixels, even_grounds(page.pixels)
+        lines = self._lines(even)
         turns, lines = self._quarter_turns(pixels, lines)
         if turns:
-            pixels = numpy.ascontiguousarray(numpy.rot90(pixels, turns))
-            lines = self._lines(pixels)
+            pixels, even = (numpy.ascontiguousarray(numpy.rot90(array, turns)) for array in (pixels, even))
+            lines = self._lines(even)
         skew = skew_of(lines)
         if skew:
+            even, _ = level(even, lines, skew)
             pixels, lines = level(pixels, lines, skew)
-        gray = cv2.cvtColor(pixels, cv2.COLOR_BGR2GRAY)
+        gray = cv2.cvtColor(even, cv2.COLOR_BGR2GRAY)
         frame = Frame(page.width, page.height, turns, skew)
         measured = [measure(gray, line) for line in lines]
-        return PageReading(page, pixels, gray, frame, [part for line in measured for part in parts_of(gray, line)])
+        return PageReading(
+            page, pixels, even, gray, frame, [part for line in measured for part in parts_of(gray, line)]
+        )
 
     def _lines(self, pixels: Any) -> list[Line]:
         assert self._reader is not None
@@ -165,7 +171,7 @@ class OcrEngine:
     def _regions(self, reading: PageReading) -> list[Region]:
         """The layout model's regions, and those that it missed."""
         assert self._layout is not None
-        regions = self._layout.regions(reading.pixels)
+        regions = self._layout.regions(reading.even)
         return complete(regions, ruled_regions(reading.gray), reading.lines, reading.pixels)
 
     def _blocks(self, reading: PageReading) -> Iterator[PageBlock]:
