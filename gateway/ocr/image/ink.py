@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from gateway.ocr.extras import vision
+from gateway.ocr.image.pitch import pitch_of
 from gateway.ocr.types import Line, Rect, Word
 
 MIN_SIDE_PX = 3
@@ -129,7 +130,8 @@ def measure(gray: Any, line: Line) -> Line:
     height = float(len(band))
     # Capitals and digits fill the whole height; their small letters would be lower.
     size = height / CAPITAL_RATIO if height >= CAPITALS_SHARE * (rows[-1] - rows[0] + 1) else height
-    return replace(line, size=size, weight=float(band.mean()))
+    pitch, rhythm = pitch_of(ink, line.rect.height)
+    return replace(line, size=size, weight=float(band.mean()), pitch=pitch, rhythm=rhythm)
 
 
 def part_words(gray: Any, line: Line) -> Line:

@@ -202,21 +202,23 @@ class OcrEngine:
                 separator = "\n\n"
 
     def _block_rect(self, reading: PageReading, block: PageBlock) -> Rect:
-        if block.label in ("image", "table") or not block.lines:
+        if block.label in ("image", "table", "code") or not block.lines:
             return block.rect
         return hull([tighten(reading.gray, line.rect) for line in block.lines])
 
     def _plain(self, reading: PageReading) -> Iterator[str]:
         """Rows of the page in reading order; tables as Markdown tables."""
         blocks = build_blocks(reading.lines, self._regions(reading))
-        tables = [block for block in blocks if block.label == "table"]
+        tables = [block for block in blocks if block.label in ("table", "code")]
         read_tables: list[PageBlock] = []
         texts = self._read_in_turn(reading, [line for block in tables for line in block.lines])
         for block in tables:
             lines = islice(texts, len(block.lines))
-            block.lines = [part_words(reading.gray, line) for line in lines if line.text]
-            block.table = build_table(reading.gray, block.rect, block.lines)
-            if block.table is not None:
+            block.lines = [line for line in lines if line.text]
+            if block.label == "table":
+                block.lines = [part_words(reading.gray, line) for line in block.lines]
+                block.table = build_table(reading.gray, block.rect, block.lines)
+            if block.table is not None or block.label == "code":
                 read_tables.append(block)
         inside = {id(line.quad) for block in read_tables for line in block.lines}
         loose = [line for line in reading.lines if id(line.quad) not in inside]

@@ -1,0 +1,228 @@
+"""Code and terminals: finds the lines whose letters stand at one pitch, and writes them with their indentation.
+
+A monospaced typeface shows in the ink of a line before it is read (`pitch.py`): its letters repeat at one distance,
+the same in every line of a block. Works on measured lines; knows no pixels. The thresholds are chosen unless their
+explanation says otherwise; bench/ocr_real.py scores them all together.
+"""
+
+import re
+from math import atan2, cos, log, pi, sin
+from statistics import median
+
+from gateway.ocr.layout.reading_order import rows_of
+from gateway.ocr.types import Line, Rect, Region, hull
+
+MIN_RHYTHM = 0.21
+"""Least rhythm of a line of code. Measured: the quarter of lines of code with the least have .26 to .34, proportional
+lines .12 to .24 in the middle. At half, running text is code; at double, no line is."""
+SURE_RHYTHM = 0.26
+"""Median rhythm of a block of code; see MIN_RHYTHM."""
+SAME_PITCH = 0.03
+"""Pitches of one block differ by less, as a share: the spectrum's width for some thirty letters. At half, short lines
+are missed; at double, chance peaks of running text agree."""
+MIN_LINES, MIN_LETTERS = 2, 40
+"""Sure lines, and letters in them, that make a block of code. At half, a name in a sentence does; at double, short
+examples are read as text."""
+MAX_ROWS_APART = 5.0
+"""Greatest distance of a block's lines, in line heights: some blank lines. At half, functions two lines apart part; at
+double, code joins the next example."""
+MAX_LEFT, MAX_GUTTER = 9.0, 6.0
+"""Short lines up to so many letters left of the sure ones belong to the block: braces, and numbers of lines (at most
+MAX_GUTTER letters wide). At half, the gutter is read as a list of numbers; at double, so is a side bar's icon."""
+SHORT = 6.0
+"""A line narrower than so many heights has too few letters for a rhythm: its place decides."""
+INSIDE = 0.5
+"""Share of a short line's area inside the block; the greater part."""
+MIN_NUMBERED = 0.7
+"""Share of the rows that begin with a number, one greater than the last, that makes the numbers a gutter. At half, a
+numbered list loses its numbers; above, a misread number keeps the gutter."""
+WIDE_SPACE = 1.6
+"""Empty cells between two words from which they are more than one space: the recogniser's places are good to half a
+letter. At half, each space becomes two; at double, aligned columns of code collapse."""
+MAX_COLUMNS = 400
+"""Longest line written, in letters; more is a mistake of the pitch."""
+
+
+def code_regions(lines: list[Line]) -> list[Region]:
+    """The blocks of code, each with the pitch of its letters in pixels. `lines`: measured, unread."""
+    free = [line for line in lines if line.rhythm >= MIN_RHYTHM]
+    found: list[Region] = []
+    while free:
+        pitch = _commonest(free)
+        alike = [line for line in free if _same(line.pitch, pitch)]
+        free = [line for line in free if not _same(line.pitch, pitch)]
+        for run in _runs(alike, lines):
+            if _is_code(run):
+                found.append(Region("code", _whole(run, lines, pitch), 1.0, pitch))
+    return _apart(found)
+
+
+def _same(one: float, other: float) -> bool:
+    return abs(log(one / other)) < SAME_PITCH
+
+
+def _commonest(lines: list[Line]) -> float:
+    """The pitch with the most ink in rhythm within SAME_PITCH of it."""
+
+    def support(line: Line) -> float:
+        return sum(other.rect.width * other.rhythm for other in lines if _same(other.pitch, line.pitch))
+
+    middle = max(lines, key=support).pitch
+    return _weighted([(line.pitch, line.rect.width) for line in lines if _same(line.pitch, middle)])
+
+
+def _weighted(pairs: list[tuple[float, float]]) -> float:
+    return sum(value * weight for value, weight in pairs) / sum(weight for _, weight in pairs)
+
+
+def _runs(alike: list[Line], lines: list[Line]) -> list[list[Line]]:
+    """The lines of one pitch in blocks: a wide line of another kind, or much room, ends one."""
+    members = {id(line) for line in alike}
+    foreign = [line.rect for line in lines if id(line) not in members and _is_wide(line)]
+    runs: list[list[Line]] = []
+    for line in sorted(alike, key=lambda line: line.rect.center_y):
+        run = next((run for run in reversed(runs) if _continues(run, line, foreign)), None)
+        if run is None:
+            runs.append([line])
+        else:
+            run.append(line)
+    return runs
+
+
+def _is_wide(line: Line) -> bool:
+    return line.rect.width >= SHORT * line.rect.height
+
+
+def _continues(run: list[Line], line: Line, foreign: list[Rect]) -> bool:
+    above = run[-1].rect
+    if line.rect.y1 - above.y2 > MAX_ROWS_APART * line.rect.height:
+        return False
+    across = hull([member.rect for member in run]).union(line.rect)
+    between = Rect(across.x1, above.center_y, across.x2, line.rect.center_y)
+    return not any(
+        rect.center_y > between.y1 and rect.center_y < between.y2 and rect.x1 < between.x2 and rect.x2 > between.x1
+        for rect in foreign
+    )
+
+
+def _is_code(run: list[Line]) -> bool:
+    letters = sum(line.rect.width / line.pitch for line in run)
+    return len(run) >= MIN_LINES and letters >= MIN_LETTERS and median(line.rhythm for line in run) >= SURE_RHYTHM
+
+
+def _whole(run: list[Line], lines: list[Line], pitch: float) -> Rect:
+    """The box of the block: of its sure lines, and of the short ones beside, above and below them."""
+    rect = hull([line.rect for line in run])
+    short = [line.rect for line in lines if not _is_wide(line)]
+    step = _row_step(run)
+    for _ in range(len(short)):
+        reach = Rect(rect.x1 - MAX_LEFT * pitch, rect.y1 - 0.7 * step, rect.x2 + pitch, rect.y2 + 0.7 * step)
+        taken = [other for other in short if other.share_in(reach) > INSIDE]
+        # The reach to the left is not repeated: a gutter is the last thing there.
+        grown = hull([rect, *(Rect(max(other.x1, rect.x1), *other[1:]) for other in taken if other.x2 > rect.x1)])
+        if grown == rect:
+            return hull([rect, *taken])
+        rect = grown
+    return rect
+
+
+def _row_step(run: list[Line]) -> float:
+    """The usual distance of neighbouring rows."""
+    middles = sorted(line.rect.center_y for line in run)
+    height = median(line.rect.height for line in run)
+    steps = [below - above for above, below in zip(middles, middles[1:], strict=False) if below - above > 0.5 * height]
+    return min(median(steps) if steps else height, 2 * height)
+
+
+def _apart(found: list[Region]) -> list[Region]:
+    """The regions without those mostly inside a larger one."""
+    kept: list[Region] = []
+    for region in sorted(found, key=lambda region: -region.rect.area):
+        if not any(region.rect.share_in(other.rect) > INSIDE for other in kept):
+            kept.append(region)
+    return kept
+
+
+# --- text -------------------------------------------------------------------------------------------------------------
+
+
+def code_text(lines: list[Line], pitch: float) -> str:
+    """The block's rows with their spaces, without an editor's line numbers; blank rows where there is room for them.
+
+    `lines`: read; those of one row may be in pieces.
+    """
+    rects = [line.rect for line in lines]
+    rows = [[lines[i] for i in row] for row in rows_of(rects, range(len(rects)))]
+    rows = [[line for line in row if line.text] for row in rows]
+    rows = [row for row in rows if row]
+    middles = [median(line.rect.center_y for line in row) for row in rows]
+    rows = _without_gutter(rows)
+    origin = _origin([line for row in rows for line in row], pitch)
+    texts = [_row_text(row, pitch, origin) for row in rows]
+    return "\n".join(_with_blanks(middles, texts)).strip("\n")
+
+
+def _without_gutter(rows: list[list[Line]]) -> list[list[Line]]:
+    """The rows without line numbers: numbers at their starts of which most are one more than the row's above."""
+    numbers = [re.match(r"(\d{1,5})(?= |$)", row[0].text) for row in rows]
+    values = [int(match[1]) if match else None for match in numbers]
+    steps = [a is not None and b is not None and 0 < b - a <= 3 for a, b in zip(values, values[1:], strict=False)]
+    if len(rows) < 3 or sum(steps) < MIN_NUMBERED * len(steps):
+        return rows
+    return [
+        [line for line in (_rest(row[0]) if n else row[0], *row[1:]) if line.text]
+        for row, n in zip(rows, numbers, strict=True)
+    ]
+
+
+def _rest(line: Line) -> Line:
+    """The line without its first word."""
+    number, _, rest = line.text.partition(" ")
+    cut = len(line.text) - len(rest) if rest else len(line.text)
+    return Line(line.rect, line.quad, rest, line.score, line.words[1:], letters=line.letters[cut:])
+
+
+def _origin(lines: list[Line], pitch: float) -> float:
+    """The x of the middle of column 0, so that letters stand in the middles of their columns."""
+    letters = [x for line in lines for x in line.letters]
+    if not letters:
+        return min((line.rect.x1 for line in lines), default=0.0) + pitch / 2
+    start = min(line.letters[0] for line in lines if line.letters)
+    angles = [2 * pi * (x - start) / pitch for x in letters]
+    return start + pitch * atan2(sum(map(sin, angles)), sum(map(cos, angles))) / (2 * pi)
+
+
+def _row_text(row: list[Line], pitch: float, origin: float) -> str:
+    text = ""
+    for line in row:
+        first = line.letters[0] if line.letters else line.rect.x1 + pitch / 2
+        column = min(MAX_COLUMNS, max(0, round((first - origin) / pitch)))
+        gap = column - len(text)
+        text += " " * (max(1, gap) if text else gap) + _spaced(line, pitch)
+    return text.rstrip()
+
+
+def _spaced(line: Line, pitch: float) -> str:
+    """The line's text with as many spaces between words as there are empty columns."""
+    if len(line.letters) != len(line.text):
+        return line.text
+    text, last = "", 0.0
+    for word in re.finditer(r"\S+", line.text):
+        if text:
+            empty = (line.letters[word.start()] - last) / pitch - 1
+            text += " " * min(MAX_COLUMNS, round(empty) if empty >= WIDE_SPACE else 1)
+        text += word[0]
+        last = line.letters[word.end() - 1]
+    return text
+
+
+def _with_blanks(middles: list[float], texts: list[str]) -> list[str]:
+    """The texts with one empty row where two rows are twice as far apart as usual, or further."""
+    steps = [below - above for above, below in zip(middles, middles[1:], strict=False)]
+    usual = sorted(steps)[len(steps) // 3] if steps else 0.0
+    spaced = texts[:1]
+    for step, text in zip(steps, texts[1:], strict=False):
+        if step > 1.6 * usual:
+            spaced.append("")
+        spaced.append(text)
+    return spaced
