@@ -20,6 +20,10 @@ stems of `l` and `|` outweigh them."""
 PADDING = 4
 """The transform is this many times as long as the line, so that it has that many points in the width of a peak."""
 
+NEARBY = (0.985, 0.9925, 1.0, 1.0075, 1.015)
+"""Pitches tried around one that is known: boxes of a page that is not quite level differ by so much; a peak of a line
+of 70 letters is as wide as one step."""
+
 
 def pitch_of(ink: Any, height: float) -> tuple[float, float]:
     """The pitch in pixels and the rhythm, 0..1: the share of the ink's variation that repeats at it; (0, 0) for a short
@@ -28,9 +32,7 @@ def pitch_of(ink: Any, height: float) -> tuple[float, float]:
     width = ink.shape[1]
     if width < MIN_ASPECT * height:
         return 0.0, 0.0
-    profile = ink.sum(axis=0).astype(numpy.float32)
-    profile = numpy.minimum(profile, FULL_INK * profile.max())
-    profile -= profile.mean()
+    profile = _profile(ink)
     total = float(numpy.abs(profile).sum())
     if total == 0:
         return 0.0, 0.0
@@ -41,3 +43,22 @@ def pitch_of(ink: Any, height: float) -> tuple[float, float]:
         return 0.0, 0.0
     peak = int(power.argmax())
     return length / (first + peak), float(power[peak]) / total
+
+
+def rhythm_at(ink: Any, pitch: float) -> float:
+    """The rhythm of a line at a pitch near the given one; higher for a line of few letters, whatever they are."""
+    _, numpy = vision()
+    profile = _profile(ink)
+    total = float(numpy.abs(profile).sum())
+    if total == 0:
+        return 0.0
+    turns = numpy.arange(len(profile))[None] / (pitch * numpy.array(NEARBY)[:, None])
+    return float(numpy.abs(numpy.exp(2j * numpy.pi * turns) @ profile).max()) / total
+
+
+def _profile(ink: Any) -> Any:
+    """The ink of each column, at most FULL_INK of the fullest, less its mean."""
+    _, numpy = vision()
+    profile = ink.sum(axis=0).astype(numpy.float32)
+    profile = numpy.minimum(profile, FULL_INK * profile.max())
+    return profile - profile.mean()

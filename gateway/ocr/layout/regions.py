@@ -11,7 +11,7 @@ from statistics import median
 from typing import Any
 
 from gateway.ocr.extras import vision
-from gateway.ocr.layout.code import code_regions
+from gateway.ocr.layout.code import Rhythm, code_regions
 from gateway.ocr.layout.reading_order import bands_of, rows_of
 from gateway.ocr.types import Line, Rect, Region, hull
 
@@ -67,10 +67,11 @@ MIN_PAGE_SIDE = 64
 """Pixels; a smaller image has no room for a picture beside text."""
 
 
-def complete(seen: list[Region], ruled: list[Rect], lines: list[Line], pixels: Any) -> list[Region]:
+def complete(seen: list[Region], ruled: list[Rect], lines: list[Line], pixels: Any, rhythm: Rhythm) -> list[Region]:
     """All regions of a page, none mostly inside another. `seen`: the layout model's; `ruled`: boxes around connected
-    rules; `lines`: the detector's, unread; `pixels`: the page, BGR, 8 bits."""
-    code = code_regions(lines)
+    rules; `lines`: the detector's, unread; `pixels`: the page, BGR, 8 bits;
+    `rhythm`: of a line at a pitch."""
+    code = code_regions(lines, rhythm)
     blocks = [region.rect for region in code]
     lines = [line for line in lines if not _inside(line.rect, blocks)]
     return code + _others(

@@ -7,6 +7,7 @@ until the generator that it returned is exhausted or closed. Knows nothing of HT
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
 from typing import Any
@@ -15,9 +16,10 @@ from gateway.ocr.extras import vision
 from gateway.ocr.image.decode import UprightImage, decode_page
 from gateway.ocr.image.deskew import Frame, level, mostly_tall, skew_of
 from gateway.ocr.image.grounds import even_grounds
-from gateway.ocr.image.ink import measure, part_words, parts_of, tighten
+from gateway.ocr.image.ink import measure, part_words, parts_of, rhythm, tighten
 from gateway.ocr.layout import render
 from gateway.ocr.layout.blocks import build_blocks
+from gateway.ocr.layout.code import is_monospaced
 from gateway.ocr.layout.reading_order import reading_order
 from gateway.ocr.layout.region_model import LayoutModel
 from gateway.ocr.layout.regions import complete
@@ -172,7 +174,8 @@ class OcrEngine:
         """The layout model's regions, and those that it missed."""
         assert self._layout is not None
         regions = self._layout.regions(reading.even)
-        return complete(regions, ruled_regions(reading.gray), reading.lines, reading.pixels)
+        ruled = ruled_regions(reading.gray)
+        return complete(regions, ruled, reading.lines, reading.pixels, partial(rhythm, reading.gray))
 
     def _blocks(self, reading: PageReading) -> Iterator[PageBlock]:
         """The page's blocks in reading order, each as soon as it has been read."""
@@ -180,13 +183,19 @@ class OcrEngine:
         texts = self._read_in_turn(reading, [line for block in blocks for line in block.lines])
         for block in blocks:
             block.lines = [line for line in islice(texts, len(block.lines)) if line.text]
-            if block.label == "table":
-                block.lines = [part_words(reading.gray, line) for line in block.lines]
-                block.table = build_table(reading.gray, block.rect, block.lines)
-                if block.table is None:
-                    block.label = "text"
+            self._finish(reading, block)
             if block.lines or block.label == "image":
                 yield block
+
+    def _finish(self, reading: PageReading, block: PageBlock) -> None:
+        """Builds the table of a block that has been read; a block that is no table or code after all becomes text."""
+        if block.label == "table":
+            block.lines = [part_words(reading.gray, line) for line in block.lines]
+            block.table = build_table(reading.gray, block.rect, block.lines)
+            if block.table is None:
+                block.label = "text"
+        elif block.label == "code" and not is_monospaced(block.lines, block.pitch):
+            block.label = "text"
 
     # --- modes ----------------------------------------------------------------------------------------------------
 
@@ -215,10 +224,8 @@ class OcrEngine:
         for block in tables:
             lines = islice(texts, len(block.lines))
             block.lines = [line for line in lines if line.text]
-            if block.label == "table":
-                block.lines = [part_words(reading.gray, line) for line in block.lines]
-                block.table = build_table(reading.gray, block.rect, block.lines)
-            if block.table is not None or block.label == "code":
+            self._finish(reading, block)
+            if block.label != "text":
                 read_tables.append(block)
         inside = {id(line.quad) for block in read_tables for line in block.lines}
         loose = [line for line in reading.lines if id(line.quad) not in inside]

@@ -71,5 +71,5 @@ def test_a_ground_that_fades_from_dark_to_middle_gray_is_one_region() -> None:
 
 
 def test_a_picture_too_small_for_a_ground_is_left_alone() -> None:
-    pixels = numpy.zeros((20, 300, 3), numpy.uint8)
+    pixels: Pixels = numpy.zeros((20, 300, 3), numpy.uint8)
     assert even_grounds(pixels) is pixels
