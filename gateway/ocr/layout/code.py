@@ -1,4 +1,4 @@
-"""Code and terminals: finds the lines whose letters stand at one pitch, and writes them with their indentation.
+"""Code and terminals: finds the lines whose letters stand at one pitch. `code_text` writes them.
 
 A monospaced typeface shows in the ink of a line before it is read (`pitch.py`): its letters repeat at one distance,
 the same in every line of a block. Works on measured lines; knows no pixels. The thresholds are chosen unless their
@@ -8,7 +8,7 @@ explanation says otherwise; bench/ocr_real.py scores them all together.
 import re
 from collections.abc import Callable
 from itertools import pairwise
-from math import atan2, cos, log, pi, sin
+from math import log
 from statistics import median
 
 from gateway.ocr.layout.reading_order import rows_of
@@ -36,8 +36,8 @@ ON_ROW, ALIKE = 0.2, 1.35
 of rows, and its letters differ by a smaller factor. At half, lines of brackets alone are lost; at double, a status bar
 below joins."""
 SAME_ROW, NEXT_ROW = 0.6, 0.9
-"""Lines whose middles differ by less, in line heights, stand on one row; a line whose middle is within NEXT_ROW distances
-of rows of the block is on its next row."""
+"""Lines whose middles differ by less, in line heights, stand on one row; a line whose middle is within NEXT_ROW
+distances of rows of the block is on its next row."""
 READ_PITCH, READ_SHARE = 0.07, 0.7
 """Words of a block whose letters, once read, stand at its pitch within this share. Measured: of code .95 and
 more lie within .04, of running text at its best pitch .2 to .6."""
@@ -51,16 +51,6 @@ SHORT = 6.0
 """A line narrower than so many heights has too few letters for a rhythm: its place decides."""
 INSIDE = 0.5
 """Share of a short line's area inside the block; the greater part."""
-MIN_NUMBERED = 0.7
-"""Share of the rows that begin with a number, one greater than the last, that makes the numbers a gutter. At half, a
-numbered list loses its numbers; above, a misread number keeps the gutter."""
-WIDE_SPACE = 1.6
-"""Empty cells between two words from which they are more than one space: the recogniser's places are good to half a
-letter. At half, each space becomes two; at double, aligned columns of code collapse."""
-MAX_COLUMNS = 400
-"""Longest line written, in letters; more is a mistake of the pitch."""
-
-
 Rhythm = Callable[[Line, float], float]
 """How clearly the ink of a line repeats at a pitch in pixels, 0..1."""
 
@@ -208,88 +198,3 @@ def is_monospaced(lines: list[Line], pitch: float) -> bool:
             near += count * (abs(advance / pitch - 1) < READ_PITCH)
             total += count
     return near >= READ_SHARE * total
-
-
-# --- text -------------------------------------------------------------------------------------------------------------
-
-
-def code_text(lines: list[Line], pitch: float) -> str:
-    """The block's rows with their spaces, without an editor's line numbers; blank rows where there is room for them.
-
-    `lines`: read; those of one row may be in pieces.
-    """
-    rects = [line.rect for line in lines]
-    rows = [[lines[i] for i in row] for row in rows_of(rects, range(len(rects)))]
-    rows = [[line for line in row if line.text] for row in rows]
-    rows = [row for row in rows if row]
-    middles = [median(line.rect.center_y for line in row) for row in rows]
-    rows = _without_gutter(rows)
-    origin = _origin([line for row in rows for line in row], pitch)
-    texts = [_row_text(row, pitch, origin) for row in rows]
-    return "\n".join(_with_blanks(middles, texts)).strip("\n")
-
-
-def _without_gutter(rows: list[list[Line]]) -> list[list[Line]]:
-    """The rows without line numbers: numbers at their starts of which most are one more than the row's above."""
-    numbers = [re.match(r"(\d{1,5})(?= |$)", row[0].text) for row in rows]
-    values = [int(match[1]) if match else None for match in numbers]
-    steps = [a is not None and b is not None and 0 < b - a <= 3 for a, b in pairwise(values)]
-    if len(rows) < 3 or sum(steps) < MIN_NUMBERED * len(steps):
-        return rows
-    return [
-        [line for line in (_rest(row[0]) if n else row[0], *row[1:]) if line.text]
-        for row, n in zip(rows, numbers, strict=True)
-    ]
-
-
-def _rest(line: Line) -> Line:
-    """The line without its first word."""
-    _, _, rest = line.text.partition(" ")
-    cut = len(line.text) - len(rest) if rest else len(line.text)
-    return Line(line.rect, line.quad, rest, line.score, line.words[1:], letters=line.letters[cut:])
-
-
-def _origin(lines: list[Line], pitch: float) -> float:
-    """The x of the middle of column 0, so that letters stand in the middles of their columns."""
-    letters = [x for line in lines for x in line.letters]
-    if not letters:
-        return min((line.rect.x1 for line in lines), default=0.0) + pitch / 2
-    start = min(line.letters[0] for line in lines if line.letters)
-    angles = [2 * pi * (x - start) / pitch for x in letters]
-    return start + pitch * atan2(sum(map(sin, angles)), sum(map(cos, angles))) / (2 * pi)
-
-
-def _row_text(row: list[Line], pitch: float, origin: float) -> str:
-    text = ""
-    for line in row:
-        first = line.letters[0] if line.letters else line.rect.x1 + pitch / 2
-        column = min(MAX_COLUMNS, max(0, round((first - origin) / pitch)))
-        gap = column - len(text)
-        text += " " * (max(1, gap) if text else gap) + _spaced(line, pitch)
-    return text.rstrip()
-
-
-def _spaced(line: Line, pitch: float) -> str:
-    """The line's text with as many spaces between words as there are empty columns."""
-    if len(line.letters) != len(line.text):
-        return line.text
-    text, last = "", 0.0
-    for word in re.finditer(r"\S+", line.text):
-        if text:
-            empty = (line.letters[word.start()] - last) / pitch - 1
-            text += " " * min(MAX_COLUMNS, round(empty) if empty >= WIDE_SPACE else 1)
-        text += word[0]
-        last = line.letters[word.end() - 1]
-    return text
-
-
-def _with_blanks(middles: list[float], texts: list[str]) -> list[str]:
-    """The texts with one empty row where two rows are twice as far apart as usual, or further."""
-    steps = [below - above for above, below in pairwise(middles)]
-    usual = sorted(steps)[len(steps) // 3] if steps else 0.0
-    spaced = texts[:1]
-    for step, text in zip(steps, texts[1:], strict=False):
-        if step > 1.6 * usual:
-            spaced.append("")
-        spaced.append(text)
-    return spaced

@@ -9,7 +9,7 @@ from collections import Counter
 from itertools import pairwise
 
 from gateway.ocr.layout.blocks import block_rows
-from gateway.ocr.layout.code import code_text
+from gateway.ocr.layout.code_text import code_text
 from gateway.ocr.types import Line, PageBlock, Table
 
 MAX_INDENT = 0.15

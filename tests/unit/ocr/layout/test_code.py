@@ -1,12 +1,14 @@
 """Blocks of code: found by the pitch of their letters, written with indentation, without an editor's line numbers."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy
 from PIL import Image, ImageDraw
 
 from gateway.ocr.image.ink import measure, rhythm
-from gateway.ocr.layout.code import code_regions, code_text, is_monospaced
+from gateway.ocr.layout.code import code_regions, is_monospaced
+from gateway.ocr.layout.code_text import code_text
 from gateway.ocr.layout.render import fenced
 from gateway.ocr.types import Line, Rect, Region
 from tests.support.ocr_pages import font
@@ -110,6 +112,19 @@ def test_line_numbers_of_an_editor_are_left_out() -> None:
     numbered = [read(f"{row + 8}", row, 0 if row > 1 else 1) for row in range(len(CODE))]
     source = [read(text.strip(), row, 4 + len(text) - len(text.lstrip())) for row, text in enumerate(CODE)]
     assert code_text([*numbered, *source], PITCH) == "\n".join(CODE)
+
+
+def test_a_misread_line_number_goes_with_the_others() -> None:
+    numbers = [read(text, row) for row, text in enumerate(("61", "b2", "63", "64", "G5", "66"))]
+    source = [read(text.strip(), row, 4 + len(text) - len(text.lstrip())) for row, text in enumerate(CODE)]
+    assert code_text([*numbers, *source], PITCH) == "\n".join(CODE)
+
+
+def test_a_sign_as_wide_as_two_letters_is_the_two_that_it_joins() -> None:
+    wide = read("if a != b:", 0)
+    joined = replace(wide, text="if a ≠ b:", letters=(*wide.letters[:5], wide.letters[5] + 5, *wide.letters[7:]))
+    assert code_text([joined], PITCH) == "if a != b:"
+    assert code_text([read("if a ≠ b:", 0)], PITCH) == "if a ≠ b:"
 
 
 def test_numbers_that_do_not_count_rows_stay() -> None:
