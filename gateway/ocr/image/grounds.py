@@ -29,10 +29,10 @@ MIDDLE = 128
 """Levels from black to white, halved: what is darker is a dark ground where no ink tells."""
 MIN_REGION = 30
 """Reduced pixels; a smaller region is a part of a letter or picture and follows the one around it."""
-BAND, EDGE_WINDOW = 6, 9
+BAND, EDGE_WINDOW = 16, 9
 """Pixels on both sides of an inverted region's edge in which a finer median, of EDGE_WINDOW pixels at full size,
-decides: the coarse one rounds corners and moves edges by so much. At half, a thin frame of the old ground remains, or
-strokes near an edge are taken for ground; at double, the corners of cards are cut."""
+decides: the coarse one rounds corners by so much. At half, a piece of the old ground remains there and is read, or
+strokes near an edge are taken for ground; at double, thick letters near an edge are taken for ground."""
 
 
 def even_grounds(pixels: Any) -> Any:
