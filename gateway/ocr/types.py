@@ -73,7 +73,8 @@ class Line:
     """One run of text on one line. `text`, `score` (0..1) and `words` are empty until it has been read.
 
     `quad`: its corners clockwise from the top left. `size` is the height of its small letters in pixels, `weight` how
-    black they are (0..1); 0 until measured.
+    black they are (0..1), `pitch` the distance in pixels at which its ink repeats and `rhythm` how clearly (0..1); 0
+    until measured. `letters`: the x of the middle of each character of `text`; empty for a line that runs downwards.
     """
 
     rect: Rect
@@ -83,16 +84,20 @@ class Line:
     words: tuple[Word, ...] = ()
     size: float = 0.0
     weight: float = 0.0
+    pitch: float = 0.0
+    rhythm: float = 0.0
+    letters: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Region:
     """An area of the page and its kind: a label of the CDLA set (`text title figure figure_caption table table_caption
-    header footer reference equation`); `score` 0..1."""
+    header footer reference equation`) or `code`; `score` 0..1; `pitch` of code's letters, in pixels."""
 
     label: str
     rect: Rect
     score: float
+    pitch: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +122,12 @@ class Table:
 
 @dataclass(slots=True)
 class PageBlock:
-    """A block of the page in reading order: `label` is text, title, table or image; `level` 1 to 6 for titles;
-    `table` for tables once read."""
+    """A block of the page in reading order: `label` is text, title, table, code or image; `level` 1 to 6 for
+    titles; `table` for tables once read; `pitch` of code's letters, in pixels."""
 
     label: str
     rect: Rect
     lines: list[Line] = field(default_factory=list)
     level: int = 0
     table: Table | None = None
+    pitch: float = 0.0

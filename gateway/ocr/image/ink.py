@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from gateway.ocr.extras import vision
+from gateway.ocr.image.pitch import pitch_of, rhythm_at
 from gateway.ocr.types import Line, Rect, Word
 
 MIN_SIDE_PX = 3
@@ -129,7 +130,14 @@ def measure(gray: Any, line: Line) -> Line:
     height = float(len(band))
     # Capitals and digits fill the whole height; their small letters would be lower.
     size = height / CAPITAL_RATIO if height >= CAPITALS_SHARE * (rows[-1] - rows[0] + 1) else height
-    return replace(line, size=size, weight=float(band.mean()))
+    pitch, rhythm = pitch_of(ink, line.rect.height)
+    return replace(line, size=size, weight=float(band.mean()), pitch=pitch, rhythm=rhythm)
+
+
+def rhythm(gray: Any, line: Line, pitch: float) -> float:
+    """How clearly the line's ink repeats at a pitch, 0..1; 0 where there is no clear ink."""
+    found = _ink(gray, line.rect)
+    return rhythm_at(found[0], pitch) if found is not None else 0.0
 
 
 def part_words(gray: Any, line: Line) -> Line:

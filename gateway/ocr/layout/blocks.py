@@ -15,7 +15,9 @@ from gateway.ocr.layout.reading_order import reading_order, rows_of
 from gateway.ocr.layout.regions import plausible
 from gateway.ocr.types import Line, PageBlock, Rect, Region, hull
 
-LABELS = {"title": "title", "table": "table", "figure": "image"}
+LABELS = {"title": "title", "table": "table", "figure": "image", "code": "code"}
+WHOLE = ("table", "figure", "code")
+"""Regions that are one block with all their lines, and take one place in the order."""
 CLAIM_SHARE = 0.5
 """Share of a line's area that must lie in a region for the line to belong to it. Chosen: the greater part. At half,
 lines of the next column join a region that is a little too wide; at double only lines wholly inside belong to one."""
@@ -73,7 +75,7 @@ def build_blocks(lines: list[Line], regions: list[Region]) -> list[PageBlock]:
     body = body_of(lines)
     for number, region in enumerate(regions):
         members = [index for index, owner in enumerate(owners) if owner == number]
-        if region.label in ("table", "figure"):
+        if region.label in WHOLE:
             where = positions[len(lines) + number]
             placed.append((where, _region_block(region, [lines[i] for i in members])))
         elif members:
@@ -155,7 +157,7 @@ def _positions(
 ) -> tuple[dict[int, float], list[list[list[int]]]]:
     """The place in reading order of each line, and of each table and figure as a whole (their indices follow those of
     the lines); also the groups of rows of these indices."""
-    whole = {number for number, region in enumerate(regions) if region.label in ("table", "figure")}
+    whole = {number for number, region in enumerate(regions) if region.label in WHOLE}
     indices = [index for index, owner in enumerate(owners) if owner not in whole]
     rects = [lines[index].rect for index in indices]
     indices += [len(lines) + number for number in sorted(whole)]
@@ -166,8 +168,8 @@ def _positions(
 
 
 def _region_block(region: Region, members: list[Line]) -> PageBlock:
-    rect = hull([region.rect, *(line.rect for line in members)]) if region.label == "table" else region.rect
-    return PageBlock(LABELS[region.label], rect, members)
+    rect = region.rect if region.label == "figure" else hull([region.rect, *(line.rect for line in members)])
+    return PageBlock(LABELS[region.label], rect, members, pitch=region.pitch)
 
 
 def _text_blocks(region: Region, members: list[Line], body: Body) -> list[PageBlock]:

@@ -11,6 +11,7 @@ from statistics import median
 from typing import Any
 
 from gateway.ocr.extras import vision
+from gateway.ocr.layout.code import Rhythm, code_regions
 from gateway.ocr.layout.reading_order import bands_of, rows_of
 from gateway.ocr.types import Line, Rect, Region, hull
 
@@ -66,9 +67,28 @@ MIN_PAGE_SIDE = 64
 """Pixels; a smaller image has no room for a picture beside text."""
 
 
-def complete(seen: list[Region], ruled: list[Rect], lines: list[Line], pixels: Any) -> list[Region]:
+def complete(seen: list[Region], ruled: list[Rect], lines: list[Line], pixels: Any, rhythm: Rhythm) -> list[Region]:
     """All regions of a page, none mostly inside another. `seen`: the layout model's; `ruled`: boxes around connected
-    rules; `lines`: the detector's, unread; `pixels`: the page, BGR, 8 bits."""
+    rules; `lines`: the detector's, unread; `pixels`: the page, BGR, 8 bits;
+    `rhythm`: of a line at a pitch."""
+    code = code_regions(lines, rhythm)
+    blocks = [region.rect for region in code]
+    lines = [line for line in lines if not _inside(line.rect, blocks)]
+    return code + _others(
+        [region for region in seen if not _meets(region.rect, blocks)],
+        [rect for rect in ruled if not _meets(rect, blocks)],
+        lines,
+        pixels,
+        blocks,
+    )
+
+
+def _meets(rect: Rect, blocks: list[Rect]) -> bool:
+    """Whether a rectangle is mostly in a block of code, or a block in it."""
+    return any(rect.overlap(block) > INSIDE_SHARE * min(rect.area, block.area) for block in blocks)
+
+
+def _others(seen: list[Region], ruled: list[Rect], lines: list[Line], pixels: Any, code: list[Rect]) -> list[Region]:
     tables = [Region("table", rect, 1.0) for rect in ruled]
     for rect in aligned_tables([line for line in lines if not _inside(line.rect, ruled)]):
         model = [region.rect for region in seen if region.label == "table" and region.rect.overlap(rect) > 0]
@@ -76,7 +96,7 @@ def complete(seen: list[Region], ruled: list[Rect], lines: list[Line], pixels: A
     regions = tables + [region for region in seen if not _inside(region.rect, [table.rect for table in tables])]
     lines = plausible(lines)
     figures = [region.rect for region in regions if region.label in ("figure", "table")]
-    pictures = [rect for rect in picture_areas(pixels, lines) if not _touches(rect, figures)]
+    pictures = [rect for rect in picture_areas(pixels, lines) if not _touches(rect, figures) and not _meets(rect, code)]
     regions = [region for region in regions if not _inside(region.rect, pictures, IN_PICTURE_SHARE)]
     return regions + [Region("figure", rect, 0.8) for rect in pictures]
 

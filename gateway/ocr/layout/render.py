@@ -9,6 +9,7 @@ from collections import Counter
 from itertools import pairwise
 
 from gateway.ocr.layout.blocks import block_rows
+from gateway.ocr.layout.code_text import code_text
 from gateway.ocr.types import Line, PageBlock, Table
 
 MAX_INDENT = 0.15
@@ -37,6 +38,8 @@ def content_of(block: PageBlock) -> str:
     """A block's content for the Markdown mode: heading, paragraph, `<table>`, nothing for an image."""
     if block.label == "image":
         return ""
+    if block.label == "code":
+        return fenced(code_text(block.lines, block.pitch))
     if block.table is not None:
         return html_table(block.table)
     text = paragraph(block)
@@ -49,7 +52,18 @@ def plain_text(block: PageBlock) -> str:
     """A block as plain text: one row of the page a line, tables as Markdown tables."""
     if block.table is not None:
         return markdown_table(block.table)
+    if block.label == "code":
+        return code_text(block.lines, block.pitch)
     return "\n".join(rows_text(block))
+
+
+def fenced(text: str) -> str:
+    """Code between fences longer than any run of backticks in it (CommonMark); nothing for no code."""
+    if not text:
+        return ""
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}\n{text}\n{fence}"
 
 
 def rows_text(block: PageBlock) -> list[str]:

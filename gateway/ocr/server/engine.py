@@ -7,6 +7,7 @@ until the generator that it returned is exhausted or closed. Knows nothing of HT
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
 from typing import Any
@@ -14,9 +15,11 @@ from typing import Any
 from gateway.ocr.extras import vision
 from gateway.ocr.image.decode import UprightImage, decode_page
 from gateway.ocr.image.deskew import Frame, level, mostly_tall, skew_of
-from gateway.ocr.image.ink import measure, part_words, parts_of, tighten
+from gateway.ocr.image.grounds import even_grounds
+from gateway.ocr.image.ink import measure, part_words, parts_of, rhythm, tighten
 from gateway.ocr.layout import render
 from gateway.ocr.layout.blocks import build_blocks
+from gateway.ocr.layout.code import is_monospaced
 from gateway.ocr.layout.reading_order import reading_order
 from gateway.ocr.layout.region_model import LayoutModel
 from gateway.ocr.layout.regions import complete
@@ -48,6 +51,7 @@ class PageReading:
 
     page: UprightImage
     pixels: Any
+    even: Any
     gray: Any
     frame: Frame
     lines: list[Line]
@@ -114,18 +118,22 @@ class OcrEngine:
         """Decodes the image, finds its lines, and turns the page upright and level."""
         cv2, numpy = vision()
         page = decode_page(data)
-        pixels, lines = page.pixels, self._lines(page.pixels)
+        pixels, even = page.pixels, even_grounds(page.pixels)
+        lines = self._lines(even)
         turns, lines = self._quarter_turns(pixels, lines)
         if turns:
-            pixels = numpy.ascontiguousarray(numpy.rot90(pixels, turns))
-            lines = self._lines(pixels)
+            pixels, even = (numpy.ascontiguousarray(numpy.rot90(array, turns)) for array in (pixels, even))
+            lines = self._lines(even)
         skew = skew_of(lines)
         if skew:
+            even, _ = level(even, lines, skew)
             pixels, lines = level(pixels, lines, skew)
-        gray = cv2.cvtColor(pixels, cv2.COLOR_BGR2GRAY)
+        gray = cv2.cvtColor(even, cv2.COLOR_BGR2GRAY)
         frame = Frame(page.width, page.height, turns, skew)
         measured = [measure(gray, line) for line in lines]
-        return PageReading(page, pixels, gray, frame, [part for line in measured for part in parts_of(gray, line)])
+        return PageReading(
+            page, pixels, even, gray, frame, [part for line in measured for part in parts_of(gray, line)]
+        )
 
     def _lines(self, pixels: Any) -> list[Line]:
         assert self._reader is not None
@@ -165,8 +173,9 @@ class OcrEngine:
     def _regions(self, reading: PageReading) -> list[Region]:
         """The layout model's regions, and those that it missed."""
         assert self._layout is not None
-        regions = self._layout.regions(reading.pixels)
-        return complete(regions, ruled_regions(reading.gray), reading.lines, reading.pixels)
+        regions = self._layout.regions(reading.even)
+        ruled = ruled_regions(reading.gray)
+        return complete(regions, ruled, reading.lines, reading.pixels, partial(rhythm, reading.gray))
 
     def _blocks(self, reading: PageReading) -> Iterator[PageBlock]:
         """The page's blocks in reading order, each as soon as it has been read."""
@@ -174,13 +183,19 @@ class OcrEngine:
         texts = self._read_in_turn(reading, [line for block in blocks for line in block.lines])
         for block in blocks:
             block.lines = [line for line in islice(texts, len(block.lines)) if line.text]
-            if block.label == "table":
-                block.lines = [part_words(reading.gray, line) for line in block.lines]
-                block.table = build_table(reading.gray, block.rect, block.lines)
-                if block.table is None:
-                    block.label = "text"
+            self._finish(reading, block)
             if block.lines or block.label == "image":
                 yield block
+
+    def _finish(self, reading: PageReading, block: PageBlock) -> None:
+        """Builds the table of a block that has been read; a block that is no table or code after all becomes text."""
+        if block.label == "table":
+            block.lines = [part_words(reading.gray, line) for line in block.lines]
+            block.table = build_table(reading.gray, block.rect, block.lines)
+            if block.table is None:
+                block.label = "text"
+        elif block.label == "code" and not is_monospaced(block.lines, block.pitch):
+            block.label = "text"
 
     # --- modes ----------------------------------------------------------------------------------------------------
 
@@ -196,21 +211,21 @@ class OcrEngine:
                 separator = "\n\n"
 
     def _block_rect(self, reading: PageReading, block: PageBlock) -> Rect:
-        if block.label in ("image", "table") or not block.lines:
+        if block.label in ("image", "table", "code") or not block.lines:
             return block.rect
         return hull([tighten(reading.gray, line.rect) for line in block.lines])
 
     def _plain(self, reading: PageReading) -> Iterator[str]:
         """Rows of the page in reading order; tables as Markdown tables."""
         blocks = build_blocks(reading.lines, self._regions(reading))
-        tables = [block for block in blocks if block.label == "table"]
+        tables = [block for block in blocks if block.label in ("table", "code")]
         read_tables: list[PageBlock] = []
         texts = self._read_in_turn(reading, [line for block in tables for line in block.lines])
         for block in tables:
             lines = islice(texts, len(block.lines))
-            block.lines = [part_words(reading.gray, line) for line in lines if line.text]
-            block.table = build_table(reading.gray, block.rect, block.lines)
-            if block.table is not None:
+            block.lines = [line for line in lines if line.text]
+            self._finish(reading, block)
+            if block.label != "text":
                 read_tables.append(block)
         inside = {id(line.quad) for block in read_tables for line in block.lines}
         loose = [line for line in reading.lines if id(line.quad) not in inside]

@@ -160,7 +160,13 @@ class LineReader:
         text = reading.text.strip()
         if reading.score < MIN_SCORE or not text:
             return replace(line, text="", score=reading.score)
-        return replace(line, text=text, score=reading.score, words=_words(reading, line, downwards))
+        return replace(
+            line,
+            text=text,
+            score=reading.score,
+            words=_words(reading, line, downwards),
+            letters=_letters(reading, line, downwards),
+        )
 
     def _crop(self, pixels: Any, line: Line) -> tuple[Any, bool]:
         numpy = self._numpy
@@ -201,6 +207,14 @@ def _words(reading: LineReading, line: Line, downwards: bool) -> tuple[Word, ...
         words.append(Word(word, _slice(line, left, right, downwards)))
         position = last + 1
     return tuple(words)
+
+
+def _letters(reading: LineReading, line: Line, downwards: bool) -> tuple[float, ...]:
+    """The x of each character; none for a line that runs downwards, or text whose ends were cut."""
+    if downwards or len(reading.text.strip()) != len(reading.centers):
+        return ()
+    start, end = (line.quad[0][0] + line.quad[3][0]) / 2, (line.quad[1][0] + line.quad[2][0]) / 2
+    return tuple(start + (end - start) * center for center in reading.centers)
 
 
 def _slice(line: Line, left: float, right: float, downwards: bool) -> Rect:

@@ -1,0 +1,200 @@
+"""Code and terminals: finds the lines whose letters stand at one pitch. `code_text` writes them.
+
+A monospaced typeface shows in the ink of a line before it is read (`pitch.py`): its letters repeat at one distance,
+the same in every line of a block. Works on measured lines; knows no pixels. The thresholds are chosen unless their
+explanation says otherwise; bench/ocr_real.py scores them all together.
+"""
+
+import re
+from collections.abc import Callable
+from itertools import pairwise
+from math import log
+from statistics import median
+
+from gateway.ocr.layout.reading_order import rows_of
+from gateway.ocr.types import Line, Rect, Region, hull
+
+MIN_RHYTHM = 0.21
+"""Least rhythm of a line of code. Measured: the quarter of lines of code with the least have .26 to .34, proportional
+lines .12 to .24 in the middle. At half, running text is code; at double, no line is."""
+KNOWN_RHYTHM = 0.16
+"""Least rhythm of a line at the pitch of the lines around it, where chance has one pitch to hit; see MIN_RHYTHM."""
+SURE_RHYTHM = 0.26
+"""Median rhythm of a block of code; see MIN_RHYTHM."""
+SAME_PITCH = 0.03
+"""Pitches of one block differ by less, as a share: the spectrum's width for some thirty letters. At half, short lines
+are missed; at double, chance peaks of running text agree."""
+MIN_LETTERS = 40
+MIN_ROWS, FEW_ROWS, FEW_ROWS_RHYTHM = 3, 2, 0.3
+"""Letters and rows of sure lines that make a block of code; FEW_ROWS are enough with a clearer rhythm. At half, a name
+in a sentence does; at double, short examples are read as text."""
+MIN_WIDTH, MAX_WIDTH = 0.85, 1.4
+"""Pitch of monospaced letters, in heights of small letters. Measured: 1.01 to 1.19 in nine typefaces; running text, at
+the pitch that chance gives it, 1.4 to 2.5. Bounds beyond these measure nothing."""
+ON_ROW, ALIKE = 0.2, 1.35
+"""A short line beside the sure ones belongs to them only when its middle is as near to one of their rows, in distances
+of rows, and its letters differ by a smaller factor. At half, lines of brackets alone are lost; at double, a status bar
+below joins."""
+SAME_ROW, NEXT_ROW = 0.6, 0.9
+"""Lines whose middles differ by less, in line heights, stand on one row; a line whose middle is within NEXT_ROW
+distances of rows of the block is on its next row."""
+READ_PITCH, READ_SHARE = 0.07, 0.7
+"""Words of a block whose letters, once read, stand at its pitch within this share. Measured: of code .95 and
+more lie within .04, of running text at its best pitch .2 to .6."""
+MAX_ROWS_APART = 5.0
+"""Greatest distance of a block's lines, in line heights: some blank lines. At half, functions two lines apart part; at
+double, code joins the next example."""
+MAX_LEFT, MAX_GUTTER = 9.0, 6.0
+"""Short lines up to so many letters left of the sure ones belong to the block: braces, and numbers of lines (at most
+MAX_GUTTER letters wide). At half, the gutter is read as a list of numbers; at double, so is a side bar's icon."""
+SHORT = 6.0
+"""A line narrower than so many heights has too few letters for a rhythm: its place decides."""
+INSIDE = 0.5
+"""Share of a short line's area inside the block; the greater part."""
+Rhythm = Callable[[Line, float], float]
+"""How clearly the ink of a line repeats at a pitch in pixels, 0..1."""
+
+
+def code_regions(lines: list[Line], rhythm: Rhythm) -> list[Region]:
+    """The blocks of code, each with the pitch of its letters in pixels. `lines`: measured, unread."""
+    free = [line for line in lines if line.rhythm >= MIN_RHYTHM]
+    found: list[Region] = []
+    while free:
+        pitch = _commonest(free)
+        alike = [line for line in free if _same(line.pitch, pitch)]
+        free = [line for line in free if not _same(line.pitch, pitch)]
+        if not _is_code(alike, pitch):
+            continue
+        fitting = [line for line in lines if _same_line(line, pitch) or rhythm(line, pitch) >= KNOWN_RHYTHM]
+        for run in _runs([line for line in fitting if _is_wide(line)], lines):
+            if _is_code([line for line in run if _same_line(line, pitch)], pitch):
+                found.append(Region("code", _whole(run, fitting, pitch), 1.0, pitch))
+    return _apart(found)
+
+
+def _same_line(line: Line, pitch: float) -> bool:
+    return line.rhythm >= MIN_RHYTHM and _same(line.pitch, pitch)
+
+
+def _same(one: float, other: float) -> bool:
+    return abs(log(one / other)) < SAME_PITCH
+
+
+def _commonest(lines: list[Line]) -> float:
+    """The pitch with the most ink in rhythm within SAME_PITCH of it."""
+
+    def support(line: Line) -> float:
+        return sum(other.rect.width * other.rhythm for other in lines if _same(other.pitch, line.pitch))
+
+    middle = max(lines, key=support).pitch
+    return _weighted([(line.pitch, line.rect.width) for line in lines if _same(line.pitch, middle)])
+
+
+def _weighted(pairs: list[tuple[float, float]]) -> float:
+    return sum(value * weight for value, weight in pairs) / sum(weight for _, weight in pairs)
+
+
+def _runs(alike: list[Line], lines: list[Line]) -> list[list[Line]]:
+    """The lines of one pitch in blocks: a wide line of another kind, or much room, ends one."""
+    members = {id(line) for line in alike}
+    foreign = [line.rect for line in lines if id(line) not in members and _is_wide(line)]
+    runs: list[list[Line]] = []
+    for line in sorted(alike, key=lambda line: line.rect.center_y):
+        run = next((run for run in reversed(runs) if _continues(run, line, foreign)), None)
+        if run is None:
+            runs.append([line])
+        else:
+            run.append(line)
+    return runs
+
+
+def _is_wide(line: Line) -> bool:
+    return line.rect.width >= SHORT * line.rect.height
+
+
+def _continues(run: list[Line], line: Line, foreign: list[Rect]) -> bool:
+    above = run[-1].rect
+    if line.rect.y1 - above.y2 > MAX_ROWS_APART * line.rect.height:
+        return False
+    across = hull([member.rect for member in run]).union(line.rect)
+    between = Rect(across.x1, above.center_y, across.x2, line.rect.center_y)
+    return not any(
+        rect.center_y > between.y1 and rect.center_y < between.y2 and rect.x1 < between.x2 and rect.x2 > between.x1
+        for rect in foreign
+    )
+
+
+def _is_code(run: list[Line], pitch: float) -> bool:
+    """Whether so many lines of one pitch are no chance."""
+    if not run:
+        return False
+    letters = sum(line.rect.width for line in run) / pitch
+    rows = len(rows_of([line.rect for line in run], range(len(run))))
+    rhythm = median(line.rhythm for line in run)
+    width = median(pitch / (line.size or pitch) for line in run)
+    is_clear = rhythm >= (SURE_RHYTHM if rows >= MIN_ROWS else FEW_ROWS_RHYTHM) and rows >= FEW_ROWS
+    return is_clear and letters >= MIN_LETTERS and MIN_WIDTH <= width <= MAX_WIDTH
+
+
+def _whole(run: list[Line], lines: list[Line], pitch: float) -> Rect:
+    """The box of the block: of its sure lines, and of the short ones beside, above and below them that fit."""
+    rect = hull([line.rect for line in run])
+    step = _row_step(run)
+    short = [line.rect for line in lines if not _is_wide(line) and _fits(line, run, step)]
+    for _ in range(len(short)):
+        reach = Rect(rect.x1 - MAX_LEFT * pitch, rect.y1 - NEXT_ROW * step, float("inf"), rect.y2 + NEXT_ROW * step)
+        taken = [
+            other
+            for other in short
+            if _is_in(other, reach) and (other.x2 > rect.x1 or other.width <= MAX_GUTTER * pitch)
+        ]
+        # The reach to the left is not repeated: a gutter is the last thing there.
+        grown = hull([rect, *(Rect(max(other.x1, rect.x1), *other[1:]) for other in taken if other.x2 > rect.x1)])
+        if grown == rect:
+            return hull([rect, *taken])
+        rect = grown
+    return rect
+
+
+def _is_in(rect: Rect, reach: Rect) -> bool:
+    return reach.x1 < rect.center_x and reach.y1 < rect.center_y < reach.y2
+
+
+def _fits(line: Line, run: list[Line], step: float) -> bool:
+    """Whether a short line has letters of the run's size and stands on a row of its distance."""
+    size = median(member.size for member in run)
+    if line.size and not 1 / ALIKE < line.size / size < ALIKE * ALIKE:
+        return False
+    near = min(run, key=lambda member: abs(member.rect.center_y - line.rect.center_y))
+    away = abs(line.rect.center_y - near.rect.center_y) / step
+    return abs(away - round(away)) <= ON_ROW
+
+
+def _row_step(run: list[Line]) -> float:
+    """The distance of neighbouring rows: the least, as rows between may be short or blank."""
+    height = median(line.rect.height for line in run)
+    steps = [below - above for above, below in pairwise(sorted(line.rect.center_y for line in run))]
+    return min((step for step in steps if step > SAME_ROW * height), default=height)
+
+
+def _apart(found: list[Region]) -> list[Region]:
+    """The regions without those mostly inside a larger one."""
+    kept: list[Region] = []
+    for region in sorted(found, key=lambda region: -region.rect.area):
+        if not any(region.rect.share_in(other.rect) > INSIDE for other in kept):
+            kept.append(region)
+    return kept
+
+
+def is_monospaced(lines: list[Line], pitch: float) -> bool:
+    """Whether the words of read lines have their letters at this pitch."""
+    near = total = 0
+    for line in lines:
+        if len(line.letters) != len(line.text):
+            continue
+        for word in re.finditer(r"\S{4,}", line.text):
+            count = word.end() - word.start() - 1
+            advance = (line.letters[word.end() - 1] - line.letters[word.start()]) / count
+            near += count * (abs(advance / pitch - 1) < READ_PITCH)
+            total += count
+    return near >= READ_SHARE * total
