@@ -1,3 +1,3 @@
 """An authenticated HTTP gateway for language-model clients and agents: web tools, text, OCR, sanitized."""
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
