@@ -77,7 +77,9 @@ async def test_no_place_of_a_responses_request_lets_a_secret_out(
     is_native = form == "native"
     server = await start_gateway(toml(upstream, responses="'native'" if is_native else "'translate'") + SETTINGS)
     upstream.will(up.answer(RESPONSE_ANSWER) if is_native else up.answer())
-    leaks, reached = await sent_places(server, upstream, "/v1/responses", RESPONSES_REQUEST)
+    # A translated model keeps no stored prompts: the field is refused there, with or without a secret.
+    body = RESPONSES_REQUEST if is_native else {k: v for k, v in RESPONSES_REQUEST.items() if k != "prompt"}
+    leaks, reached = await sent_places(server, upstream, "/v1/responses", body)
     assert leaks == [] and reached > 60
 
 

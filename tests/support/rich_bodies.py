@@ -91,7 +91,6 @@ CHAT_REQUEST: dict[str, Any] = {
     "safety_identifier": "s-1",
     "prompt_cache_key": "k-1",
     "service_tier": "auto",
-    "web_search_options": {"user_location": {"type": "approximate", "approximate": {"city": "Bern"}}},
     "modalities": ["text"],
     "audio": {"voice": "alloy", "format": "wav"},
     "logit_bias": {"50256": -100},
@@ -123,7 +122,6 @@ RESPONSES_REQUEST: dict[str, Any] = {
     ],
     "tools": [
         {"type": "function", "name": "buy", "description": "Buys things", "parameters": SCHEMA},
-        {"type": "mcp", "server_label": "shop", "server_url": "https://mcp.example.org", "headers": {"X-Team": "blue"}},
     ],
     "tool_choice": {"type": "function", "name": "buy"},
     "text": {"format": {"type": "json_schema", "name": "order", "schema": SCHEMA}, "verbosity": "low"},
