@@ -118,7 +118,8 @@ _NESTED = {
     "nested mains": ("<main>x", "</main>"),
     "nested main ids": ('<div id="main">x', "</div>"),
     "nested articles": ("<article>x", "</article>"),
-    "nested forms": ("<form><div>x", "</div></form>"),
+    # Long enough that no size passes the depth from which the tree is built in another way, with twice the elements.
+    "nested forms": ("<form><div>" + "a form in a form " * 4, "</div></form>"),
     "nested headers": ("<header>x", "</header>"),
     "nested links": ("<a href=x>y", ""),
     "nested noscripts": ("<noscript>x", "</noscript>"),
