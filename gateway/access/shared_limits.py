@@ -17,8 +17,9 @@ from gateway.domain import Caller
 from gateway.shared_state.port import StateDown, Windows
 
 LEASE_S = 30.0
-"""How long a slot is held without being renewed, which happens at a third of it. Chosen: at half, a machine that stands
-still for 10 s loses the slots of its requests; at double, slots of a dead machine are lost for a minute."""
+"""Seconds after which a slot that its machine has not renewed becomes free; machines renew theirs after a third of that
+time. Chosen: at half, a machine that is paused for 10 s loses the slots of its requests; at double, the slots of a
+machine that died stay taken for a minute."""
 
 
 _NO_SLOT = nullcontext()

@@ -13,8 +13,9 @@ import orjson
 from gateway.domain import Json
 
 _TIMEOUT_S = 60
-"""For each request. Chosen: a short answer of a busy model takes seconds, of one that must first be loaded half a
-minute; at half those fail, at double a dead server is told late."""
+"""Time limit of each request. Chosen: a busy model needs seconds for a short answer, a model that must be loaded first
+half a minute. At half, a model that is being loaded fails the check; at double, the user waits two minutes for a server
+that does not answer."""
 _MAX_BYTES = 1 << 20
 """An answer is read no further. Chosen: the longest, the list of tools, has 40 KB."""
 _SCOPES = {"mcp": "web-search", "chat": "chat", "messages": "chat", "responses": "responses"}
@@ -29,8 +30,8 @@ _NAMES = {"mcp": "web tools", "chat": "a short chat", "messages": "a short messa
 
 @dataclass(frozen=True, slots=True)
 class CheckPlan:
-    """What to check. `ops_url` is empty where the operations listener is not reached; `key_place` says where the key
-    stands; `interfaces` are names of _PATHS."""
+    """What to check. `ops_url` is empty where the operations listener is not reached; `key_place` names the file
+    or variable that holds the key; `interfaces` are keys of `_PATHS`."""
 
     url: str
     ops_url: str

@@ -42,8 +42,8 @@ CLIENTS: dict[str, tuple[str, ...]] = {
 """Every client, and the interfaces that its configuration uses: what `--check` tries."""
 
 _OUTPUT_PART = 4
-"""One token in so many of a context is said to be for the answer where a client wants to know. Chosen: a coding agent's
-prompt needs most of it; at half that part long edits are cut, at double the history is shortened earlier."""
+"""Clients that ask for an output limit get the context length divided by this number. Chosen: a coding agent needs most
+of the context for its prompt. With 8, long edits are cut; with 2, the client shortens its history earlier."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ def client_text(name: str, place: Installation) -> str:
 
 
 def describe_key(place: Installation) -> str:
-    """Where the key stands, as a phrase."""
+    """A phrase that names the file or the variable which holds the key."""
     return f"the key is in the file {place.key_file}" if place.key_file else f"the key is in ${KEY_VARIABLE}"
 
 

@@ -13,8 +13,8 @@ _RUNTIME_DIR = Path("/run/gateway")
 
 _RELOAD_S = 85.0
 _UPGRADE_S = 75.0
-"""How long the answer may take: a little longer than the supervisor gives new workers (60 s) or a new program (60 s).
-Chosen below the 90 s after which systemd itself ends a reload, so that its reason is told."""
+"""Time limit for the supervisor's answer. Chosen: the supervisor waits 60 s for new workers or a new program, and systemd
+stops a reload after 90 s. In between, this command can still print why the reload failed."""
 
 
 def add_commands(parsers: Parsers) -> None:

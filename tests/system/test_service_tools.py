@@ -89,13 +89,13 @@ def test_what_root_adds_to_the_index_belongs_to_the_service(service: InstalledSe
 
 def test_a_backup_of_the_running_service_can_be_put_back(service: InstalledService) -> None:
     key = service.key
-    service.gateway("backup", "/root/state.tar", "--state-dir", STATE)
-    assert service.machine.run("stat", "-c", "%a", "/root/state.tar").stdout.strip() == "600"
-    refused = service.gateway("restore", "/root/state.tar", "--state-dir", STATE, check=False)
+    service.gateway("backup", "/var/backups/state.tar", "--state-dir", STATE)
+    assert service.machine.run("stat", "-c", "%a", "/var/backups/state.tar").stdout.strip() == "600"
+    refused = service.gateway("restore", "/var/backups/state.tar", "--state-dir", STATE, check=False)
     assert refused.returncode == 1 and "stop it first" in refused.stderr
     service.systemctl("stop", "gateway.socket", "gateway.service")
     service.machine.run("sh", "-c", f"rm -rf {STATE}/*")
-    service.gateway("restore", "/root/state.tar", "--state-dir", STATE)
+    service.gateway("restore", "/var/backups/state.tar", "--state-dir", STATE)
     service.systemctl("start", "gateway.service")
     assert service.key == key
     assert service.load(1).result()["errors"] == {}
