@@ -13,8 +13,8 @@ _RUNTIME_DIR = Path("/run/gateway")
 
 _RELOAD_S = 85.0
 _UPGRADE_S = 75.0
-"""Time limit for the supervisor's answer. Chosen: the supervisor waits 60 s for new workers or a new program, and systemd
-stops a reload after 90 s. In between, this command can still print why the reload failed."""
+"""Time limit for the supervisor's answer. Chosen: the supervisor waits 60 s for new workers or a new program, and
+systemd stops a reload after 90 s. In between, this command can still print why the reload failed."""
 
 
 def add_commands(parsers: Parsers) -> None:

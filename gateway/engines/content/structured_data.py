@@ -20,8 +20,8 @@ _MAX_CHARS = 1_000_000
 """JSON-LD read of one page. Chosen: long lists with their descriptions have some hundred thousand characters. At half,
 such a list is left out whole; at double, a page of nothing else takes 20 ms."""
 _MAX_VALUES = 20_000
-"""Most JSON objects and lists that are read of one page. Chosen: a hundred products with their offers have 5,000. At half,
-long product lists are cut; at double, a hostile page takes twice the time (30 ms)."""
+"""Most JSON objects and lists that are read of one page. Chosen: a hundred products with their offers have 5,000. At
+half, long product lists are cut; at double, a hostile page takes twice the time (30 ms)."""
 _MAX_ITEMS = 100
 """Items of a list. Chosen: shops show up to 96 on a page. At half, these are cut; at double, feeds of a whole shop come
 with the page."""
