@@ -128,8 +128,11 @@ def quoted(word: str) -> str:
     return '"' + word.replace('"', '""').replace("\x00", "") + '"'
 
 
-def conditions(query: IndexQuery) -> tuple[str, list[Any]]:
-    """SQL conditions on `pages` (each with ` AND ` before it) and their values."""
+def conditions(query: IndexQuery, day: str) -> tuple[str, list[Any]]:
+    """SQL conditions on `pages` (each with ` AND ` before it), with `?` for each of their values, and the values.
+
+    `day` is the store's SQL for the day a page is dated: published or else fetched, YYYY-MM-DD in UTC.
+    """
     clauses: list[str] = []
     values: list[Any] = []
     if query.include_domains:
@@ -138,7 +141,6 @@ def conditions(query: IndexQuery) -> tuple[str, list[Any]]:
     for pair in zip(*[iter(_suffixes(query.exclude_domains))] * 2, strict=True):
         clauses.append("NOT (host = ? OR host LIKE ? ESCAPE '!')")
         values += pair
-    day = "coalesce(published, date(fetched_at, 'unixepoch'))"
     if query.start is not None:
         clauses.append(f"{day} >= ?")
         values.append(query.start.isoformat())

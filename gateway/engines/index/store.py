@@ -35,6 +35,7 @@ from gateway.engines.index.page_rows import (
 from gateway.engines.index.query import IndexHit, IndexQuery
 from gateway.engines.index.ranking import run
 from gateway.engines.index.schema import DamagedIndex, is_damage, open_database, set_aside
+from gateway.engines.index.sqlite_reader import SqliteReader
 from gateway.engines.index.turn import Steps, take_turn
 from gateway.engines.index.upkeep import bound_merges, upkeep_steps
 
@@ -147,7 +148,7 @@ class PageIndex:
             self._has_waited = True
             await self._wait_for_old_pages()
         query = replace(query, not_before=max(query.not_before, self._now() - self._ttl_s))
-        return await self._on(self._readers, lambda connection: run(connection, query))
+        return await self._on(self._readers, lambda connection: run(SqliteReader(connection), query))
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Runs `work` in a reader thread. Raises sqlite3.Error, OSError."""
