@@ -48,9 +48,7 @@ def _are_single_passages(reader: IndexReader, candidates: list[Candidate]) -> bo
     return len(pages) == _BEST_PAGES and reader.are_single_passages(pages)
 
 
-def _added_words(
-    reader: IndexReader, best: list[Candidate], words: tuple[str, ...], total: int
-) -> tuple[str, ...]:
+def _added_words(reader: IndexReader, best: list[Candidate], words: tuple[str, ...], total: int) -> tuple[str, ...]:
     """Words that the best passages share and others of the `total` seldom have."""
     counts: Counter[str] = Counter()
     for title, body in reader.passage_words([each.row for each in best]):

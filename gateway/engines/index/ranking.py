@@ -139,9 +139,7 @@ def _hits(
     ]
 
 
-def _best_coverage(
-    reader: IndexReader, pages: list[RankedPage], query: IndexQuery, weights: dict[str, float]
-) -> float:
+def _best_coverage(reader: IndexReader, pages: list[RankedPage], query: IndexQuery, weights: dict[str, float]) -> float:
     """How much of the query's weight one passage of the best pages holds."""
     hits = [_read_page(reader, page, query) for page in pages[:_JUDGED_PAGES]]
     return max((_coverage_of(hit, weights) for hit in hits if hit is not None), default=0.0)

@@ -16,10 +16,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeVar
 
 from gateway.domain import Json
 from gateway.engines.index.disk_room import describe, need_room, truncate_log
@@ -30,8 +30,10 @@ from gateway.engines.index.page_rows import (
     old_pages,
     page_counts,
     pages_at,
+    some_pages,
     store_steps,
 )
+from gateway.engines.index.port import Turn
 from gateway.engines.index.query import IndexHit, IndexQuery
 from gateway.engines.index.ranking import run
 from gateway.engines.index.schema import DamagedIndex, is_damage, open_database, set_aside
@@ -40,7 +42,6 @@ from gateway.engines.index.turn import Steps, take_turn
 from gateway.engines.index.upkeep import bound_merges, upkeep_steps
 
 T = TypeVar("T")
-Turn: TypeAlias = Callable[[], AbstractAsyncContextManager[Any]]
 _SWEEP_EVERY = 500
 """Pages added between two sweeps. Chosen: a sweep counts all pages; at double the index is longer above its limit."""
 _OLD_PAGES_WAIT_S = 2.0
@@ -149,6 +150,10 @@ class PageIndex:
             await self._wait_for_old_pages()
         query = replace(query, not_before=max(query.not_before, self._now() - self._ttl_s))
         return await self._on(self._readers, lambda connection: run(SqliteReader(connection), query))
+
+    async def pages(self, after: int, count: int) -> list[tuple[int, IndexedPage]]:
+        """At most `count` pages with rows above `after`, with their rows, in order. Raises sqlite3.Error, OSError."""
+        return await self.read(lambda connection: some_pages(connection, after, count))
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Runs `work` in a reader thread. Raises sqlite3.Error, OSError."""
