@@ -19,6 +19,7 @@ from gateway.app.routes import Handlers, endpoint_table
 from gateway.app.web_tools import engine_deps, web_fetcher, websearch_service
 from gateway.config.settings import Config
 from gateway.embedded.servers import Embedded
+from gateway.engines.index.port import Index
 from gateway.engines.index.search_provider import LocalSearch
 from gateway.mcp.dispatcher import Dispatcher
 from gateway.mcp.running_calls import RunningCalls
@@ -58,7 +59,8 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     chat = ChatHandler(completions, OcrService(completions, image_loader(config, fetcher, resources)))
     responses = ResponsesHandler(completions, ResponseStore(config.limits.response_store_bytes_per_key))
     table = endpoint_table(config.server.base_path, Handlers(mcp, chat, responses, ModelsHandler(completions)))
-    app = application(_server_state(config, table, sanitizer, resources), config.server.max_body_bytes)
+    state = _server_state(config, table, sanitizer, deps.index, resources)
+    app = application(state, config.server.max_body_bytes)
     app.cleanup_ctx.append(_close_at_cleanup(resources))
     return app
 
@@ -75,7 +77,7 @@ def build_ops_app(
 
 
 def _server_state(
-    config: Config, endpoints: EndpointTable, sanitizer: Sanitizer, resources: AsyncExitStack
+    config: Config, endpoints: EndpointTable, sanitizer: Sanitizer, index: Index, resources: AsyncExitStack
 ) -> ServerState:
     """The state that the middlewares share."""
     metrics = Metrics()
@@ -96,6 +98,7 @@ def _server_state(
         allowed_origins=frozenset(config.server.allowed_origins),
         body_timeout_s=config.server.body_timeout_s,
         max_json_values=config.server.max_json_values,
+        index_problem=lambda: index.problem,
     )
 
 

@@ -15,8 +15,11 @@ from gateway.engines.fetch.fetcher import Fetcher, FetchLimits
 from gateway.engines.fetch.host_limits import HostSlots
 from gateway.engines.fetch.own_listener import OwnListener
 from gateway.engines.fetch.robots import RobotsCache
+from gateway.engines.index.port import Index
+from gateway.engines.index.postgres.store import PostgresIndex
 from gateway.engines.index.search_provider import LocalSearch
 from gateway.engines.index.store import PageIndex
+from gateway.errors import InvalidRequest
 from gateway.ports import SearchProvider, WebEngine
 from gateway.providers.search_table import REMOTE_PROVIDERS
 from gateway.providers.tavily import Tavily
@@ -62,8 +65,7 @@ def engine_deps(
 ) -> tuple[EngineDeps, ParsePool]:
     """The dependencies of the embedded web engine, and the pool of processes that parse pages for it."""
     pool = ParsePool(share=config.limits.share_of_parse)
-    path = config.state_dir / "index.sqlite3"
-    index = PageIndex(path, max_pages=config.web.index_max_pages, ttl_days=config.web.index_ttl_days)
+    index = _index(config, config.index.backend)
     resources.push_async_callback(pool.close)
     resources.push_async_callback(index.close)
     loader = PageLoader(fetcher, pool, HostSlots(config.web.per_host_concurrency, share=config.limits.share_of_parse))
@@ -80,6 +82,26 @@ async def open_index(config: Config) -> AsyncIterator[IndexFiller]:
         resources.push_async_callback(fetcher.close)
         deps, pool = engine_deps(config, fetcher, resources)
         yield IndexFiller(deps, pool, config.web)
+
+
+@asynccontextmanager
+async def open_copy(config: Config, backend: str) -> AsyncIterator[tuple[Index, Index]]:
+    """The index of the other backend and that of `backend`, for a copy from the first to the second."""
+    async with AsyncExitStack() as resources:
+        source, target = (_index(config, name) for name in ("sqlite" if backend == "postgres" else "postgres", backend))
+        resources.push_async_callback(source.close)
+        resources.push_async_callback(target.close)
+        yield source, target
+
+
+def _index(config: Config, backend: str) -> Index:
+    """The local search index. Raises InvalidRequest for "postgres" without an address."""
+    max_pages, ttl_days = config.web.index_max_pages, config.web.index_ttl_days
+    if backend == "sqlite":
+        return PageIndex(config.state_dir / "index.sqlite3", max_pages=max_pages, ttl_days=ttl_days)
+    if config.index.postgres_url is None:
+        raise InvalidRequest('index.postgres_url is missing: give { credential = "NAME" }')
+    return PostgresIndex(config.index.postgres_url.reveal(), max_pages=max_pages, ttl_days=ttl_days)
 
 
 @asynccontextmanager

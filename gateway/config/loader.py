@@ -59,7 +59,7 @@ def load_config(path: Path | None, state_dir: Path | None, environment: Environm
 
 def _message(problem: Problem) -> str:
     """The schema's message, or a clearer one for a secret that is written as a string."""
-    if problem.path.endswith((".api_key", ".redis_url")) and problem.message == "must be an object":
+    if problem.path.endswith((".api_key", ".redis_url", ".postgres_url")) and problem.message == "must be an object":
         return 'must be { credential = "NAME" }: a secret may not stand in the file'
     return problem.message
 

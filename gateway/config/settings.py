@@ -12,7 +12,7 @@ from pathlib import Path
 from gateway.config.model_settings import LocalLlm, LocalOcr, Model
 from gateway.config.sanitize_settings import GuardrailSettings, Sanitize
 from gateway.config.server_settings import Access, Limits, Log, Ops, Server, Shared
-from gateway.config.web_settings import Search, Web
+from gateway.config.web_settings import IndexStore, Search, Web
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,7 @@ class Config:
     models: tuple[Model, ...] = ()
     search: Search = field(default_factory=Search)
     web: Web = field(default_factory=Web)
+    index: IndexStore = field(default_factory=IndexStore)
     sanitize: Sanitize = field(default_factory=Sanitize)
     guardrail: GuardrailSettings = field(default_factory=GuardrailSettings)
     local_llm: LocalLlm = field(default_factory=LocalLlm)

@@ -23,7 +23,7 @@ def _random_bits() -> Callable[[int], int]:
 @dataclass(frozen=True, slots=True)
 class ServerState:
     """Made once by `app`. `allowed_origins`: pages that may call and read. `body_timeout_s`: time for one body.
-    `max_json_values`: what a body may hold.
+    `max_json_values`: what a body may hold. `index_problem()`: what is wrong with the search index, or None.
 
     `id_bits(n)` makes the n random bits of a request id: a seeded generator, since ids must be unique but not secret,
     and the kernel's randomness costs a system call each.
@@ -40,6 +40,7 @@ class ServerState:
     allowed_origins: frozenset[str] = frozenset()
     body_timeout_s: float = 30.0
     max_json_values: int = 500_000
+    index_problem: Callable[[], str | None] = lambda: None
     id_bits: Callable[[int], int] = field(default_factory=_random_bits)
 
 

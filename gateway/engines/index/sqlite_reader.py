@@ -44,15 +44,13 @@ class SqliteReader:
         """See IndexReader."""
         clauses, values = conditions(query, _DAY)
         pages = " JOIN pages ON pages.id = passages.page" if clauses else ""
-        if after_row:
-            clauses = f" AND passage_search.rowid > ?{clauses}"
-            values = [after_row, *values]
         sql = (
             f"SELECT passage_search.rowid, passages.page, -bm25(passage_search, {_FTS5_WEIGHTS}) AS s"  # noqa: S608
             f" FROM passage_search JOIN passages ON passages.id = passage_search.rowid{pages}"
-            f" WHERE passage_search MATCH ? AND passages.page > 0{clauses} ORDER BY s DESC LIMIT ?"
+            f" WHERE passage_search MATCH ? AND passage_search.rowid > ? AND passages.page > 0{clauses}"
+            " ORDER BY s DESC LIMIT ?"
         )
-        rows = self._connection.execute(sql, [match_expression(query, terms), *values, limit])
+        rows = self._connection.execute(sql, [match_expression(query, terms), after_row, *values, limit])
         return [Candidate(int(row), int(page), float(score)) for row, page, score in rows]
 
     def visible_near(self, query: IndexQuery) -> dict[int, int]:

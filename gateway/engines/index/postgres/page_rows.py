@@ -16,7 +16,7 @@ from gateway.engines.index.page_rows import IndexedPage, unpacked
 from gateway.engines.index.passage_rows import MOST_PAGE_CHARS, PageText, search_row
 from gateway.engines.index.postgres.connections import Database
 from gateway.engines.index.postgres.schema import UPKEEP_LOCK
-from gateway.engines.index.postgres.tokens import PassageWords, Tokenizer
+from gateway.engines.index.postgres.tokens import PassageWords, Tokenizer, storable
 from gateway.engines.text.passages import Passage, each_passage
 from gateway.engines.text.tokens import joined_name_parts
 
@@ -69,11 +69,6 @@ def store_page(connection: Database, page: IndexedPage, tokenizer: Tokenizer) ->
                 )  # fmt: skip
 
 
-def storable(text: str) -> str:
-    """The text without what PostgreSQL's texts cannot hold: U+0000 and lone surrogates."""
-    return text.replace("\x00", "").encode("utf-8", "replace").decode()
-
-
 def _digest(url: str) -> bytes:
     return hashlib.sha256(storable(url).encode()).digest()
 
@@ -100,7 +95,7 @@ def remove_pages(connection: Database, url: str, owner: str | None) -> int:
         condition, values = "(url_digest = %s OR starts_with(url, %s))", [*values, storable(url)]
     if owner is not None:
         condition, values = f"{condition} AND owner = %s", [*values, owner]
-    return _delete(connection, f"WHERE {condition} LIMIT {_DROPPED_AT_ONCE}", values, None)
+    return _delete(connection, f"WHERE {condition}", values, None)
 
 
 def sweep(connection: Database, oldest: float, max_pages: int) -> None:
@@ -115,20 +110,21 @@ def sweep(connection: Database, oldest: float, max_pages: int) -> None:
         assert counts is not None
         surplus = min(max(counts[0], counts[1] - max_pages), _SWEPT_AT_ONCE)
         if surplus > 0:
-            _delete(connection, f"ORDER BY fetched_at LIMIT {_DROPPED_AT_ONCE}", [], surplus)
+            _delete(connection, "ORDER BY fetched_at", [], surplus)
     finally:
         connection.execute("SELECT pg_advisory_unlock(%s)", (UPKEEP_LOCK,))
 
 
 def _delete(connection: Database, which: str, values: list[Any], most: int | None) -> int:
-    """Deletes pages in small transactions, at most `most`. `which`: the end of a SELECT of at most _DROPPED_AT_ONCE."""
-    chosen = f"SELECT id FROM gateway_pages {which} FOR UPDATE SKIP LOCKED"  # noqa: S608 - constants only
+    """Deletes pages in small transactions, at most `most`. `which`: condition or order of those."""
+    chosen = f"SELECT id FROM gateway_pages {which} LIMIT %s FOR UPDATE SKIP LOCKED"  # noqa: S608 - constants only
     sql = f"DELETE FROM gateway_pages WHERE id IN ({chosen})"  # noqa: S608
     deleted = 0
     while most is None or deleted < most:
-        count = connection.execute(sql.encode(), values).rowcount
-        deleted += count
-        if count < _DROPPED_AT_ONCE:
+        count = _DROPPED_AT_ONCE if most is None else min(_DROPPED_AT_ONCE, most - deleted)
+        found = connection.execute(sql.encode(), [*values, count]).rowcount
+        deleted += found
+        if found < count:
             break
     return deleted
 

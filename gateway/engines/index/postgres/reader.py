@@ -16,7 +16,7 @@ from gateway.engines.index.passage_rows import PageText, search_row
 from gateway.engines.index.postgres.connections import Database
 from gateway.engines.index.postgres.statistics import Statistics
 from gateway.engines.index.postgres.terms import PHRASE_LABELS, Term, frequency_sql
-from gateway.engines.index.postgres.tokens import Tokenizer, cjk_word
+from gateway.engines.index.postgres.tokens import Tokenizer, cjk_word, storable
 from gateway.engines.index.query import IndexQuery, QueryTerms, conditions
 from gateway.engines.index.reader import Candidate, PageRow
 from gateway.engines.text.passages import Passage
@@ -79,7 +79,7 @@ class PostgresReader:
             f"{clauses.replace('?', '%s')})"
             f" SELECT id, page, {score} AS score FROM found ORDER BY score DESC, id LIMIT %s"
         )
-        bound = [totals.mean_length, match, [*query.owners], after_row, *values, *weights, limit]
+        bound = [totals.mean_length, match, [*query.owners], after_row, *map(storable, values), *weights, limit]
         rows = self._connection.execute(sql.encode(), bound)
         return [Candidate(int(row), int(page), float(value)) for row, page, value in rows]
 

@@ -51,7 +51,8 @@ def _counted(term: Term) -> tuple[str, list[Any]]:
     label_weights = {label: WEIGHTS[column] for column, label in LABELS.items() if column != "cjk"}
     weight = " ".join(f"WHEN '{label}' THEN {weight}" for label, weight in label_weights.items())
     following = " AND ".join(
-        f"place + {offset} = ANY((SELECT next.positions FROM unnest(words) AS next WHERE next.lexeme = %s)::smallint[])"
+        f"place + {offset} = ANY((SELECT next.positions FROM unnest(words) AS next"  # noqa: S608 - constants only
+        " WHERE next.lexeme = %s)::smallint[])"
         for offset in range(1, len(term.words))
     )
     sql = (

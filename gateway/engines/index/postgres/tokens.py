@@ -67,6 +67,11 @@ class Tokenizer:
         return found
 
 
+def storable(text: str) -> str:
+    """The text without what PostgreSQL's texts cannot hold: U+0000 and lone surrogates."""
+    return text.replace("\x00", "").encode("utf-8", "replace").decode()
+
+
 def cjk_word(pair: str) -> str:
     """A CJK pair as it stands in a vector."""
     return _CJK + pair
