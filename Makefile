@@ -17,6 +17,7 @@ COVERAGE_FLOOR := 86
 
 .DEFAULT_GOAL := help
 .PHONY: help run test test-fast test-system check bench clean lock install
+.PHONY: install-service uninstall-service upgrade rollback deb
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
@@ -60,6 +61,24 @@ check: $(VENV)/.installed-dev  ## format, lint, types, contract tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/contract --durations=0
+
+# The service has a release folder and a virtual environment of its own, with the extras `core,web` unless EXTRAS says more.
+SERVICE = PYTHON="$(PYTHON)" $(if $(filter command line environment,$(origin EXTRAS)),EXTRAS="$(EXTRAS)") sh systemd/service
+
+install-service:  ## root: install and start the systemd service (docs/operations.md)
+	@$(SERVICE) install
+
+upgrade:  ## root: put this checkout in service without a pause; goes back by itself if it is not ready in 60 s
+	@$(SERVICE) upgrade
+
+rollback:  ## root: put the release before in service again
+	@$(SERVICE) rollback
+
+uninstall-service:  ## root: stop and remove the service; PURGE=1: its configuration and state too
+	@$(SERVICE) uninstall
+
+deb:  ## root: a Debian package of this checkout for this machine's Python
+	@$(SERVICE) deb
 
 bench: $(VENV)/.installed-dev  ## side-by-side measurements; prints ratios
 	$(BIN)/python -m bench

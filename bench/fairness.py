@@ -67,6 +67,11 @@ _LONG_TEXT = "An ordinary sentence that names 12 apples, 7 pears and nobody's ca
 
 SCENARIOS: dict[str, Scenario] = {
     "parse": Scenario(lambda site, n: extract(site, n, "slow"), lambda site, n: extract(site, n, "small"), 16),
+    "cut": Scenario(
+        lambda site, n: tool("extract", urls=[f"{site}/code?{n}-{each}" for each in range(4)]),
+        lambda site, n: tool("search_status"),
+        8,
+    ),
     "fetch": Scenario(lambda site, n: extract(site, n, "late"), lambda site, n: extract(site, n, "small"), 64),
     "index": Scenario(
         lambda site, n: tool("extract", urls=[f"{site}/long?{n}-{each}" for each in range(20)]),
@@ -101,6 +106,7 @@ _PAGES = {
     "late": _page(3, "late"),
     "long": _page(300, "long"),
     "slow": _page(40_000, "slow"),
+    "code": f"<html><body><main><h1>code</h1>{'<p>words</p><pre>code</pre>' * 4_000}</main></body></html>",
 }
 
 

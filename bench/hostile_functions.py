@@ -9,8 +9,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
+from bench import hostile_answers as answers
 from bench import hostile_inputs as inputs
-from gateway import schemas
+from gateway import schemas, trace
+from gateway.access.budgets import estimated_tokens
 from gateway.engines.content import blocks
 from gateway.engines.content.comment_sections import in_comments, own_text
 from gateway.engines.embedding.wordpiece import WordPiece, load_vocabulary
@@ -35,6 +37,9 @@ from gateway.sanitize.scan.fallback_mask import mask_all_but_words
 from gateway.sanitize.scan.fast_path import is_trivially_clean, plain_text_cut
 from gateway.sanitize.scan.scanner import Scanner
 from gateway.sanitize.text.folding import View
+from gateway.services.hosted_tools.citations import CitationFinder
+from gateway.services.hosted_tools.page_text import find_in
+from gateway.services.hosted_tools.sources import Sources
 from gateway.services.websearch import filters, result_budget
 from gateway.wire import image_header, large_json, ocr, repetition, sse, text_slots, thinking
 from gateway.wire.openai_error import error_object
@@ -158,6 +163,22 @@ def _special_tokens(text: str) -> None:
         tokens_filter.feed(text[at : at + 5])
 
 
+def _cited(text: str) -> None:
+    sources = Sources()
+    for url in (_URL, "https://example.org/北京"):
+        sources.add(url, "T")
+    finder = CitationFinder(sources)
+    for at in range(0, len(text), 5):
+        finder.push(text[at : at + 5])
+    finder.flush()
+    finder.push(text)
+
+
+def _cited_address(text: str) -> None:
+    _cited(f"{_URL}{text}")
+    _cited(f"[a]({_URL}{text}")
+
+
 def _urls(text: str) -> None:
     for url in (text, "https://e/" + text, "https://" + text, "https://e/?" + text, "https://e/;" + text):
         urls.canonical(url)
@@ -196,7 +217,11 @@ def _images() -> dict[str, Make]:
 
 
 _MIXED_TEXTS = {**inputs.TEXTS, "html": inputs.PAGES["signs"], "links": inputs.PAGES["links"]}
+
+
 READERS: dict[str, Reader] = {
+    "message blocks": Reader(answers.blocks, answers.ANSWERS, (1_000, 2_000, 4_000)),
+    "messages body": Reader(lambda body: answers.to_chat(body, 8), answers.REQUESTS, _QUICK_SIZES),
     "page": Reader(_page, _encoded(inputs.PAGES), (5_000, 10_000, 20_000)),
     "page of text": Reader(lambda text: read("markdown", text, "text/markdown", False), _encoded(inputs.TEXTS)),
     "page of xml": Reader(lambda text: read("xml", text, "text/xml", False), _encoded(inputs.PAGES)),
@@ -243,7 +268,14 @@ READERS: dict[str, Reader] = {
     "ocr answer": Reader(ocr.parse_blocks, inputs.TEXTS),
     "ocr tokens": Reader(_special_tokens, inputs.TEXTS),
     "repetition": Reader(_loop_guard, inputs.TEXTS),
+    "custom input": Reader(answers.custom_input, inputs.TEXTS),
+    "prompted call": Reader(answers.prompted_call, inputs.TEXTS),
+    "citations": Reader(_cited, inputs.TEXTS),
+    "cited address": Reader(_cited_address, inputs.TEXTS),
+    "place in a page": Reader(lambda text: find_in(text, text[:8] or "a", None), inputs.TEXTS),
     "thoughts": Reader(thinking.without_thinking, inputs.TEXTS),
+    "trace": Reader(lambda text: trace.parent_of("00-" + text), inputs.TEXTS),
+    "token estimate": Reader(lambda body: estimated_tokens(large_json.decode(body)), inputs.BODIES),
 }
 """By the name that `bench.hostile` prints."""
 

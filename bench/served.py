@@ -42,6 +42,7 @@ def gateway_serving(
 ) -> Iterator[tuple[int, int, str]]:
     """`(pid, port, key)` of `gateway serve` with `settings` and no embedded server, its files and log in `folder`.
 
+    `scope`: the key's scopes, with blanks between.
     `credentials`: what `{ credential = "NAME" }` in the settings stands for.
     """
     port = free_port()
@@ -49,7 +50,8 @@ def gateway_serving(
     own = f"[server]\nport = {port}\n[ops]\nport = 0\n[local_llm]\nenabled = false\n[local_ocr]\nenabled = false\n"
     config.write_text(own + settings)
     state = ["--state-dir", str(folder / "state")]
-    create = [sys.executable, "-m", "gateway", "keys", "create", "--name", "bench", "--scope", scope, *state]
+    create = [sys.executable, "-m", "gateway", "keys", "create", "--name", "bench", *state]
+    create += [part for each in scope.split() for part in ("--scope", each)]
     key = subprocess.run(create, capture_output=True, text=True, check=True).stdout.strip()
     serve = [sys.executable, "-m", "gateway", "serve", "--config", str(config), *state]
     named = {f"GATEWAY_CREDENTIAL_{name.upper()}": value for name, value in (credentials or {}).items()}

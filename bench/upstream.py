@@ -2,6 +2,7 @@
 
 `python -m bench.upstream PORT`. Paths are ignored; a body with `"stream": true` (or `"stream":true`) is answered by a
 stream of 100 chunks in one burst, or, with `"paced":true` too, one a millisecond; anything else by a small completion.
+With `"seed":1` it calls `web_search` first, and answers once the body has a tool's output.
 """
 
 import asyncio
@@ -41,8 +42,23 @@ def _stream() -> list[bytes]:
     return [b"%x\r\n%s\r\n" % (len(part), part) for part in parts] + [b"0\r\n\r\n"]
 
 
-_WHOLE = _completion()
-WHOLE = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(_WHOLE), _WHOLE)
+def _call() -> bytes:
+    function = {"name": "web_search", "arguments": '{"query": "gateway"}'}
+    message = {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "c", "type": "function", "function": function}],
+    }
+    answer = orjson.loads(_completion())
+    answer["choices"] = [{"index": 0, "message": message, "finish_reason": "tool_calls"}]
+    return orjson.dumps(answer)
+
+
+def _answer(body: bytes) -> bytes:
+    return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+
+
+WHOLE, CALL = _answer(_completion()), _answer(_call())
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 PIECES = [HEAD, *_stream()]
 STREAM = b"".join(PIECES)
@@ -64,7 +80,9 @@ class FastUpstream(asyncio.Protocol):
                 return
             body, self.pending = self.pending[end + 4 : end + 4 + size], self.pending[end + 4 + size :]
             streamed = b'"stream":true' in body or b'"stream": true' in body
-            if streamed and b'"paced":true' in body:
+            if b'"seed":1' in body and b'"role":"tool"' not in body:
+                self.transport.write(CALL)
+            elif streamed and b'"paced":true' in body:
                 self.say(0)
             else:
                 self.transport.write(STREAM if streamed else WHOLE)

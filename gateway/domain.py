@@ -3,6 +3,7 @@
 Knows no HTTP, no configuration and no wire format. Times are seconds, sizes bytes, unless a name says otherwise.
 """
 
+import re
 from collections.abc import AsyncGenerator, Callable, Hashable
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
@@ -13,22 +14,55 @@ from gateway.texts import TextSlot
 Json: TypeAlias = dict[str, Any]
 """A decoded JSON object."""
 
-SCOPES: tuple[str, ...] = ("web-search", "chat", "responses", "ocr")
-"""What a key may be allowed to do: the web tools, the chat route, the responses route, models of kind `ocr`."""
+SCOPES: tuple[str, ...] = ("web-search", "chat", "responses", "ocr", "embeddings")
+"""What a key may be allowed to do: the web tools, the routes of chat and messages, the responses route, models of kind
+`ocr`, the embeddings route."""
 
-TEXT_MODEL, OCR_MODEL, OCR_MODEL_ALIAS = "SvcLLM", "SvcOCR", "SvcOcr"
+OWN_TOOLS_LABEL = "gateway"
+"""The label of the gateway's own web tools among MCP servers. They need the scope `web-search`."""
+
+_MCP_SCOPE = re.compile(r"mcp:[a-z0-9][a-z0-9_-]{0,63}")
+
+
+def is_scope(name: str) -> bool:
+    """Whether a key may have this scope: one of SCOPES, or `mcp:LABEL` for the MCP server with that label."""
+    return name in SCOPES or _MCP_SCOPE.fullmatch(name) is not None
+
+
+TEXT_MODEL, OCR_MODEL, OCR_MODEL_ALIAS, EMBEDDING_MODEL = "SvcLLM", "SvcOCR", "SvcOcr", "SvcEmbedding"
 """Public names of the embedded engines; a configured model of the same name replaces one."""
+
+WEB_TOOLS = ("websearch-search", "websearch-extract", "websearch-crawl", "websearch-map", "websearch-search_status")
+"""Names of the web tools."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The holder of a key: its public id, name and scopes, and its own limits (0 = none, None = the default)."""
+    """The holder of a key: its public id, name and scopes, and its own limits (0 = none, None = the default).
+
+    `spend_per_month` is in the currency of `[[prices]]`.
+    """
 
     key_id: str
     name: str
     scopes: frozenset[str]
     per_minute: int | None = None
     concurrent: int | None = None
+    tokens_per_minute: int | None = None
+    tokens_per_day: int | None = None
+    tool_calls_per_day: int | None = None
+    spend_per_month: float | None = None
+
+
+KEY_LIMITS = (
+    "per_minute",
+    "concurrent",
+    "tokens_per_minute",
+    "tokens_per_day",
+    "tool_calls_per_day",
+    "spend_per_month",
+)
+"""The limits that a key may have of its own, as they are named in key records, in `Caller` and in `[limits]`."""
 
 
 class Event:
@@ -225,13 +259,19 @@ class RequestStats:
     attempts: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_tokens: int = 0  # of the input tokens, those that the upstream had in its cache
+    sent_events: int = 0  # of a stream, once it has ended
+    tool_calls: int = 0  # of tools that the gateway ran for the model
+    tools: dict[str, int] = field(default_factory=dict)  # calls by name of the web tool
     upstream_s: float = 0.0
     outcome: Outcome = ""
     user_hash: str = ""
     key_id: str = ""
+    trace_id: str = ""
     started_s: float = 0.0
     findings: dict[str, int] = field(default_factory=dict)
     body_values: int = 0
     unguarded: int = 0  # texts that passed although the guardrail failed, because the policy allows it
+    warnings: list[str] = field(default_factory=list)  # for the caller: what was left out or done in another way
     streaming: "Metered | None" = None
     """The stream that is being answered; its tokens so far are not yet in the counts above."""

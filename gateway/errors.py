@@ -12,11 +12,14 @@ says what is wrong and what to do, and never holds a key or a prompt. Knows no H
     │   └── UnsupportedMediaType  415
     ├── Unauthenticated           401
     ├── Forbidden                 403
+    │   └── NoPrice               403  a spend limit, and no price to count by
     ├── NotFound                  404
     │   └── ModelNotFound         404
     ├── MethodNotAllowed          405
     ├── NotAcceptable             406
     ├── RateLimited               429  a limit of the key is reached
+    │   └── BudgetSpent           429  its tokens, tool calls or spend are used up
+    ├── StateUnavailable          503  the store that the machines share is away
     ├── Overloaded                503  the whole gateway is busy or shutting down
     ├── EngineMissing             503  an extra or a setting is missing; the operator must act
     ├── SanitizerFailed           503  detectors or guardrail failed and the policy is to refuse
@@ -39,6 +42,7 @@ class GatewayError(Exception):
     in seconds, if known. `quoted` is the failure in an upstream's own words, which may repeat the request: it is shown
     only to the caller of that request, through the sanitizer, and never in logs, notes or other callers' answers.
     `partial` is what can be answered all the same, in the shape of the answer; it is sanitized like one.
+    `request_id` is the request that it ended, set where the error is answered.
     """
 
     status: int = 500
@@ -47,6 +51,7 @@ class GatewayError(Exception):
     retryable: bool = False
     quoted: str | None = None
     partial: dict[str, Any] | None = None
+    request_id: str | None = None
 
     def __init__(
         self,
@@ -154,11 +159,36 @@ class NotAcceptable(GatewayError):
 
 
 class RateLimited(GatewayError):
-    """The key, an address that sends wrong keys, or the queue of the OCR engine is over its limit."""
+    """The key, an address that sends wrong keys, or the queue of the OCR engine is over its limit.
+
+    `limit`: the key's calls a minute, where that is the limit.
+    """
 
     status = 429
     type = "rate_limit_error"
     code = "rate_limit_exceeded"
+    retryable = True
+    limit: int = 0
+
+
+class BudgetSpent(RateLimited):
+    """A budget of the key is used up. `retryable` only where the period ends soon."""
+
+    code = "insufficient_quota"
+    retryable = False
+
+
+class NoPrice(Forbidden):
+    """The key has a spend limit, and what it asks for has no price."""
+
+    code = "no_price"
+
+
+class StateUnavailable(GatewayError):
+    """The store of keys or responses that the machines share cannot be reached."""
+
+    status = 503
+    code = "state_unavailable"
     retryable = True
 
 

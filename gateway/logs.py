@@ -56,15 +56,16 @@ def events(name: str, rows: Sequence[Mapping[str, Any]], level: int = logging.IN
             log.log(level, name, extra={"fields": fields})
 
 
-def set_up(level: str, form: str, stream: TextIO | None = None) -> None:
+def set_up(level: str, form: str, stream: TextIO | None = None, *, to_journal: bool = False) -> None:
     """Send everything that is logged to one stream, by default standard output. May be called again.
 
     `level`: `debug`, `info`, `warning` or `error`, for the gateway's own lines; other libraries log from warning on.
-    `form`: `json` or `text`.
+    `form`: `json` or `text`. `to_journal`: each line begins with its priority, as systemd's journal wants it.
     """
     logging.raiseExceptions = False  # a full disk must not reach a request
     flush()
-    handler = EventHandler(stream or sys.stdout, _json_line if form == "json" else _text_line)
+    line = _json_line if form == "json" else _text_line
+    handler = EventHandler(stream or sys.stdout, _with_priority(line) if to_journal else line)
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
@@ -134,6 +135,14 @@ class EventHandler(logging.StreamHandler[TextIO]):
     def _flush_by_timer(self) -> None:
         self._loop = None
         self.flush()
+
+
+_PRIORITIES = {"error": 3, "warning": 4, "info": 6, "debug": 7}
+"""Numbers of syslog(3), which sd-daemon(3) puts before a line as `<N>`; the journal strips them off."""
+
+
+def _with_priority(line: Callable[[Mapping[str, Any]], str]) -> Callable[[Mapping[str, Any]], str]:
+    return lambda fields: f"<{_PRIORITIES.get(fields['level'], 2)}>{line(fields)}"
 
 
 def _json_line(fields: Mapping[str, Any]) -> str:

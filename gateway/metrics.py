@@ -2,15 +2,17 @@
 
 Labels: the interface's name or "unmatched", the status class (`2xx`), a configured model's name, the kind of token, an
 entity of the sanitizer, an error code (that of the upstream where it refused a request). Never a key, an address, or a
-name that a caller chose. With several workers, prometheus-client shares values through the folder that
-`config.environment.worker_environment` names. Knows no request; the only module that uses private parts of
-prometheus-client 0.26 (`Histogram._upper_bounds`, `._sum`, `._buckets`).
+name that a caller chose; a web tool, an upstream's configured name, a store (`redis`, `file`). With several workers,
+prometheus-client shares values through the folder that `config.environment.worker_environment` names. Knows no request;
+the only module that uses private parts of prometheus-client 0.26 (`Histogram._upper_bounds`, `._sum`, `._buckets`).
 """
 
 from bisect import bisect_left
 from collections import Counter as Tally
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
@@ -62,13 +64,27 @@ class Metrics:
             "gateway_first_event_seconds", "Until a stream's headers, with its first event", "endpoint"
         )
         self.loop_lag = histogram("gateway_loop_lag_seconds", "How late the event loop runs its timers")
-        self.in_flight = Gauge(
-            "gateway_in_flight", "Requests being served", registry=self.registry, multiprocess_mode="livesum"
-        )
-        self.tasks = Gauge(
-            "gateway_tasks", "Tasks of the event loop", registry=self.registry, multiprocess_mode="livesum"
-        )
-
+        self.retries = counter("gateway_upstream_retries", "Calls to upstreams beyond a request's first", "model")
+        self.tool_calls = counter("gateway_tool_calls", "Calls of web tools", "tool", "outcome")
+        self.tool_duration = histogram("gateway_tool_duration_seconds", "Requests of one web tool call", "tool")
+        self.worker_starts = counter("gateway_worker_starts", "Starts of processes that serve, the first ones included")
+        self.store_failures = counter("gateway_store_failures", "Shared state that was not read or written", "store")
+        self.usage_lost = counter("gateway_usage_lost", "Requests whose usage could not be kept")
+        sums, most, least = (partial(self._gauge, mode) for mode in ("livesum", "livemax", "livemin"))
+        self.in_flight = sums("gateway_in_flight", "Requests being served")
+        self.tasks = sums("gateway_tasks", "Tasks of the event loop")
+        self.workers = sums("gateway_workers", "Processes that serve")
+        self.cpu = sums("gateway_process_cpu_seconds", "CPU time of the processes that serve now")
+        self.resident = sums("gateway_process_resident_bytes", "Memory of the processes that serve")
+        self.open_files = most("gateway_process_open_files", "File descriptors of the process with the most")
+        self.max_files = least("gateway_process_max_files", "File descriptors that a process may have")
+        self.start_time = least("gateway_process_start_time_seconds", "Unix time at which the oldest process started")
+        self.build = most("gateway_build_info", "Always 1", "version", "python")
+        self.upstream_open = most("gateway_upstream_open", "1: the breaker keeps calls away", "model", "upstream")
+        self.store_up = least("gateway_store_up", "1: shared state can be used", "store")
+        self.notes = most("gateway_operator_notes", "What the operator must mend: notes of /readyz")
+        self.index_pages = most("gateway_index_pages", "Pages in the search index")
+        self.index_bytes = most("gateway_index_bytes", "Size of the search index's file")
         self._requests: dict[tuple[str, int], RequestMetrics] = {}
 
     def of_requests(self, endpoint: str, status_class: int) -> "RequestMetrics":
@@ -88,6 +104,10 @@ class Metrics:
 
     def _counter(self, name: str, help_text: str, *labels: str) -> Counter:
         return Counter(name, help_text, labels, registry=self.registry)
+
+    def _gauge(self, mode: Literal["livesum", "livemax", "livemin"], name: str, help_text: str, *labels: str) -> Gauge:
+        """`mode`: how the values of several workers become one."""
+        return Gauge(name, help_text, labels, registry=self.registry, multiprocess_mode=mode)
 
     def _histogram(self, name: str, help_text: str, *labels: str) -> BulkHistogram:
         return BulkHistogram(name, help_text, labels, buckets=_SECONDS, registry=self.registry)

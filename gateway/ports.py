@@ -8,6 +8,7 @@ Each port has several implementations or is a seam that tests use:
 | `WebEngine`          | `LocalWebEngine` (engines.crawl), `Tavily`                                             |
 | `CompletionUpstream` | `OpenAICompatUpstream`; decorators `FanOutUpstream`, `OnDemandUpstream`, `OcrAdapter`  |
 | `ChatModel`          | `OwnModel` (services.completion) alone: it keeps guardrail and crawler apart from it   |
+| `ToolServer`         | `McpSession` (providers); `OwnTools` (services.hosted_tools): the web tools in process |
 | `ImageSource`        | the page fetcher (engines.fetch) alone: it keeps the completion and OCR services apart |
 
 `app` chooses the implementations. Only subclasses of `gateway.errors.GatewayError` are raised through a port. A
@@ -120,6 +121,22 @@ class ChatModel(Protocol):
 
         The answer is not sanitized. UpstreamTimeout after `timeout_s` seconds.
         """
+        ...
+
+
+class ToolServer(Protocol):
+    """A server of tools, for one answer of a model."""
+
+    async def tools(self) -> list[Json]:
+        """`[{name, description?, inputSchema, annotations?}]`, as the server tells them. Raises GatewayError."""
+        ...
+
+    async def call(self, name: str, arguments: Json) -> tuple[str, bool]:
+        """A tool's result as text, and whether the tool calls it an error. Raises GatewayError."""
+        ...
+
+    async def close(self) -> None:
+        """Ends what the server keeps for this answer. Never raises."""
         ...
 
 

@@ -6,20 +6,22 @@ limits.
 """
 
 import hashlib
-import hmac
 import logging
 import secrets
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import orjson
 
 from gateway import logs, schemas
+from gateway.access.audit import AuditLog
+from gateway.access.key_table import KeyTable
 from gateway.access.private_files import locked, write_private
-from gateway.domain import SCOPES, Caller, Json
+from gateway.domain import KEY_LIMITS, SCOPES, Caller, Json, is_scope
 from gateway.errors import InvalidRequest, NotFound, Unauthenticated
 
 _ID_ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
@@ -30,21 +32,15 @@ _CHECK_INTERVAL_S = 1.0
 documentation promises five seconds. Chosen: at half, twice the calls of stat(2); at double, revoking takes 2 s."""
 
 _CHECK_INTERVAL_AT_MISS_S = 0.02
-"""The same when a key is unknown, so that a key made a moment ago works. Chosen: wrong keys cost at most 50 calls of
-stat(2) a second. At half, 100; at double, a script that makes a key and uses it within 40 ms may be refused."""
-
-_LEEWAY_S = 60
-"""A key is accepted for so long after its expiry. Chosen: clocks of two machines may differ by that much. At half or
-double, keys live half a minute shorter or a minute longer than written."""
-
-_MAX_KEY_CHARS = 256
-"""Longer keys are refused unhashed. Ours have 55 characters; the rest is room for keys of a later format."""
+"""Least time between two checks for unknown keys, so that a key made a moment ago works. Chosen: wrong keys cost at
+most 50 calls of stat(2) a second. At half, 100; at double, a script that makes a key and uses it within 40 ms may be
+refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyRecord:
-    """One key, as in the file. `created` and `expires` are unix seconds, `expires` None means never; `per_minute` and
-    `concurrent` None mean the configured limits."""
+    """One key, as in the file. `created` and `expires` are unix seconds, `expires` None means never; limits that are
+    None mean the configured ones."""
 
     id: str
     name: str
@@ -54,6 +50,15 @@ class KeyRecord:
     expires: int | None = None
     per_minute: int | None = None
     concurrent: int | None = None
+    tokens_per_minute: int | None = None
+    tokens_per_day: int | None = None
+    tool_calls_per_day: int | None = None
+    spend_per_month: float | None = None
+
+    def entry(self) -> tuple[bytes, Caller, int | None]:
+        """Its row of a `KeyTable`."""
+        limits = {name: getattr(self, name) for name in KEY_LIMITS}
+        return bytes.fromhex(self.sha256), Caller(self.id, self.name, frozenset(self.scopes), **limits), self.expires
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +71,10 @@ class KeyRequest:
     expires_s: int | None = None
     per_minute: int | None = None
     concurrent: int | None = None
+    tokens_per_minute: int | None = None
+    tokens_per_day: int | None = None
+    tool_calls_per_day: int | None = None
+    spend_per_month: float | None = None
 
 
 def digest(key: str) -> str:
@@ -73,11 +82,96 @@ def digest(key: str) -> str:
     return hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-class KeyFile:
+class KeyRegistry(ABC):
+    """Keys as the command line sees them. A subclass says where they are kept; each change is one step there.
+
+    Every change is in the audit log before it is made: a log that cannot be written lets nothing be changed.
+    """
+
+    audit: AuditLog
+
+    @abstractmethod
+    def read(self) -> list[KeyRecord]:
+        """All records. Raises InvalidRequest when they are not as schemas/keys.json says."""
+
+    @abstractmethod
+    def _changing(self) -> AbstractContextManager[list[KeyRecord]]:
+        """The records, to be changed in place; written when the block ends, and by nobody else meanwhile."""
+
+    def create(self, request: KeyRequest) -> tuple[str, KeyRecord]:
+        """Make a key. Returns its text, which is stored nowhere, and its record. Raises InvalidRequest for unknown
+        scopes, an unreadable file, or a lock that another command holds."""
+        unknown = ", ".join(sorted({scope for scope in request.scopes if not is_scope(scope)}))
+        if unknown or not request.scopes:
+            raise InvalidRequest(f"unknown scope {unknown or '(none)'}; allowed: {', '.join(SCOPES)}, mcp:LABEL")
+        now = int(time.time())
+        with self._changing() as records:
+            key, record = self._new(records, now)
+            record = replace(
+                record,
+                name=request.name,
+                scopes=tuple(dict.fromkeys(request.scopes)),
+                expires=None if request.expires_s is None else now + request.expires_s,
+                **{name: getattr(request, name) for name in KEY_LIMITS},
+            )
+            records.append(record)
+            self._log("created", record)
+        return key, record
+
+    def revoke(self, key_id: str) -> KeyRecord:
+        """Delete a key and return its record. Raises NotFound."""
+        with self._changing() as records:
+            record = self._find(records, key_id)
+            records.remove(record)
+            self._log("revoked", record)
+        return record
+
+    def rotate(self, key_id: str) -> tuple[str, KeyRecord]:
+        """Make a key with the rights of an old one, which stays valid until it is revoked. Returns as `create` does.
+        Raises NotFound."""
+        with self._changing() as records:
+            old = self._find(records, key_id)
+            key, fresh = self._new(records, int(time.time()))
+            record = replace(old, id=fresh.id, sha256=fresh.sha256, created=fresh.created)
+            records.append(record)
+            self._log("rotated", record, of=key_id)
+        return key, record
+
+    def _log(self, action: str, record: KeyRecord, of: str | None = None) -> None:
+        self.audit.append({"action": action, "of": of, **record_to_json(replace(record, sha256=""))})
+
+    @staticmethod
+    def _new(records: Iterable[KeyRecord], now: int) -> tuple[str, KeyRecord]:
+        used_ids = {record.id for record in records}
+        while (key_id := "".join(secrets.choice(_ID_ALPHABET) for _ in range(8))) in used_ids:
+            pass
+        key = f"gw_{key_id}_{secrets.token_urlsafe(32)}"
+        return key, KeyRecord(id=key_id, name="", sha256=digest(key), scopes=(), created=now)
+
+    @staticmethod
+    def _find(records: Iterable[KeyRecord], key_id: str) -> KeyRecord:
+        for record in records:
+            if record.id == key_id:
+                return record
+        raise NotFound(f"no key has the id '{key_id}'; see `gateway keys list`")
+
+    def add(self, records: Iterable[KeyRecord]) -> list[KeyRecord]:
+        """Add records as they are. Returns those that were added; ids that exist already are left as they are."""
+        with self._changing() as present:
+            used_ids = {record.id for record in present}
+            added = [record for record in records if record.id not in used_ids]
+            present += added
+            for record in added:
+                self._log("imported", record)
+        return added
+
+
+class KeyFile(KeyRegistry):
     """The file of keys, for the command line. Changes happen under a lock; the file is replaced in one step."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.audit = AuditLog(path.parent / "audit.jsonl")
 
     def read(self) -> list[KeyRecord]:
         """All records; none when there is no file. Raises InvalidRequest when it does not match schemas/keys.json, and
@@ -101,69 +195,18 @@ class KeyFile:
             raise InvalidRequest(f"{self.path}: {problem}")
         return [KeyRecord(**{**each, "scopes": tuple(each["scopes"])}) for each in document["keys"]]
 
-    def create(self, request: KeyRequest) -> tuple[str, KeyRecord]:
-        """Make a key. Returns its text, which is stored nowhere, and its record. Raises InvalidRequest for unknown
-        scopes, an unreadable file, or a lock that another command holds."""
-        unknown = sorted(set(request.scopes) - set(SCOPES))
-        if unknown or not request.scopes:
-            raise InvalidRequest(f"unknown scope {', '.join(unknown) or '(none)'}; allowed: {', '.join(SCOPES)}")
-        now = int(time.time())
-        with self._changing() as records:
-            key, record = self._new(records, now)
-            record = replace(
-                record,
-                name=request.name,
-                scopes=tuple(dict.fromkeys(request.scopes)),
-                expires=None if request.expires_s is None else now + request.expires_s,
-                per_minute=request.per_minute,
-                concurrent=request.concurrent,
-            )
-            records.append(record)
-        return key, record
-
-    def revoke(self, key_id: str) -> KeyRecord:
-        """Delete a key and return its record. Raises NotFound."""
-        with self._changing() as records:
-            record = self._find(records, key_id)
-            records.remove(record)
-        return record
-
-    def rotate(self, key_id: str) -> tuple[str, KeyRecord]:
-        """Make a key with the rights of an old one, which stays valid until it is revoked. Returns as `create` does.
-        Raises NotFound."""
-        with self._changing() as records:
-            old = self._find(records, key_id)
-            key, fresh = self._new(records, int(time.time()))
-            record = replace(old, id=fresh.id, sha256=fresh.sha256, created=fresh.created)
-            records.append(record)
-        return key, record
-
-    @staticmethod
-    def _new(records: Iterable[KeyRecord], now: int) -> tuple[str, KeyRecord]:
-        used_ids = {record.id for record in records}
-        while (key_id := "".join(secrets.choice(_ID_ALPHABET) for _ in range(8))) in used_ids:
-            pass
-        key = f"gw_{key_id}_{secrets.token_urlsafe(32)}"
-        return key, KeyRecord(id=key_id, name="", sha256=digest(key), scopes=(), created=now)
-
-    @staticmethod
-    def _find(records: Iterable[KeyRecord], key_id: str) -> KeyRecord:
-        for record in records:
-            if record.id == key_id:
-                return record
-        raise NotFound(f"no key has the id '{key_id}'; see `gateway keys list`")
-
     @contextmanager
     def _changing(self) -> Iterator[list[KeyRecord]]:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with locked(self.path.parent / f".{self.path.name}.lock"):
             records = self.read()
             yield records
-            document = {"version": 1, "keys": [_to_json(record) for record in records]}
+            document = {"version": 1, "keys": [record_to_json(record) for record in records]}
             write_private(self.path, orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
 
 
-def _to_json(record: KeyRecord) -> Json:
+def record_to_json(record: KeyRecord) -> Json:
+    """A record as in schemas/keys.json."""
     return {name: value for name, value in asdict(record).items() if value is not None}
 
 
@@ -178,34 +221,34 @@ class KeyStore:
         self, path: Path, now: Callable[[], float] = time.time, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._file = KeyFile(path)
-        self._now, self._clock = now, clock
+        self._clock = clock
         self._stamp: tuple[int, int, int] | None = None
-        self._checked_at = float("-inf")
-        self._by_digest: dict[bytes, tuple[bytes, Caller, int | None]] = {}
-        self._ids: frozenset[str] = frozenset()
+        self._checked_at = self._missed_at = float("-inf")
+        self._table = KeyTable(now)
         self._problem = ""
 
     def lookup(self, presented: str) -> Caller:
         """The caller that a key belongs to. Raises Unauthenticated, with the same message for every reason."""
         if self._clock() - self._checked_at >= _CHECK_INTERVAL_S:
             self._refresh()
-        if len(presented) <= _MAX_KEY_CHARS:
-            key_digest = hashlib.sha256(presented.encode("utf-8", "surrogateescape")).digest()
-            entry = self._by_digest.get(key_digest)
-            if entry is None and self._clock() - self._checked_at >= _CHECK_INTERVAL_AT_MISS_S:
-                self._refresh()  # the key may have been made a moment ago
-                entry = self._by_digest.get(key_digest)
-            if entry is not None and hmac.compare_digest(key_digest, entry[0]):
-                _, caller, expires = entry
-                if expires is None or self._now() < expires + _LEEWAY_S:
-                    return caller
-        raise Unauthenticated("this API key is not valid; ask the operator for one")
+        try:
+            return self._table.lookup(presented)
+        except Unauthenticated:
+            if self._clock() - self._missed_at < _CHECK_INTERVAL_AT_MISS_S:
+                raise
+        self._missed_at = self._clock()
+        self._refresh()  # the key may have been made a moment ago
+        return self._table.lookup(presented)
+
+    async def refresh(self) -> bool:
+        """Whether more keys are known than at the last `lookup`, which looks at the file itself."""
+        return False
 
     def is_live(self, key_id: str) -> bool:
         """Whether the file still has the key with this id, expired or not."""
         if self._clock() - self._checked_at >= _CHECK_INTERVAL_S:
             self._refresh()
-        return key_id in self._ids
+        return self._table.has(key_id)
 
     def problem(self) -> str:
         """What is wrong with the file, for the operator; empty while it is good."""
@@ -238,20 +281,12 @@ class KeyStore:
             self._report("the key file cannot be read", logs.failure(error))
             return
         self._problem = ""
-        self._by_digest = {
-            bytes.fromhex(record.sha256): (
-                bytes.fromhex(record.sha256),
-                Caller(record.id, record.name, frozenset(record.scopes), record.per_minute, record.concurrent),
-                record.expires,
-            )
-            for record in records
-        }
-        self._ids = frozenset(record.id for record in records)
+        self._table.replace(map(KeyRecord.entry, records))
 
     def _report(self, problem: str, error: str) -> None:
         """Note a problem, with one log line at its beginning."""
         if not self._problem:
-            logs.event("keys_unreadable", level=logging.ERROR, error=error, kept=len(self._by_digest))
+            logs.event("keys_unreadable", level=logging.ERROR, error=error, kept=len(self._table))
         self._problem = f"{problem}; the last good keys stay valid; restore it, or make keys with `gateway keys create`"
 
 

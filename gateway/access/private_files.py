@@ -4,13 +4,16 @@ Knows nothing of what they hold.
 """
 
 import fcntl
+import io
 import os
 import secrets
+import shutil
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from gateway.errors import InvalidRequest
 
@@ -29,7 +32,7 @@ def locked(path: Path) -> Iterator[None]:
     # O_NOFOLLOW: the folder may belong to a less trusted user, who could plant a link.
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
-        _own_like_folder(descriptor, path)
+        own_like_folder(descriptor, path)
         end = time.monotonic() + _LOCK_TIMEOUT_S
         while True:
             try:
@@ -46,21 +49,38 @@ def locked(path: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _own_like_folder(descriptor: int, path: Path) -> None:
+def own_like_folder(descriptor: int, path: Path) -> None:
+    """Give the open file at `path` the owner of its folder, where root runs this. Raises OSError."""
     if os.geteuid() == 0:
         owner = path.parent.stat()
         os.fchown(descriptor, owner.st_uid, owner.st_gid)
 
 
+def create_private(path: Path) -> None:
+    """Make an empty private file unless there is one. When root calls it, the file gets its folder's owner, also one
+    that root has made before. SQLite gives its journals the owner of the database. Raises OSError."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        own_like_folder(descriptor, path)
+    finally:
+        os.close(descriptor)
+
+
 def write_private(path: Path, data: bytes) -> None:
     """Replace a file in one step, with mode 0600 and, if root writes it, the owner of its folder. Raises OSError."""
+    copy_private(path, io.BytesIO(data))
+
+
+def copy_private(path: Path, source: IO[bytes], mode: int = 0o600) -> None:
+    """As `write_private`, with all that `source` has yet to give, in pieces, and another mode if wanted."""
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
+            shutil.copyfileobj(source, file)
+            os.fchmod(file.fileno(), mode)
             file.flush()
             os.fsync(file.fileno())
-            _own_like_folder(file.fileno(), path)
+            own_like_folder(file.fileno(), path)
         Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)

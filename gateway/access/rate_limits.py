@@ -1,20 +1,22 @@
-"""Rate limits of one process, in memory: calls a minute and concurrent requests by key, wrong keys by address.
+"""Rate limits: calls a minute and concurrent requests by key, wrong keys by address.
 
-Time is monotonic seconds, read from a clock that is passed in. Memory is bounded: a key that has made no call for a
-minute is forgotten. Every refusal says after how many seconds to try again. Knows no HTTP. Limits that several machines
-share are in `redis_limits`; both implement `Limiter`.
+Two implementations of `Limiter`: `LocalLimiter` for a gateway of one process, in memory and without waiting;
+`shared_limits.SharedLimiter` for several workers or machines. Every refusal says after how many seconds to try again.
+Knows no HTTP.
 """
 
+import secrets
 import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from gateway.config.server_settings import Limits
 from gateway.domain import Caller
 from gateway.errors import RateLimited
 from gateway.resilience.bounded_cache import BoundedCache
+from gateway.shared_state.port import StateDown, Windows
 
 WINDOW_S = 60.0
 """Limits are configured per minute."""
@@ -23,10 +25,18 @@ _MAX_KEYS = 100_000
 """Keys that called within the last minute, about 1 KB each. Chosen: more keys than any key file holds. At half it would
 still not be reached; double would only allow 200 MB instead of 100."""
 
-_MAX_ADDRESSES = 10_000
+MAX_ADDRESSES = 10_000
 """Addresses that sent a wrong key within the last minute, about 1 KB each. Chosen: an attacker who has more addresses
 is forgotten early and may guess faster. At half, 5,000 addresses are enough for that; at double, wrong keys may hold
 20 MB instead of 10."""
+
+
+class LimitState(NamedTuple):
+    """A limit after a call was counted: what is left of it, and in how many seconds something comes back."""
+
+    limit: int
+    remaining: int
+    reset_s: float
 
 
 class Limiter(Protocol):
@@ -36,25 +46,35 @@ class Limiter(Protocol):
         """One of the key's concurrent requests, until the block ends. Entering raises RateLimited."""
         ...
 
-    async def charge(self, caller: Caller) -> None:
-        """Count one call of the key's minute. Raises RateLimited; then nothing is counted."""
+    async def charge(self, caller: Caller) -> LimitState | None:
+        """Count one call of the key's minute; None without a limit. Raises RateLimited; then nothing is counted."""
         ...
 
 
-class LocalLimiter:
-    """A `Limiter` for this process: a sliding window of one minute and a count of running requests, by key.
+def over_minute(limit: int, wait_s: float) -> RateLimited:
+    """The refusal of a call beyond a key's minute."""
+    error = RateLimited(f"this key may make {limit} calls a minute", retry_after_s=wait_s)
+    error.limit = limit
+    return error
 
-    `share_of` is the number of processes that serve; each enforces an even share of every limit, rounded up. Thus the
-    limit holds for all together, and a key whose connections fall unevenly is refused early.
+
+def over_slots(limit: int) -> RateLimited:
+    """The refusal of a request beyond a key's requests at once."""
+    return RateLimited(f"this key may have {limit} requests at once", retry_after_s=1)
+
+
+class LocalLimiter:
+    """A `Limiter` for a gateway of one process: a sliding window of one minute and a count of running requests, by key.
+
+    `clock` gives monotonic seconds. A key that has made no call for a minute is forgotten.
     """
 
-    def __init__(self, defaults: Limits, clock: Callable[[], float] = time.monotonic, share_of: int = 1) -> None:
+    def __init__(self, defaults: Limits, clock: Callable[[], float] = time.monotonic) -> None:
         self._defaults = defaults
-        self._share_of = share_of
         self._clock = clock
         self.running: dict[str, int] = {}
         """Running requests by key id; keys without any are absent."""
-        self._calls = _SlidingWindows(_MAX_KEYS, clock)
+        self._times: BoundedCache[str, deque[float]] = BoundedCache(_MAX_KEYS, ttl_s=WINDOW_S, clock=clock)
 
     def slot(self, caller: Caller) -> "_Slot":
         """As in `Limiter`."""
@@ -64,8 +84,8 @@ class LocalLimiter:
         """Count a running request; `leave` must follow. Raises RateLimited; then nothing is counted."""
         limit = self._defaults.concurrent if caller.concurrent is None else caller.concurrent
         running = self.running.get(caller.key_id, 0)
-        if limit and running >= self._share(limit):
-            raise RateLimited(f"this key may have {limit} requests at once", retry_after_s=1)
+        if limit and running >= limit:
+            raise over_slots(limit)
         self.running[caller.key_id] = running + 1
 
     def leave(self, caller: Caller) -> None:
@@ -76,17 +96,21 @@ class LocalLimiter:
         else:
             del self.running[caller.key_id]
 
-    async def charge(self, caller: Caller) -> None:
+    async def charge(self, caller: Caller) -> LimitState | None:
         """As in `Limiter`."""
         limit = self._defaults.per_minute if caller.per_minute is None else caller.per_minute
         if not limit:
-            return
-        wait_s = self._calls.take(caller.key_id, self._share(limit), self._clock())
-        if wait_s:
-            raise RateLimited(f"this key may make {limit} calls a minute", retry_after_s=wait_s)
-
-    def _share(self, limit: int) -> int:
-        return -(-limit // self._share_of)
+            return None
+        times, now_s = self._times.get(caller.key_id), self._clock()
+        if times is None:
+            times = deque()
+        while times and times[0] <= now_s - WINDOW_S:
+            times.popleft()
+        if len(times) >= limit:
+            raise over_minute(limit, times[0] + WINDOW_S - now_s)
+        times.append(now_s)
+        self._times.put(caller.key_id, times)
+        return LimitState(limit, limit - len(times), times[0] + WINDOW_S - now_s)
 
 
 class _Slot:
@@ -113,40 +137,17 @@ class BadKeyLimiter:
     `limit` is wrong keys a minute and address; 0 means no limit.
     """
 
-    def __init__(self, limit: int, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, limit: int, windows: Windows) -> None:
         self._limit = limit
-        self._clock = clock
-        self._windows = _SlidingWindows(_MAX_ADDRESSES, clock)
+        self._windows = windows
 
-    def __len__(self) -> int:
-        """Addresses remembered."""
-        return len(self._windows)
-
-    def record(self, address: str) -> None:
+    async def record(self, address: str) -> None:
         """Count one wrong key. Raises RateLimited when there were too many within a minute."""
-        wait_s = self._windows.take(address, self._limit, self._clock()) if self._limit else 0.0
-        if wait_s:
-            raise RateLimited("too many wrong keys from this address", retry_after_s=wait_s)
-
-
-class _SlidingWindows:
-    """Times of the calls within the last WINDOW_S, by key; at most as many for a key as its limit."""
-
-    def __init__(self, max_keys: int, clock: Callable[[], float]) -> None:
-        self._times: BoundedCache[str, deque[float]] = BoundedCache(max_keys, ttl_s=WINDOW_S, clock=clock)
-
-    def __len__(self) -> int:
-        return len(self._times)
-
-    def take(self, key: str, limit: int, now_s: float) -> float:
-        """Record a call and return 0, or return the seconds until a call may be made."""
-        times = self._times.get(key)
-        if times is None:
-            times = deque()
-        while times and times[0] <= now_s - WINDOW_S:
-            times.popleft()
-        if len(times) >= limit:
-            return times[0] + WINDOW_S - now_s
-        times.append(now_s)
-        self._times.put(key, times)
-        return 0.0
+        if not self._limit:
+            return
+        try:
+            taken = await self._windows.take(f"wrong-keys:{address}", self._limit, WINDOW_S, secrets.token_hex(8))
+        except StateDown:
+            return  # the wrong key is refused all the same
+        if taken.wait_s:
+            raise RateLimited("too many wrong keys from this address", retry_after_s=taken.wait_s)

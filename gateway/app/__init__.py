@@ -7,20 +7,20 @@ Only the entry points and tests import it. What must be closed is registered on 
 
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import AsyncExitStack
+from dataclasses import replace
 
 from aiohttp import web
 
-from gateway.access.api_keys import KeyStore
-from gateway.access.rate_limits import BadKeyLimiter, LocalLimiter
-from gateway.access.redis_limits import RedisLimiter
 from gateway.app.embedding import local_embedder, passage_vectors
 from gateway.app.models import completion_service, guardrail, image_loader
 from gateway.app.routes import Handlers, endpoint_table
-from gateway.app.web_tools import engine_deps, web_fetcher, websearch_service
+from gateway.app.sampler import Sampler
+from gateway.app.shared import SharedParts, shared_parts
+from gateway.app.web_tools import engine_deps, hosted_mcp, hosted_settings, web_fetcher, websearch_services
 from gateway.config.settings import Config
 from gateway.embedded.servers import Embedded
-from gateway.engines.index.port import Index
 from gateway.engines.index.search_provider import LocalSearch
+from gateway.mcp.cancellations import Cancellations
 from gateway.mcp.dispatcher import Dispatcher
 from gateway.mcp.running_calls import RunningCalls
 from gateway.mcp.tools import Searched
@@ -28,9 +28,14 @@ from gateway.metrics import Metrics
 from gateway.sanitize.pipeline import Sanitizer
 from gateway.services.completion.response_store import ResponseStore
 from gateway.services.ocr.service import OcrService
+from gateway.web.client_address import client_address
 from gateway.web.endpoints import EndpointTable
 from gateway.web.handlers.chat import ChatHandler
+from gateway.web.handlers.embeddings import EmbeddingsHandler
+from gateway.web.handlers.hosted_responses import HostedResponses
+from gateway.web.handlers.hosted_search import HostedSearch
 from gateway.web.handlers.mcp import WebSearchHandler
+from gateway.web.handlers.messages import MessagesHandler
 from gateway.web.handlers.models import ModelsHandler
 from gateway.web.handlers.ops import OpsPages
 from gateway.web.handlers.responses import ResponsesHandler
@@ -48,20 +53,33 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     """
     fetcher, resources = web_fetcher(config, docs_address), AsyncExitStack()
     resources.push_async_callback(fetcher.close)
-    completions = completion_service(config, embedded or Embedded(), fetcher, resources)
+    shared, embedder = shared_parts(config, resources), local_embedder(resources)
+    completions = completion_service(config, embedded or Embedded(), fetcher, resources, embedder)
+    shared.agree_on_user_key(completions)
     judge = guardrail(config, completions)
     sanitizer = Sanitizer(config.sanitize, judge)
     deps, _ = engine_deps(config, fetcher, resources, completions)
-    local = LocalSearch(deps.index, passage_vectors(config, deps.index, local_embedder(resources), resources))
-    websearch = websearch_service(config, deps, (sanitizer, judge), local, resources)
+    local = LocalSearch(deps.index, passage_vectors(config, deps.index, embedder, resources))
+    websearch, index_alone = websearch_services(config, deps, (sanitizer, judge), local, resources)
     searched: Searched = "local" if config.search.provider == "local" else "web"
-    mcp = WebSearchHandler(Dispatcher(websearch, RunningCalls(), searched))
-    chat = ChatHandler(completions, OcrService(completions, image_loader(config, fetcher, resources)))
-    responses = ResponsesHandler(completions, ResponseStore(config.limits.response_store_bytes_per_key))
-    table = endpoint_table(config.server.base_path, Handlers(mcp, chat, responses, ModelsHandler(completions)))
-    state = _server_state(config, table, sanitizer, deps.index, resources)
-    app = application(state, config.server.max_body_bytes)
-    app.cleanup_ctx.append(_close_at_cleanup(resources))
+    websearch.cache.shared, running = shared.searches, RunningCalls()
+    mcp = WebSearchHandler(Dispatcher(websearch, running, searched, Cancellations(running, shared.bus).cancel))
+    settings = hosted_settings(config, websearch, index_alone, searched)
+    hosted, tool_servers = HostedSearch(completions, settings), hosted_mcp(config, settings.tools, resources)
+    chat = ChatHandler(completions, OcrService(completions, image_loader(config, fetcher, resources)), hosted)
+    store = ResponseStore(shared.responses, config.shared.response_ttl_s)
+    responses = ResponsesHandler(completions, store, HostedResponses(hosted, tool_servers))
+    messages, embeddings = MessagesHandler(completions, hosted), EmbeddingsHandler(completions)
+    handlers = Handlers(mcp, chat, responses, messages, embeddings, ModelsHandler(completions))
+    table = endpoint_table(config.server.base_path, handlers)
+    server = replace(
+        _server_state(config, table, sanitizer, shared),
+        budgets=shared.budgets(completions),
+        notes=lambda: [*shared.notes(), *filter(None, [deps.index.problem])],
+    )
+    app = application(server, config.server.max_body_bytes)
+    sampler = Sampler(server, shared, completions, deps.index)
+    app.cleanup_ctx.append(_start_and_close(shared, sampler, resources))
     return app
 
 
@@ -76,35 +94,34 @@ def build_ops_app(
     return OpsPages(app[SERVER_STATE], waiting, hosts, metrics_folder).app()
 
 
-def _server_state(
-    config: Config, endpoints: EndpointTable, sanitizer: Sanitizer, index: Index, resources: AsyncExitStack
-) -> ServerState:
+def _server_state(config: Config, endpoints: EndpointTable, sanitizer: Sanitizer, shared: SharedParts) -> ServerState:
     """The state that the middlewares share."""
     metrics = Metrics()
-    local = LocalLimiter(config.limits, share_of=config.server.workers)
-    limiter: LocalLimiter | RedisLimiter = local
-    if config.shared.redis_url is not None:
-        limiter = shared = RedisLimiter(config.shared.redis_url.reveal(), config.limits, local)
-        resources.push_async_callback(shared.close)
     return ServerState(
         endpoints=endpoints,
         in_flight=InFlight(config.server.max_in_flight, config.limits.in_flight_share),
-        keys=KeyStore(config.state_dir / config.access.keys_file),
-        bad_keys=BadKeyLimiter(config.access.bad_keys_per_minute),
-        limiter=limiter,
+        keys=shared.keys,
+        bad_keys=shared.bad_keys,
+        limiter=shared.limiter,
         sanitizer=sanitizer,
         metrics=metrics,
-        recorder=Recorder(metrics),
+        recorder=Recorder(metrics, shared.usage),
         allowed_origins=frozenset(config.server.allowed_origins),
         body_timeout_s=config.server.body_timeout_s,
         max_json_values=config.server.max_json_values,
-        index_problem=lambda: index.problem,
+        address_of=client_address(config.server.trusted_proxies),
     )
 
 
-def _close_at_cleanup(resources: AsyncExitStack) -> Callable[[web.Application], AsyncIterator[None]]:
-    async def cleanup(app: web.Application) -> AsyncIterator[None]:
+def _start_and_close(
+    shared: SharedParts, sampler: Sampler, resources: AsyncExitStack
+) -> Callable[[web.Application], AsyncIterator[None]]:
+    async def lifetime(app: web.Application) -> AsyncIterator[None]:
+        await shared.start()
+        sampler.start()
         yield
+        await sampler.close()
+        app[SERVER_STATE].recorder.flush()  # what was used is written when the rest closes
         await resources.aclose()
 
-    return cleanup
+    return lifetime

@@ -2,20 +2,25 @@
 
 import asyncio
 import time
+from collections.abc import Container
 from contextlib import AsyncExitStack
 from dataclasses import replace
 
 from gateway.access.private_files import USER_HASH_KEY, load_or_create_secret
 from gateway.config.model_settings import Model, Upstream
 from gateway.config.settings import Config
-from gateway.domain import OCR_MODEL, OCR_MODEL_ALIAS, TEXT_MODEL
+from gateway.domain import EMBEDDING_MODEL, OCR_MODEL, OCR_MODEL_ALIAS, TEXT_MODEL
+from gateway.embedded.llm_server import CONTEXT_TOKENS
 from gateway.embedded.servers import Embedded, EmbeddedUpstream
+from gateway.engines.embedding.embedder import LocalEmbedder
 from gateway.engines.fetch.fetcher import Fetcher
 from gateway.ocr.image.normalise import PixelNormaliser
 from gateway.ports import CompletionUpstream
 from gateway.providers.embedded import OnDemandUpstream
 from gateway.providers.fan_out import FanOutUpstream
+from gateway.providers.local_embeddings import LocalEmbeddings
 from gateway.providers.openai_compat import OpenAICompatUpstream
+from gateway.providers.prompted_tools import PromptedToolsUpstream
 from gateway.providers.queued import QueuedUpstream, queued_as_configured
 from gateway.sanitize.guardrail.guardrail import Guardrail
 from gateway.services.completion.attempts import ModelEntry, Target
@@ -30,7 +35,7 @@ half, such a request fails; at double, its caller waits longer for an engine tha
 
 
 def completion_service(
-    config: Config, embedded: Embedded, images: Fetcher, resources: AsyncExitStack
+    config: Config, embedded: Embedded, images: Fetcher, resources: AsyncExitStack, embedder: LocalEmbedder
 ) -> CompletionService:
     """The model table: the configured models, then the embedded engines unless a configured model has their name."""
     rows = [_model(model, resources) for model in config.models if model.upstreams]
@@ -43,8 +48,25 @@ def completion_service(
             settings = next((model for model in config.models if model.name == name), Model(name))
             free = tuple(alias for alias in (*aliases, *settings.aliases) if alias not in configured)
             target = _embedded_target(kind, upstream, resources)
-            rows.append(ModelEntry(name, kind, (target,), free, settings.fallback, int(time.time())))
+            length = settings.context_length or (CONTEXT_TOKENS if kind == "text" else 0)
+            rows.append(ModelEntry(name, kind, (target,), free, settings.fallback, int(time.time()), length))
+    if EMBEDDING_MODEL not in configured and config.local_embedding.enabled:
+        rows.append(_local_embeddings(config, embedder, configured))
     return CompletionService(rows, images=images, user_key=load_or_create_secret(config.state_dir / USER_HASH_KEY))
+
+
+def _local_embeddings(config: Config, embedder: LocalEmbedder, configured: Container[str]) -> ModelEntry:
+    """The embedded embedding model, with the aliases that it is given and that no other model has."""
+    settings = next((model for model in config.models if model.name == EMBEDDING_MODEL), Model(EMBEDDING_MODEL))
+    return ModelEntry(
+        EMBEDDING_MODEL,
+        "embedding",
+        (Target(LocalEmbeddings(embedder), UpstreamOptions(embedder.model)),),
+        tuple(alias for alias in settings.aliases if alias not in configured),
+        settings.fallback,
+        int(time.time()),
+        embedder.max_tokens,
+    )
 
 
 def image_loader(config: Config, fetcher: Fetcher, resources: AsyncExitStack) -> ImageLoader:
@@ -61,12 +83,16 @@ def _model(model: Model, resources: AsyncExitStack) -> ModelEntry:
     for number, settings in enumerate(model.upstreams, 1):
         client = OpenAICompatUpstream(settings.name or f"upstream-{number}", settings)
         resources.push_async_callback(client.close)
+        has_tools = settings.tools == "native"
         queued = queued_as_configured(client, settings)
+        if not has_tools:
+            queued = FanOutUpstream(PromptedToolsUpstream(queued))
         upstream = OcrAdapter(queued, image_placeholder=settings.image_placeholder) if model.kind == "ocr" else queued
-        options = UpstreamOptions(settings.model, settings.extra_body, settings.json_object)
+        options = UpstreamOptions(settings.model, settings.extra_body, settings.json_object, has_tools)
         is_native, wait_s = settings.responses == "native", settings.first_event_wait_s
         targets.append(Target(upstream, options, settings.weight, is_native, wait_s))
-    return ModelEntry(model.name, model.kind, tuple(targets), model.aliases, model.fallback, int(time.time()))
+    created, length = int(time.time()), model.context_length
+    return ModelEntry(model.name, model.kind, tuple(targets), model.aliases, model.fallback, created, length)
 
 
 def _embedded_target(kind: str, embedded: EmbeddedUpstream, resources: AsyncExitStack) -> Target:
@@ -77,11 +103,11 @@ def _embedded_target(kind: str, embedded: EmbeddedUpstream, resources: AsyncExit
     # llama.cpp closes a connection after a stream without saying so; on loopback a new one costs next to nothing.
     client = OpenAICompatUpstream(f"embedded-{kind}", settings, reuses_connections=False)
     queued = QueuedUpstream(client, embedded.queue, settings.first_byte_timeout_s)
-    answering: CompletionUpstream = queued if kind == "ocr" else FanOutUpstream(queued)
+    answering: CompletionUpstream = queued if kind == "ocr" else FanOutUpstream(PromptedToolsUpstream(queued))
     upstream = OnDemandUpstream(answering, embedded.wake, embedded.fingerprint)
     resources.push_async_callback(client.close)
     served = OcrAdapter(upstream, context_tokens=0) if kind == "ocr" else upstream
-    return Target(served, UpstreamOptions(embedded.model))
+    return Target(served, UpstreamOptions(embedded.model, has_tools=kind == "ocr"))
 
 
 def guardrail(config: Config, completions: CompletionService) -> Guardrail:

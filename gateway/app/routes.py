@@ -3,12 +3,16 @@
 from dataclasses import dataclass
 
 from gateway.mcp.dialect import WebSearchDialect
-from gateway.web.endpoints import Endpoint, EndpointTable
+from gateway.web.endpoints import Check, Endpoint, EndpointTable, Handler
 from gateway.web.handlers.chat import ChatHandler
+from gateway.web.handlers.embeddings import EmbeddingsHandler
 from gateway.web.handlers.mcp import WebSearchHandler
+from gateway.web.handlers.messages import MessagesHandler
 from gateway.web.handlers.models import ModelsHandler
 from gateway.web.handlers.responses import ResponsesHandler
 from gateway.wire.chat.dialect import ChatDialect
+from gateway.wire.embeddings.dialect import EmbeddingsDialect
+from gateway.wire.messages.dialect import MessagesDialect
 from gateway.wire.responses.dialect import ResponsesDialect
 
 
@@ -19,6 +23,8 @@ class Handlers:
     mcp: WebSearchHandler
     chat: ChatHandler
     responses: ResponsesHandler
+    messages: MessagesHandler
+    embeddings: EmbeddingsHandler
     models: ModelsHandler
 
 
@@ -33,6 +39,10 @@ def endpoint_table(base_path: str, handlers: Handlers) -> EndpointTable:
         Endpoint("responses", "GET", stored, responses.retrieve, responses_form, scope),
         Endpoint("responses", "DELETE", stored, responses.delete, responses_form, scope),
         Endpoint("responses", "GET", f"{stored}/input_items", responses.input_items, responses_form, scope),
+        *_messages_rows(handlers.messages),
+        Endpoint(
+            "embeddings", "POST", "/v1/embeddings", handlers.embeddings.handle, EmbeddingsDialect(),
+            frozenset({"embeddings"}), handlers.embeddings.check),
         Endpoint("models", "GET", "/v1/models", models.listing, chat_form),
         Endpoint("models", "GET", "/v1/models/{model}", models.one, chat_form),
         Endpoint(
@@ -40,3 +50,18 @@ def endpoint_table(base_path: str, handlers: Handlers) -> EndpointTable:
             mcp.check, charged=False, max_body_bytes=mcp.max_body_bytes),
     ]  # fmt: skip
     return EndpointTable(rows, base_path)
+
+
+def _messages_rows(messages: MessagesHandler) -> list[Endpoint]:
+    """Anthropic's interface to the chat models: sanitized wherever `sanitize.routes` names `chat`."""
+    form, scope, path = MessagesDialect(), frozenset({"chat"}), "/v1/messages"
+
+    def row(path: str, handler: Handler, check: Check) -> Endpoint:
+        return Endpoint(
+            "messages", "POST", path, handler, form, scope, check, covered_by="chat", id_header="Request-Id"
+        )
+
+    return [
+        row(path, messages.create, messages.check),
+        row(f"{path}/count_tokens", messages.count, messages.check_count),
+    ]

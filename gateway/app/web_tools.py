@@ -1,15 +1,19 @@
 """Composition of the web tools: the safe fetcher, the embedded engine with its index, the search providers."""
 
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import replace
+from functools import partial
 
 from gateway import __version__
+from gateway.access.private_files import create_private
 from gateway.config.settings import Config
 from gateway.engines.crawl.engine import EngineDeps, LocalWebEngine
 from gateway.engines.crawl.index_import import IndexFiller
 from gateway.engines.crawl.page_loader import PageLoader
 from gateway.engines.crawl.relevance import Chooser
 from gateway.engines.extract.parse_pool import ParsePool
+from gateway.engines.extract.shortening import shorten_in
 from gateway.engines.fetch.address_policy import AddressPolicy
 from gateway.engines.fetch.fetcher import Fetcher, FetchLimits
 from gateway.engines.fetch.host_limits import HostSlots
@@ -20,13 +24,23 @@ from gateway.engines.index.postgres.store import PostgresIndex
 from gateway.engines.index.search_provider import LocalSearch
 from gateway.engines.index.store import PageIndex
 from gateway.errors import InvalidRequest
+from gateway.mcp.tools import Searched, Tool, tool_table
 from gateway.ports import SearchProvider, WebEngine
+from gateway.providers.mcp_client import McpClient, McpServerSettings
 from gateway.providers.search_table import REMOTE_PROVIDERS
 from gateway.providers.tavily import Tavily
 from gateway.sanitize.guardrail.guardrail import Guardrail
 from gateway.sanitize.pipeline import Sanitizer
 from gateway.services.completion.service import CompletionService, OwnModel
+from gateway.services.hosted_tools.loop import LoopLimits
+from gateway.services.hosted_tools.web_search import SearchSettings
 from gateway.services.websearch.service import WebSearchDeps, WebSearchService, WebSearchSettings
+from gateway.web.handlers.hosted_mcp import HostedMcp, McpServerEntry
+from gateway.web.handlers.hosted_search import HostedSettings
+
+_BYTES_PER_CHAR, _ENVELOPE_BYTES = 6, 1 << 20
+"""An MCP answer may have so many bytes: six a character, as JSON escapes one, and a MiB for what surrounds the text.
+Chosen: lists of a hundred tools are 500 KB; at half long lists of tools fail, at double a wrong server holds more."""
 
 
 def web_fetcher(config: Config, docs_address: str) -> Fetcher:
@@ -36,13 +50,14 @@ def web_fetcher(config: Config, docs_address: str) -> Fetcher:
     return Fetcher(policy, config.web.user_agent, FetchLimits(max_bytes=config.web.max_page_bytes))
 
 
-def websearch_service(
+def websearch_services(
     config: Config,
     engine_deps: EngineDeps,
     judges: tuple[Sanitizer, Guardrail],
     search: LocalSearch,
     resources: AsyncExitStack,
-) -> WebSearchService:
+) -> tuple[WebSearchService, WebSearchService]:
+    """The web tools, and the same over the local index (`search`) alone."""
     sanitizer, guardrail = judges
     local = LocalWebEngine(engine_deps, config.web)
     names = dict.fromkeys([config.search.provider, *config.search.fallback])
@@ -52,12 +67,43 @@ def websearch_service(
         providers=providers,
         engine=engine,
         reader=local,
+        shorten=partial(shorten_in, engine_deps.loader.pool),
         index_stats=search.stats,
         guardrail=guardrail.status,
         sanitization=lambda: {"requests": sanitizer.requests, "responses": sanitizer.responses},
     )
     settings = WebSearchSettings(__version__, config.web.result_budget_chars, config.search.cache_ttl_s)
-    return WebSearchService(deps, settings)
+    index_alone = replace(deps, providers=[search])
+    return WebSearchService(deps, settings), WebSearchService(index_alone, settings)
+
+
+def hosted_settings(
+    config: Config, websearch: WebSearchService, index_alone: WebSearchService, searched: Searched
+) -> HostedSettings:
+    """Hosted search over the web tools, and over the local index alone."""
+    hosted = config.hosted_search
+    sizes = hosted.results
+    return HostedSettings(
+        tool_table(websearch, searched),
+        tool_table(index_alone, "local"),
+        LoopLimits(hosted.max_calls, hosted.total_s),
+        SearchSettings({"low": sizes.low, "medium": sizes.medium, "high": sizes.high}),
+        passes_native=hosted.native == "upstream",
+    )
+
+
+def hosted_mcp(config: Config, own_tools: Mapping[str, Tool], resources: AsyncExitStack) -> HostedMcp:
+    """The configured MCP servers, and the gateway's own web tools."""
+    servers = {}
+    for server in config.mcp_servers:
+        headers = {name: secret.reveal() for name, secret in server.headers.items()}
+        most_bytes = _BYTES_PER_CHAR * server.max_result_chars + _ENVELOPE_BYTES
+        client = McpClient(McpServerSettings(server.url, headers, server.timeout_s, most_bytes))
+        resources.push_async_callback(client.close)
+        needs_approval = server.require_approval == "always"
+        allowed = frozenset(server.allowed_tools)
+        servers[server.label] = McpServerEntry(client.session, allowed, needs_approval, server.max_result_chars)
+    return HostedMcp(servers, own_tools)
 
 
 def engine_deps(
@@ -98,7 +144,10 @@ def _index(config: Config, backend: str) -> Index:
     """The local search index. Raises InvalidRequest for "postgres" without an address."""
     max_pages, ttl_days = config.web.index_max_pages, config.web.index_ttl_days
     if backend == "sqlite":
-        return PageIndex(config.state_dir / "index.sqlite3", max_pages=max_pages, ttl_days=ttl_days)
+        path = config.state_dir / "index.sqlite3"
+        with suppress(OSError):  # the index says itself what is wrong with its file
+            create_private(path)
+        return PageIndex(path, max_pages=max_pages, ttl_days=ttl_days)
     if config.index.postgres_url is None:
         raise InvalidRequest('index.postgres_url is missing: give { credential = "NAME" }')
     return PostgresIndex(config.index.postgres_url.reveal(), max_pages=max_pages, ttl_days=ttl_days)

@@ -19,7 +19,7 @@ def add_state_options(parser: argparse.ArgumentParser) -> None:
 
 
 def duration_s(text: str) -> int:
-    """`90d`, `12h`, `30m` or `60s` as seconds. Raises ArgumentTypeError, like the two below."""
+    """`90d`, `12h`, `30m` or `60s` as seconds. Raises ArgumentTypeError, like those below."""
     units = {"s": 1, "m": 60, "h": 3600, "d": 86400}
     if not (text[:-1].isdigit() and text[-1:] in units and int(text[:-1])):
         raise argparse.ArgumentTypeError("must be a number and a unit: 90d, 12h, 30m or 60s")
@@ -31,6 +31,14 @@ def count(text: str) -> int:
     if not text.isdigit():
         raise argparse.ArgumentTypeError("must be a whole number, 0 or more")
     return int(text)
+
+
+def amount(text: str) -> float:
+    """A sum of money, 0 or more, such as `12.50`."""
+    whole, _, rest = text.partition(".")
+    if not (text.isascii() and whole.isdigit() and (rest.isdigit() or "." not in text)):
+        raise argparse.ArgumentTypeError("must be a sum, 0 or more, such as 12.50")
+    return float(text)
 
 
 def port(text: str) -> int:

@@ -1,4 +1,4 @@
-"""`gateway keys`: makes, lists, revokes and rotates API keys in the file of their digests.
+"""`gateway keys`: makes, lists, revokes, rotates and imports API keys, in the file of their digests or in Redis.
 
 A new key is printed once, alone on standard output; what goes with it is on standard error. Needs no running server.
 """
@@ -8,26 +8,39 @@ import sys
 import time
 from pathlib import Path
 
-from gateway.access.api_keys import KeyFile, KeyRecord, KeyRequest
-from gateway.cli.argument_types import Parsers, add_state_options, count, duration_s
+from gateway.access.api_keys import KeyFile, KeyRecord, KeyRegistry, KeyRequest
+from gateway.access.redis_keys import RedisKeys
+from gateway.cli.argument_types import Parsers, add_state_options, amount, count, duration_s
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config
 from gateway.config.server_settings import Access
-from gateway.domain import SCOPES
+from gateway.domain import KEY_LIMITS, SCOPES, is_scope
+
+_SCOPES_HELP = f"{', '.join(SCOPES)}, or mcp:LABEL for an MCP server; repeat for several"
 
 
-def add_key_commands(parsers: Parsers) -> None:
+def _scope(text: str) -> str:
+    if not is_scope(text):
+        raise argparse.ArgumentTypeError(f"must be one of {', '.join(SCOPES)}, or mcp:LABEL")
+    return text
+
+
+def add_commands(parsers: Parsers) -> None:
     """Add `keys create`, `list`, `revoke` and `rotate`."""
     keys = parsers.add_parser("keys", help="manage API keys")
     actions = keys.add_subparsers(required=True, metavar="ACTION")
     create = actions.add_parser("create", help="make a key; it is printed once, alone on standard output")
     create.add_argument("--name", required=True, help="its holder, for people")
-    create.add_argument("--scope", action="append", required=True, choices=SCOPES, help="repeat for several")
+    create.add_argument("--scope", action="append", required=True, type=_scope, help=_SCOPES_HELP)
     create.add_argument(
         "--expires", type=duration_s, metavar="90d", help="90d, 12h, 30m or 60s from now; default: never"
     )
     create.add_argument("--per-minute", type=count, metavar="N", help="calls a minute; 0 = no limit")
     create.add_argument("--concurrent", type=count, metavar="N", help="requests at once; 0 = no limit")
+    create.add_argument("--tokens-per-minute", type=count, metavar="N", help="tokens a minute, in and out")
+    create.add_argument("--tokens-per-day", type=count, metavar="N", help="tokens a day (UTC)")
+    create.add_argument("--tool-calls-per-day", type=count, metavar="N", help="calls of web tools a day (UTC)")
+    create.add_argument("--spend-per-month", type=amount, metavar="SUM", help="spend a month (UTC), by [[prices]]")
     create.set_defaults(command=_keys_create)
     listing = actions.add_parser("list", help="list every key, without its secret")
     listing.set_defaults(command=_keys_list)
@@ -38,26 +51,32 @@ def add_key_commands(parsers: Parsers) -> None:
         action = actions.add_parser(name, help=text)
         action.add_argument("id", metavar="ID")
         action.set_defaults(command=command)
+    importing = actions.add_parser("import", help="add the keys of a key file; ids that exist are left as they are")
+    importing.add_argument("file", type=Path, metavar="FILE")
+    importing.set_defaults(command=_keys_import)
     for action in actions.choices.values():
         add_state_options(action)
         action.add_argument("--keys-file", type=Path, metavar="FILE")
 
 
-def _key_file(arguments: argparse.Namespace, environment: Environment) -> KeyFile:
-    """The file in `--keys-file`, else in the configuration, else the default; relative to the state directory."""
+def _registry(arguments: argparse.Namespace, environment: Environment) -> KeyRegistry:
+    """The file in `--keys-file`, else what the configuration says, else the default file; paths are relative to the
+    state directory."""
+    state_dir = arguments.state_dir or environment.state_dir
     if arguments.keys_file is not None:
-        return KeyFile((arguments.state_dir or environment.state_dir) / arguments.keys_file)
+        return KeyFile(state_dir / arguments.keys_file)
     if arguments.config is None:
-        return KeyFile((arguments.state_dir or environment.state_dir) / Access().keys_file)
+        return KeyFile(state_dir / Access().keys_file)
     config = load_config(arguments.config, arguments.state_dir, environment)
+    if config.access.backend == "redis" and config.shared.redis_url is not None:
+        return RedisKeys(config.shared.redis_url.reveal(), config.state_dir)
     return KeyFile(config.state_dir / config.access.keys_file)
 
 
 def _keys_create(arguments: argparse.Namespace, environment: Environment) -> int:
-    wish = KeyRequest(
-        arguments.name, tuple(arguments.scope), arguments.expires, arguments.per_minute, arguments.concurrent
-    )
-    key, record = _key_file(arguments, environment).create(wish)
+    limits = {name: getattr(arguments, name) for name in KEY_LIMITS}
+    wish = KeyRequest(arguments.name, tuple(arguments.scope), arguments.expires, **limits)
+    key, record = _registry(arguments, environment).create(wish)
     return _show_key(key, record)
 
 
@@ -68,20 +87,30 @@ def _show_key(key: str, record: KeyRecord) -> int:
 
 
 def _keys_list(arguments: argparse.Namespace, environment: Environment) -> int:
-    for record in _key_file(arguments, environment).read():
+    for record in _registry(arguments, environment).read():
         expires = "never" if record.expires is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(record.expires))
         limits = f"{record.per_minute or '-'}/min {record.concurrent or '-'} at once"
+        for name in KEY_LIMITS[2:]:
+            if (limit := getattr(record, name)) is not None:
+                limits += f" {limit:g} {name.replace('_', ' ')}"
         sys.stdout.write(f"{record.id}  {record.name:20}  {','.join(record.scopes)}  expires {expires}  {limits}\n")
     return 0
 
 
 def _keys_revoke(arguments: argparse.Namespace, environment: Environment) -> int:
-    record = _key_file(arguments, environment).revoke(arguments.id)
+    record = _registry(arguments, environment).revoke(arguments.id)
     sys.stderr.write(f"key {record.id} for {record.name} is revoked\n")
     return 0
 
 
 def _keys_rotate(arguments: argparse.Namespace, environment: Environment) -> int:
-    code = _show_key(*_key_file(arguments, environment).rotate(arguments.id))
+    code = _show_key(*_registry(arguments, environment).rotate(arguments.id))
     sys.stderr.write(f"key {arguments.id} stays valid until it is revoked: `gateway keys revoke {arguments.id}`\n")
     return code
+
+
+def _keys_import(arguments: argparse.Namespace, environment: Environment) -> int:
+    records = KeyFile(arguments.file).read_existing()
+    added = _registry(arguments, environment).add(records)
+    sys.stderr.write(f"{len(added)} of {len(records)} keys were added; the others were there\n")
+    return 0

@@ -11,16 +11,21 @@ import re2
 
 from gateway.config.sanitize_settings import ENTITIES
 from gateway.config.settings import Config
-from gateway.domain import OCR_MODEL, TEXT_MODEL
+from gateway.domain import EMBEDDING_MODEL, OCR_MODEL, OWN_TOOLS_LABEL, TEXT_MODEL, WEB_TOOLS
+
+_EMBEDDED_KINDS = {TEXT_MODEL: "text", OCR_MODEL: "ocr", EMBEDDING_MODEL: "embedding"}
 
 
 def contradictions(config: Config) -> Iterator[tuple[str, str]]:
     """Every broken rule as (key path, message); none for a configuration that can be served."""
     yield from _model_contradictions(config)
     yield from _search_contradictions(config)
+    yield from _mcp_contradictions(config)
     yield from _address_contradictions(config)
     yield from _sanitize_contradictions(config)
     yield from _missing_files(config)
+    yield from _shared_contradictions(config)
+    yield from _price_contradictions(config)
 
 
 def _search_contradictions(config: Config) -> Iterator[tuple[str, str]]:
@@ -37,9 +42,20 @@ def _search_contradictions(config: Config) -> Iterator[tuple[str, str]]:
         yield "index.postgres_url", f"credential {url.credential} must hold a postgresql:// URL"
 
 
+def _mcp_contradictions(config: Config) -> Iterator[tuple[str, str]]:
+    labels = [OWN_TOOLS_LABEL]
+    for index, server in enumerate(config.mcp_servers):
+        if server.label in labels:
+            yield f"mcp_servers[{index}].label", f"'{server.label}' is already the label of another server"
+        labels.append(server.label)
+
+
 def _address_contradictions(config: Config) -> Iterator[tuple[str, str]]:
     if config.ops.port and (config.ops.host, config.ops.port) == (config.server.host, config.server.port):
         yield "ops.port", "must differ from server.port"
+    for index, entry in enumerate(config.server.trusted_proxies):
+        if not _is_network(entry):
+            yield f"server.trusted_proxies[{index}]", "must be an address, or a network like 10.0.0.0/8"
     for index, entry in enumerate(config.web.allow_private):
         if not _is_private_entry(entry):
             yield f"web.allow_private[{index}]", "must be an exact host:port, or a network like 10.0.0.0/8"
@@ -54,6 +70,28 @@ def _sanitize_contradictions(config: Config) -> Iterator[tuple[str, str]]:
         for entity in getattr(config.sanitize.actions, direction):
             if entity not in entities:
                 yield f"sanitize.actions.{direction}.{entity}", f"is not an entity; allowed: {', '.join(entities)}"
+
+
+def _shared_contradictions(config: Config) -> Iterator[tuple[str, str]]:
+    if config.shared.redis_url is None:
+        if config.access.backend == "redis":
+            yield "access.backend", '"redis" needs shared.redis_url = { credential = "NAME" }'
+        if config.shared.machines > 1:
+            yield "shared.machines", 'several machines need shared.redis_url = { credential = "NAME" }'
+
+
+def _price_contradictions(config: Config) -> Iterator[tuple[str, str]]:
+    """A price belongs to something that exists, there is one for each, and all are in one currency."""
+    known = {TEXT_MODEL, OCR_MODEL, *WEB_TOOLS, *(model.name for model in config.models)}
+    seen: set[str] = set()
+    for index, price in enumerate(config.prices):
+        if price.model not in known:
+            yield f"prices[{index}].model", _unknown_model(price.model, known)
+        if price.model in seen:
+            yield f"prices[{index}].model", f"'{price.model}' has a price already"
+        if price.currency != config.prices[0].currency:
+            yield f"prices[{index}].currency", f"must be {config.prices[0].currency}, as the first price is"
+        seen.add(price.model)
 
 
 def _missing_files(config: Config) -> Iterator[tuple[str, str]]:
@@ -75,7 +113,7 @@ def _model_contradictions(config: Config) -> Iterator[tuple[str, str]]:
             if name in seen:
                 yield f"{where}.{key}", f"'{name}' is already the name of {seen[name]}"
             seen[name] = where
-    embedded = {TEXT_MODEL, OCR_MODEL}
+    embedded = {TEXT_MODEL, OCR_MODEL, EMBEDDING_MODEL}
     for index, model in enumerate(config.models):
         if not model.upstreams and model.name not in embedded:
             yield f"models[{index}].upstreams", "needs at least one upstream"
@@ -83,15 +121,27 @@ def _model_contradictions(config: Config) -> Iterator[tuple[str, str]]:
         for position, name in enumerate(shown):
             if name in shown[:position]:
                 yield f"models[{index}].upstreams[{position}].name", f"'{name}' is already the name of another"
+        for position, upstream in enumerate(model.upstreams):
+            if upstream.tools == "prompt" and (upstream.responses == "native" or model.kind == "ocr"):
+                where = f"models[{index}].upstreams[{position}].tools"
+                yield where, '"prompt" needs kind = "text" and responses = "translate"'
         for name in model.fallback:
             if name not in seen and name not in embedded:
                 yield f"models[{index}].fallback", _unknown_model(name, seen)
+            elif (other := _kind_of(name, config)) != model.kind and "embedding" in (other, model.kind):
+                yield f"models[{index}].fallback", f"'{name}' is of kind {other}, this model of kind {model.kind}"
     chosen = config.web.instructions_model
     if chosen and chosen not in seen and chosen != TEXT_MODEL:
         yield "web.instructions_model", _unknown_model(chosen, seen)
     judge = config.guardrail.model
     if config.guardrail.enabled == "on" and judge not in seen and judge != TEXT_MODEL:
         yield "guardrail.model", _unknown_model(judge, seen)
+
+
+def _kind_of(name: str, config: Config) -> str:
+    """The kind of a model by its name or an alias. Embedded engines have theirs whatever is configured of them."""
+    kinds = {each: model.kind for model in config.models for each in (model.name, *model.aliases)}
+    return kinds.get(name, _EMBEDDED_KINDS.get(name, "text"))
 
 
 def _unknown_model(name: str, known: Iterable[str]) -> str:
@@ -101,13 +151,18 @@ def _unknown_model(name: str, known: Iterable[str]) -> str:
 def _is_private_entry(entry: str) -> bool:
     """Whether `entry` is a network in CIDR notation or an exact host:port."""
     if "/" in entry:
-        try:
-            ipaddress.ip_network(entry)
-        except ValueError:
-            return False
-        return True
+        return _is_network(entry)
     host, colon, port = entry.rpartition(":")
     return bool(host and colon and port.isdigit() and 0 < int(port) < 65536)
+
+
+def _is_network(entry: str) -> bool:
+    """Whether `entry` is an IP address or a network in CIDR notation."""
+    try:
+        ipaddress.ip_network(entry)
+    except ValueError:
+        return False
+    return True
 
 
 def _pattern_problem(pattern: str) -> str:

@@ -29,7 +29,7 @@ def _to_tables(value: Any) -> Any:
         pairs = ((each.name, _to_tables(getattr(value, each.name))) for each in fields(value))
         return {name: item for name, item in pairs if item is not None}
     if isinstance(value, Mapping):
-        return _Inline(value)
+        return _Inline({name: _to_tables(item) for name, item in value.items()})
     return [_to_tables(item) for item in value] if isinstance(value, tuple) else value
 
 

@@ -5,7 +5,7 @@ Knows the variables of systemd's protocols, but speaks none of them. Sources: sd
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -40,6 +40,32 @@ class Environment:
         count = self.variables.get("LISTEN_FDS", "")
         return tuple(range(3, 3 + int(count))) if count.isdigit() else ()
 
+    @property
+    def has_socket_unit(self) -> bool:
+        """Whether systemd passed the product socket, to this process or to the one that it replaces."""
+        return bool(self.variables.get("LISTEN_FDS"))
+
+    @property
+    def handover(self) -> tuple[int, ...]:
+        """File descriptors from the supervisor that this process shall replace: its channel, the product socket and, if
+        it has one, the ops socket. Empty for an ordinary start. Written by `handover_environment`."""
+        return tuple(int(each) for each in self.variables.get(_HANDOVER, "").split())
+
+    @property
+    def runtime_dir(self) -> Path | None:
+        """`$RUNTIME_DIRECTORY` (its first entry), where the control socket is; None without one."""
+        folder = self.variables.get("RUNTIME_DIRECTORY", "").split(":")[0]
+        return Path(folder) if folder else None
+
+    @property
+    def logs_to_journal(self) -> bool:
+        """Whether standard output goes to systemd's journal (`$JOURNAL_STREAM`, systemd.exec(5))."""
+        try:
+            output = os.fstat(1)
+        except OSError:
+            return False
+        return self.variables.get("JOURNAL_STREAM") == f"{output.st_dev}:{output.st_ino}"
+
     def credential(self, name: str) -> str | None:
         """The secret in the file `$CREDENTIALS_DIRECTORY/NAME`, else in `$GATEWAY_CREDENTIAL_NAME`; None without both.
 
@@ -49,6 +75,9 @@ class Environment:
         if folder and (path := Path(folder) / name).is_file():
             return path.read_text().strip()
         return self.variables.get(credential_variable(name))
+
+
+_HANDOVER = "GATEWAY_HANDOVER"
 
 
 def credential_variable(name: str) -> str:
@@ -68,5 +97,10 @@ def worker_environment(environment: Environment, metrics_folder: Path) -> dict[s
     the workers. systemd's variables are left out: only the parent process answers to systemd.
     """
     of_systemd = {"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"}
-    inherited = {name: value for name, value in environment.variables.items() if name not in of_systemd}
+    inherited = {name: value for name, value in environment.variables.items() if name not in (*of_systemd, _HANDOVER)}
     return {**inherited, "PROMETHEUS_MULTIPROC_DIR": str(metrics_folder)}
+
+
+def handover_environment(environment: Environment, descriptors: Iterable[int]) -> dict[str, str]:
+    """The variables of a supervisor that replaces this one: `descriptors` as `Environment.handover` gives them."""
+    return {**environment.variables, _HANDOVER: " ".join(map(str, descriptors))}

@@ -13,6 +13,7 @@ from types import UnionType
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from gateway import schemas
+from gateway.config.config_error import ConfigError
 from gateway.config.contradictions import contradictions
 from gateway.config.environment import Environment, credential_variable
 from gateway.config.server_settings import Secret, Tls
@@ -23,17 +24,6 @@ Section = TypeVar("Section")
 
 _VARIABLES = {"server.host": "GATEWAY_HOST", "server.port": "GATEWAY_PORT", "log.level": "GATEWAY_LOG_LEVEL"}
 """The configuration keys that an environment variable overrides, and its name."""
-
-
-class ConfigError(Exception):
-    """The text is `SOURCE: key.path: what is wrong; what is allowed`, and never holds a secret.
-
-    `source` is the file, or the variable that is wrong; `path` is the key, empty for a fault of the whole file.
-    """
-
-    def __init__(self, source: str, path: str, message: str) -> None:
-        super().__init__(f"{source}: {path}: {message}" if path else f"{source}: {message}")
-        self.path = path
 
 
 def load_config(path: Path | None, state_dir: Path | None, environment: Environment) -> Config:
@@ -59,7 +49,9 @@ def load_config(path: Path | None, state_dir: Path | None, environment: Environm
 
 def _message(problem: Problem) -> str:
     """The schema's message, or a clearer one for a secret that is written as a string."""
-    if problem.path.endswith((".api_key", ".redis_url", ".postgres_url")) and problem.message == "must be an object":
+    if (
+        problem.path.endswith((".api_key", ".redis_url", ".postgres_url")) or ".headers." in problem.path
+    ) and problem.message == "must be an object":
         return 'must be { credential = "NAME" }: a secret may not stand in the file'
     return problem.message
 
@@ -115,6 +107,8 @@ class _Loader:
         if get_origin(hint) is tuple:
             item = get_args(hint)[0]
             return tuple(self._value(item, each, f"{path}[{index}]") for index, each in enumerate(value))
+        if get_origin(hint) is Mapping and get_args(hint)[1] is Secret:
+            return {name: self._secret(str(each["credential"]), f"{path}.{name}") for name, each in value.items()}
         return float(value) if hint is float else value
 
     def _secret(self, name: str, path: str) -> Secret:

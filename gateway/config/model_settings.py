@@ -31,18 +31,23 @@ class Upstream:
     weight: int = 1
     concurrent: int = 0
     json_object: bool = True
+    tools: str = "native"
     image_placeholder: str = "strip"
     extra_body: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """One row of the model table. `kind`: `text` or `ocr`. Without upstreams: settings of an embedded engine."""
+    """One row of the model table. `kind`: `text`, `ocr` or `embedding`. `context_length` in tokens, 0 = unknown.
+
+    Without upstreams: settings of an embedded engine.
+    """
 
     name: str
     kind: str = "text"
     aliases: tuple[str, ...] = ()
     fallback: tuple[str, ...] = ()
+    context_length: int = 0
     upstreams: tuple[Upstream, ...] = ()
 
 
@@ -66,3 +71,10 @@ class LocalOcr:
     port: int = 0
     threads: int = 0
     nice: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class LocalEmbedding:
+    """The embedded embedding model on the embeddings route."""
+
+    enabled: bool = True

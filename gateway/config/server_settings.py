@@ -35,8 +35,11 @@ class Server:
     double, one body holds everybody else up for twice as long, at half, large tables as arguments are refused.
     `header_timeout_s`, `body_timeout_s`: slow mobile clients finish, a slowloris does not hold a connection for long.
     `keep_alive_s`: longer than the 60 s of common proxies, so that the proxy closes first and no request meets a
-    closing connection. `drain_s`: most answers end; the systemd unit waits 15 s longer. `max_in_flight`: bounds memory;
-    at half, a machine of many streams refuses early.
+    closing connection. `drain_s`: long answers of a model end; at half, some are cut, at double, a restart waits for
+    one that hangs. `stuck_s`: a blocked event loop; at half, a swapping machine loses sound workers, at double, callers
+    of a stuck one wait 20 s. `backlog`: a burst waits instead of being refused; at double, only more clients wait for a
+    busy server. `max_in_flight`: bounds memory; at half, a machine of many streams refuses early.
+    `trusted_proxies`: none, since anybody can send the header that they are believed for.
     """
 
     host: str = "127.0.0.1"
@@ -48,9 +51,12 @@ class Server:
     header_timeout_s: float = 10
     keep_alive_s: float = 75
     body_timeout_s: float = 30
-    drain_s: float = 30
+    drain_s: float = 120
+    stuck_s: float = 10
+    backlog: int = 1024
     max_in_flight: int = 1024
     allowed_origins: tuple[str, ...] = ()
+    trusted_proxies: tuple[str, ...] = ()
     tls: Tls | None = None
 
     @property
@@ -77,6 +83,7 @@ class Access:
 
     keys_file: str = "keys.json"
     bad_keys_per_minute: int = 60
+    backend: str = "file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +92,7 @@ class Limits:
 
     Shares bind only while other keys want the same. `share_of_parse`, `in_flight_share`: at half as much, a key leaves
     more than another key needs; at double, a key that came first has everything until it ends.
+    `reserve_tokens`: a usual answer; at half, parallel calls exceed a budget further, at double they are refused early.
     `response_store_bytes_per_key`: a quarter of the store, about 64 conversations of 256 KiB; at half, an agent's long
     session loses its beginning while others store; at double, only two keys are sure of what they have stored.
     """
@@ -94,13 +102,49 @@ class Limits:
     share_of_parse: float = 0.5
     in_flight_share: float = 0.5
     response_store_bytes_per_key: int = 16_777_216
+    tokens_per_minute: int = 0
+    tokens_per_day: int = 0
+    tool_calls_per_day: int = 0
+    spend_per_month: float = 0
+    reserve_tokens: int = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """State that several machines share; without Redis each counts alone."""
+    """State that several workers and machines share; without Redis each machine counts alone.
+
+    `redis_timeout_s`: a command takes under 1 ms in a data centre, and keyed requests wait for two; at half, a pause
+    for a snapshot counts as an outage, at double each failure costs a request 0.1 s. `outage_cache_s`: a restart of
+    Redis passes unnoticed; at double, a revoked key may live on for ten minutes. `response_ttl_s`: a pause in a
+    conversation; at half, a user who comes back from lunch gets `previous_response_not_found`, double only fills the
+    store sooner.
+    """
 
     redis_url: Secret | None = None
+    redis_timeout_s: float = 0.05
+    machines: int = 1
+    outage_cache_s: float = 300
+    store: str = "shared"
+    response_ttl_s: float = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What `model` (a model's public name, or a web tool's) costs. `cached_input_per_million` None: as other input."""
+
+    model: str
+    input_per_million: float = 0
+    output_per_million: float = 0
+    cached_input_per_million: float | None = None
+    tool_call: float = 0
+    currency: str = "USD"
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Usage by day. `keep_days`: a year and the month after it, in which the year is billed."""
+
+    keep_days: int = 400
 
 
 @dataclass(frozen=True, slots=True)

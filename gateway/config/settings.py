@@ -9,10 +9,10 @@ Names end in their unit: `_s` seconds, `_bytes`, `_chars`, `_days`.
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gateway.config.model_settings import LocalLlm, LocalOcr, Model
+from gateway.config.model_settings import LocalEmbedding, LocalLlm, LocalOcr, Model
 from gateway.config.sanitize_settings import GuardrailSettings, Sanitize
-from gateway.config.server_settings import Access, Limits, Log, Ops, Server, Shared
-from gateway.config.web_settings import IndexStore, Search, Web
+from gateway.config.server_settings import Access, Limits, Log, Ops, Price, Server, Shared, Usage
+from gateway.config.web_settings import HostedSearch, IndexStore, McpServer, Search, Web
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +25,19 @@ class Config:
     access: Access = field(default_factory=Access)
     limits: Limits = field(default_factory=Limits)
     shared: Shared = field(default_factory=Shared)
+    prices: tuple[Price, ...] = ()
+    usage: Usage = field(default_factory=Usage)
     models: tuple[Model, ...] = ()
     search: Search = field(default_factory=Search)
+    hosted_search: HostedSearch = field(default_factory=HostedSearch)
+    mcp_servers: tuple[McpServer, ...] = ()
     web: Web = field(default_factory=Web)
     index: IndexStore = field(default_factory=IndexStore)
     sanitize: Sanitize = field(default_factory=Sanitize)
     guardrail: GuardrailSettings = field(default_factory=GuardrailSettings)
     local_llm: LocalLlm = field(default_factory=LocalLlm)
     local_ocr: LocalOcr = field(default_factory=LocalOcr)
+    local_embedding: LocalEmbedding = field(default_factory=LocalEmbedding)
     log: Log = field(default_factory=Log)
     state_dir: Path = Path("var")
 

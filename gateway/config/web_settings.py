@@ -1,6 +1,7 @@
 """Settings of search and of the embedded web engine. `settings` says how to read them."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from gateway.config.server_settings import Secret
 
@@ -52,3 +53,44 @@ class Web:
     index_scope: str = "key"
     index_max_pages: int = 200_000
     index_ttl_days: int = 90
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResults:
+    """Results of one hosted search, by the caller's `search_context_size`: as many excerpts as fit 1,500, 3,000 and
+    6,000 tokens. At half one wrong page decides the answer, at double most of them are cut."""
+
+    low: int = 3
+    medium: int = 5
+    high: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class HostedSearch:
+    """Web search that the gateway runs for a model. `max_calls`: questions of several parts need three to six; at half
+    these end early, at double a model that goes in circles costs twice as much. `total_s`: two slow searches and a few
+    pages; with the model's own time an answer stays below the 120 s after which proxies cut. `native`: what upstreams
+    that speak /responses search themselves is neither sanitized nor counted here, so it must be chosen."""
+
+    max_calls: int = 10
+    total_s: float = 60
+    results: SearchResults = field(default_factory=SearchResults)
+    native: str = "gateway"
+
+
+@dataclass(frozen=True, slots=True)
+class McpServer:
+    """An MCP server whose tools the gateway runs for models. `headers` are sent with every request to it.
+
+    `allowed_tools` empty = all. `require_approval`: `always` or `never`; a caller may ask for more approvals, not for
+    fewer. `timeout_s` for one request: MCP clients commonly give up after 60 s; at half, slow tools fail. A result is
+    cut at `max_result_chars`, about 20,000 tokens, as those of the web tools are.
+    """
+
+    label: str
+    url: str
+    headers: Mapping[str, Secret] = field(default_factory=dict)
+    allowed_tools: tuple[str, ...] = ()
+    require_approval: str = "always"
+    timeout_s: float = 30
+    max_result_chars: int = 80_000

@@ -27,15 +27,14 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import aiohttp
-
 from gateway import logs
 from gateway.errors import UpstreamUnavailable
 from gateway.resilience.restart_policy import RestartPolicy
 
 _STOP_S = 5.0
-"""How long a child may take to end after SIGTERM, and again after SIGKILL. Chosen: llama.cpp stops within 3 s
-(`llm_server`). At half, it is killed in mid-answer; at double, a child that hangs delays the gateway's end by 10 s."""
+"""How long a child may take to end after SIGKILL. Chosen: the kernel needs milliseconds, and more to give back the
+memory of a large model. At half or double, only a child that hangs in the kernel makes a difference to the gateway's
+end."""
 
 _LAST_LINES_S = 0.5
 """How long the rest of standard error is read after the child has ended. Chosen: it is in the pipe already; only a
@@ -139,22 +138,21 @@ class ChildServer:
         self._ready.clear()
 
     async def _supervise(self) -> None:
-        async with aiohttp.ClientSession(trust_env=False) as session:
-            while True:
-                started = time.monotonic()
-                lines = _StderrLines()
-                try:
-                    reason = str(await self._run_once(session, lines))
-                except OSError as error:  # no such program, no memory, too many processes
-                    reason = error.strerror or type(error).__name__
-                self._ready.clear()
-                self.restarts += 1
-                pause_s = self._restart_policy.record_death(time.monotonic() - started)
-                record = {"exit": reason, "said": lines.joined(), "restarts": self.restarts, "pause_s": pause_s}
-                logs.event("child_ended", record, level=logging.WARNING, child=self.name)
-                await asyncio.sleep(pause_s)
+        while True:
+            started = time.monotonic()
+            lines = _StderrLines()
+            try:
+                reason = str(await self._run_once(lines))
+            except OSError as error:  # no such program, no memory, too many processes
+                reason = error.strerror or type(error).__name__
+            self._ready.clear()
+            self.restarts += 1
+            pause_s = self._restart_policy.record_death(time.monotonic() - started)
+            record = {"exit": reason, "said": lines.joined(), "restarts": self.restarts, "pause_s": pause_s}
+            logs.event("child_ended", record, level=logging.WARNING, child=self.name)
+            await asyncio.sleep(pause_s)
 
-    async def _run_once(self, session: aiohttp.ClientSession, lines: "_StderrLines") -> int | None:
+    async def _run_once(self, lines: "_StderrLines") -> int | None:
         """Run one process from start to end. Returns its exit code. Raises OSError when it cannot be started."""
         process = await asyncio.create_subprocess_exec(
             *self._command.arguments,
@@ -167,11 +165,9 @@ class ChildServer:
         assert process.stderr is not None
         listening = asyncio.create_task(lines.read(process.stderr))
         ended = asyncio.create_task(process.wait())
-        probing = asyncio.create_task(self._probe_until_silent(session))
+        probing = asyncio.create_task(self._probe_until_silent())
         try:
             await asyncio.wait({ended, probing}, return_when=asyncio.FIRST_COMPLETED)
-            if not ended.done():
-                _signal_group(process.pid, signal.SIGKILL)  # it hangs: after SIGTERM it would take seconds
         finally:
             probing.cancel()
             await _stop(process)
@@ -181,12 +177,12 @@ class ChildServer:
             await asyncio.gather(ended, probing, listening, return_exceptions=True)
         return process.returncode
 
-    async def _probe_until_silent(self, session: aiohttp.ClientSession) -> None:
+    async def _probe_until_silent(self) -> None:
         """Return when the child has failed too many probes, or is not ready in time."""
         started = time.monotonic()
         failures = 0
         while True:
-            if await self._is_healthy(session):
+            if await self._is_healthy():
                 if not self._ready.is_set():
                     logs.event("child_ready", child=self.name, seconds=round(time.monotonic() - started, 2))
                 self._ready.set()
@@ -200,12 +196,17 @@ class ChildServer:
                 return
             await asyncio.sleep(self._probes.interval_s if self._ready.is_set() else self._probes.start_interval_s)
 
-    async def _is_healthy(self, session: aiohttp.ClientSession) -> bool:
-        url = f"http://127.0.0.1:{self._command.port}/health"
+    async def _is_healthy(self) -> bool:
+        """Whether /health answers 200. Asked by hand: the supervisor, which must stay small, imports no HTTP client."""
         try:
-            async with session.get(url, timeout=aiohttp.ClientTimeout(total=self._probes.timeout_s)) as answer:
-                return answer.status == 200
-        except (aiohttp.ClientError, TimeoutError, OSError):
+            async with asyncio.timeout(self._probes.timeout_s):
+                reader, writer = await asyncio.open_connection("127.0.0.1", self._command.port)
+                try:
+                    writer.write(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+                    return (await reader.readline()).split()[1:2] == [b"200"]
+                finally:
+                    writer.close()
+        except (OSError, TimeoutError, ValueError):  # ValueError: a line without end
             return False
 
 
@@ -234,17 +235,15 @@ class _StderrLines:
 
 
 async def _stop(process: asyncio.subprocess.Process) -> None:
-    """End the child and its process group, also when the child itself has ended already."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        if process.returncode is not None:
-            break
-        _signal_group(process.pid, number)
-        try:
-            async with asyncio.timeout(_STOP_S):
-                await process.wait()
-        except TimeoutError:
-            continue
+    """Kill the child and its process group, also when the child itself has ended already.
+
+    Not SIGTERM: nothing on disk is the child's, it is only stopped when no request needs it, and a restart of the
+    gateway would wait for its orderly end.
+    """
     _signal_group(process.pid, signal.SIGKILL)
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_STOP_S):
+            await process.wait()
 
 
 def _signal_group(leader: int, number: signal.Signals) -> None:

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass
 
-from gateway import logs
+from gateway import logs, trace
 from gateway.domain import EventStream, Json, Progress, RequestStats, WebCall
 from gateway.errors import GatewayError, InvalidRequest, RateLimited, UpstreamTimeout
 from gateway.mcp import envelope, versions
@@ -18,6 +18,7 @@ from gateway.mcp.messages import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
     Message,
+    RequestId,
     RpcBatch,
     RpcFault,
     ToolCall,
@@ -45,24 +46,32 @@ would let one request take more of the providers' and the pages' connections fro
 class RpcCaller:
     """Who sent a body. `owner` is the key's id; `client()` tells the clients of one key apart, as far as HTTP shows.
 
-    `charge` takes one call from the key's calls a minute and raises RateLimited.
+    `charge(tool)` takes one call from the key's calls a minute and of its tools' budget, and raises RateLimited.
     """
 
     owner: str
     client: Callable[[], Hashable]
     request_id: str
-    charge: Callable[[], Awaitable[None]]
+    charge: Callable[[str], Awaitable[None]]
     stats: RequestStats
 
 
 class Dispatcher:
     """Answers bodies; one for the whole server. Call `check`, then `notify`, then `answer` or `events`."""
 
-    def __init__(self, service: WebTools, running: RunningCalls, searched: Searched = "web") -> None:
+    def __init__(
+        self,
+        service: WebTools,
+        running: RunningCalls,
+        searched: Searched = "web",
+        cancel: Callable[[Hashable, RequestId], object] | None = None,
+    ) -> None:
+        """`cancel` ends a client's call wherever it runs; without it, in this process."""
         self._tools = tool_table(service, searched)
         self._methods = McpMethods(self._tools)
         self._envelope = envelope.Envelope()
         self._running = running
+        self._cancel = cancel or running.cancel
 
     def check(self, raw: bytes, headers: RpcHeaders) -> RpcBatch:
         """A body's messages, each with its result, its call or its fault. Raises RpcFault when all of it is refused."""
@@ -93,7 +102,7 @@ class Dispatcher:
             if message.method == "notifications/cancelled" and not message.is_request:
                 call_id = message.params.get("requestId")
                 if type(call_id) is str or type(call_id) is int:
-                    self._running.cancel(caller.client(), call_id)
+                    self._cancel(caller.client(), call_id)
 
     def answer(self, batch: RpcBatch, caller: RpcCaller) -> Awaitable[Json | list[Json]]:
         """The answer to a body with requests, to be rendered: one message, or a list in order for a batch.
@@ -144,8 +153,9 @@ class Dispatcher:
         tool = self._tools[call.tool]
         caller.stats.tool = "batch" if batch.is_batch else call.tool
         running = self._running.enter(caller.client, message.call_id)
+        token = trace.enter(call.trace_parent) if call.trace_parent is not None else None
         try:
-            await caller.charge()
+            await caller.charge(tool.name)
             outcome, from_web = succeeded(await _start(tool, call, caller, reporter)), tool.from_web
         except RateLimited as error:
             if not batch.is_batch:
@@ -168,6 +178,8 @@ class Dispatcher:
             return _fault(INTERNAL_ERROR, "the gateway failed on this call; its log has the details", message)
         finally:
             self._running.leave(running)
+            if token is not None:
+                trace.leave(token)
         return self._outcome(outcome, message, batch, from_web)
 
     def _outcome(self, outcome: Json, message: Message, batch: RpcBatch, from_web: bool) -> ToolOutcome:

@@ -49,9 +49,10 @@ class ToolCall:
     """A `tools/call` from its check to its outcome.
 
     `request` is what `Tool.run` takes, made from `arguments`. Calls with equal arguments share one `scan_token`.
-    `cache_key`: the arguments as JSON bytes, as they came. `is_shared`: arguments and request belong to other calls
-    too, so they must not be changed. `error`, once set, is the outcome. `slots` and `originals`: the texts after and
-    before sanitizing, empty where nothing was scanned. `findings`: the report on the arguments (`sanitizer_report`).
+    `trace_parent`: what its `_meta.traceparent` becomes for upstreams (`gateway.trace`). `cache_key`: the arguments as
+    JSON bytes, as they came. `is_shared`: arguments and request belong to other calls too, so they must not be changed.
+    `error`, once set, is the outcome. `slots` and `originals`: the texts after and before sanitizing, empty where
+    nothing was scanned. `findings`: the report on the arguments (`sanitizer_report`).
     """
 
     tool: str
@@ -61,6 +62,7 @@ class ToolCall:
     cache_key: bytes
     is_shared: bool = False
     progress_token: str | int | None = None
+    trace_parent: str | None = None
     error: GatewayError | None = None
     slots: Sequence[TextSlot] = ()
     originals: Sequence[str] = ()

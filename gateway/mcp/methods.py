@@ -8,6 +8,7 @@ Source: modelcontextprotocol.io, revisions 2024-11-05, 2025-03-26, 2025-06-18, 2
 from collections.abc import Callable, Mapping
 
 import gateway
+from gateway import trace
 from gateway.domain import Json
 from gateway.mcp import versions
 from gateway.mcp.messages import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Message, ResultForm, RpcFault
@@ -115,6 +116,8 @@ class McpMethods:
         token = _progress_token(message.params, revision)
         message.call = call = tool.prepare(arguments or {})
         call.progress_token = token
+        meta = message.params.get("_meta")
+        call.trace_parent = trace.parent_of(meta.get(trace.HEADER)) if isinstance(meta, dict) else None
 
 
 def is_structured(revision: str) -> bool:

@@ -1,7 +1,8 @@
 """The tool calls that run right now, so that `notifications/cancelled` and a time limit can end them. Knows no tool.
 
-Best effort within one process. A call is found by its client and its id; where two such calls run at once (several
-agents on one key and host), neither is cancelled: a wasted call is better than a stopped call of another agent.
+Within one process; `cancellations` reaches the calls of others. A call is found by its client and its id; where two
+such calls run at once (several agents on one key and host), neither is cancelled: a wasted call is better than a
+stopped call of another agent.
 Source: modelcontextprotocol.io, "Cancellation", all revisions, read 2026-11-21.
 
 Theory of operation of a RunningCall:
@@ -89,10 +90,14 @@ class RunningCalls:
 
     def cancel(self, client: Hashable, call_id: RequestId) -> bool:
         """Cancel the client's call with this id. Returns False where there is none, or more than one."""
+        matches = self.find(lambda other: other == client, call_id)
+        return len(matches) == 1 and matches[0].cancel()
+
+    def find(self, is_client: Callable[[Hashable], bool], call_id: RequestId) -> list[RunningCall]:
+        """The running calls with this id whose client `is_client` accepts."""
         kind = type(call_id)
         same_id = [call for call in self._running if type(call.call_id) is kind and call.call_id == call_id]
-        matches = [call for call in same_id if call.client() == client]
-        return len(matches) == 1 and matches[0].cancel()
+        return [call for call in same_id if is_client(call.client())]
 
     def _expire_calls(self, loop: asyncio.AbstractEventLoop) -> None:
         self._timer = None

@@ -53,7 +53,7 @@ class FanOutUpstream:
         bodies = _single_bodies(body)
         if len(bodies) == 1:
             return await self._upstream.complete(body, stats, route=route)
-        each_stats = [RequestStats(key_id=stats.key_id) for _ in bodies]
+        each_stats = [RequestStats(key_id=stats.key_id, warnings=stats.warnings) for _ in bodies]
         try:
             async with asyncio.TaskGroup() as group:
                 pairs = zip(bodies, each_stats, strict=True)
@@ -77,7 +77,7 @@ class FanOutUpstream:
                 async for batch in batches:
                     yield batch
             return
-        each_stats = [RequestStats(key_id=stats.key_id) for _ in bodies]
+        each_stats = [RequestStats(key_id=stats.key_id, warnings=stats.warnings) for _ in bodies]
         messages: asyncio.Queue[_Message] = asyncio.Queue(_WAITING_BATCHES)
         readers = [
             asyncio.ensure_future(self._forward(index, each, each_stats[index], route, messages))

@@ -10,9 +10,11 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import aiohttp
 
+from gateway import trace
 from gateway.engines.fetch.decompress import DamagedBody, Decompressor, OutputTooLarge
 from gateway.engines.fetch.header_limits import MAX_FIELD_BYTES, MAX_HEADERS, are_headers_too_large
 from gateway.errors import UpstreamError, UpstreamTimeout
@@ -31,8 +33,8 @@ _LARGE_HEADERS = (
     "the operator must shorten them"
 )
 _POOL_IDLE_S = 15.0
-"""Seconds that an idle connection is kept. Chosen: at double, requests more often meet a connection that the server is
-closing; at half, more connections are made anew."""
+"""Seconds that an idle connection is kept. Chosen: at double, more requests meet one that the server is closing."""
+_WHOLE_BYTES = 1 << 20  # from aiohttp, which warns of longer bodies: written at once, they hold the event loop
 _LINGER_S = 0.5
 """Seconds to wait for the end of a body after its last event. Chosen: the end usually follows at once; at double, a
 server that never ends its body holds the connection twice as long; at half, slow ones lose a reusable connection."""
@@ -252,12 +254,18 @@ class HttpClient:
             raise UpstreamError("the upstream answered with a redirect, which is not followed")
         return Answer(response, self.timeouts, started_s, self._lingering)
 
+    async def delete(self, url: str, headers: Mapping[str, str]) -> None:
+        """A DELETE whose answer is not read. Raises aiohttp.ClientError, OSError, TimeoutError."""
+        (await self._opened().delete(url, headers=headers, allow_redirects=False)).close()
+
     async def _send(
         self, url: str, body: bytes | Pieces, headers: Mapping[str, str], first_byte_s: float
     ) -> aiohttp.ClientResponse:
+        if isinstance(body, bytes) and len(body) > _WHOLE_BYTES:
+            body = Pieces([body])
         data: bytes | AsyncIterator[bytes] = body if isinstance(body, bytes) else _yielding(body)
-        if isinstance(body, Pieces):
-            headers = {**headers, "Content-Length": str(body.size)}
+        length = {"Content-Length": str(body.size)} if isinstance(body, Pieces) else {}
+        headers = {**headers, **trace.outgoing(), **length}
         try:
             async with asyncio.timeout(first_byte_s):
                 return await self._opened().post(url, data=data, headers=headers, allow_redirects=False)
@@ -275,12 +283,9 @@ class HttpClient:
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
             timeouts = self.timeouts
+            reuse: Any = {"keepalive_timeout": _POOL_IDLE_S} if self._reuses_connections else {"force_close": True}
             self._session = aiohttp.ClientSession(
-                connector=(
-                    aiohttp.TCPConnector(limit=0, keepalive_timeout=_POOL_IDLE_S, ttl_dns_cache=30)
-                    if self._reuses_connections
-                    else aiohttp.TCPConnector(limit=0, force_close=True, ttl_dns_cache=30)
-                ),
+                connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=30, **reuse),
                 timeout=aiohttp.ClientTimeout(
                     total=None, sock_connect=timeouts.connect_s, connect=2 * timeouts.connect_s, sock_read=None
                 ),

@@ -14,6 +14,7 @@ from typing import Any
 import aiohttp
 import orjson
 
+from gateway import trace
 from gateway.domain import Json, SearchRequest
 from gateway.engines.fetch.header_limits import are_headers_too_large
 from gateway.errors import GatewayError, UpstreamError, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
@@ -121,7 +122,7 @@ class SearchHttp:
             f"{self.site.base_url.rstrip('/')}{request.path}",
             params=request.params,
             data=None if request.body is None else orjson.dumps(request.body),
-            headers=None if request.body is None else {"Content-Type": "application/json"},
+            headers=trace.outgoing() | ({} if request.body is None else {"Content-Type": "application/json"}),
             timeout=aiohttp.ClientTimeout(total=request.timeout_s or self.site.timeout_s, sock_connect=5),
             allow_redirects=False,
         )

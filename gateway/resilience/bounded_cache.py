@@ -42,6 +42,10 @@ class BoundedCache(Generic[K, V]):
         """Entries held, expired ones that were not dropped yet included."""
         return len(self._entries)
 
+    def held(self) -> list[K]:
+        """Keys of the entries held, the oldest first, as of now."""
+        return list(self._entries)
+
     @property
     def weight(self) -> float:
         """Weight of the entries held."""

@@ -15,7 +15,7 @@ a `BoundedCache`; all of them are looked at for every new entry, so owners must 
 """
 
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from functools import partial
 from typing import Generic, TypeVar
 
@@ -88,7 +88,8 @@ class SharedCache(Generic[K, V]):
             cache.drop_expired()
         while self._weight() + weight > self._max_weight:
             self._owners = {owner: cache for owner, cache in self._owners.items() if len(cache)}
-            victim = self._victim(storing, weight)
+            weights = {owner: cache.weight for owner, cache in self._owners.items()}
+            victim = whose_entries_leave(weights, storing, weight, self._budget)
             if victim is None:
                 return False
             self._owners[victim].drop_oldest()
@@ -97,14 +98,13 @@ class SharedCache(Generic[K, V]):
     def _weight(self) -> float:
         return sum(cache.weight for cache in self._owners.values())
 
-    def _victim(self, storing: str, weight: float) -> str | None:
-        above = {
-            owner: cache.weight + (weight if owner == storing else 0) - self._budget
-            for owner, cache in self._owners.items()
-        }
-        heaviest = max(above, key=above.__getitem__, default=None)
-        if heaviest is None or above[heaviest] > 0:
-            return heaviest
-        if storing in above:
-            return storing
-        return heaviest if weight <= self._budget else None
+
+def whose_entries_leave(weights: Mapping[str, float], storing: str, weight: float, budget: float) -> str | None:
+    """The owner that the module's table names, of the weight of each owner's entries; None: nothing is dropped."""
+    above = {owner: held + (weight if owner == storing else 0) - budget for owner, held in weights.items()}
+    heaviest = max(above, key=above.__getitem__, default=None)
+    if heaviest is None or above[heaviest] > 0:
+        return heaviest
+    if storing in above:
+        return storing
+    return heaviest if weight <= budget else None

@@ -7,8 +7,8 @@ Theory of operation of an `AppInstance`, which serves one configuration:
 | new      | nothing listens                                  | `start`: serving; `start` raised: closed            |
 | serving  | listens on duplicates of the product and ops     | `finish`: draining                                  |
 |          | sockets, so closing them leaves the sockets open |                                                     |
-| draining | product: no new connections, running requests go | all requests ended, or `server.drain_s` is over and |
-|          | on; ops: answers still, unless replaced          | those that still run are cancelled: closed          |
+| draining | product: running requests go on, new connections  | all requests ended, or `server.drain_s` is over and |
+|          | see `runner`; ops: answers still, unless replaced| those that still run are cancelled: closed          |
 | closed   | nothing listens, all clients are closed          | never                                               |
 
 `start` and `finish` are called once each. Two instances overlap while a new configuration takes over: both listen, and
@@ -18,7 +18,6 @@ the old one drains. Knows no signals, no systemd and no processes: see `supervis
 import asyncio
 import gc
 import logging
-import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -26,29 +25,9 @@ from gateway import logs
 from gateway.app import build_app, build_ops_app
 from gateway.config.settings import Config
 from gateway.embedded.servers import Embedded
+from gateway.runtime.service import ServiceContext
+from gateway.runtime.sockets import Sockets
 from gateway.web.server.runner import Listener
-
-
-@dataclass(frozen=True, slots=True)
-class Sockets:
-    """Listening sockets: the product's, and the ops listener's unless it is turned off."""
-
-    product: socket.socket
-    ops: socket.socket | None
-
-    @property
-    def docs_address(self) -> str:
-        """HOST:PORT of the ops listener, which serves the documentation; empty when it is off."""
-        if self.ops is None:
-            return ""
-        host, port = self.ops.getsockname()[:2]
-        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-    def close(self) -> None:
-        """Close both."""
-        self.product.close()
-        if self.ops is not None:
-            self.ops.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +69,7 @@ class AppInstance:
         try:
             for app, sock, tls in ((self._app, sockets.product, server.tls), (self._ops_app, sockets.ops, None)):
                 if sock is not None:
-                    listener = Listener(app, server.header_timeout_s, server.keep_alive_s)
+                    listener = Listener(app, server.header_timeout_s, server.keep_alive_s, server.backlog)
                     self._listeners.append(listener)
                     await listener.start([sock.dup()], tls)
         except BaseException:
@@ -98,16 +77,18 @@ class AppInstance:
             raise
         settle_memory()
 
-    async def finish(self, replaced: bool) -> None:
+    async def finish(self, replaced: bool, keep_accepting: bool = False) -> None:
         """Drain, then close everything; returns when all is closed.
 
         `replaced`: another instance serves already and answers on the ops socket, so this one's ops listener closes
-        first. Otherwise it stays open to the end, to report that the process drains.
+        first, and it accepts no more. Otherwise the ops listener stays open to the end, to report that the process
+        drains, and with `keep_accepting` (see `Sockets.outlives_us`) new connections are served meanwhile.
         """
         if replaced:
             for listener in self._listeners[1:]:
                 await listener.close()
-        cancelled = await self._listeners[0].drain(self._config.server.drain_s)
+        drain_s = self._config.server.drain_s
+        cancelled = await self._listeners[0].drain(drain_s, keep_accepting=keep_accepting and not replaced)
         if cancelled:
             logs.event("requests_ended", level=logging.WARNING, count=cancelled)
         await self._close()
@@ -118,12 +99,12 @@ class AppInstance:
 
 
 class SingleProcess:
-    """The service of a gateway with one worker: this process. A `supervisor.Service`."""
+    """The service of a gateway that serves in the process of its supervisor. A `supervisor.Service`."""
 
-    def __init__(self, config: Config, sockets: Sockets, shared: Shared) -> None:
-        self._sockets = sockets
-        self._shared = shared
-        self._instance = AppInstance(config, shared, sockets.docs_address)
+    def __init__(self, config: Config, context: ServiceContext) -> None:
+        self._sockets = context.sockets
+        self._shared = Shared(context.servers.upstreams, context.servers.waiting)
+        self._instance = AppInstance(config, self._shared, self._sockets.docs_address)
         self._finishing: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
@@ -143,7 +124,7 @@ class SingleProcess:
         """Always: the caller's event loop is the one that serves."""
         return True
 
-    async def finish(self) -> None:
-        """Accept no more connections, let running requests end, close."""
-        self._sockets.product.close()  # else connections would wait in its queue for ever
-        await asyncio.gather(self._instance.finish(replaced=False), *self._finishing)
+    async def finish(self, replaced: bool) -> None:
+        """Let running requests end, close. `replaced`: another supervisor serves."""
+        self._sockets.product.close()  # else connections would wait in its queue for ever; the instance has a copy
+        await asyncio.gather(self._instance.finish(replaced, self._sockets.outlives_us), *self._finishing)

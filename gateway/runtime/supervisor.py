@@ -1,49 +1,59 @@
 """`gateway serve`: sockets, embedded servers, systemd, signals, and an orderly end.
 
-With one worker this process serves; with more, workers serve and it only supervises them. In both cases the embedded
-servers are its children. Theory of operation:
+By hand with one worker this process serves; otherwise workers serve and it only supervises them. In both cases the
+embedded servers are its children. It stays small: what serves is chosen by its caller (`ServiceMaker`), so a supervisor
+of workers imports neither the application nor an engine. Theory of operation:
 
 | state    | what happens                                              | leaves it when                             |
 |----------|-----------------------------------------------------------|--------------------------------------------|
-| starting | sockets are bound, embedded servers and service start     | the service listens: serving; SIGTERM or   |
-|          |                                                           | SIGINT: draining; it cannot start: exit 1  |
-| serving  | `READY` goes to systemd when the embedded servers answer; | SIGTERM or SIGINT: draining                |
-|          | SIGHUP reads the configuration and `replace`s it; a       |                                            |
-|          | configuration that is invalid or fails changes nothing    |                                            |
-| draining | `Service.finish`: no new connections, running requests    | the service has finished: embedded servers |
-|          | end or are cancelled after `server.drain_s`               | are stopped, sockets closed, exit 0        |
+| starting | sockets are inherited or bound, embedded servers and      | the service listens: serving; SIGTERM or   |
+|          | service start; a successor reports to its predecessor     | SIGINT: draining; it cannot start: exit 1  |
+| serving  | `READY` goes to systemd when the embedded servers answer; | SIGTERM or SIGINT: draining;               |
+|          | a reload reads the configuration and `replace`s it; one   | an upgrade whose successor serves: replaced|
+|          | that is invalid or fails changes nothing, nor does a      |                                            |
+|          | successor that fails                                      |                                            |
+| replaced | `Service.finish(replaced=True)`: no new connections, they | as draining                                |
+|          | go to the successor; running requests end                 |                                            |
+| draining | `Service.finish(replaced=False)`: running requests end or | the service has finished: embedded servers |
+|          | are cancelled after `server.drain_s`; new connections are | are stopped, sockets closed, exit 0        |
+|          | served meanwhile where systemd holds the socket           |                                            |
 
-Knows no interface and no provider.
+| who             | may call                                                         | when                            |
+|-----------------|------------------------------------------------------------------|---------------------------------|
+| `serve`         | `run`                                                            | once                            |
+| signals         | SIGTERM, SIGINT: stop; SIGHUP: reload                            | always; applied when serving    |
+| control socket  | `reload`, `upgrade`, one after the other                         | serving; else they are refused  |
+
+Reloads and upgrades hold one lock, so that neither sees half of the other. Knows no interface and no provider.
 """
 
 import asyncio
 import contextlib
 import logging
 import signal
-import socket
 import sys
 import time
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 
 import uvloop
 
-from gateway import logs
-from gateway.access.api_keys import KeyFile, ensure_dev_key
-from gateway.access.private_files import USER_HASH_KEY
+from gateway import __version__, logs
+from gateway.access.api_keys import ensure_dev_key
+from gateway.config.config_error import ConfigError
 from gateway.config.environment import Environment
-from gateway.config.loader import ConfigError
-from gateway.config.server_settings import Access
 from gateway.config.settings import Config
-from gateway.domain import TEXT_MODEL
 from gateway.embedded.servers import EmbeddedServers, dev_key_path
-from gateway.errors import EngineMissing, GatewayError, UpstreamUnavailable
-from gateway.runtime.generation import Shared, SingleProcess, Sockets
-from gateway.runtime.listen_sockets import ListenSockets, bind_first
+from gateway.errors import EngineMissing, GatewayError, InvalidRequest, UpstreamUnavailable
+from gateway.runtime import control
+from gateway.runtime.control import ControlSocket
+from gateway.runtime.handover import HandoverFailed, Predecessor, Successor
+from gateway.runtime.key_file import key_file
+from gateway.runtime.restart_settings import needs_restart
+from gateway.runtime.service import Service, ServiceContext, ServiceMaker
+from gateway.runtime.sockets import Sockets, open_sockets
 from gateway.runtime.systemd import Notifier
-from gateway.runtime.worker_pool import WorkerPool
-from gateway.runtime.worker_process import WorkerContext
-from gateway.web.server.runner import bind
+from gateway.runtime.welcome import welcome
 
 EX_FAILED = 1
 """Exit code when the gateway cannot serve."""
@@ -52,72 +62,75 @@ _BEAT_S = 0.5
 """Longest time between two watchdog messages; a third of systemd's WatchdogSec if that is shorter. Chosen: at half, an
 idle process wakes up twice as often; double would do for every WatchdogSec from 3 s."""
 
-_NEEDS_RESTART = ("server.host", "server.port", "server.tls", "ops", "local_llm", "local_ocr", "log")
-"""Settings that a reload cannot apply, since sockets, embedded servers and the log outlive configurations."""
+_ENGINES_S = 45.0
+"""How long a successor waits for its embedded servers before it takes over without them. Chosen: within the minute that
+its predecessor gives it. At half, a large model on a slow disk is cold at the change; at double it never changes."""
 
 
-class Service(Protocol):
-    """What answers requests: this process (`SingleProcess`) or several workers (`WorkerPool`)."""
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a supervisor's parts come from. `reload` reads the configuration anew and raises ConfigError;
+    `make_service` makes what serves; `has_workers`: in processes of their own, so their number may change with a
+    reload."""
 
-    async def start(self) -> None:
-        """Listen. Raises OSError, GatewayError."""
-        ...
+    reload: Callable[[], Config]
+    make_service: ServiceMaker
+    has_workers: bool
 
-    async def replace(self, config: Config) -> None:
-        """Serve another configuration. Raises OSError, GatewayError; then the old one stays."""
-        ...
 
-    def is_fresh(self) -> bool:
-        """Whether no event loop that serves has been silent for too long."""
-        ...
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What one run consists of. `started` is a monotonic time."""
 
-    async def finish(self) -> None:
-        """Accept no more connections, let running requests end, close."""
-        ...
+    service: Service
+    servers: EmbeddedServers
+    sockets: Sockets
+    predecessor: Predecessor | None
+    started: float
 
 
 class Supervisor:
-    """One run of `gateway serve`. `reload` reads the configuration anew; it raises ConfigError."""
+    """One run of `gateway serve`; the module docstring has its states."""
 
-    def __init__(self, config: Config, environment: Environment, reload: Callable[[], Config]) -> None:
+    def __init__(self, config: Config, environment: Environment, source: Source) -> None:
         self._config = config
         self._environment = environment
-        self._reload = reload
+        self._source = source
         self._notifier = Notifier(environment.notify_socket)
         self._beat_s = min(_BEAT_S, environment.watchdog_s / 3 or _BEAT_S)
         self._stop_requested = asyncio.Event()
         self._reload_requested = asyncio.Event()
+        self._changing = asyncio.Lock()
+        self._is_main = not environment.handover
+        self._is_replaced = False
 
     async def run(self) -> int:
-        """Serve until SIGTERM or SIGINT. Returns the exit code. Raises EngineMissing."""
+        """Serve until SIGTERM, SIGINT or an upgrade. Returns the exit code. Raises EngineMissing."""
         started = time.monotonic()
         self._listen_to_signals()
+        predecessor = Predecessor(self._environment.handover[0]) if self._environment.handover else None
         try:
-            sockets = self._sockets()
+            sockets = open_sockets(self._config, self._environment)
         except OSError as error:
             return _complain(f"{error.strerror}: {_addresses(self._config)}; see server.port and ops.port")
-        servers = EmbeddedServers(self._config)
-        tasks: list[asyncio.Task[None]] = []
+        except InvalidRequest as error:
+            return _complain(error.message)
         try:
-            servers.start(everything=self._config.server.workers > 1)
-            service = self._service(sockets, servers)
-            tasks.append(asyncio.create_task(self._beat(service)))
-            if await self._start(service):
-                tasks.append(asyncio.create_task(self._announce(servers, sockets, started)))
-                await self._until_stopped(service)
-            self._notifier.stopping()
-            await service.finish()
+            servers = EmbeddedServers(self._config)
+            try:
+                servers.start(everything=self._source.has_workers)
+                context = ServiceContext(sockets, servers, self._environment)
+                service = self._source.make_service(self._config, context)
+                await self._run(_Parts(service, servers, sockets, predecessor, started))
+            finally:
+                await servers.close()
         except (OSError, GatewayError) as error:
             if isinstance(error, EngineMissing):
                 raise
             return _complain(error.message if isinstance(error, GatewayError) else str(error))
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            await servers.close()
             sockets.close()
-        logs.event("stopped")
+        logs.event("stopped", replaced=self._is_replaced)
         return 0
 
     def _listen_to_signals(self) -> None:
@@ -126,26 +139,21 @@ class Supervisor:
             loop.add_signal_handler(number, self._stop_requested.set)
         loop.add_signal_handler(signal.SIGHUP, self._reload_requested.set)
 
-    def _sockets(self) -> Sockets:
-        """The product socket (systemd's, if it passed one) and the ops socket. Raises OSError."""
-        server, ops = self._config.server, self._config.ops
-        if inherited := self._environment.listen_fds:
-            product = socket.socket(fileno=inherited[0])
-            product.setblocking(False)
-        else:
-            product = (bind if self._config.server.workers == 1 else bind_first)(server.host, server.port)
+    async def _run(self, parts: _Parts) -> None:
+        """Start the service, serve, and finish it. Raises OSError, GatewayError when it cannot start."""
+        tasks = [asyncio.create_task(self._beat(parts.service))]
         try:
-            return Sockets(product, bind(ops.host, ops.port) if ops.port else None)
-        except OSError:
-            product.close()
-            raise
-
-    def _service(self, sockets: Sockets, servers: EmbeddedServers) -> Service:
-        if self._config.server.workers == 1:
-            return SingleProcess(self._config, sockets, Shared(servers.upstreams, servers.waiting))
-        folder, listening = self._config.state_dir / "metrics", ListenSockets(sockets.product)
-        context = WorkerContext(listening, sockets.ops, self._environment, folder, servers.ports, servers.waiting)
-        return WorkerPool(self._config, context)
+            if await self._start(parts.service):
+                tasks.append(asyncio.create_task(self._announce(parts)))
+                async with self._control(parts):
+                    await self._until_stopped(parts.service)
+            if not self._is_replaced:
+                self._notifier.stopping()
+            await parts.service.finish(self._is_replaced)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _start(self, service: Service) -> bool:
         """Start the service. Returns False when a signal to stop came first; then it is only partly started."""
@@ -161,7 +169,7 @@ class Supervisor:
         return False
 
     async def _until_stopped(self, service: Service) -> None:
-        """Apply a new configuration at every SIGHUP; return when a signal to stop comes."""
+        """Apply a new configuration at every SIGHUP; return when a signal to stop comes, or another process serves."""
         while not self._stop_requested.is_set():
             waits = [asyncio.create_task(_wait(event)) for event in (self._stop_requested, self._reload_requested)]
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
@@ -169,55 +177,100 @@ class Supervisor:
                 task.cancel()
             if self._reload_requested.is_set() and not self._stop_requested.is_set():
                 self._reload_requested.clear()
-                await self._replace(service)
+                with contextlib.suppress(GatewayError):  # it is logged
+                    await self._reload(service)
 
-    async def _replace(self, service: Service) -> None:
-        try:
-            config = self._reload()
-            _key_file(config)
-            await service.replace(config)
-        except (ConfigError, GatewayError, OSError) as error:
-            logs.event("reload_refused", level=logging.ERROR, error=str(error))
+    @contextlib.asynccontextmanager
+    async def _control(self, parts: _Parts) -> AsyncIterator[None]:
+        """The control socket, where there is a runtime directory for it."""
+        folder = self._environment.runtime_dir
+        if folder is None:
+            yield
             return
-        needs_restart = [path for path in _NEEDS_RESTART if _setting(config, path) != _setting(self._config, path)]
-        if (config.server.workers == 1) != (self._config.server.workers == 1):
-            needs_restart.append("server.workers")
-        logs.event("reloaded", {"needs_restart": needs_restart} if needs_restart else None)
+        actions = {"reload": lambda: self._reload(parts.service), "upgrade": lambda: self._upgrade(parts.sockets)}
+        socket = ControlSocket(folder / control.NAME, actions)
+        await socket.open()
+        try:
+            yield
+        finally:
+            await socket.close()
+
+    async def _reload(self, service: Service) -> str:
+        """Serve the configuration as it is in the file now. Raises InvalidRequest; then nothing has changed."""
+        async with self._changing:
+            self._refuse_when_stopping()
+            try:
+                config = self._source.reload()
+                key_file(config)
+                await service.replace(config)
+            except (ConfigError, GatewayError, OSError) as error:
+                logs.event("reload_refused", level=logging.ERROR, error=str(error))
+                raise InvalidRequest(str(error)) from None
+            paths = needs_restart(self._config, config, self._source.has_workers)
+            logs.event("reloaded", {"needs_restart": paths} if paths else None)
+            return f"reloaded; only a restart changes {', '.join(paths)}" if paths else "reloaded"
+
+    async def _upgrade(self, sockets: Sockets) -> str:
+        """Let the program as it is installed now take over. Raises HandoverFailed; then this process serves on."""
+        async with self._changing:
+            self._refuse_when_stopping()
+            successor = Successor()
+            try:
+                await successor.start(self._environment, sockets.descriptors())
+            except GatewayError as error:
+                logs.event("upgrade_failed", level=logging.ERROR, error=error.message)
+                raise
+            self._is_replaced, self._is_main = True, False
+            self._notifier.main_process(successor.pid)
+            successor.let_go()
+            logs.event("upgraded", pid=successor.pid)
+            self._stop_requested.set()
+            return f"process {successor.pid} has taken over"
+
+    def _refuse_when_stopping(self) -> None:
+        if self._stop_requested.is_set():
+            raise InvalidRequest("the gateway is stopping; nothing has changed")
 
     async def _beat(self, service: Service) -> None:
         """Feed systemd's watchdog from the event loop, so that a blocked loop, here or in a worker, gets a restart."""
         while True:
-            if service.is_fresh():
+            if service.is_fresh() and self._is_main:
                 self._notifier.alive()
             await asyncio.sleep(self._beat_s)
 
-    async def _announce(self, servers: EmbeddedServers, sockets: Sockets, started: float) -> None:
-        host, port = sockets.product.getsockname()[:2]
+    async def _announce(self, parts: _Parts) -> None:
+        """Tell the predecessor, systemd and the log that the gateway is ready."""
+        host, port = parts.sockets.product.getsockname()[:2]
         scheme = "https" if self._config.server.tls else "http"
         url = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}{self._config.server.base_path}"
-        for name in servers.waiting():
+        for_people = not self._environment.logs_to_journal
+        for name in parts.servers.waiting() if for_people else ():
             sys.stderr.write(f"loading the embedded {name} model …\n")
         try:
-            await servers.wait_ready()
-        except UpstreamUnavailable as error:  # the rest of the gateway serves, and the engine is restarted
-            logs.event("ready_without_engine", level=logging.ERROR, error=error.message)
-        seconds = time.monotonic() - started
-        logs.event("ready", url=url, seconds=round(seconds, 2))
+            async with asyncio.timeout(_ENGINES_S if parts.predecessor else None):
+                await parts.servers.wait_ready()
+        except (UpstreamUnavailable, TimeoutError) as error:  # the rest of the gateway serves; the engine is restarted
+            logs.event("ready_without_engine", level=logging.ERROR, error=str(error) or "not ready in time")
+        if parts.predecessor is not None:
+            try:
+                await parts.predecessor.ready()
+            except HandoverFailed as error:
+                logs.event("upgrade_failed", level=logging.ERROR, error=error.message)
+                self._is_replaced = True  # the other one serves
+                self._stop_requested.set()
+                return
+            self._is_main = True
+        seconds = time.monotonic() - parts.started
+        logs.event("ready", url=url, seconds=round(seconds, 2), version=__version__)
         self._notifier.ready(f"serving on {url}")
-        docs_address = sockets.docs_address if self._config.reads_own_docs else ""
-        sys.stdout.write(_welcome(url, docs_address, dev_key_path(self._config.state_dir), seconds))
-        sys.stdout.flush()
+        if for_people:
+            docs_address = parts.sockets.docs_address if self._config.reads_own_docs else ""
+            sys.stderr.write(welcome(url, docs_address, dev_key_path(self._config.state_dir), seconds))
+            sys.stderr.flush()
 
 
 async def _wait(event: asyncio.Event) -> None:
     await event.wait()
-
-
-def _setting(config: Config, path: str) -> object:
-    value: object = config
-    for name in path.split("."):
-        value = getattr(value, name)
-    return value
 
 
 def _complain(message: str) -> int:
@@ -229,49 +282,15 @@ def _addresses(config: Config) -> str:
     return f"{config.server.host}:{config.server.port} or {config.ops.host}:{config.ops.port}"
 
 
-def _welcome(url: str, docs_address: str, key_file: object, seconds: float) -> str:
-    """The text printed when the gateway is ready: its address and three commands to try. `docs_address` is empty where
-    callers may not read the documentation."""
-    crawled, wanted = "https://example.com/", "example domain"
-    if docs_address:
-        crawled, wanted = f"http://{docs_address}/docs/", "how long until a revoked key is refused"
-    headers = f'-H "Authorization: Bearer $(cat {key_file})" -H "Content-Type: application/json"'
-    call = f"curl -s {url}/tools/websearch/mcp {headers}"
-    rpc = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"websearch-%s","arguments":%s}}'
-    question = '"messages":[{"role":"user","content":"What is an HTTP gateway?"}],"max_tokens":60'
-    chat = f'{{"model":"{TEXT_MODEL}",{question}}}'
-    lines = [
-        f"\nThe gateway answers on {url} after {seconds:.1f} s. Its key is in {key_file}. Try:\n",
-        f'curl -s {url}/v1/chat/completions -H "Authorization: Bearer $(cat {key_file})" '
-        f"-H \"Content-Type: application/json\" -d '{chat}'\n",
-    ]
-    crawl = rpc % ("crawl", f'{{"url":"{crawled}","limit":20}}')
-    search = rpc % ("search", f'{{"query":"{wanted}","max_results":3}}')
-    lines.append(f"{call} -d '{crawl}' | head -c 2000; echo; {call} -d '{search}'\n")
-    lines.append(f"{call} -d '{rpc % ('search_status', '{}')}'\n\n")
-    return "\n".join(lines)
-
-
-def _key_file(config: Config) -> KeyFile:
-    """The key file. Raises ConfigError when it is gone though the configuration names one, or though this state
-    directory has been served from: new keys must then be the operator's decision."""
-    state, keys = config.state_dir, KeyFile(config.state_dir / config.access.keys_file)
-    is_named = config.access.keys_file != Access().keys_file
-    if keys.path.exists() or not (is_named or dev_key_path(state).exists() or (state / USER_HASH_KEY).exists()):
-        return keys
-    remedy = "restore it, or make keys with `gateway keys create`"
-    raise ConfigError(str(keys.path), "access.keys_file", f"no such file, though this gateway has had keys; {remedy}")
-
-
-def serve(config: Config, environment: Environment, reload: Callable[[], Config]) -> int:
+def serve(config: Config, environment: Environment, source: Source) -> int:
     """Set up log and first key, then run the gateway until SIGTERM or SIGINT. Returns the exit code.
 
     Raises EngineMissing, ConfigError when the key file is gone, and OSError when the state directory cannot be written.
     """
-    logs.set_up(config.log.level, config.log.format)
+    logs.set_up(config.log.level, config.log.format, to_journal=environment.logs_to_journal)
     config.state_dir.mkdir(parents=True, exist_ok=True)
-    keys = _key_file(config)
-    ensure_dev_key(keys, dev_key_path(config.state_dir))
+    if config.access.backend == "file":
+        ensure_dev_key(key_file(config), dev_key_path(config.state_dir))
     with contextlib.suppress(KeyboardInterrupt):
-        return uvloop.run(Supervisor(config, environment, reload).run())
+        return uvloop.run(Supervisor(config, environment, source).run())
     return 130

@@ -26,6 +26,10 @@ class Notifier:
         """A new line for `systemctl status`."""
         self._send(f"STATUS={_one_line(status)}")
 
+    def main_process(self, pid: int) -> None:
+        """From now on the service is that process; call it from the main process before the other says `READY`."""
+        self._send(f"MAINPID={pid}", _SEND_TIMEOUT_S)
+
     def stopping(self) -> None:
         """The service drains and will end."""
         self._send("STOPPING=1\nSTATUS=draining", _SEND_TIMEOUT_S)

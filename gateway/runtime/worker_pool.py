@@ -1,4 +1,4 @@
-"""Several worker processes that serve one port: started together, replaced together, drained together.
+"""Worker processes that serve one socket: started together, replaced together, drained together.
 
 Theory of operation. A `WorkerGroup` is the workers of one configuration; the pool has one group that serves. The parent
 serves nothing itself. A single worker's life is described in `worker_process`.
@@ -9,8 +9,8 @@ serves nothing itself. A single worker's life is described in `worker_process`.
 |          |                                         | `start_s` is over: WorkersFailed, then `stop`         |
 | serving  | dead and silent workers are replaced    | `replace` put another group in its place, or          |
 |          |                                         | `finish`: draining                                    |
-| draining | no restarts; no new connections,        | all workers have ended; those that take longer than   |
-|          | running requests go on                  | `server.drain_s` + `_AFTER_DRAIN_S` are killed: ended |
+| draining | no restarts; running requests go on     | all workers have ended; those that take longer than   |
+|          |                                         | `server.drain_s` + `AFTER_DRAIN_S` are killed: ended |
 
 `start` comes first and once, `finish` last and once; `replace` between them, never two at the same time. While
 `replace` waits for the new group, the old one serves; if the new one fails, the old one stays. Knows no signals of the
@@ -19,25 +19,38 @@ operator and no systemd.
 
 import asyncio
 import shutil
+from pathlib import Path
 
 from gateway.config.settings import Config
-from gateway.runtime.worker_process import WatchdogSettings, WorkerContext, WorkerProcess, WorkersFailed
-
-_AFTER_DRAIN_S = 12.0
-"""Time a draining worker has beyond `server.drain_s` to close before it is killed. Chosen: cancelled requests, provider
-sessions and parse processes close in a few seconds. At half, a worker of a loaded machine is killed while it closes,
-and its log lines are lost; at double, one that hangs delays every stop of the gateway by 24 s."""
+from gateway.runtime.service import ServiceContext
+from gateway.runtime.worker_process import (
+    AFTER_DRAIN_S,
+    WatchdogSettings,
+    WorkerContext,
+    WorkerProcess,
+    WorkersFailed,
+)
+from gateway.runtime.worker_start import StartedWorker, metrics_folder
 
 
 class WorkerPool:
-    """All workers of a gateway. A `supervisor.Service`."""
+    """All workers of a gateway. A `service.Service`."""
 
-    def __init__(self, config: Config, context: WorkerContext, watchdog: WatchdogSettings | None = None) -> None:
-        self._context = context
+    def __init__(
+        self,
+        config: Config,
+        context: ServiceContext,
+        watchdog: WatchdogSettings | None = None,
+        first_worker: StartedWorker | None = None,
+    ) -> None:
+        """`first_worker`: a process that was started ahead, with `metrics_folder` of this process."""
+        self._sockets = context.sockets
+        folder = _fresh_metrics_folder(config.state_dir, keep_others=bool(context.environment.handover))
+        self._context = WorkerContext(
+            context.sockets, context.environment, folder, context.servers.ports, context.servers.waiting
+        )
         self._watchdog = watchdog or WatchdogSettings()
-        shutil.rmtree(context.metrics_folder, ignore_errors=True)
-        context.metrics_folder.mkdir(parents=True)
-        self._group = WorkerGroup(config, context, self._watchdog)
+        self._group = WorkerGroup(config, self._context, self._watchdog, first_worker)
         self._draining: set[asyncio.Task[None]] = set()
 
     def pids(self) -> list[int]:
@@ -59,32 +72,43 @@ class WorkerPool:
         try:
             await fresh.wait_ready()
         except BaseException:
-            await fresh.stop()
+            await fresh.stop(replaced=True)
             raise
-        self._context.sockets.resize(config.server.workers)
         self._draining.add(task := asyncio.create_task(self._group.stop(replaced=True)))
         task.add_done_callback(self._draining.discard)
         self._group = fresh
 
     def is_fresh(self) -> bool:
         """Whether no worker that serves has been silent for too long."""
-        return not any(worker.is_silent for worker in self._group.workers)
+        return not any(worker.is_stuck for worker in self._group.workers)
 
-    async def finish(self) -> None:
-        """Accept no more connections, let running requests end, and wait until every worker has ended."""
-        self._context.sockets.close_all()
-        await asyncio.gather(self._group.stop(), *self._draining)
+    async def finish(self, replaced: bool) -> None:
+        """Let running requests end, and wait until every worker has ended."""
+        self._sockets.product.close()  # the workers have it too, until they stop accepting
+        await asyncio.gather(self._group.stop(replaced), *self._draining)
         shutil.rmtree(self._context.metrics_folder, ignore_errors=True)
 
 
 class WorkerGroup:
     """The workers of one configuration; the module docstring has its states."""
 
-    def __init__(self, config: Config, context: WorkerContext, watchdog: WatchdogSettings) -> None:
+    def __init__(
+        self,
+        config: Config,
+        context: WorkerContext,
+        watchdog: WatchdogSettings,
+        first_worker: StartedWorker | None = None,
+    ) -> None:
         self._config = config
         self._watchdog = watchdog
-        self.workers = [WorkerProcess(index, config, context, watchdog) for index in range(config.server.workers)]
+        self.workers = [
+            WorkerProcess(config, context, watchdog, self._has_answering, None if index else first_worker)
+            for index in range(config.server.workers)
+        ]
         self._tasks: list[asyncio.Task[None]] = []
+
+    def _has_answering(self) -> bool:
+        return any(worker.answers for worker in self.workers)
 
     def start(self) -> None:
         """Start every worker; returns at once."""
@@ -100,13 +124,21 @@ class WorkerGroup:
                 f"the workers are not ready after {self._watchdog.start_s:g} s; the log says why"
             ) from None
 
-    async def stop(self, replaced: bool = False) -> None:
-        """Drain every worker and wait until all have ended; kill those that take too long. `replaced` says that another
-        group serves already (see `AppInstance.finish`)."""
+    async def stop(self, replaced: bool) -> None:
+        """Drain every worker and wait until all have ended; kill those that take too long. `replaced` says that others
+        serve already (see `AppInstance.finish`)."""
         for worker in self.workers:
             worker.stop(replaced)
         if self._tasks:
-            _, late = await asyncio.wait(self._tasks, timeout=self._config.server.drain_s + _AFTER_DRAIN_S)
+            _, late = await asyncio.wait(self._tasks, timeout=self._config.server.drain_s + AFTER_DRAIN_S)
             for worker in self.workers if late else ():
                 worker.kill()
             await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+def _fresh_metrics_folder(state_dir: Path, keep_others: bool) -> Path:
+    """The folder for this supervisor's workers, empty. Those of others are removed unless one of them still drains."""
+    folder = metrics_folder(state_dir)
+    shutil.rmtree(folder if keep_others else folder.parent, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder

@@ -19,7 +19,7 @@ from gateway.schemas.messages import Problem, alternatives, dotted, name_list, r
 Path = tuple[str | int, ...]
 
 _ANNOTATIONS = frozenset(("$schema", "$defs", "title", "description", "default"))
-_WALKED = _ANNOTATIONS | {"$ref", "items", "anyOf", "if", "then"}
+_WALKED = _ANNOTATIONS | {"$ref", "items", "anyOf", "allOf", "if", "then"}
 _WALKED |= {"properties", "required", "propertyNames", "additionalProperties"}
 _MAX_ITEMS = 3
 """Wrong items of one list that are reported. Chosen: the others are mostly wrong in the same way; more repeat it."""
@@ -38,7 +38,8 @@ the wrong one among them; it changes the time alone."""
 
 
 class ViolationFinder:
-    """Finds the problems by one schema. It may use `$ref` to `$defs`, `anyOf`, `if` with `then`, and plain keywords."""
+    """Finds the problems by one schema. It may use `$ref` to `$defs`, `anyOf`, `allOf`, `if` with `then`, and plain
+    keywords."""
 
     def __init__(self, schema: Json) -> None:
         self._root = schema
@@ -71,6 +72,9 @@ class ViolationFinder:
                 yield from self._at(schema["items"], value[index], (*where, index))
         if "anyOf" in schema and not any(self._fits(branch, value) for branch in schema["anyOf"]):
             yield from self._branches([self._target(branch) for branch in schema["anyOf"]], value, where)
+        for branch in schema.get("allOf", ()):
+            if not self._fits(branch, value):
+                yield from self._at(branch, value, where)
         if "then" in schema and self._fits(schema["if"], value) and not self._fits(schema["then"], value):
             yield from self._at(schema["then"], value, where)
 

@@ -1,13 +1,16 @@
 """The state of one request in the chain: one object, stored on the request under one typed key. Knows no interface."""
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp.helpers import RequestKey
 
+from gateway.access.budgets import Reservation
+from gateway.access.rate_limits import LimitState
 from gateway.domain import Caller, RequestStats
+from gateway.errors import RateLimited
 from gateway.sanitize.pipeline import RequestWork, Verdict
 from gateway.web.endpoints import Endpoint
 from gateway.web.state import ServerState
@@ -19,7 +22,8 @@ class RequestContext:
 
     `task` serves the request to the end of its answer. `body`: the result of `Endpoint.check`, None where no body was
     read. `history_verdicts`: the verdicts on stored turns that a handler added to the body. `work`: what decoding,
-    checking and sanitizing it has cost.
+    checking and sanitizing it has cost. `limits`: the state of the key's limits after this request was counted, by
+    name; empty for none. `reservation`: what the request may use of its key's budgets, until it is settled.
     """
 
     server: ServerState
@@ -32,9 +36,22 @@ class RequestContext:
     history_verdicts: Sequence[Verdict] = ()
     work: RequestWork = field(default_factory=RequestWork)
 
-    def charge(self) -> Awaitable[None]:
-        """Take one call from the key's calls a minute. Raises RateLimited when awaited."""
-        return self.server.limiter.charge(self.caller)
+    limits: dict[str, LimitState] = field(default_factory=dict)
+    reservation: Reservation | None = None
+
+    async def charge(self, tool: str = "") -> None:
+        """Take one call from the key's calls a minute, and of a web tool from its budget. Raises RateLimited."""
+        try:
+            state = await self.server.limiter.charge(self.caller)
+        except RateLimited as error:
+            self.limits["requests"] = LimitState(error.limit, 0, error.retry_after_s or 0.0)
+            raise
+        if state is not None:
+            self.limits["requests"] = state
+        if tool:
+            if self.server.budgets is not None:
+                await self.server.budgets.charge_tool(self.caller, tool, self.limits)
+            self.stats.tools[tool] = self.stats.tools.get(tool, 0) + 1
 
 
 CONTEXT = RequestKey("context", RequestContext)

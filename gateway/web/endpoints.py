@@ -13,6 +13,10 @@ from multidict import MultiMapping
 
 from gateway.wire.dialect import Dialect
 
+_IDS = {"{response_id}": "{response_id:(?!(?:compact|input_tokens)(?:/|$))[^{}/]+}"}
+"""Parts of paths, and what they match. OpenAI's API has endpoints where others have an id; those that are not here are
+404, as SDKs expect, and not an id that takes other methods (405)."""
+
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 """Serves a request whose RequestContext is complete. May raise GatewayError."""
 
@@ -27,6 +31,8 @@ class Endpoint:
     `scopes`: a key needs any one of them; none = any valid key. `check` is None where no body is read. `charged`: the
     limits middleware takes one call from the key's minute; where False, the handler charges for each call in the body.
     `max_body_bytes`: a smaller limit than the server's, for routes without images; 0 for none of its own.
+    `covered_by`: the value of `sanitize.routes` that covers it, where that is not its name. `id_header`: the response
+    header in which its clients look for the request id, where that is not `X-Request-Id`.
     """
 
     name: str
@@ -38,6 +44,13 @@ class Endpoint:
     check: Check | None = None
     charged: bool = True
     max_body_bytes: int = 0
+    covered_by: str = ""
+    id_header: str = ""
+
+    @property
+    def sanitized_as(self) -> str:
+        """The value of `sanitize.routes` that decides whether its texts are inspected."""
+        return self.covered_by or self.name
 
 
 class EndpointTable:
@@ -60,6 +73,8 @@ class EndpointTable:
         """Add a route for every row; call it once, before the application starts."""
         for row in self._by_handler.values():
             path = self._base_path + row.path
+            for part, pattern in _IDS.items():
+                path = path.replace(part, pattern)
             app.router.add_route(row.method, path, row.handler, expect_handler=_answer_expect_later)
 
     @property

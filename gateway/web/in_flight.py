@@ -39,6 +39,8 @@ class InFlight:
         self._places = FairQueue(cap, share=share, spare=max(1, cap // _SPARE_PART))
         self._tasks: dict[asyncio.Task[object], bool] = {}
         self._emptied = asyncio.Event()
+        self._awaited: set[asyncio.Task[object]] = set()
+        self._awaited_ended = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self.draining = False
 
@@ -57,8 +59,23 @@ class InFlight:
     def leave(self, task: asyncio.Task[object]) -> None:
         """The task's request was answered, or its client has left."""
         del self._tasks[task]
+        self._awaited.discard(task)
         if not self._tasks:
             self._emptied.set()
+        if not self._awaited:
+            self._awaited_ended.set()
+
+    async def wait_for_current(self, limit_s: float) -> None:
+        """Wait until the requests that run at the call have ended, at most `limit_s` seconds. One caller at a time."""
+        self._awaited = set(self._tasks)
+        if not self._awaited:
+            return
+        self._awaited_ended.clear()
+        try:
+            async with asyncio.timeout(limit_s):
+                await self._awaited_ended.wait()
+        except TimeoutError:
+            return
 
     async def wait_empty(self, limit_s: float) -> None:
         """Wait until no request runs, at most `limit_s` seconds. One caller at a time."""

@@ -6,9 +6,12 @@ key, a query string, a prompt or an answer. Knows no HTTP but the status.
 """
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gateway import logs
+from gateway.access.prices import Used
+from gateway.access.usage import UsageBook, UsageKey
 from gateway.domain import RequestStats
 from gateway.metrics import Metrics
 
@@ -24,7 +27,7 @@ class Finished:
     """The record of a request that was answered, or whose client left.
 
     `endpoint`: the row's name or `unmatched`. `total_s`: seconds from the first middleware to the end of the answer.
-    `events`: events of a stream that were written.
+    `events`: events of a stream that were written. `client`: its address (`client_address`).
     """
 
     stats: RequestStats
@@ -34,13 +37,16 @@ class Finished:
     status: int
     total_s: float
     events: int
+    client: str = ""
 
 
 class Recorder:
     """Gathers the records of one server and writes them in groups."""
 
-    def __init__(self, metrics: Metrics) -> None:
+    def __init__(self, metrics: Metrics, usage: UsageBook | None = None) -> None:
+        """`usage`: where what keys have used is counted; None: nowhere."""
         self._metrics = metrics
+        self._usage = usage
         self._gathered: list[Finished] = []
 
     def add(self, finished: Finished) -> None:
@@ -58,8 +64,10 @@ class Recorder:
         for finished in gathered:
             groups.setdefault((finished.endpoint, finished.status // 100), []).append(finished)
             stats = finished.stats
-            if stats.outcome or stats.model or stats.findings or stats.unguarded:
+            if stats.outcome or stats.model or stats.tools or stats.findings or stats.unguarded:
                 self._count_rare(finished)
+        if self._usage is not None:
+            _count_usage(self._usage, gathered)
         for kind, group in groups.items():
             metrics = self._metrics.of_requests(*kind)
             metrics.requests.inc(len(group))
@@ -75,7 +83,13 @@ class Recorder:
             metrics.abandoned.labels(endpoint).inc()
         elif stats.outcome == "truncated":
             metrics.truncated.labels(endpoint).inc()
+        for tool, calls in stats.tools.items():
+            metrics.tool_calls.labels(tool, stats.outcome or "ok").inc(calls)
+            if stats.tool == tool:
+                metrics.tool_duration.labels(tool).observe(finished.total_s)
         if stats.model:
+            if stats.attempts > 1:
+                metrics.retries.labels(stats.model).inc(stats.attempts - 1)
             metrics.tokens.labels(stats.model, "input").inc(stats.input_tokens)
             metrics.tokens.labels(stats.model, "output").inc(stats.output_tokens)
             metrics.attempts.labels(stats.model).inc(stats.attempts)
@@ -85,11 +99,37 @@ class Recorder:
             metrics.unguarded.labels(endpoint).inc(stats.unguarded)
 
 
+def _count_usage(usage: UsageBook, gathered: Sequence[Finished]) -> None:
+    """Requests of models, and calls of tools; any other request of a key is counted without either.
+
+    The naive form is one `usage.add` for each: a group has few different rows.
+    """
+    rows: dict[UsageKey, tuple[Used, int]] = {}
+    for finished in gathered:
+        stats = finished.stats
+        if stats.tools:
+            for tool, calls in stats.tools.items():
+                usage.add(UsageKey(stats.key_id, tool=tool), Used(tool_calls=calls), 0 if stats.model else calls)
+            if not stats.model:
+                continue
+        if stats.key_id:
+            row = UsageKey(stats.key_id, stats.model)
+            used, requests = rows.get(row) or (Used(), 0)
+            used.input_tokens += stats.input_tokens
+            used.cached_tokens += stats.cached_tokens
+            used.output_tokens += stats.output_tokens
+            used.tool_calls += stats.tool_calls
+            rows[row] = used, requests + 1
+    for row, (used, requests) in rows.items():
+        usage.add(row, used, requests)
+
+
 def _line(finished: Finished) -> dict[str, object]:
     stats, status = finished.stats, finished.status
     line: dict[str, object] = {
         "request_id": finished.request_id,
         "key": stats.key_id,
+        "client": finished.client,
         "endpoint": finished.endpoint,
         "method": finished.method,
         "status": status,
@@ -98,6 +138,8 @@ def _line(finished: Finished) -> dict[str, object]:
         "upstream_ms": int(stats.upstream_s * 100_000 + 0.5) / 100,
         "events": finished.events,
     }
+    if stats.trace_id:
+        line["trace_id"] = stats.trace_id
     if stats.tool:
         line["tool"] = stats.tool
     if stats.model:

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 
 from aiohttp import web
 
-from gateway.access.api_keys import KeyStore
+from gateway.access.budgets import Budgets
+from gateway.access.key_table import Keys
 from gateway.access.rate_limits import BadKeyLimiter, Limiter
 from gateway.metrics import Metrics
 from gateway.sanitize.pipeline import Sanitizer
+from gateway.web.client_address import AddressOf, connection_address
 from gateway.web.endpoints import EndpointTable
 from gateway.web.in_flight import InFlight
 from gateway.web.request_log import Recorder
@@ -23,7 +25,8 @@ def _random_bits() -> Callable[[int], int]:
 @dataclass(frozen=True, slots=True)
 class ServerState:
     """Made once by `app`. `allowed_origins`: pages that may call and read. `body_timeout_s`: time for one body.
-    `max_json_values`: what a body may hold. `index_problem()`: what is wrong with the search index, or None.
+    `max_json_values`: what a body may hold. `address_of`: a request's client. `budgets` None: keys have none. `notes`
+    gives what the operator must mend in shared state and the index.
 
     `id_bits(n)` makes the n random bits of a request id: a seeded generator, since ids must be unique but not secret,
     and the kernel's randomness costs a system call each.
@@ -31,16 +34,18 @@ class ServerState:
 
     endpoints: EndpointTable
     in_flight: InFlight
-    keys: KeyStore
+    keys: Keys
     bad_keys: BadKeyLimiter
     limiter: Limiter
     sanitizer: Sanitizer
     metrics: Metrics
     recorder: Recorder
+    budgets: Budgets | None = None
+    notes: Callable[[], list[str]] = list
     allowed_origins: frozenset[str] = frozenset()
     body_timeout_s: float = 30.0
     max_json_values: int = 500_000
-    index_problem: Callable[[], str | None] = lambda: None
+    address_of: AddressOf = connection_address
     id_bits: Callable[[int], int] = field(default_factory=_random_bits)
 
 

@@ -2,7 +2,7 @@
 
 The sanitize middleware asks where the text is; the errors and deliver middlewares ask for the form of an error, whole
 or inside a stream. Implementations, one for each interface: `wire.chat.dialect`, `wire.responses.dialect`,
-`mcp.dialect`.
+`wire.messages.dialect`, `wire.embeddings.dialect`, `mcp.dialect`.
 """
 
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ class Dialect(Protocol):
 
     @property
     def name(self) -> str:
-        """The interface's one word: `chat`, `responses`, `websearch`."""
+        """The interface's one word: `chat`, `responses`, `messages`, `embeddings`, `websearch`."""
         ...
 
     @property

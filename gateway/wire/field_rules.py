@@ -19,9 +19,9 @@ from typing import Any
 
 STRUCTURAL = frozenset({
     "id", "call_id", "tool_call_id", "item_id", "tool_use_id", "response_id", "previous_response_id", "file_id",
-    "container_id", "connector_id", "server_label", "name", "type", "role", "object", "status", "finish_reason",
-    "format", "detail", "effort", "media_type", "mime_type", "stop", "required", "enum", "const", "pattern", "$ref",
-    "$schema", "$id", "$anchor", "system_fingerprint", "service_tier",
+    "container_id", "connector_id", "server_label", "name", "namespace", "type", "role", "object", "status",
+    "finish_reason", "format", "detail", "effort", "media_type", "mime_type", "stop", "required", "enum", "const",
+    "pattern", "$ref", "$schema", "$id", "$anchor", "system_fingerprint", "service_tier",
 })  # fmt: skip
 """Fields whose strings other parts of a body, a schema or a program refer to: a mask in one would break the call."""
 FIXED_BELOW = frozenset(("enum", "const"))
@@ -73,12 +73,17 @@ USUAL_NAMES = frozenset((
 
 _PLAIN_WORD = re.compile(r"[a-z_]{1,20}")
 """Bare words of at most 20 characters: no key has so few and letters of one case only, nor has any number letters."""
-_MADE_ID = re.compile(r"(?:[a-z]{2,8}[-_]){0,2}[0-9a-f]{24,48}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_MADE_ID = re.compile(
+    r"(?:(?:chatcmpl|cmpl|resp|msg|item|call|fc|ctc|rs|ws|fs|ci|ig|cu|lsh|mcp|mcpl|mcpr|evt|req|run|gen|file|toolu|audio)[-_]"
+    r"(?:tool[-_])?)?[0-9a-f]{24,48}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+)
+"""The prefixes are those of ids of the sources above: any word would let keys pass that are made of a prefix and
+hexadecimal digits (`shpat_…`, `key-…`)."""
 _TOKEN = re.compile(r"[A-Za-z0-9+/=_.:-]+")
 is_plain_word = _PLAIN_WORD.fullmatch
 """Whether a key or a structural string is a bare word, in which nothing can be found."""
 is_made_id = _MADE_ID.fullmatch
-"""Whether an id is a prefix and 24 to 48 hexadecimal digits, as `new_id` makes them, or a UUID."""
+"""Whether an id is a model service's prefix and 24 to 48 hexadecimal digits, as `new_id` makes them, or a UUID."""
 
 
 def is_opaque(field: str, value: str, holder: Any) -> bool:

@@ -8,14 +8,21 @@ import re
 from typing import Any
 
 from gateway.domain import Json
-from gateway.errors import GatewayError, UpstreamError, UpstreamRefused, UpstreamUnavailable
+from gateway.errors import GatewayError, Unauthenticated, UpstreamError, UpstreamRefused, UpstreamUnavailable
 from gateway.key_scrubber import HIDDEN, scrub_keys
 
+_WRONG_KEY = "Incorrect API key provided"
+"""OpenAI's words for a 401, with its capital letter. LiteLLM tells errors apart by words, not by status: it takes other
+texts for a wrong request."""
 _MAX_CHARS = 500
 """Length of an upstream's message in ours. Chosen: a few sentences fit; at double, an upstream that repeats the prompt
 in its message shows more of it; at half, long validation messages lose their end."""
 _OF_RESPONSES = {"messages": "input", "max_tokens": "max_output_tokens", "max_completion_tokens": "max_output_tokens"}
 """Fields of a chat request, and their names in the responses route."""
+_ANSWER_LENGTHS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+_TOO_LONG_ANSWER = re.compile(r"\b(max_(?:completion_|output_)?tokens)\b.{0,60}? too large")
+"""Fields for the length of an answer, and vLLM's words for one that does not fit, in which it names the model's context
+length too. The prompt fits there: clients that shorten it would not get further."""
 _ADDRESS = re.compile(
     r"(?i)\b[a-z][a-z0-9+]{1,15}://\S+"
     r"|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?\b"
@@ -36,7 +43,10 @@ def error_object(error: GatewayError) -> Json:
     kind = error.type
     if isinstance(error, UpstreamRefused):
         kind = "rate_limit_error" if error.status == 429 else "invalid_request_error"
-    return {"message": error.message, "type": kind, "param": error.param, "code": error.code}
+    message = error.message
+    if isinstance(error, Unauthenticated):
+        message = f"{_WRONG_KEY}: {message}"
+    return {"message": message, "type": kind, "param": error.param, "code": error.code}
 
 
 def responses_error_object(error: GatewayError) -> Json:
@@ -84,7 +94,9 @@ def _refused(status: int, message: str, fields: Json) -> UpstreamError:
         return UpstreamError(f"the upstream does not serve this ({status})", code="upstream_misconfigured")
     code, param = fields.get("code"), fields.get("param")
     code = code if isinstance(code, str) and _CODE.fullmatch(code) else "invalid_value"
-    if re.search(r"context (length|size|window)|maximum context|exceed_context|too many tokens", message, re.I) or (
+    if named := (param if param in _ANSWER_LENGTHS else _TOO_LONG_ANSWER.search(message)):
+        code, param = "invalid_value", named if isinstance(named, str) else named[1]
+    elif re.search(r"context (length|size|window)|maximum context|exceed_context|too many tokens", message, re.I) or (
         fields.get("type") == "exceed_context_size_error"
     ):
         code, param = "context_length_exceeded", "messages"

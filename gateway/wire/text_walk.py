@@ -204,13 +204,14 @@ class _Walk:
         holder, mode = place[0], place[4]
         value = holder[key]
         form: Form = "text"
+        is_data = value[:5].lower() == "data:"
         if mode == _FIXED or (mode == _OPEN and name in rules.STRUCTURAL):
             if rules.is_plain_word(value) or rules.is_made_id(value):
                 return
             if mode == _OPEN and rules.is_opaque(name, value, holder):
                 return
-            form = self._structural
-        elif value[:5].lower() == "data:" or (mode == _OPEN and name in rules.ENCODED):
+            form = "data" if is_data and self._structural == "label" else self._structural
+        elif is_data or (mode == _OPEN and name in rules.ENCODED):
             if mode == _OPEN and rules.is_opaque(name, value, holder):
                 return
             form = "url" if is_url(value) else "data"
@@ -221,7 +222,7 @@ class _Walk:
                 form = "json"
         flow = self._flow(where, holder) if form == "text" and name in rules.FLOWING and mode == _OPEN else None
         slot = TextSlot(holder, key, where, form, flow=flow, name=name, copies=copies)
-        is_short = len(value) <= rules.MAX_GROUPED_CHARS and name not in rules.ALONE
+        is_short = len(value) <= rules.MAX_GROUPED_CHARS and name not in rules.ALONE and not is_data
         if is_short and (form == "text" or form == self._structural):
             self._add_short(slot, len(value))
         else:

@@ -83,3 +83,25 @@ def test_every_make_target_that_people_are_told_of_exists() -> None:
     targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
     told = {name for path in DOCUMENTS for name in re.findall(r"`make ([a-z-]+)", path.read_text(encoding="utf-8"))}
     assert told - set(targets) <= {"test-system"}, "test-system comes with the first test that needs it"
+
+
+def logged_events() -> set[str]:
+    """The names that the code hands to `logs.event` and `logs.events`, and that of other libraries' lines."""
+    names = {"log"}
+    for path in (ROOT / "gateway").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or not node.args:
+                continue
+            owner, name = node.func.value, node.args[0]
+            if isinstance(owner, ast.Name) and owner.id == "logs" and node.func.attr in ("event", "events"):
+                assert isinstance(name, ast.Constant), f"{path}:{node.lineno}: the name of an event must stand here"
+                names.add(str(name.value))
+    return names
+
+
+def test_the_runbook_has_a_row_for_every_event_and_no_other() -> None:
+    text = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    table = text[text.index("| Event | Level |") :].split("\n\n")[0]
+    rows = re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)
+    assert len(rows) == len(set(rows))
+    assert set(rows) == logged_events()

@@ -18,15 +18,15 @@ ALL_PYTHON = [*SOURCES, *TESTS, *sorted((ROOT / "bench").rglob("*.py"))]
 
 LEVELS = [
     {"key_scrubber", "texts"},
-    {"__init__", "domain", "errors", "logs", "metrics", "engines.text", "sanitize.text", "resilience"},
-    {"ports", "schemas", "wire", "engines.fetch", "ocr", "sanitize.detectors"},
+    {"__init__", "domain", "errors", "logs", "metrics", "trace", "engines.text", "sanitize.text", "resilience"},
+    {"ports", "schemas", "wire", "engines.fetch", "ocr", "sanitize.detectors", "shared_state"},
     {
         "config", "mcp", "wire.chat", "services.websearch", "engines.html", "engines.markdown",
         "ocr.image", "ocr.text", "ocr.layout",
     },
     {
         "access", "embedded", "providers", "wire.responses", "sanitize.guardrail", "sanitize.scan", "engines.content",
-        "wire.messages", "wire.embeddings", "shared_state", "ocr.scripts",
+        "wire.messages", "wire.embeddings", "ocr.scripts",
     },
     {
         "engines.extract", "engines.render", "engines.embedding", "engines.office", "ocr.server", "sanitize.masking",

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.cli.main import EX_CONFIG
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config
 from gateway.config.server_settings import Server
@@ -51,7 +52,7 @@ def test_systemd_finds_no_fault_in_the_unit_files(tmp_path: Path, fault: str) ->
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
     for name in ("gateway.service", "gateway.socket"):
-        text = (SYSTEMD / name).read_text().replace("/opt/gateway/.venv/bin/gateway", str(program))
+        text = (SYSTEMD / name).read_text().replace("/opt/gateway/current/.venv/bin/gateway", str(program))
         text = text.replace("[Service]\n", f"[Service]\n{fault}")
         (tmp_path / name).write_text(re.sub(r"^Documentation=.*\n", "", text, flags=re.MULTILINE))
     done = analyze("verify", "--man=no", str(tmp_path / "gateway.service"), str(tmp_path / "gateway.socket"))
@@ -60,7 +61,11 @@ def test_systemd_finds_no_fault_in_the_unit_files(tmp_path: Path, fault: str) ->
 
 
 def test_the_time_to_stop_is_longer_than_the_drain() -> None:
-    assert int(setting("TimeoutStopSec")) > Server().drain_s + 10
+    assert int(setting("TimeoutStopSec")) >= Server().drain_s + 15
+
+
+def test_a_wrong_configuration_does_not_restart_the_service() -> None:
+    assert str(EX_CONFIG) in setting("RestartPreventExitStatus").split()
 
 
 def test_the_secret_the_unit_loads_is_the_one_the_example_names() -> None:

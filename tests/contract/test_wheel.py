@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.cli.client_config import CLIENTS
 from tests.support.paths import ROOT
 
 
@@ -42,3 +43,8 @@ def test_an_installed_wheel_checks_a_configuration(wheel: Path, tmp_path: Path) 
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert (done.returncode, "server.prot: is unknown" in done.stderr) == (78, True), done.stderr
+
+
+def test_the_wheel_holds_the_configuration_of_every_client(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert {f"gateway/cli/client_texts/{client}.txt" for client in CLIENTS} <= names

@@ -1,5 +1,6 @@
 """The clients people use, each against both routes: text, streams, and a tool loop over a scripted upstream."""
 
+import base64
 from typing import Any
 
 import aiohttp
@@ -10,7 +11,7 @@ from tests.support import upstream as up
 from tests.support.gateways import InProcessGateway
 from tests.support.model_clients import ai_sdk_command, python_of
 from tests.support.official import run_client
-from tests.support.paths import CLIENTS
+from tests.support.paths import CLIENTS, GOLDEN
 from tests.support.upstream import Upstream
 
 pytestmark = pytest.mark.slow
@@ -53,6 +54,22 @@ async def test_a_python_client_calls_its_tool_and_reads_the_answer(
     upstream.will(adding)
     report = await run_client([python_of(venv), str(CLIENTS / f"{program}.py")], plan(server, route, streamed))
     assert report["calls"] == [{"a": 2, "b": 3}] and report["output"] == "It is 5."
+
+
+async def test_an_image_from_a_langchain_tool_reaches_the_model_and_stays_in_the_history(
+    server: InProcessGateway, upstream: Upstream
+) -> None:
+    look = {**CALL, "function": {"name": "look", "arguments": "{}"}}
+    upstream.will(up.answer(up.completion(None, "tool_calls", tool_calls=[look])), up.answer(up.completion("A dot.")))
+    image = "data:image/png;base64," + base64.b64encode((GOLDEN / "ocr-sample.png").read_bytes()).decode()
+    report = await run_client(
+        [python_of("clients"), str(CLIENTS / "langchain_image.py")],
+        {**plan(server, "responses", False), "image": image},
+    )
+    assert report["output"] == ["A dot.", "A dot."]
+    sent = upstream.last.body["messages"]
+    assert [message["role"] for message in sent] == ["user", "assistant", "tool", "user", "assistant", "user"]
+    assert sent[2]["content"].startswith("a page") and sent[3]["content"][-1]["image_url"]["url"] == image
 
 
 @pytest.mark.system

@@ -187,12 +187,12 @@ async def test_tools_go_both_ways_and_calls_are_merged(client: openai.AsyncOpenA
         {"type": "function_call_output", "call_id": "a", "output": "1"},
         {"type": "tool_call_output", "call_id": "b", "output": [{"type": "input_text", "text": "2"}]},
     ]
-    tools: list[Any] = [TOOL, {"type": "web_search"}]
+    tools: list[Any] = [TOOL, {"type": "file_search"}]
     made = await client.responses.with_raw_response.create(
         model="SvcLLM", input=items, tools=tools, tool_choice={"type": "function", "name": "add"}
     )
     response = made.parse()
-    assert "web_search" in made.headers["x-gateway-warning"]
+    assert "file_search" in made.headers["x-gateway-warning"]
     assert response.output[0].type == "function_call" and response.output[0].call_id == "c9"
     sent = upstream.last.body
     assert [m["role"] for m in sent["messages"]] == ["user", "assistant", "tool", "tool"]
@@ -208,7 +208,7 @@ async def test_tools_that_are_left_out_are_named_in_a_header_that_nothing_can_be
     server: InProcessGateway, upstream: Upstream
 ) -> None:
     for kinds, named in (
-        (["web_search", "web_search", "computer"], "web_search, computer"),
+        (["file_search", "file_search", "computer"], "file_search, computer"),
         (["a\r\nSet-Cookie: x=y", "\x00", "ä"], "aSet-Cookiexy, unnamed"),
         ([f"tool{number}" for number in range(256)], ", ".join(f"tool{number}" for number in range(8)) + " and more"),
     ):

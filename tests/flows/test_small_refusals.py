@@ -11,7 +11,7 @@ import pytest
 from gateway.engines.fetch.address_policy import AddressPolicy
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.fetch.fetcher import Fetcher
-from gateway.web.server.runner import bind
+from gateway.web.listen_socket import bind
 from tests.support import upstream as up
 from tests.support.asking import ask, ask_stream, toml
 from tests.support.gateways import InProcessGateway, StartGateway, start_process

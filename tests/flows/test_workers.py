@@ -16,11 +16,12 @@ from gateway.config.environment import Environment, read_environment
 from gateway.config.loader import load_config
 from gateway.embedded.child_server import free_port
 from gateway.embedded.llm_server import is_installed
-from gateway.runtime.generation import Sockets
-from gateway.runtime.listen_sockets import ListenSockets, bind_first
+from gateway.embedded.servers import EmbeddedServers
+from gateway.runtime.service import ServiceContext
+from gateway.runtime.sockets import Sockets
 from gateway.runtime.worker_pool import WorkerPool
-from gateway.runtime.worker_process import WatchdogSettings, WorkerContext, WorkersFailed
-from gateway.web.server.runner import bind
+from gateway.runtime.worker_process import WatchdogSettings, WorkersFailed
+from gateway.web.listen_socket import bind
 from tests.support.gateway_process import GatewayProcess
 from tests.support.gateways import start_process, upstream_toml
 from tests.support.logged import collect_events
@@ -50,15 +51,18 @@ async def test_both_workers_answer_and_every_worker_shows_the_metrics_of_all(
     upstream.will(script)
     async with start_process(tmp_path, "workers = 2\n" + upstream_toml(upstream.url)) as gateway:
         assert len(gateway.workers()) == 2
-        calls = [asyncio.create_task(gateway.chat()) for _ in range(20)]
-        await until(lambda: script.waiting == 20, 20)
-        assert all(connections_of(pid, upstream.url) for pid in gateway.workers()), "one worker took everything"
-        await until_metrics_show(gateway, "\ngateway_in_flight 20.0\n")
+        calls: list[asyncio.Task[tuple[int, str]]] = []
+        while not all(connections_of(pid, upstream.url) for pid in gateway.workers()):
+            assert len(calls) < 100, "one worker took everything"
+            count = len(calls) + 5
+            calls += [asyncio.create_task(gateway.chat()) for _ in range(5)]
+            await until(lambda count=count: script.waiting == count, 20)  # type: ignore[misc]
+        await until_metrics_show(gateway, f"\ngateway_in_flight {len(calls)}.0\n")
         for _ in range(6):  # whichever worker is asked
-            assert "\ngateway_in_flight 20.0\n" in (await gateway.get("/metrics", ops=True))[1]
+            assert f"\ngateway_in_flight {len(calls)}.0\n" in (await gateway.get("/metrics", ops=True))[1]
         script.go_on.set()
         assert {status for status, _ in await asyncio.gather(*calls)} == {200}
-        line = 'gateway_requests_total{endpoint="chat",status="2xx"} 20.0'
+        line = f'gateway_requests_total{{endpoint="chat",status="2xx"}} {len(calls)}.0'
         await until_metrics_show(gateway, line)
         for _ in range(6):
             assert line in (await gateway.get("/metrics", ops=True))[1]
@@ -135,7 +139,7 @@ class PoolSetup:
     def __init__(self, folder: Path, toml: str = "") -> None:
         self.folder = folder
         self.file = folder / "gateway.toml"
-        self.sockets = Sockets(bind_first("127.0.0.1", 0), bind("127.0.0.1", 0))
+        self.sockets = Sockets(bind("127.0.0.1", 0), bind("127.0.0.1", 0))
         self.key = KeyFile(folder / "keys.json").create(KeyRequest("test", ("chat",)))[0]
         self.environment = read_environment()
 
@@ -145,10 +149,8 @@ class PoolSetup:
         return load_config(self.file, self.folder, Environment({}))
 
     def pool(self, watchdog: WatchdogSettings, toml: str = "") -> WorkerPool:
-        context = WorkerContext(
-            ListenSockets(self.sockets.product), self.sockets.ops, self.environment, self.folder / "metrics", {}, list
-        )
-        return WorkerPool(self.config(toml), context, watchdog)
+        config = self.config(toml)
+        return WorkerPool(config, ServiceContext(self.sockets, EmbeddedServers(config), self.environment), watchdog)
 
     async def ask(self) -> int:
         url = "http://{}:{}/v1/models".format(*self.sockets.product.getsockname())
@@ -166,7 +168,7 @@ async def setup(tmp_path: Path) -> AsyncIterator[PoolSetup]:
 
 
 async def test_a_worker_whose_loop_is_stuck_is_killed_and_replaced(setup: PoolSetup) -> None:
-    pool = setup.pool(WatchdogSettings(silent_s=3, start_s=30, check_s=0.1))
+    pool = setup.pool(WatchdogSettings(start_s=30, check_s=0.1), "stuck_s = 3\n")
     await pool.start()
     try:
         victim, other = sorted(pool.pids())
@@ -176,7 +178,7 @@ async def test_a_worker_whose_loop_is_stuck_is_killed_and_replaced(setup: PoolSe
         assert await setup.ask() == 200
         assert pool.is_fresh()
     finally:
-        await pool.finish()
+        await pool.finish(replaced=False)
     assert pool.pids() == []
 
 
@@ -195,7 +197,7 @@ async def test_a_worker_that_keeps_dying_is_started_with_growing_pauses(
         pauses = [each["pause_s"] for each in logged("worker_ended")]
         assert pauses == [0.0, 0.0, 0.0, 0.0, 0.5]
     finally:
-        await pool.finish()
+        await pool.finish(replaced=False)
 
 
 async def test_workers_that_cannot_serve_are_an_error_and_the_running_ones_survive_it(setup: PoolSetup) -> None:
@@ -210,7 +212,7 @@ async def test_workers_that_cannot_serve_are_an_error_and_the_running_ones_survi
         assert pool.pids() == pids
         assert await setup.ask() == 200
     finally:
-        await pool.finish()
+        await pool.finish(replaced=False)
 
 
 async def test_the_whole_gateway_says_why_it_cannot_start(tmp_path: Path) -> None:

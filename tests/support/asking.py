@@ -9,6 +9,8 @@ import orjson
 from tests.support.gateways import InProcessGateway
 from tests.support.upstream import Upstream
 
+OFF = "\n[local_llm]\nenabled = false\n[local_ocr]\nenabled = false\n[local_embedding]\nenabled = false\n"
+"""No embedded engine."""
 ASK = {"model": "SvcLLM", "messages": [{"role": "user", "content": "hello"}]}
 LIMIT_S = 8
 
@@ -21,7 +23,7 @@ def toml(*upstreams: Upstream, more: str = "", **settings: Any) -> str:
         for name, value in {**defaults, **settings}.items():
             shown = value if isinstance(value, str) else orjson.dumps(value).decode()
             lines.append(f"  {name} = {shown}")
-    return "\n".join(lines) + "\n[local_llm]\nenabled = false\n[local_ocr]\nenabled = false\n"
+    return "\n".join(lines) + OFF
 
 
 async def ask(server: InProcessGateway, path: str = "/v1/chat/completions", **body: Any) -> tuple[int, Any, Any]:

@@ -32,8 +32,9 @@ from gateway.embedded.child_server import free_port
 from gateway.embedded.llm_server import is_installed
 from gateway.embedded.servers import Embedded
 from gateway.web.in_flight import InFlight
+from gateway.web.listen_socket import bind
 from gateway.web.request_log import Recorder
-from gateway.web.server.runner import Listener, bind
+from gateway.web.server.runner import Listener
 from gateway.web.state import SERVER_STATE
 from tests.support.gateway_process import GatewayProcess
 

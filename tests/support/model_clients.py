@@ -10,7 +10,7 @@ import pytest
 from tests.support.official import fetch_modules, fetching, make_venv
 from tests.support.paths import CLIENTS, ROOT
 
-AI = CLIENTS / "ai"
+AI, AGENTS = CLIENTS / "ai", CLIENTS / "agents"
 
 
 def python_of(name: str) -> str:
@@ -18,11 +18,24 @@ def python_of(name: str) -> str:
     return make_venv(ROOT / f".venv-{name}", CLIENTS / f"requirements-{name}.txt")
 
 
-def ai_sdk_command() -> list[str]:
-    """Node with the Vercel AI SDK beside it."""
+def ai_sdk_command(program: str = "ai.mjs") -> list[str]:
+    """Node with a program of `tests/clients/ai` and the Vercel AI SDK beside it."""
     npm, node, lock = shutil.which("npm"), shutil.which("node"), AI / "package-lock.json"
     if npm is None or node is None:
         pytest.skip("npm or node is not installed: the Vercel AI SDK is not run")
     with fetching():
         fetch_modules(npm, AI, lock)
-    return [node, str(AI / "ai.mjs")]
+    return [node, str(AI / program)]
+
+
+def agent(package: str, binary: str) -> str:
+    """The binary of a coding agent, in the npm package for this platform. Their start scripts are not run."""
+    npm = shutil.which("npm")
+    if npm is None:
+        pytest.skip("npm is not installed: the coding agents are not run")
+    with fetching():
+        fetch_modules(npm, AGENTS, AGENTS / "package-lock.json")
+    found = sorted((AGENTS / "node_modules" / package).glob(binary))
+    if not found:
+        pytest.skip(f"{package} is not made for this platform: the coding agent is not run")
+    return str(found[0])

@@ -86,7 +86,7 @@ class Desk:
             None for _ in self.dialect.request_units(exchange)
         ]
 
-    async def charge(self) -> None:
+    async def charge(self, tool: str) -> None:
         self.charges += 1
         if self.charges > self.allowance:
             raise RateLimited("too many calls this minute", retry_after_s=12)

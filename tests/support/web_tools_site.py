@@ -19,12 +19,14 @@ from gateway.mcp.running_calls import RunningCalls
 from gateway.metrics import Metrics
 from gateway.sanitize.guardrail.guardrail import Guardrail
 from gateway.sanitize.pipeline import Sanitizer
+from gateway.shared_state.memory import MemoryWindows
 from gateway.web.endpoints import Endpoint, EndpointTable
 from gateway.web.handlers.mcp import WebSearchHandler
 from gateway.web.in_flight import InFlight
+from gateway.web.listen_socket import bind
 from gateway.web.request_log import Recorder
 from gateway.web.server.chain import application
-from gateway.web.server.runner import Listener, bind
+from gateway.web.server.runner import Listener
 from gateway.web.state import ServerState
 from tests.support.web_tools import RecordingTools
 
@@ -74,7 +76,7 @@ async def web_tools_site(
         endpoints=EndpointTable(rows, ""),
         in_flight=InFlight(100),
         keys=KeyStore(keys.path),
-        bad_keys=BadKeyLimiter(0),
+        bad_keys=BadKeyLimiter(0, MemoryWindows()),
         limiter=LocalLimiter(limits or Limits()),
         sanitizer=Sanitizer(sanitize or Sanitize(), guardrail),
         metrics=metrics,

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from aiohttp import web
@@ -12,6 +13,7 @@ from gateway.domain import Json, WebCall
 from gateway.engines.crawl.engine import EngineDeps, LocalWebEngine
 from gateway.engines.crawl.page_loader import PageLoader
 from gateway.engines.extract.parse_pool import ParsePool
+from gateway.engines.extract.shortening import shorten_in
 from gateway.engines.fetch.address_policy import AddressPolicy
 from gateway.engines.fetch.fetcher import Fetcher, FetchLimits
 from gateway.engines.fetch.host_limits import HostSlots
@@ -102,7 +104,7 @@ async def engine(
     local = LocalWebEngine(parts, config)
     search = LocalSearch(index)
     service = WebSearchService(
-        WebSearchDeps((search,), local, local, index.stats, dict, dict),
+        WebSearchDeps((search,), local, local, partial(shorten_in, pool), index.stats, dict, dict),
         WebSearchSettings("0", config.result_budget_chars),
     )
     try:

@@ -71,7 +71,7 @@ class PageLoader:
 
     def __init__(self, fetcher: Fetcher, pool: ParsePool, slots: HostSlots) -> None:
         self.fetcher = fetcher
-        self._pool = pool
+        self.pool = pool
         self._slots = slots
         self._owner = ""
 
@@ -95,7 +95,7 @@ class PageLoader:
             target = refresh_target(fetched.headers.get("refresh", ""), fetched.url)
             page: Json = {}
             if target in (None, url, fetched.url):
-                page = await self._pool.extract(
+                page = await self.pool.extract(
                     fetched.body, replace(options, url=fetched.url, content_type=fetched.content_type), self._owner
                 )
                 target = page.get("refresh")
@@ -117,7 +117,7 @@ class PageLoader:
         body = fetched.body
         if body.startswith(b"\x1f\x8b"):  # a gzip file, whatever the Content-Encoding was
             body = await asyncio.to_thread(decoder_for("gzip", _SITEMAP_BYTES).feed, body)
-        return await self._pool.extract(body, ExtractOptions(fetched.url, task="sitemap"), self._owner)
+        return await self.pool.extract(body, ExtractOptions(fetched.url, task="sitemap"), self._owner)
 
     async def _fetch_politely(self, url: str, delay_s: float, pauses: HostPauses) -> Fetched:
         host = urlsplit(url).netloc.lower()

@@ -35,9 +35,10 @@ class ExtractOptions:
     """A job for a parsing process: what to read from one body.
 
     `task` "page" reads a page (see `extract`), "sitemap" a sitemap (see engines.extract.sitemap_xml), for which the
-    other fields mean nothing. `depth` is basic or advanced, `format` markdown or text. `query` asks for what of the
-    page answers it, `fragment` for one section; of a result longer than `most_chars` (0: any) the sections are listed,
-    about `most_sections`. `links` and `images` ask for those lists.
+    other fields mean nothing; "shorten" cuts texts (see engines.extract.shortening). `depth` is basic or advanced,
+    `format` markdown or text. `query` asks for what of the page answers it, `fragment` for one section; of a result
+    longer than `most_chars` (0: any) the sections are listed, about `most_sections`. `links` and `images` ask for
+    those lists.
     """
 
     url: str
@@ -50,7 +51,7 @@ class ExtractOptions:
     most_sections: int = 0
     links: bool = False
     images: bool = False
-    task: Literal["page", "sitemap"] = "page"
+    task: Literal["page", "sitemap", "shorten"] = "page"
 
 
 def extract(body: bytes, options: ExtractOptions) -> Json:

@@ -12,11 +12,13 @@ import resource
 import signal
 import struct
 import sys
+from collections.abc import Callable
 from typing import BinaryIO
 
 import orjson
 
 from gateway.domain import Json
+from gateway.engines.extract import shortening
 from gateway.engines.extract.page import ExtractOptions, extract
 from gateway.engines.extract.sitemap_xml import read_sitemap
 from gateway.errors import EngineMissing, GatewayError
@@ -31,6 +33,14 @@ process."""
 _GRACE_S = 5
 """Seconds past the server's own limit. Chosen: only a job whose server is gone is still running then."""
 _LENGTH = struct.Struct(">I")
+
+
+_TASKS: dict[str, Callable[[bytes, ExtractOptions], Json]] = {
+    "page": extract,
+    "sitemap": lambda body, _: read_sitemap(body),
+    "shorten": lambda body, _: shortening.run(body),
+}
+"""What a job of each `task` does with its body."""
 
 
 def main() -> None:
@@ -64,7 +74,7 @@ def _run_job(job: Json, body: bytes) -> Json:
     signal.setitimer(signal.ITIMER_PROF, float(job.pop("cpu_s", limit_s)))  # SIGPROF ends the process
     options = ExtractOptions(**job)
     try:
-        return {"page": read_sitemap(body) if options.task == "sitemap" else extract(body, options)}
+        return {"page": _TASKS[options.task](body, options)}
     except EngineMissing as error:
         return {"missing": error.message}
     except GatewayError as error:

@@ -1,7 +1,8 @@
 """Reads CSS as far as hiding needs it: declarations, and the rules of `style` elements with simple selectors.
 
 A selector is simple when it has a tag, an id and classes of one element alone, or is a list of these; all other rules
-are left out. Of at-rules `@media` is read, for `all` and `screen`. Source: CSS Syntax 3, Cascading 4.
+are left out. Of at-rules `@media` is read for `all` and `screen`, `@layer` always, `@supports` unless it says `not`.
+Source: CSS Syntax 3, Cascading 5.
 """
 
 import functools
@@ -22,7 +23,8 @@ _ESCAPE = re.compile(r"\\([0-9a-fA-F]{1,6})\s?|\\(.)")
 _BRACE = re.compile(r"[{}]")
 _COMPOUND = re.compile(r"(\*|[a-z][a-z0-9-]*)?((?:[.#][\w-]+)*)", re.IGNORECASE)
 _PART = re.compile(r"([.#])([\w-]+)")
-_MEDIA = re.compile(r"@media\s+(?:only\s+)?(?:all|screen)\s*")
+_HOLDS = re.compile(r"@media\s+(?:only\s+)?(?:all|screen)\s*|@layer\b[\w\s.-]*|@supports\s*(?!not\b|\s).*", re.DOTALL)
+"""Preludes whose rules hold on a screen: whatever pages ask with `@supports`, browsers of today support."""
 _KNOWN = frozenset(
     {
         "display", "visibility", "content-visibility", "opacity", "filter", "font-size", "font", "clip", "clip-path",
@@ -157,6 +159,12 @@ def _unescaped(match: re.Match[str]) -> str:
     return chr(number) if 0 < number < 0xD800 else " "
 
 
+def _name_character(match: re.Match[str]) -> str:
+    """The escaped character of a name; a backslash, which no simple selector has, for any sign."""
+    character = _unescaped(match)
+    return character if character.isalnum() or character in "-_" else "\\"
+
+
 def _rules(css: str) -> Iterator[tuple[str, str]]:
     """(selectors, declarations) of the rules that hold on a screen."""
     css = _STRING.sub("", _COMMENT.sub(" ", css[:MAX_CSS_CHARS]))
@@ -174,11 +182,11 @@ def _rules(css: str) -> Iterator[tuple[str, str]]:
 
 
 def _on_screen(preludes: Sequence[str]) -> bool:
-    return all(_MEDIA.fullmatch(prelude.lower() + " ") for prelude in preludes)
+    return all(_HOLDS.fullmatch(prelude.lower() + " ") for prelude in preludes)
 
 
 def _rule(selector: str, place: int, declared: dict[str, tuple[bool, str]]) -> _Rule | None:
-    match = _COMPOUND.fullmatch(selector)
+    match = _COMPOUND.fullmatch(_ESCAPE.sub(_name_character, selector))
     if match is None or not selector:
         return None
     parts = _PART.findall(match[2])

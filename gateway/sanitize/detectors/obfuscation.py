@@ -27,10 +27,12 @@ _ENCODED_CLASS = bytes(
     for code in range(256)
 )
 _HEX = re.compile(rb"(?:[0-9A-Fa-f]{2}){8,}")
-_SPELT_LINK = rb"(?:[A-Za-z0-9@.+_-](?: |[._*/|,-]| [-.*|] ))"
+_SPELT_LINK = rb"(?:[A-Za-z0-9@.+_-](?:[ \t\r\n]{1,3}|[._*/|,-]| [-.*|] ))"
 SPELT_LINKS = _SPELT_LINK + rb"{9}"
 """Without these links no word is spelt character by character."""
 _SPELT_OUT = re2.compile(rb"(?:^|[\s:=\"'(])(" + _SPELT_LINK + rb"{9,160}[A-Za-z0-9@])(?:[\s,;:.!?)\"']|$)")
+_COLUMN = re.compile(rb"[\t\r\n]|  ")
+"""What parts the cells of a table: digits in it, one a cell, are no number."""
 _FIND_SPELT_OUT = searcher(_SPELT_OUT)
 _PRINTABLE = bytes({*range(0x20, 0x100), *b"\t\n\r"} - {0x7F})
 _STANDARD = bytes.maketrans(b"-_", b"+/")
@@ -68,8 +70,10 @@ def spellings(text: bytes, budget: WorkBudget) -> Iterator[Spelling]:
         if len(set(word[1::2])) == 1:
             indexes = list(range(0, end - start, 2))
         else:
-            indexes = [index for index, code in enumerate(word) if code not in b" *|,/"]
+            indexes = [index for index, code in enumerate(word) if code not in b" *|,/\t\r\n"]
         joined = bytes([word[index] for index in indexes])
+        if joined.isdigit() and _COLUMN.search(word):
+            continue
         yield Spelling(start, end, joined.decode(), [*indexes, end - start].__getitem__)
 
 

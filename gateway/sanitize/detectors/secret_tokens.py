@@ -16,7 +16,7 @@ import re2
 from gateway.sanitize.detectors.literal_prefixes import alternatives, literal_prefixes
 from gateway.sanitize.detectors.published_examples import is_published_secret
 from gateway.sanitize.detectors.re2_search import Pattern, searcher, spans
-from gateway.sanitize.detectors.value_forms import is_random
+from gateway.sanitize.detectors.value_forms import is_identifier, is_random
 from gateway.sanitize.detectors.vendor_tokens import INNER_MARKS, VENDORS
 from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.folding import View
@@ -82,8 +82,9 @@ it; at double texts of BEGIN lines cost more."""
 _NOT_SEARCHED = -2
 _LETTERS_ONLY = (b"SG.", b"AKIA", b"ASIA", b"ABIA", b"ACCA")
 """Prefixes that no word has, behind which all characters may be letters."""
-_FILLER = re.compile(rb"(?i:x{4}|your|placeholder)")
-"""A placeholder for a token in documentation, with the maker's prefix."""
+_FILLER = re.compile(rb"x{5}|X{5}|(?<![A-Za-z])(?:your|Your|YOUR)|(?i:placeholder)")
+"""A placeholder for a token in documentation, with the maker's prefix. Shorter rows and letters of both cases come in
+random tokens (one in 1,000)."""
 _MIN_DIFFERENT = 8
 """Chosen: 24 random hexadecimal characters have 12.5 different ones on average, rarely fewer than eight. At half
 `aaaabbbbcccc` is certain; at double hexadecimal tokens never are."""
@@ -169,8 +170,13 @@ def _is_in_token_word(text: bytes, start: int, end: int) -> bool:
     return last - first >= MIN_WORD_CHARS and (
         _DIGIT_OR_UNDERSCORE.search(text, first, last) is not None
         or text.startswith(_LETTERS_ONLY, start)
-        or is_random(text[start:end])
+        or _has_odd_capitals(text[start:end])
     )
+
+
+def _has_odd_capitals(token: bytes) -> bool:
+    """Whether small and capital letters are mixed in another way than in the names that people make of words."""
+    return not token.islower() and not token.isupper() and (is_random(token) or not is_identifier(token))
 
 
 def _is_drawn_at_random(token: bytes) -> bool:

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from gateway.sanitize.detectors.published_examples import is_published_secret
 from gateway.sanitize.detectors.value_forms import (
+    MIN_CERTAIN_CHARS,
     alternates_kinds,
     has_high_entropy,
     is_argument,
@@ -58,7 +59,7 @@ _PLACEHOLDER_WORDS = frozenset(
 )
 _DOLLAR, _PERCENT, _BRACKET, _STAR, _MINUS, _DOT, _COLON, _GREATER, _BACKSLASH, _SQUARE = b"$%(*-.:>\\["
 _PLACEHOLDER = re.compile(
-    rb"your|xxx|placeholder|redacted|change.?me|insert|replace|dummy|example|sample|foobar|deadbeef|1234567890|abcdefgh"
+    rb"your|xxxx|(?<![a-z0-9])xxx|xxx(?![a-z0-9])|placeholder|redacted|change.?me|insert|replace|dummy|example|sample|foobar|deadbeef|1234567890|abcdefgh"
 )
 """Words only, without signs: `re` then searches by the set of first letters, which is faster."""
 _PLACEHOLDER_SIGNS = re.compile(rb"<|\.\.\.|\*\*\*|[$%{]\{|%\(")
@@ -90,9 +91,15 @@ def value_at(text: bytes, start: int, quote: bytes) -> bytes | None:
     if match is None:
         return None
     value = match.group()
-    if len(value) < _MIN_CHARS or (not quote and value.isalpha() and not is_random(value)):
+    if len(value) < _MIN_CHARS or (not quote and value.isalpha() and _is_word(value)):
         return None
     return value
+
+
+def _is_word(letters: bytes) -> bool:
+    """Whether letters are a word or a name made of words, and not mixed at random."""
+    plain = letters.islower() or letters.isupper() or len(letters) < MIN_CERTAIN_CHARS
+    return plain or (is_identifier(letters) and not is_random(letters))
 
 
 def quote_before(text: bytes, end: int) -> bytes:
@@ -211,6 +218,8 @@ def _looks_like_password(value: bytes, letters: int, digits: int, closed: bool) 
         )
     mixed = not value.islower() and not value.isupper()
     special = len(value) > letters
+    if mixed and not special and len(value) >= MIN_CERTAIN_CHARS and not is_identifier(value):
+        return True  # letters alone, mixed as in no name
     if is_joined_identifier(value):
         return False
     return bool(special and mixed) or (closed and len(value) >= 8)

@@ -110,7 +110,8 @@ class SlotMasker:
 
     def _check_name(self, text: str, where: str) -> str:
         """A name that other parts of the request refer to: what would be redacted in it is reported as `block`."""
-        for finding in self._scan(text):
+        encoded = read(text) if text[:5].lower() == "data:" else None
+        for finding in (*self._scan(text), *(self._scan(encoded.text) if encoded is not None else ())):
             action = self._actions.action(finding.entity, finding.certain)
             if action != "off":
                 self._note(finding.entity, "block" if action == "redact" else action, where)

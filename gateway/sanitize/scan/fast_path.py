@@ -61,11 +61,11 @@ text."""
 _NOT_SPACE = bytes(0x20 if code in b" \t\n\r\x0b\x0c" else 0x61 for code in range(256))
 """Maps white space to a space, all else to `a`: a search for _LONG_WORD then finds long words."""
 _SPELT_CLASSES = bytes(
-    0x61 if bytes((code,)).isalnum() else 0x20 if code in b" ._*/|,+-" else 0x78 for code in range(256)
+    0x61 if bytes((code,)).isalnum() else 0x20 if code in b" \t\r\n._*/|,+-" else 0x78 for code in range(256)
 )
 """Maps letters and digits to `a`, what may stand between the characters of a spelt word to a space, all else to `x`:
-two neighbours in such a word then are ` a a ` or ` a   a `. Ordinary abbreviations (`i.e.`) are too, and get the full
-look."""
+two neighbours in such a word then have one to three spaces between them, and one on both sides. Ordinary abbreviations
+(`i.e.`) have, too, and get the full look."""
 _SMALL_NUMBER = re.compile(r"(?<![^ ])[(*]*0{1,4}[.,;?!*()]*(?: |\Z)")
 
 
@@ -90,7 +90,7 @@ def plain_text_cut(text: str, start: int) -> int:
     if "dot" in classes or "sg." in classes or plain.translate(_NOT_SPACE).find(_LONG_WORD) >= 0:
         return -1
     spelt = plain.translate(_SPELT_CLASSES)
-    if b" a a " in spelt or b" a   a " in spelt:
+    if b" a a " in spelt or b" a   a " in spelt or b" a  a " in spelt:
         return -1
     if not plain.translate(_HARMLESS).isalpha() and not _are_signs_harmless(classes, plain):
         return -1

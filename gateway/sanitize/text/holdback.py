@@ -1,8 +1,9 @@
 """Where the holdback of a growing text begins: the part in which later text could still change what is found.
 
 A sensitive value is at most one word, or a chain of words: groups of digits, an address with its `at` and `dot` spelt
-out, a private key between BEGIN and END. All other context that detectors use is to the left of the value. So the
-holdback begins at the last word, or at the chain that ends with it. Naive form: hold the whole text back until it ends.
+out, a private key between BEGIN and END, a key whose characters stand apart. All other context that detectors use is to
+the left of the value. So the holdback begins at the last word, or at the chain that ends with it. Naive form: hold the
+whole text back until it ends.
 Works on folded bytes. Used for streams (`masking.stream_masker`) and for long texts (`scan.chunked`).
 """
 
@@ -28,6 +29,11 @@ _MAX_LETTER_GROUPS = 2
 one more short word of ordinary prose."""
 _MAX_BLANKS = 3
 """Blanks and tabs between two words of one chain: detectors allow at most two joints, and one is tolerance."""
+_MAX_SPELT_CHARS = 480
+"""Chosen: how far a row of single characters with white space between them reaches to the left. A key of 160 characters
+with two blanks or line ends between them fits; at half it is cut, at double columns of digits hold twice as much back.
+"""
+_SPELT_BACKWARDS = re.compile(rb"[ \t\r\n]{0,3}+(?:[A-Za-z0-9@.+_-](?:[ \t\r\n]{1,3}+|\Z))++")
 _SPACES = b" \t\n\r\x0b\x0c"
 _LINE_FEED = 0x0A
 _LOWER_BLANKED = bytes(range(256)).lower().replace(b"\t", b" ").replace(b"\n", b" ")
@@ -72,6 +78,8 @@ def holdback_start(text: bytes, least: int) -> int:
         else:
             letter_groups = 0
         begin, following = previous, word
+    if text[-2:-1] in _SPACES or text[-1:] in _SPACES:
+        begin = _spelt_start(text, begin)
     if text.find(b"-----BEGIN") >= 0:
         begin = _private_key_start(text, begin)
     return begin if begin > least else least
@@ -89,6 +97,12 @@ def _may_continue(word: bytes) -> bool:
     """Whether the word before may be of the same value: a single character, a link, with a digit, or without
     letters."""
     return len(word) == 1 or word in ADDRESS_LINKS or _DIGIT.search(word) is not None or _LETTER.search(word) is None
+
+
+def _spelt_start(text: bytes, begin: int) -> int:
+    """`begin`, or the start of the row of single characters, apart by white space, with which the text ends."""
+    row = _SPELT_BACKWARDS.match(text[: -_MAX_SPELT_CHARS - 1 : -1])
+    return begin if row is None else min(begin, len(text) - row.end())
 
 
 def _private_key_start(text: bytes, begin: int) -> int:

@@ -70,12 +70,17 @@ class Target:
     health: UpstreamHealth = field(default_factory=UpstreamHealth)
     budget: RetryBudget = field(default_factory=RetryBudget)
 
+    @property
+    def has_tools(self) -> bool:
+        """Whether its model makes tool calls itself."""
+        return self.options.has_tools
+
 
 @dataclass(slots=True)
 class ModelEntry:
-    """One model that callers may name. `kind` is `text` or `ocr`; `fallback` holds the names of other models.
+    """One model that callers may name. `kind` is `text`, `ocr` or `embedding`; `fallback` names other models.
 
-    `created` is Unix time in seconds, shown by GET /v1/models.
+    `created` is Unix time in seconds, shown by GET /v1/models; `context_length` is in tokens, 0 for unknown.
     """
 
     name: str
@@ -84,11 +89,17 @@ class ModelEntry:
     aliases: tuple[str, ...] = ()
     fallback: tuple[str, ...] = ()
     created: int = 0
+    context_length: int = 0
 
     @property
     def first_event_wait_s(self) -> float:
         """The shortest wait among the upstreams, in seconds."""
         return min((target.first_event_wait_s for target in self.targets), default=25)
+
+    @property
+    def has_tools(self) -> bool:
+        """Whether the model makes tool calls itself, on whichever of its upstreams."""
+        return all(target.has_tools for target in self.targets)
 
 
 @dataclass(slots=True)

@@ -15,8 +15,8 @@ from gateway.services.completion.service import CompletionService
 from gateway.wire.chat.answer import AnswerContext
 from gateway.wire.responses.native_answer import NativeStream, repair_response
 from gateway.wire.responses.native_request import image_parts, takes, to_native
-from gateway.wire.responses.object import from_chat
-from gateway.wire.responses.request import to_chat
+from gateway.wire.responses.request import ChatRequest, to_chat
+from gateway.wire.responses.whole_answer import from_chat
 
 _ROUTE = "responses"
 
@@ -37,7 +37,8 @@ class NativeResponses:
             return await self._complete(body, earlier, stats)
         except UpstreamError as error:
             chat = self._chat_fallback(error, body, earlier)
-        return from_chat(body, await self._completions.complete(chat, stats))
+        stats.warnings += chat.warnings
+        return from_chat(body, await self._completions.complete(chat.body, stats), chat.names)
 
     async def stream(self, body: Json, earlier: list[Json], stats: RequestStats, state: NativeStream) -> EventStream:
         """Responses events made by `state`, ended by `[DONE]`. Raises GatewayError, also after the first events."""
@@ -52,11 +53,13 @@ class NativeResponses:
             if begun:
                 raise
             chat = self._chat_fallback(error, body, earlier)
-        async with aclosing(state.run(self._completions.stream(chat, stats))) as batches:
+        stats.warnings += chat.warnings
+        state.names = chat.names
+        async with aclosing(state.run(self._completions.stream(chat.body, stats))) as batches:
             async for batch in batches:
                 yield batch
 
-    def _chat_fallback(self, error: UpstreamError, body: Json, earlier: list[Json]) -> Json:
+    def _chat_fallback(self, error: UpstreamError, body: Json, earlier: list[Json]) -> ChatRequest:
         """The chat request for the first fallback model that does not speak /responses.
 
         Raises `error` when there is none, or when the request itself was refused, so that no other model would help.
@@ -64,7 +67,9 @@ class NativeResponses:
         refused = isinstance(error, UpstreamRefused) and error.status != 429
         for name in () if refused else self._completions.resolve(body["model"]).fallback:
             if not _is_native(self._completions.resolve(name)):
-                return {**to_chat(body, earlier)[0], "model": name}
+                chat = to_chat(body, earlier)
+                chat.body["model"] = name
+                return chat
         raise error
 
     async def _complete(self, body: Json, earlier: list[Json], stats: RequestStats) -> Json:
@@ -130,3 +135,4 @@ def _count(response: Json, stats: RequestStats) -> None:
     usage = response.get("usage") or {}
     stats.input_tokens += usage.get("input_tokens") or 0
     stats.output_tokens += usage.get("output_tokens") or 0
+    stats.cached_tokens += (usage.get("input_tokens_details") or {}).get("cached_tokens") or 0

@@ -1,30 +1,25 @@
 """Finished responses, remembered for a while so that a later request may continue them (`previous_response_id`).
 
-In memory, bounded in entries, bytes and age. Every response belongs to the API key that made it and does not exist for
-another key. Each key has a budget: who makes room when the store is full is said in `resilience.shared_cache`. Held as
-JSON: a tenth of the memory of decoded objects, its weight is exact, and whoever asks gets a copy of its own. Knows
-nothing of the wire format beyond `id`, `output`, and items with an `id`.
+In a store of entries (`shared_state.port`): memory, the state directory or Redis, there as plain text. Every response
+belongs to the API key that made it and does not exist for another key. The store bounds what a key and all of them may
+hold. Knows nothing of the wire format beyond `id`, `output`, and items with an `id`.
 """
 
-import time
+import asyncio
 from collections.abc import Callable
+from contextlib import aclosing
 from dataclasses import dataclass
 
 import orjson
 
-from gateway.domain import Json
-from gateway.errors import InvalidRequest, NotFound
-from gateway.resilience.shared_cache import SharedCache
+from gateway.domain import EventStream, Json
+from gateway.errors import InvalidRequest, NotFound, StateUnavailable
+from gateway.shared_state.port import Entries, Entry, StateDown
 
-_MAX_ENTRIES = 10_000
-_MAX_BYTES = 64 * 1024 * 1024
-_BYTES_PER_KEY = 16 * 1024 * 1024
-_TTL_S = 3600.0
-"""`limits.response_store_bytes_per_key` says why a key's budget is a quarter. The rest was chosen together. Bytes bound
-the memory of each worker: at half, about a hundred conversations of 256 KiB are remembered at once; double is felt on a
-machine of 1 GiB. Entries bound the index of small responses (about 1 KB each beside their bytes). An hour is a pause in
-a conversation; at half, a user who comes back from lunch gets `previous_response_not_found`; double only fills the
-bytes sooner."""
+MAX_STORED_BYTES = 64 * 1024 * 1024
+"""Of all responses of one machine. `limits.response_store_bytes_per_key` says why a key's budget is a quarter. Chosen:
+at half, about a hundred conversations of 256 KiB are remembered at once; double is felt on a machine of 1 GiB where
+`shared.store` is `memory`."""
 
 MAX_HISTORY_ITEMS = 5_000
 MAX_HISTORY_BYTES = 32 * 1024 * 1024
@@ -36,124 +31,136 @@ that sends the conversation itself."""
 _SHOWN_ID_CHARS = 80
 """An id in an error text is cut here: it comes from the caller and may be megabytes long."""
 
-StoreKey = tuple[str, str]
-"""Owner (id of the API key) and response id."""
+_RETRY_S = 5.0
+"""When to ask again while the store is away: as long as Redis is left alone after a failure."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredResponse:
-    """A finished response, and the input items of its request, those of earlier turns included; as JSON.
+    """A finished response, and the input items of its request, those of earlier turns included. The caller's own."""
 
-    `head`: the response without its output. `output`: its items, one by one. `input_items`: a list of `input_count`.
-    """
-
-    head: bytes
-    output: tuple[bytes, ...]
-    input_items: bytes
-    input_count: int
-
-    @property
-    def size(self) -> int:
-        """Bytes of all of it."""
-        return len(self.head) + sum(map(len, self.output)) + len(self.input_items)
-
-    @property
-    def response(self) -> Json:
-        """The response object, the caller's own."""
-        return {**orjson.loads(self.head), "output": [orjson.loads(item) for item in self.output]}
-
-    @property
-    def items(self) -> list[Json]:
-        """The input items, the caller's own."""
-        items: list[Json] = orjson.loads(self.input_items)
-        return items
+    response: Json
+    items: list[Json]
 
 
 class ResponseStore:
-    """At most `max_entries` responses of `max_bytes` together, each for `ttl_s` seconds. `clock` is monotonic.
+    """Responses in `entries`, each for `ttl_s` seconds. Every method but `put` raises StateUnavailable while the store
+    is away."""
 
-    `bytes_per_key`: the budget of a key, which it keeps whatever other keys store.
-    """
+    def __init__(self, entries: Entries, ttl_s: float = 3600.0) -> None:
+        self._entries = entries
+        self._ttl_s = ttl_s
 
-    def __init__(
-        self,
-        bytes_per_key: int = _BYTES_PER_KEY,
-        *,
-        max_entries: int = _MAX_ENTRIES,
-        max_bytes: int = _MAX_BYTES,
-        ttl_s: float = _TTL_S,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._responses: SharedCache[str, StoredResponse] = SharedCache(
-            max_entries,
-            max_bytes,
-            budget=bytes_per_key,
-            ttl_s=ttl_s,
-            on_drop=self._forget_items,
-            clock=clock,
-        )
-        self._place_of_item: dict[StoreKey, tuple[StoreKey, int]] = {}
-        self._ids_of_items: dict[StoreKey, list[str]] = {}
-
-    def __len__(self) -> int:
-        """Responses held."""
-        return len(self._responses)
-
-    def put(self, owner: str, response: Json, items: list[Json]) -> None:
+    async def put(self, owner: str, response: Json, items: list[Json]) -> None:
         """Remember a response, `{id, output: [{id, …}], …}`, with its input items. One for which there is no room is
         ignored. An id may come again, from an upstream that speaks /responses itself: the new one replaces."""
-        head = orjson.dumps({**response, "output": None})
-        output = tuple(map(orjson.dumps, response["output"]))
-        stored = StoredResponse(head, output, orjson.dumps(items), len(items))
-        key = (owner, str(response["id"]))
-        self._responses.remove(key)  # first: dropping it later would remove the index of items that both have
-        if not self._responses.put(key, stored, weight=stored.size):
-            return
-        for place, item in enumerate(response["output"]):
-            self._place_of_item[owner, str(item["id"])] = key, place
-        self._ids_of_items[key] = [str(item["id"]) for item in response["output"]]
+        value, parts = _encoded(response, items)
+        try:
+            await self._entries.put(Entry(owner, str(response["id"]), value, self._ttl_s, parts))
+        except StateDown:
+            return  # the answer itself is not lost
 
-    def get(self, owner: str, response_id: str) -> StoredResponse:
+    async def get(self, owner: str, response_id: str) -> StoredResponse:
         """A remembered response. Raises NotFound when it never existed, has expired, or is another key's."""
-        stored = self._responses.get((owner, response_id))
-        if stored is None:
-            shown = response_id[:_SHOWN_ID_CHARS]
-            raise NotFound(f"response '{shown}' not found; responses expire after a while", code="response_not_found")
-        return stored
+        return _decoded((await self._value(owner, response_id))[1])
 
-    def delete(self, owner: str, response_id: str) -> None:
+    async def delete(self, owner: str, response_id: str) -> None:
         """Forget a response. Raises NotFound."""
-        self.get(owner, response_id)
-        self._responses.remove((owner, response_id))
+        await self._value(owner, response_id)
+        try:
+            await self._entries.delete(owner, response_id)
+        except StateDown:
+            raise _unavailable() from None
 
-    def history(self, owner: str, response_id: str) -> list[Json]:
+    async def history(self, owner: str, response_id: str) -> list[Json]:
         """The input and output items of all turns up to and including a response, oldest first.
 
         Raises InvalidRequest (OpenAI's clients expect a 400 here) when the response is not found, or there is more
         than MAX_HISTORY_ITEMS or MAX_HISTORY_BYTES.
         """
         try:
-            stored = self.get(owner, response_id)
+            count, value = await self._value(owner, response_id)
         except NotFound:
             raise InvalidRequest(
                 f"previous response '{response_id[:_SHOWN_ID_CHARS]}' not found; send the whole conversation instead",
                 param="previous_response_id",
                 code="previous_response_not_found",
             ) from None
-        check_history(stored.input_count + len(stored.output), stored.size, "previous_response_id")
-        return [*stored.items, *map(orjson.loads, stored.output)]
+        check_history(count, len(value), "previous_response_id")
+        stored = _decoded(value)
+        return [*stored.items, *stored.response["output"]]
 
-    def item(self, owner: str, item_id: str) -> bytes:
+    async def item(self, owner: str, item_id: str) -> bytes:
         """An output item, the JSON of `{id, type, …}`, by its own id. Raises NotFound."""
-        found = self._place_of_item.get((owner, item_id))
-        stored = self._responses.get(found[0]) if found is not None else None
-        if found is None or stored is None:
+        try:
+            item = await self._entries.get_part(owner, item_id)
+        except StateDown:
+            raise _unavailable() from None
+        if item is None:
             raise NotFound(f"item '{item_id[:_SHOWN_ID_CHARS]}' not found", code="item_not_found")
-        return stored.output[found[1]]
+        return item
 
-    def _forget_items(self, key: StoreKey, _: StoredResponse) -> None:
-        for item_id in self._ids_of_items.pop(key, ()):
-            self._place_of_item.pop((key[0], item_id), None)
+    async def _value(self, owner: str, response_id: str) -> tuple[int, bytes]:
+        """How many items a response has with those before it, and its JSON. Raises NotFound, StateUnavailable."""
+        try:
+            value = await self._entries.get(owner, response_id)
+        except StateDown:
+            raise _unavailable() from None
+        if value is None:
+            shown = response_id[:_SHOWN_ID_CHARS]
+            raise NotFound(f"response '{shown}' not found; responses expire after a while", code="response_not_found")
+        count, _, document = value.partition(b"\n")
+        return int(count), document
+
+
+class Storing:
+    """Stores the responses of one request: what tells of a response's end waits until it can be found again.
+
+    `put` may be called where nothing can be awaited, in the middle of a stream. `items` gives the input items of the
+    request and of the turns before it. A response whose `store` is false is not stored.
+    """
+
+    def __init__(self, store: ResponseStore, owner: str, items: Callable[[], list[Json]]) -> None:
+        self._store, self._owner, self._items = store, owner, items
+        self._writes: list[asyncio.Task[None]] = []
+
+    def put(self, response: Json) -> None:
+        """Begin to store a response."""
+        if response["store"]:
+            self._writes.append(asyncio.create_task(self._store.put(self._owner, response, self._items())))
+
+    async def finish(self) -> None:
+        """Wait until everything that was put is stored."""
+        while self._writes:
+            await self._writes.pop()
+
+    async def stored(self, events: EventStream) -> EventStream:
+        """The events, each batch after what was put before it is stored."""
+        async with aclosing(events) as batches:
+            async for batch in batches:
+                await self.finish()
+                yield batch
+
+
+def _encoded(response: Json, items: list[Json]) -> tuple[bytes, dict[str, tuple[int, int]]]:
+    """The number of items, a line feed, `{output, response, items}` as JSON; and where each output item stands."""
+    value, parts = bytearray(f'{len(items) + len(response["output"])}\n{{"output":['.encode()), {}
+    for number, item in enumerate(response["output"]):
+        value += b"," if number else b""
+        start = len(value)
+        value += orjson.dumps(item)
+        parts[str(item["id"])] = (start, len(value))
+    rest = orjson.dumps({"response": {**response, "output": None}, "items": items})
+    return bytes(value + b"]," + rest[1:]), parts
+
+
+def _decoded(value: bytes) -> StoredResponse:
+    document = orjson.loads(value)
+    return StoredResponse({**document["response"], "output": document["output"]}, document["items"])
+
+
+def _unavailable() -> StateUnavailable:
+    return StateUnavailable("stored responses cannot be reached for the moment; try again", retry_after_s=_RETRY_S)
 
 
 def check_history(items: int, size: int, param: str) -> None:

@@ -36,7 +36,7 @@ class CompletionService:
 
     def __init__(self, models: Sequence[ModelEntry], *, images: ImageSource | None, user_key: bytes) -> None:
         self._images = images
-        self._user_key = user_key
+        self.user_key = user_key
         self.models = tuple(models)
         self._by_name = {name: entry for entry in models for name in (entry.name, *entry.aliases)}
         self._folded = {name.lower(): name for name in self._by_name}
@@ -121,7 +121,7 @@ class CompletionService:
         user = body.get("user")
         if not isinstance(user, str) or not user:
             return None
-        return "user_" + hmac.new(self._user_key, user.encode(), hashlib.sha256).hexdigest()[:32]
+        return "user_" + hmac.new(self.user_key, user.encode(), hashlib.sha256).hexdigest()[:32]
 
     async def inlined(self, urls: list[tuple[str, str]]) -> list[str]:
         """The images of `(url, path)` pairs as data URLs, in order. Raises InvalidRequest, `param` being the path."""
@@ -193,10 +193,13 @@ def _context(body: Json, attempt: Attempt, stats: RequestStats, started_s: float
         request={"n": body.get("n")} if held.is_let_go else body,
         counted_chars=text_chars(body) if held.is_let_go else None,
         fingerprint=attempt.target.options.fingerprint,
+        warnings=stats.warnings,
     )
 
 
 def count_usage(usage: Json, stats: RequestStats) -> None:
-    """Adds a normal usage object's `prompt_tokens` and `completion_tokens` to the request's stats."""
+    """Adds a normal usage object's `prompt_tokens`, those of them that were cached, and `completion_tokens` to the
+    request's stats."""
     stats.input_tokens += usage["prompt_tokens"]
     stats.output_tokens += usage["completion_tokens"]
+    stats.cached_tokens += (usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0

@@ -51,6 +51,11 @@ class UpstreamHealth:
         self._bad_answers = _WeighedBreaker(clock, counts_only_caller=False)
         self._own: BoundedCache[str, CircuitBreaker] = BoundedCache(_MAX_CALLERS, ttl_s=_CALLER_TTL_S, clock=clock)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether one of the breakers that hold for all callers is open or half-open."""
+        return self._silence.breaker.is_open or self._bad_answers.breaker.is_open
+
     def wait_s(self, caller: str, *, is_last: bool = False) -> float:
         """Seconds until `take` may answer True; 0 when it would now. `is_last`: there is no other upstream to call."""
         wait_s = self._silence.breaker.wait_s

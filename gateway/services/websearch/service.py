@@ -14,8 +14,9 @@ from gateway.errors import EngineMissing, GatewayError, InvalidRequest, Upstream
 from gateway.ports import SearchProvider, WebEngine
 from gateway.services.websearch import filters
 from gateway.services.websearch.cache import SearchCache
-from gateway.services.websearch.result_budget import fit
+from gateway.services.websearch.result_cutter import ResultCutter, Shorten
 from gateway.wire.preencoded import PackedJson
+from gateway.wire.text_slots import text_slots
 
 PROBE_TTL_S = 60.0
 """Age at which a provider's health is probed again. Chosen: a probe may cost a paid request; half costs twice as many,
@@ -30,13 +31,14 @@ class WebSearchDeps:
     """The service's dependencies.
 
     `providers`, at least one, are asked in order. `engine` serves extract, crawl and map; `reader` loads pages whose
-    text or favicon a provider did not send. `index_stats` gives `{pages, bytes, oldest, newest, error, vectors?}`;
-    `guardrail` and `sanitization` give their parts of the status.
+    text or favicon a provider did not send. `shorten` cuts texts in another process. `index_stats` gives `{pages,
+    bytes, oldest, newest, error, vectors?}`; `guardrail` and `sanitization` give their parts of the status.
     """
 
     providers: Sequence[SearchProvider]
     engine: WebEngine
     reader: WebEngine
+    shorten: Shorten
     index_stats: Callable[[], Awaitable[Json]]
     guardrail: Callable[[], Json]
     sanitization: Callable[[], Json]
@@ -60,11 +62,12 @@ class WebSearchService:
     def __init__(self, deps: WebSearchDeps, settings: WebSearchSettings) -> None:
         self._deps = deps
         self._settings = settings
-        self._cache = SearchCache(settings.cache_ttl_s)
+        self.cache = SearchCache(settings.cache_ttl_s)
         self._last_probe: tuple[float, str | None] | None = None
         self._last_stats: tuple[float, Json] | None = None
         self._last_error: str | None = None
         self._probing = asyncio.Lock()
+        self._cutter = ResultCutter(settings.result_budget_chars, deps.shorten)
 
     async def search(self, request: SearchRequest, call: WebCall) -> Json:
         """`{query, results, images, provider, response_time, request_id, ignored_parameters?, note?, truncated?}`.
@@ -75,14 +78,14 @@ class WebSearchService:
         started = time.monotonic()
         request = _with_plain_domains(request)
         provider, failure = self._deps.providers[0], None
-        data = self._cache.recall((provider.name, request))
+        data = self.cache.recall((provider.name, request))
         if data is None:
             data, provider, failure = await self._ask_chain(request, call)
         if request.include_raw_content or request.include_favicon:
             if isinstance(data, PackedJson):
                 data.unpack()
             await self._complete(data["results"], request, provider, call)
-            await self._cut(data, spent=_chars(data["results"], "content"))
+            await self._cut(data, call, spent=_chars(data["results"], "content"))
         if failure is not None:
             _add_note(data, f"{failure} These results come from {provider.name}.")
         data["response_time"] = int((time.monotonic() - started) * 1000) / 1000
@@ -100,7 +103,7 @@ class WebSearchService:
             raise NothingRead(data)
         self._add_titles(data)
         sizes = [len(result.get("raw_content") or "") for result in data["results"]]
-        await self._cut(data)
+        await self._cut(data, call)
         for result, size in zip(data["results"], sizes, strict=True):
             if len(result.get("raw_content") or "") == size:
                 result.pop("sections", None)  # it is whole after all, as others needed less than their share
@@ -110,7 +113,7 @@ class WebSearchService:
         """As `extract`, and `base_url`; each result has its `depth`, 0 for the root."""
         data = await self._deps.engine.crawl(request, call)
         self._add_titles(data)
-        await self._cut(data)
+        await self._cut(data, call)
         return data
 
     async def map(self, request: CrawlRequest, call: WebCall) -> Json:
@@ -159,12 +162,12 @@ class WebSearchService:
     def _ask(self, provider: SearchProvider, request: SearchRequest, call: WebCall) -> Awaitable[Json]:
         if provider.results_are_per_key:
             return self._ask_provider(provider, request, call)
-        return self._cache.get((provider.name, request), lambda: self._ask_provider(provider, request, call))
+        return self.cache.get((provider.name, request), lambda: self._ask_provider(provider, request, call))
 
     async def _ask_provider(self, provider: SearchProvider, request: SearchRequest, call: WebCall) -> Json:
         """A provider's answer as the caller gets it, without the fields that differ from call to call."""
         answer = await provider.search(request, call)
-        invisible = sum(map(_without_invisible, answer["results"]))
+        invisible = _without_invisible(answer)
         results = filters.apply(answer["results"], request, provider.capabilities)
         data: Json = {
             "query": request.query,
@@ -181,7 +184,7 @@ class WebSearchService:
             _add_note(data, f"{invisible} invisible characters were taken out.")
         if answer["results"] and not results:
             _add_note(data, _ALL_DROPPED.format(len(answer["results"])))
-        await self._cut(data, "content")  # before the cache, so that it remembers the short form
+        await self._cut(data, call, "content")  # before the cache, so that it remembers the short form
         return data
 
     async def _complete(
@@ -204,11 +207,8 @@ class WebSearchService:
             if wants_icon:
                 result["favicon"] = result.get("favicon") or page.get("favicon")
 
-    async def _cut(self, data: Json, field: str = "raw_content", spent: int = 0) -> None:
-        results, budget = data["results"], self._settings.result_budget_chars
-        if budget <= 0 or spent + _chars(results, field) <= budget:
-            return
-        note = await asyncio.to_thread(fit, results, budget, field, spent)  # odd pages take a tenth of a second
+    async def _cut(self, data: Json, call: WebCall, field: str = "raw_content", spent: int = 0) -> None:
+        note = await self._cutter.cut(data["results"], call.owner, field, spent)
         if note is not None:
             data["truncated"] = True
             _add_note(data, note)
@@ -261,13 +261,12 @@ def _is_empty(data: Json) -> bool:
     return not whole["results"] and not whole["images"]
 
 
-def _without_invisible(result: Json) -> int:
-    """Takes characters that nobody sees out of a result's texts, in place; how many."""
+def _without_invisible(answer: Json) -> int:
+    """Takes characters that nobody sees out of every text of a provider's answer, in place; how many."""
     removed = 0
-    for field in ("title", "url", "content", "raw_content"):
-        if result.get(field):
-            result[field], count = strip_invisible(result[field])
-            removed += count
+    for slot in text_slots(answer):
+        slot.text, count = strip_invisible(slot.text)
+        removed += count
     return removed
 
 

@@ -11,15 +11,26 @@ from aiohttp import web
 
 from gateway import schemas
 from gateway.domain import Caller, EventStream, Json, RequestStats
-from gateway.errors import Forbidden
+from gateway.errors import Forbidden, InvalidRequest
+from gateway.services.completion.attempts import ModelEntry
 from gateway.services.completion.service import CompletionService
-from gateway.web.context import CONTEXT
+from gateway.services.hosted_tools.loop import LoopRequest
+from gateway.services.hosted_tools.options import of_chat
+from gateway.web.context import CONTEXT, RequestContext
+from gateway.web.handlers.hosted_search import HostedRequest, HostedSearch
 from gateway.web.handlers.json_body import checked_body
 from gateway.web.replies import EventReply, JsonReply
 from gateway.wire.chat.dialect import ChatDialect
+from gateway.wire.chat.hosted_answer import HostedChat
+from gateway.wire.chat.request import is_legacy
+from gateway.wire.url_citations import KeptLinks
 
 SCOPE_OF_KIND = {"text": "chat", "ocr": "ocr"}
-"""The scope a key needs, by the model's kind."""
+"""The scope a key needs on the chat route, by the model's kind; models of other kinds have a route of their own."""
+_ROUTE_OF_KIND = {
+    "ocr": "reads images; use it on /v1/chat/completions",
+    "embedding": "makes embeddings; use it on /v1/embeddings",
+}
 
 
 class Completions(Protocol):
@@ -35,10 +46,14 @@ class Completions(Protocol):
 
 
 class ChatHandler:
-    """The endpoint's `check` and `handle`. `ocr` answers for models of kind `ocr`; without it `completions` does."""
+    """The endpoint's `check` and `handle`. `ocr` answers for models of kind `ocr`; without it `completions` does.
+    `hosted` answers requests with `web_search_options`; without it they are refused."""
 
-    def __init__(self, completions: CompletionService, ocr: Completions | None = None) -> None:
+    def __init__(
+        self, completions: CompletionService, ocr: Completions | None = None, hosted: HostedSearch | None = None
+    ) -> None:
         self._completions = completions
+        self._hosted = hosted
         self._ocr = ocr
         self._dialect = ChatDialect()
         self._checker = schemas.Checker(schemas.load("chat"))
@@ -54,7 +69,10 @@ class ChatHandler:
         body: Json = context.body
         context.body = None
         entry = self._completions.resolve(body["model"])
+        require_kind(entry, *SCOPE_OF_KIND)
         require_scope(context.caller, SCOPE_OF_KIND[entry.kind])
+        if body.get("web_search_options") is not None:
+            return await self._search(context, entry, body)
         service: Completions = self._ocr if entry.kind == "ocr" and self._ocr is not None else self._completions
         stats = context.stats
         started_s = time.perf_counter()
@@ -70,6 +88,38 @@ class ChatHandler:
         del body  # while the upstream is awaited, the service alone decides how much of it is kept
         data = await call
         return JsonReply(data, headers=timing_headers(stats, started_s))
+
+    async def _search(self, context: RequestContext, entry: ModelEntry, body: Json) -> web.StreamResponse:
+        """The reply to a request with `web_search_options`. Raises InvalidRequest, Forbidden, and as `handle`."""
+        param = "web_search_options"
+        if self._hosted is None or entry.kind != "text":
+            raise InvalidRequest(f"{param}: this model does not search the web; leave it out", param=param)
+        options = of_chat(body[param], param)
+        for name, is_wrong in (("n", (body.get("n") or 1) > 1), ("functions", is_legacy(body))):
+            if is_wrong:
+                raise InvalidRequest(f"{name}: is not supported with {param}; leave one of the two out", param=name)
+        self._hosted.require_scope(context.caller, param)
+        asked = {name: value for name, value in body.items() if name != param}
+        stats, started_s, answer = context.stats, time.perf_counter(), HostedChat(body, entry.name)
+        events = self._hosted.answer(context, entry, HostedRequest(LoopRequest(asked), options))
+        if body.get("stream"):
+            reply = EventReply(
+                answer.chunks(events),
+                first_event_wait_s=entry.first_event_wait_s,
+                refusal_events=lambda error, last: self._dialect.refused_events(error, last, used_so_far(stats)),
+            )
+            reply.late_headers = lambda: timing_headers(stats, started_s)
+            return reply
+        data = await answer.whole(events)
+        links = KeptLinks(choice["message"] for choice in data["choices"])
+        return JsonReply(data, headers=timing_headers(stats, started_s), finish=links.placed)
+
+
+def require_kind(entry: ModelEntry, *kinds: str) -> None:
+    """Raises InvalidRequest, naming the right route, unless the model is of one of these kinds."""
+    if entry.kind not in kinds:
+        reason = _ROUTE_OF_KIND.get(entry.kind, "answers text; use it on /v1/chat/completions")
+        raise InvalidRequest(f"model '{entry.name}' {reason}", param="model")
 
 
 def require_scope(caller: Caller, scope: str) -> None:

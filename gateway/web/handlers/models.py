@@ -9,7 +9,8 @@ from gateway.web.replies import JsonReply
 
 
 class ModelsHandler:
-    """A model is `{id, object: "model", created, owned_by, kind}`; `kind` is `text` or `ocr`."""
+    """A model is `{id, object: "model", created, owned_by, kind, context_length?}`; `kind` is `text`, `ocr` or
+    `embedding`, and `context_length`, in tokens, is there where it is known."""
 
     def __init__(self, completions: CompletionService) -> None:
         self._completions = completions
@@ -24,4 +25,5 @@ class ModelsHandler:
 
 
 def _model_object(entry: ModelEntry) -> Json:
-    return {"id": entry.name, "object": "model", "created": entry.created, "owned_by": "gateway", "kind": entry.kind}
+    model = {"id": entry.name, "object": "model", "created": entry.created, "owned_by": "gateway", "kind": entry.kind}
+    return {**model, "context_length": entry.context_length} if entry.context_length else model

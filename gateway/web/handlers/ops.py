@@ -66,7 +66,7 @@ class OpsPages:
         in_flight = self._server.in_flight
         if in_flight.draining:
             return web.json_response({"status": "draining", "in_flight": len(in_flight)}, status=503)
-        notes = [note for note in (self._server.keys.problem(), self._server.index_problem()) if note]
+        notes = [note for note in (self._server.keys.problem(), *self._server.notes()) if note]
         more = {"notes": notes} if notes else {}
         waiting = self._waiting()
         if waiting:

@@ -12,20 +12,25 @@ import orjson
 from aiohttp import web
 
 from gateway import schemas
-from gateway.domain import Json
+from gateway.domain import EventStream, Json, RequestStats
 from gateway.errors import ContentBlocked, InvalidRequest, NotFound
+from gateway.services.completion.attempts import ModelEntry
 from gateway.services.completion.native_responses import NativeResponses
-from gateway.services.completion.response_store import ResponseStore, check_history
+from gateway.services.completion.response_store import ResponseStore, Storing, check_history
 from gateway.services.completion.service import CompletionService
-from gateway.web.context import CONTEXT
-from gateway.web.handlers.chat import timing_headers, used_so_far
+from gateway.web.context import CONTEXT, RequestContext
+from gateway.web.handlers.chat import require_kind, timing_headers, used_so_far
+from gateway.web.handlers.hosted_responses import HostedResponses, HostedWishes
 from gateway.web.handlers.json_body import checked_body
 from gateway.web.middleware.sanitize import clean_request
 from gateway.web.replies import EventReply, JsonReply
 from gateway.wire.responses.events import ResponseStream
+from gateway.wire.responses.hosted_stream import HostedStream
 from gateway.wire.responses.native_answer import NativeStream
-from gateway.wire.responses.object import from_chat, new_id
-from gateway.wire.responses.request import input_items, to_chat
+from gateway.wire.responses.object import new_id
+from gateway.wire.responses.request import input_items, refuse_unkept, to_chat
+from gateway.wire.responses.whole_answer import from_chat
+from gateway.wire.url_citations import KeptLinks, text_holders
 
 _MAX_PAGE = 100
 """Items of one page of `input_items`, as in OpenAI's API reference."""
@@ -40,15 +45,21 @@ _NOT_PLAIN = re.compile(r"[^A-Za-z0-9_.-]")
 class ResponsesHandler:
     """The endpoints' `check` and handlers. A response is the `response` object of OpenAI's API."""
 
-    def __init__(self, completions: CompletionService, store: ResponseStore) -> None:
+    def __init__(
+        self, completions: CompletionService, store: ResponseStore, hosted: HostedResponses | None = None
+    ) -> None:
+        """`hosted` answers requests with hosted tools; without it such a tool is left out with a warning."""
         self._completions = completions
+        self._hosted = hosted
         self._native = NativeResponses(completions)
         self._store = store
         self._checker = schemas.Checker(schemas.load("responses"))
 
     def check(self, raw: bytes, headers: Mapping[str, str]) -> Json:
         """The body (schemas/responses.json). Raises InvalidRequest that names the wrong field."""
-        return checked_body(raw, self._checker)
+        body: Json = checked_body(raw, self._checker)
+        refuse_unkept(body)
+        return body
 
     async def create(self, request: web.Request) -> web.StreamResponse:
         """JsonReply of a `response`, or EventReply of its events; stored for the key where `store` is true.
@@ -57,55 +68,68 @@ class ResponsesHandler:
         """
         context = request[CONTEXT]
         body: Json = context.body
-        owner = context.caller.key_id
         entry = self._completions.resolve(body["model"])
-        if entry.kind != "text":
-            raise InvalidRequest(f"model '{body['model']}' reads images; use it on /v1/chat/completions", param="model")
+        require_kind(entry, "text")
         earlier = await self._history_of(request, body)
         native = self._native.serves(entry, body)
-        chat, dropped = ({}, []) if native else to_chat(body, earlier)
-        headers = {"X-Gateway-Warning": _dropped_warning(dropped)} if dropped else {}
-
-        def store(response: Json) -> None:
-            if response["store"]:
-                self._store.put(owner, response, [*earlier, *_with_ids(body["input"])])
-
+        wishes = self._hosted.wishes(context) if self._hosted is not None else None
+        if wishes is not None and not (native and wishes.may_pass):
+            return await self._answer_hosted(context, entry, earlier, wishes)
+        chat = None if native else to_chat(body, earlier)
+        headers = _warning_headers(chat.dropped if chat is not None else [])
+        storing = self._storing(context, earlier)
         stats, started_s = context.stats, time.perf_counter()
+        stats.warnings += chat.warnings if chat is not None else []
         if body.get("stream"):
             stream: ResponseStream
-            if native:
-                stream = native_stream = NativeStream(body, store)
+            if chat is None:
+                stream = native_stream = NativeStream(body, storing.put)
                 events = self._native.stream(body, earlier, stats, native_stream)
             else:
-                stream = ResponseStream(body, store)
-                events = stream.run(self._completions.stream(chat, stats))
-            reply = EventReply(
-                events,
-                headers=headers,
-                first_event_wait_s=entry.first_event_wait_s,
-                failure_events=stream.error_events,
-                refusal_events=lambda error, _: stream.refused_events(error, used_so_far(stats)),
-            )
-            reply.late_headers = lambda: timing_headers(stats, started_s)
-            return reply
-        if native:
+                stream = ResponseStream(body, storing.put, chat.names)
+                events = stream.run(self._completions.stream(chat.body, stats))
+            return _streamed(stream, storing.stored(events), entry, stats, headers)
+        if chat is None:
             response = await self._native.complete(body, earlier, stats)
         else:
-            response = from_chat(body, await self._completions.complete(chat, stats))
-        store(response)
+            response = from_chat(body, await self._completions.complete(chat.body, stats), chat.names)
+        storing.put(response)
+        await storing.finish()
         return JsonReply(response, headers={**headers, **timing_headers(stats, started_s)})
+
+    async def _answer_hosted(
+        self, context: RequestContext, entry: ModelEntry, earlier: list[Json], wishes: HostedWishes
+    ) -> web.StreamResponse:
+        """The reply to a request with hosted tools; as `create`."""
+        assert self._hosted is not None
+        body, stats, started_s = context.body, context.stats, time.perf_counter()
+        answer = self._hosted.answer(context, entry, earlier, wishes)
+        headers = _warning_headers(answer.chat.dropped)
+        storing = self._storing(context, earlier)
+        stream = HostedStream(body, storing.put, answer.chat.names, model=entry.name, kinds=answer.kinds)
+        if body.get("stream"):
+            return _streamed(stream, storing.stored(stream.run_hosted(answer.events)), entry, stats, headers)
+        response = await stream.whole(answer.events)
+        await storing.finish()
+        links = KeptLinks(text_holders(response["output"]))
+        return JsonReply(response, headers={**headers, **timing_headers(stats, started_s)}, finish=links.placed)
+
+    def _storing(self, context: RequestContext, earlier: list[Json]) -> Storing:
+        """What stores a finished response with the items before it, unless the caller wants none stored."""
+        return Storing(self._store, context.caller.key_id, lambda: [*earlier, *_with_ids(context.body["input"])])
 
     async def retrieve(self, request: web.Request) -> web.StreamResponse:
         """A stored `response`. Raises NotFound; InvalidRequest for `stream=true`, since events are not stored."""
         if request.query.get("stream") == "true":
             raise InvalidRequest("stream: stored responses have no events; leave it out", param="stream")
-        stored = self._store.get(request[CONTEXT].caller.key_id, request.match_info["response_id"])
-        return JsonReply(stored.response)
+        stored = await self._store.get(request[CONTEXT].caller.key_id, request.match_info["response_id"])
+        response = stored.response
+        return JsonReply(response, finish=KeptLinks(text_holders(response["output"])).placed)
 
     async def delete(self, request: web.Request) -> web.StreamResponse:
         """`{id, object: "response", deleted: true}`. Raises NotFound."""
         response_id = request.match_info["response_id"]
-        self._store.delete(request[CONTEXT].caller.key_id, response_id)
+        await self._store.delete(request[CONTEXT].caller.key_id, response_id)
         return JsonReply({"id": response_id, "object": "response", "deleted": True})
 
     async def input_items(self, request: web.Request) -> web.StreamResponse:
@@ -113,7 +137,7 @@ class ResponsesHandler:
 
         Query: `limit` (1 to 100, 20 by default), `order`, `after` (an item's id). Raises NotFound, InvalidRequest.
         """
-        stored = self._store.get(request[CONTEXT].caller.key_id, request.match_info["response_id"])
+        stored = await self._store.get(request[CONTEXT].caller.key_id, request.match_info["response_id"])
         limit = request.query.get("limit", "20")
         if not (limit.isascii() and limit.isdigit() and 1 <= int(limit) <= _MAX_PAGE):
             raise InvalidRequest(f"limit: must be 1 to {_MAX_PAGE}", param="limit")
@@ -128,15 +152,14 @@ class ResponsesHandler:
             raise InvalidRequest("after: no item of this response has this id", param="after")
         start = ids.index(after) + 1 if after is not None else 0
         page = items[start : start + int(limit)]
-        return JsonReply(
-            {
-                "object": "list",
-                "data": page,
-                "first_id": page[0]["id"] if page else None,
-                "last_id": page[-1]["id"] if page else None,
-                "has_more": start + len(page) < len(items),
-            }
-        )
+        listing = {
+            "object": "list",
+            "data": page,
+            "first_id": page[0]["id"] if page else None,
+            "last_id": page[-1]["id"] if page else None,
+            "has_more": start + len(page) < len(items),
+        }
+        return JsonReply(listing, finish=KeptLinks(text_holders(page)).placed)
 
     async def _history_of(self, request: web.Request, body: Json) -> list[Json]:
         """The items of the turns before this one; references in the body's input are replaced by the items they name.
@@ -147,8 +170,8 @@ class ResponsesHandler:
         context = request[CONTEXT]
         owner = context.caller.key_id
         sent, previous = input_items(body), body.get("previous_response_id")
-        earlier = self._store.history(owner, previous) if previous else []
-        fetched = self._referenced(owner, sent)
+        earlier = await self._store.history(owner, previous) if previous else []
+        fetched = await self._referenced(owner, sent)
         if earlier or fetched:
             try:
                 context.history_verdicts = await clean_request(context, {"input": [*earlier, *fetched.values()]})
@@ -158,14 +181,14 @@ class ResponsesHandler:
         body["input"] = [fetched.get(index, item) for index, item in enumerate(sent)]
         return earlier
 
-    def _referenced(self, owner: str, sent: list[Json]) -> dict[int, Json]:
+    async def _referenced(self, owner: str, sent: list[Json]) -> dict[int, Json]:
         """The items that references name, by the references' index. AI SDK clients send one for every old answer."""
         found: dict[int, Json] = {}
         size = 0
         for index, item in enumerate(sent):
             if item.get("type") == "item_reference":
                 try:
-                    raw = self._store.item(owner, str(item.get("id")))
+                    raw = await self._store.item(owner, str(item.get("id")))
                 except NotFound as error:
                     error.param = f"input[{index}].id"
                     raise
@@ -173,6 +196,26 @@ class ResponsesHandler:
                 check_history(len(found) + 1, size, "input")
                 found[index] = orjson.loads(raw)
         return found
+
+
+def _streamed(
+    stream: ResponseStream, events: EventStream, entry: ModelEntry, stats: RequestStats, headers: Mapping[str, str]
+) -> EventReply:
+    """The reply of a stream, which words its own failures and refusals."""
+    started_s = time.perf_counter()
+    reply = EventReply(
+        events,
+        headers=headers,
+        first_event_wait_s=entry.first_event_wait_s,
+        failure_events=stream.error_events,
+        refusal_events=lambda error, _: stream.refused_events(error, used_so_far(stats)),
+    )
+    reply.late_headers = lambda: timing_headers(stats, started_s)
+    return reply
+
+
+def _warning_headers(kinds: list[str]) -> dict[str, str]:
+    return {"X-Gateway-Warning": _dropped_warning(kinds)} if kinds else {}
 
 
 def _dropped_warning(kinds: list[str]) -> str:

@@ -6,6 +6,7 @@ is read. Knows no interface. Host and forwarded headers are never read, and no p
 
 from aiohttp import HttpVersion10, HttpVersion11, hdrs, web
 from aiohttp.typedefs import Handler
+from multidict import istr
 
 from gateway.domain import Caller
 from gateway.errors import Forbidden, InvalidRequest, Unauthenticated, UnsupportedCoding, UnsupportedProtocol
@@ -14,6 +15,8 @@ from gateway.web.middleware.cors import check_origin, is_preflight, preflight_re
 from gateway.web.middleware.errors import from_http_exception
 from gateway.web.state import ServerState
 
+_API_KEY = istr("X-Api-Key")
+"""Where clients of Anthropic's interface send the key; it is taken on every route."""
 _NONE = ("",)
 """The values of a header that was not sent."""
 
@@ -33,7 +36,7 @@ async def auth(request: web.Request, handler: Handler) -> web.StreamResponse:
     if request.match_info.http_exception is not None:
         raise from_http_exception(request, request.match_info.http_exception)
     context = request[CONTEXT]
-    context.caller = caller = _authenticate(request, context.server)
+    context.caller = caller = await _authenticate(request, context.server)
     context.stats.key_id = caller.key_id
     scopes = context.endpoint.scopes
     if scopes and not scopes & caller.scopes:
@@ -52,20 +55,30 @@ def _check_framing(request: web.Request) -> None:
         raise UnsupportedCoding("this Transfer-Encoding is not supported; the only one is chunked")
 
 
-def _authenticate(request: web.Request, server: ServerState) -> Caller:
+async def _authenticate(request: web.Request, server: ServerState) -> Caller:
     """The key's caller. A valid key is served even where others behind the same address (a proxy, a NAT) guess.
 
-    Two headers are refused whatever they hold: different programs on the way could go by different ones.
+    It stands in `Authorization` or in `X-Api-Key`, or the same in both. Two headers of one name are refused whatever
+    they hold, and two keys that differ: different programs on the way could go by different ones.
     """
-    sent = request.headers.getall(hdrs.AUTHORIZATION, _NONE)
-    if len(sent) > 1:
-        raise InvalidRequest("more than one Authorization header; send one")
+    sent, sent_apart = request.headers.getall(hdrs.AUTHORIZATION, _NONE), request.headers.getall(_API_KEY, _NONE)
+    if len(sent) > 1 or len(sent_apart) > 1:
+        raise InvalidRequest(f"more than one {'Authorization' if len(sent) > 1 else _API_KEY} header; send one")
     scheme, _, presented = sent[0].partition(" ")
-    presented = presented.strip()
+    presented = presented.strip() if scheme.lower() == "bearer" else ""
+    if sent_apart[0]:
+        if sent[0] and presented != sent_apart[0].strip():
+            raise InvalidRequest(f"the Authorization and {_API_KEY} headers differ; send one of them")
+        presented = sent_apart[0].strip()
     try:
-        if not presented or scheme.lower() != "bearer":
+        if not presented:
             raise Unauthenticated("no API key was sent; send the header 'Authorization: Bearer <API key>'")
-        return server.keys.lookup(presented)
+        try:
+            return server.keys.lookup(presented)
+        except Unauthenticated:
+            if await server.keys.refresh():  # the key may have been made a moment ago
+                return server.keys.lookup(presented)
+            raise
     except Unauthenticated:
-        server.bad_keys.record(request.remote or "")
+        await server.bad_keys.record(server.address_of(request))
         raise

@@ -12,6 +12,7 @@ from gateway.errors import BodyTimeout, InvalidRequest, PayloadTooLarge, Unsuppo
 from gateway.schemas import MAX_DEPTH, MEASURED_BYTES
 from gateway.schemas.json_size import TooDeep, TooDense, TooManyValues, measure
 from gateway.web.context import CONTEXT
+from gateway.web.middleware.limits import has_budgets, reserve
 
 _JSON = "application/json"
 
@@ -20,7 +21,8 @@ _JSON = "application/json"
 async def body(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Sets `body` on the context where the endpoint has a check. The bytes are let go once they are decoded.
 
-    Raises UnsupportedMediaType, PayloadTooLarge, BodyTimeout, InvalidRequest (broken framing), and the check's errors.
+    Raises UnsupportedMediaType, PayloadTooLarge, BodyTimeout, InvalidRequest (broken framing), the check's
+    errors, BudgetSpent, NoPrice.
     """
     context = request[CONTEXT]
     check = context.endpoint.check
@@ -43,6 +45,8 @@ async def body(request: web.Request, handler: Handler) -> web.StreamResponse:
             context.stats.body_values = await _measure(raw, max_values)
             context.work.charge_values(context.stats.body_values)
         context.body = check(raw, headers)
+        if has_budgets(context):
+            await reserve(context)
         if len(raw) > MEASURED_BYTES:
             del raw
             await asyncio.sleep(0)  # decoding took milliseconds, and so will what follows

@@ -15,12 +15,14 @@ from gateway.web.context import CONTEXT
 _LOCAL_HOSTS = frozenset(("localhost", "127.0.0.1", "[::1]"))
 
 _READABLE_HEADERS = (
-    "X-Request-Id, Retry-After, X-Should-Retry, WWW-Authenticate, Mcp-Protocol-Version, X-Gateway-Guardrail, "
-    "X-Gateway-Warning"
+    "X-Request-Id, Request-Id, Retry-After, X-Should-Retry, WWW-Authenticate, Mcp-Protocol-Version, "
+    "X-Gateway-Guardrail, X-Gateway-Warning"
 )
 """Response headers a page's script may read beside those that the standard always allows."""
 
-_SENDABLE_HEADERS = "Authorization, Content-Type, Accept, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, X-Request-Id"
+_SENDABLE_HEADERS = (
+    "Authorization, Content-Type, X-Api-Key, Accept, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, X-Request-Id"
+)
 """Request headers allowed where a preflight does not name well-formed ones itself."""
 
 _HEADER_NAMES = re.compile(r"[A-Za-z0-9-]{1,64}(?: *, *[A-Za-z0-9-]{1,64}){0,63}")

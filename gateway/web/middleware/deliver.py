@@ -82,6 +82,7 @@ async def _stream(request: web.Request, reply: EventReply) -> None:
             try:
                 await _pump(request, context, reply, first)
             finally:
+                context.stats.sent_events = reply.event_count
                 reply.stop_streaming()
         finally:
             if not first.done():
@@ -108,6 +109,7 @@ async def _pump(
             fault = Unauthenticated("this API key was revoked")
         if fault is not None:
             context.stats.outcome = "truncated"
+            fault.request_id = context.request_id
             failure_events = reply.failure_events or context.endpoint.dialect.error_events
             await _write(reply.write(sse.encode_all(failure_events(fault))))
             break

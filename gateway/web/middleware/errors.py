@@ -76,6 +76,7 @@ def error_reply(request: web.Request, error: GatewayError) -> JsonReply:
     """The rendered answer to an error: the dialect's body, the error's status, and the headers clients act on."""
     context = request[CONTEXT]
     context.server.metrics.rejected.labels(_label(error)).inc()
+    error.request_id = context.request_id
     body = context.endpoint.dialect.error_body(error, context.body)
     reply = JsonReply(body, status=error.status, headers=_headers(error))
     reply.render()

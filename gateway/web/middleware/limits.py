@@ -1,13 +1,18 @@
-"""Bounds what runs: the gateway's own cap, dealt out by key, then the key's concurrent requests and calls a minute.
+"""Bounds what runs: the gateway's own cap, dealt out by key, then the key's concurrent requests, calls and budgets.
 
-Place and slot are held to the end of a stream. An endpoint whose calls are only known from its body (a batch) is not
-charged here: its handler charges each call. Knows no key store and no Redis: `ServerState.limiter` does.
+Place and slot are held to the end of a stream; what was reserved of a budget is settled there. An endpoint whose calls
+are only known from its body (a batch) is not charged here: its handler charges each call. Knows no key store and no
+Redis: `ServerState.limiter` and `budgets` do.
 """
+
+import asyncio
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from gateway.web.context import CONTEXT
+from gateway.access.budgets import Reservation
+from gateway.access.prices import Used
+from gateway.web.context import CONTEXT, RequestContext
 
 
 @web.middleware
@@ -16,10 +21,44 @@ async def limits(request: web.Request, handler: Handler) -> web.StreamResponse:
     context = request[CONTEXT]
     in_flight, key_id = context.server.in_flight, context.caller.key_id
     in_flight.take_place(key_id)
+    has_left = False
     try:
         async with context.server.limiter.slot(context.caller):
             if context.endpoint.charged:
                 await context.charge()
             return await handler(request)
+    except asyncio.CancelledError:
+        has_left = True
+        raise
     finally:
         in_flight.give_back(key_id)
+        if context.reservation is not None:
+            await _settle(context, context.reservation, has_left)
+
+
+def has_budgets(context: RequestContext) -> bool:
+    """Whether `reserve` may have something to do."""
+    budgets = context.server.budgets
+    return budgets is not None and budgets.may_bind(context.caller)
+
+
+async def reserve(context: RequestContext) -> None:
+    """Reserve what the checked body may use of the key's budgets: every body that names a model, whatever its format.
+
+    Raises BudgetSpent, NoPrice.
+    """
+    budgets = context.server.budgets
+    if budgets is not None and isinstance(context.body, dict) and "model" in context.body:
+        context.reservation = await budgets.reserve(context.caller, context.body, context.limits)
+
+
+async def _settle(context: RequestContext, reservation: Reservation, has_left: bool) -> None:
+    """Count what the request has used. Where it was called off before anybody had counted: its input, and a token for
+    every event that was sent of the answer."""
+    stats = context.stats
+    was_cut = has_left or stats.outcome in ("client_gone", "truncated")
+    if was_cut and stats.attempts and not (stats.input_tokens or stats.output_tokens):
+        stats.input_tokens, stats.output_tokens = reservation.input_tokens, stats.sent_events
+    used = Used(stats.input_tokens, stats.cached_tokens, stats.output_tokens, stats.tool_calls)
+    if context.server.budgets is not None:
+        await asyncio.shield(context.server.budgets.settle(reservation, stats.model, used, context.limits))

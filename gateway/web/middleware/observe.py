@@ -8,8 +8,10 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler, Middleware
 from multidict import istr
 
+from gateway import trace
 from gateway.domain import RequestStats
 from gateway.web.context import CONTEXT, RequestContext
+from gateway.web.limit_headers import limit_headers
 from gateway.web.middleware.cors import allow_reading
 from gateway.web.replies import EventReply
 from gateway.web.request_log import Finished
@@ -18,7 +20,7 @@ from gateway.web.state import ServerState
 CLIENT_GONE = 499
 """The status recorded when the client left before its answer: nginx's number; it is never sent."""
 
-_REQUEST_ID = istr("X-Request-Id")
+_REQUEST_ID, _TRACEPARENT = istr("X-Request-Id"), istr(trace.HEADER)
 
 _WELL_FORMED = re.compile(r"[A-Za-z0-9._-]{1,64}")
 """A client's own request id that is taken over: safe in logs and headers. 64 holds a UUID with a prefix; longer ones
@@ -37,6 +39,11 @@ def observing(server: ServerState) -> Middleware:
         endpoint = matched or server.endpoints.nearest(request)
         name = "unmatched" if matched is None else matched.name
         stats, task = RequestStats(started_s=started_s), server.in_flight.enter()
+        parent = trace.parent_of(request.headers.get(_TRACEPARENT))
+        token = None
+        if parent is not None:
+            stats.trace_id = trace.trace_id(parent)
+            token = trace.enter(parent)
         request[CONTEXT] = context = RequestContext(server, request_id, endpoint, stats, task)
         status, events = CLIENT_GONE, 0
         try:
@@ -51,9 +58,12 @@ def observing(server: ServerState) -> Middleware:
             stats.outcome = stats.outcome or "client_gone"
             raise
         finally:
+            if token is not None:
+                trace.leave(token)  # the task serves other requests of the connection too
             server.in_flight.leave(task)
             total_s = time.perf_counter() - started_s
-            server.recorder.add(Finished(stats, request_id, name, request.method, status, total_s, events))
+            client = server.address_of(request)
+            server.recorder.add(Finished(stats, request_id, name, request.method, status, total_s, events, client))
 
     return observe
 
@@ -62,7 +72,11 @@ def stamp(request: web.Request, context: RequestContext, reply: web.StreamRespon
     """Set the headers of every answer, whole or streamed; call it before the head is sent."""
     headers = reply.headers
     headers[_REQUEST_ID] = context.request_id
+    if context.endpoint.id_header:
+        headers[context.endpoint.id_header] = context.request_id
     headers[hdrs.SERVER] = "gateway"
+    if context.limits:
+        headers.update(limit_headers(context.limits))
     if hdrs.ORIGIN in request.headers:
         allow_reading(request, reply)
     if context.server.in_flight.draining:

@@ -21,6 +21,9 @@ from gateway.wire.sanitizer_report import merged_reports, report_of
 GUARDRAIL_HEADER = "X-Gateway-Guardrail"
 """`unavailable` when the guardrail failed and the policy let the text go on. For a stream: on its request alone."""
 
+WEB_TOOLS = "websearch"
+"""The endpoint of the web tools, as `sanitize.routes` names it."""
+
 _CLEAN = Verdict()
 """Shared by all texts known to be clean: a verdict never changes once it was returned."""
 
@@ -30,7 +33,7 @@ async def sanitize(request: web.Request, handler: Handler) -> web.StreamResponse
     """Raises ContentBlocked and SanitizerFailed, unless the dialect records a refusal on the unit itself."""
     context = request[CONTEXT]
     sanitizer, endpoint = context.server.sanitizer, context.endpoint
-    if endpoint.name not in sanitizer.routes:
+    if endpoint.sanitized_as not in sanitizer.routes:
         return await handler(request)
     verdicts = await clean_request(context, context.body) if endpoint.check is not None else []
     reply = await handler(request)
@@ -56,7 +59,7 @@ async def clean_request(context: RequestContext, body: object) -> list[Verdict]:
     """
     sanitizer, dialect = context.server.sanitizer, context.endpoint.dialect
     verdicts: list[Verdict] = []
-    if not sanitizer.requests or context.endpoint.name not in sanitizer.routes:
+    if not sanitizer.requests or context.endpoint.sanitized_as not in sanitizer.routes:
         return verdicts
     for unit in dialect.request_units(body):
         if sanitizer.is_known_clean(unit, "requests"):
@@ -69,6 +72,17 @@ async def clean_request(context: RequestContext, body: object) -> list[Verdict]:
         if verdict and not dialect.is_one_question:
             dialect.note_findings(unit, _merged([verdict]))
     return verdicts
+
+
+async def clean_tool_texts(context: RequestContext, unit: TextUnit, direction: Direction) -> None:
+    """Mask texts of a web tool that the gateway calls for a model, in place: as those of its own route, whatever the
+    endpoint is. Raises ContentBlocked, SanitizerFailed."""
+    sanitizer = context.server.sanitizer
+    is_on = sanitizer.requests if direction == "requests" else sanitizer.responses
+    if is_on and WEB_TOOLS in sanitizer.routes and not sanitizer.is_known_clean(unit, direction):
+        _, refusal = await _clean_unit(context, unit, direction)
+        if refusal is not None:
+            raise refusal
 
 
 async def _clean_unit(

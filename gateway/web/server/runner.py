@@ -16,9 +16,17 @@ Theory of operation of `Listener`; the supervisor calls its methods, in this ord
 | stopping  | `drain`    | refused         | running requests are cancelled and answered so     | none runs, `_STOP_S`|
 | closed    | `close`    | refused         | cut                                                |                     |
 
-Invariants: `InFlight.draining` is True from `leaving` on; a request that was accepted is answered, at worst with an
-error: a 503, or an error event where a stream has begun.
-`close` may be called in any state after `made`.
+With `keep_accepting`, for a socket whose queue another process will serve later, two states replace the middle ones:
+
+| state     | entered by | new connections | open connections                                   | ends when           |
+|-----------|------------|-----------------|----------------------------------------------------|---------------------|
+| handing   | `drain`    | accepted        | served; each answer closes its own; closed when    | what ran at the     |
+|           |            |                 | idle for `LINGER_S`                                | call ended,`drain_s`|
+| ending    | `drain`    | wait in the     | as before                                          | none is left, or    |
+|           |            | queue           |                                                    | `_SHORT_S`          |
+
+Invariants: `InFlight.draining` is True from the call of `drain` on; a request that was accepted is answered, at worst
+with an error: a 503, or an error event where a stream has begun. `close` may be called in any state after `made`.
 """
 
 import asyncio
@@ -35,28 +43,25 @@ from aiohttp.web_protocol import RequestHandler
 from gateway import logs
 from gateway.config.server_settings import Tls
 from gateway.web.in_flight import IN_FLIGHT
+from gateway.web.listen_socket import BACKLOG
 from gateway.web.server.aiohttp_internals import ConnectionBase, RunnerBase, ServerBase
 from gateway.web.server.fast_routes import Front
-
-_SEND_BUFFER_BYTES = 128 * 1024
-"""Chosen: the kernel doubles it. Half would make streams to distant clients wait for acknowledgements more often;
-double would hold twice the memory for each client that reads slowly."""
-
-_BACKLOG = 1024
-"""Connections the kernel queues before they are accepted, on inherited sockets too. Chosen: half would refuse bursts
-sooner; the kernel caps it at net.core.somaxconn (4096 by default), and double would only let more clients wait for a
-busy server."""
 
 _STOP_S = 5.0
 """Time for cancelled requests to write their error. Chosen: writing takes milliseconds, so half would still do for all
 but clients that read slowly; double would delay every restart that has such a client."""
+
+_SHORT_S = 0.5
+"""How long what is short may still finish after a listener that kept accepting has stopped. Chosen: new connections
+wait meanwhile, and for the start of the next process. At half, answers of slow tools are ended that a moment would have
+finished; at double, new connections wait for more than two seconds in all."""
 
 LINGER_S = 0.5
 """How long a connection that is idle when the server begins to drain may still bring a request, which is answered.
 Chosen: longer than a round trip to any client. Half could cut clients far away; double would delay each restart."""
 
 _LINGER_CHECKS = 20
-"""How often `drain` looks whether all connections are gone: every 50 ms, since aiohttp does not report it."""
+"""How often `drain` looks whether all connections are gone: every 25 or 50 ms, since aiohttp does not report it."""
 
 
 class _Connection(ConnectionBase):
@@ -164,9 +169,13 @@ class _Runner(RunnerBase):
 class Listener:
     """One application on its sockets. See the module's table for the order of the calls."""
 
-    def __init__(self, app: web.Application, header_timeout_s: float, keep_alive_s: float = 75) -> None:
-        """`header_timeout_s`: time for a request's header. `keep_alive_s`: how long an idle connection stays open."""
+    def __init__(
+        self, app: web.Application, header_timeout_s: float, keep_alive_s: float = 75, backlog: int = BACKLOG
+    ) -> None:
+        """`header_timeout_s`: time for a request's header. `keep_alive_s`: how long an idle connection stays open.
+        `backlog`: connections that may wait to be accepted."""
         self._app = app
+        self._backlog = backlog
         self._runner = _Runner(
             app,
             header_timeout_s,
@@ -186,30 +195,44 @@ class Listener:
         context = _ssl_context(tls) if tls else None
         for sock in sockets:
             # its own default is 128, and replaces the backlog that the socket has
-            await web.SockSite(self._runner, sock, ssl_context=context, backlog=_BACKLOG).start()
+            await web.SockSite(self._runner, sock, ssl_context=context, backlog=self._backlog).start()
 
-    async def drain(self, drain_s: float) -> int:
-        """Stop accepting, let running requests finish for `drain_s`, cancel the rest; returns how many that were."""
+    async def drain(self, drain_s: float, keep_accepting: bool = False) -> int:
+        """Let running requests finish for `drain_s`, cancel the rest; returns how many that were.
+
+        New connections are refused from the call on; with `keep_accepting` they are served until what runs now has
+        ended.
+        """
         in_flight = self._app[IN_FLIGHT]
         in_flight.draining = True
-        for site in list(self._runner.sites):
-            await site.stop()
         server = self._runner.server
-        if isinstance(server, _Server):
-            server.leave()
-            await self._wait_for_idle(server)
-        await in_flight.wait_empty(drain_s)
+        assert server is None or isinstance(server, _Server)
+        if keep_accepting:
+            if server is not None:
+                server.leave()
+            await in_flight.wait_for_current(drain_s)
+            await self._stop_accepting()
+            await self._wait_for_no_connection(server, _SHORT_S)
+        else:
+            await self._stop_accepting()
+            if server is not None:
+                server.leave()
+            await self._wait_for_no_connection(server, 2 * LINGER_S)
+            await in_flight.wait_empty(drain_s)
         stopped = in_flight.stop_all()
         if stopped:
             await in_flight.wait_empty(_STOP_S)
         return stopped
 
-    async def _wait_for_idle(self, server: _Server) -> None:
-        """Wait until all connections are gone, at most twice `LINGER_S`."""
+    async def _stop_accepting(self) -> None:
+        for site in list(self._runner.sites):
+            await site.stop()
+
+    async def _wait_for_no_connection(self, server: "_Server | None", limit_s: float) -> None:
         for _ in range(_LINGER_CHECKS):
-            if not server.connections:
+            if server is None or not server.connections:
                 return
-            await asyncio.sleep(2 * LINGER_S / _LINGER_CHECKS)
+            await asyncio.sleep(limit_s / _LINGER_CHECKS)
 
     async def close(self) -> None:
         """Give running handlers at most `_STOP_S`, cut every connection and run the application's clean-up."""
@@ -220,25 +243,3 @@ def _ssl_context(tls: Tls) -> ssl.SSLContext:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(tls.cert, tls.key)
     return context
-
-
-def bind(host: str, port: int, shared: bool = False) -> socket.socket:
-    """A listening socket whose connections have bounded send buffers, so that a slow client costs kilobytes.
-
-    `host` is an IPv4 or IPv6 address or a name. `shared`: the kernel deals the connections out to all such sockets on
-    the port (SO_REUSEPORT), by their addresses. Raises OSError.
-    """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    sock = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if shared:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
-        sock.bind((host, port))
-        sock.listen(_BACKLOG)
-        sock.setblocking(False)
-    except BaseException:
-        sock.close()
-        raise
-    return sock

@@ -6,7 +6,7 @@ HTTP and no streams.
 
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +24,8 @@ _REASONS = {
 _FINISH = {word: reason for reason, words in _REASONS.items() for word in words}
 _FAILED = ("error", "abort", "aborted", "cancelled", "canceled", "internal_error")
 """Finish reasons of upstreams that broke off: not a reason that a client knows."""
+MATCHED_STOP = ("stop_reason", "matched_stop")
+"""Fields of a choice in which vLLM and SGLang name the stop sequence that ended it."""
 _CHARS_PER_TOKEN = 4
 """For estimates where an upstream sends no counts: OpenAI's rule of thumb for English text. At half or double the
 estimate would be off by that factor; estimates are marked as such."""
@@ -37,7 +39,8 @@ class AnswerContext:
     `started_s` is the request's beginning by `time.perf_counter`. `legacy`: the caller declared `functions` and gets
     `function_call`. `include_usage`: the caller requested usage in a stream. `request` is the request body,
     or of one that is let go its `n` alone; then `counted_chars` are its `prompt_chars`.
-    `fingerprint` replaces the upstream's `system_fingerprint` unless it is empty.
+    `fingerprint` replaces the upstream's `system_fingerprint` unless it is empty. `warnings` are sentences for the
+    caller; the list may grow until the answer ends.
     """
 
     model: str
@@ -50,6 +53,7 @@ class AnswerContext:
     request: Json = field(default_factory=dict)
     fingerprint: str = ""
     counted_chars: int | None = None
+    warnings: Sequence[str] = ()
 
     @property
     def prompt_chars(self) -> int:
@@ -57,13 +61,14 @@ class AnswerContext:
         return text_chars(self.request) if self.counted_chars is None else self.counted_chars
 
     def fields(self) -> Json:
-        """A choice's `provider_specific_fields`: `{provider, model, latency_ms, attempts}`."""
-        return {
+        """A choice's `provider_specific_fields`: `{provider, model, latency_ms, attempts, warnings?}`."""
+        fields: Json = {
             "provider": self.provider,
             "model": self.upstream_model,
             "latency_ms": round((time.perf_counter() - self.started_s) * 1000, 1),
             "attempts": self.attempts,
         }
+        return {**fields, "warnings": list(self.warnings)} if self.warnings else fields
 
 
 def text_chars(body: Json) -> int:

@@ -20,6 +20,9 @@ _HOST_OR_CREDENTIAL = frozenset({
 })  # fmt: skip
 """Fields by which proxies and client libraries (LiteLLM, Azure, Portkey …) let a caller choose an address or a key: an
 upstream that honours one would send the operator's traffic elsewhere."""
+_ABOUT_THE_CLIENT = frozenset(("client_metadata",))
+"""Fields in which clients tell their own service of themselves (Codex: ids of the installation and paths of the
+workspace). They are nobody else's business, and strict upstreams refuse them."""
 _CREDENTIAL_PREFIXES = ("aws_", "azure_", "vertex_", "litellm_", "x-portkey", "portkey_")
 _PLAIN_ROLES = ("user", "assistant", "system")
 """Roles that every upstream accepts as they are."""
@@ -31,13 +34,14 @@ class UpstreamOptions:
     """How requests to one upstream are written.
 
     `model` is the model's name there; `extra_body` holds fields that are added to every request and win over the
-    caller's; `json_object`: it can force JSON itself. `fingerprint`, unless empty, replaces the `system_fingerprint`
-    of its answers.
+    caller's; `json_object`: it can force JSON itself; `has_tools`: its model makes tool calls itself. `fingerprint`,
+    unless empty, replaces the `system_fingerprint` of its answers.
     """
 
     model: str
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     json_object: bool = True
+    has_tools: bool = True
     fingerprint: str = ""
 
 
@@ -111,13 +115,13 @@ def nested_choice(choice: Any) -> Any:
 
 
 def without_hosts(body: Json) -> Json:
-    """A copy without the top-level fields that name a host or a credential."""
+    """A copy without the top-level fields that name a host or a credential, or tell of the client."""
     return {name: value for name, value in body.items() if not _forbidden(name)}
 
 
 def _forbidden(name: str) -> bool:
     lower = name.lower()
-    return lower in _HOST_OR_CREDENTIAL or lower.startswith(_CREDENTIAL_PREFIXES)
+    return lower in _HOST_OR_CREDENTIAL or lower in _ABOUT_THE_CLIENT or lower.startswith(_CREDENTIAL_PREFIXES)
 
 
 def _is_plain(message: Json) -> bool:

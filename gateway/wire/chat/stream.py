@@ -28,7 +28,7 @@ import orjson
 from gateway.domain import Event, EventBatch, Json
 from gateway.errors import UpstreamError
 from gateway.wire import sse
-from gateway.wire.chat.answer import AnswerContext, finish_reason, joined_text, new_id, normalise_usage
+from gateway.wire.chat.answer import MATCHED_STOP, AnswerContext, finish_reason, joined_text, new_id, normalise_usage
 from gateway.wire.chat.chunk_relay import ChunkPattern, split_around_content
 from gateway.wire.chat.tool_call_deltas import CallDeltas
 from gateway.wire.openai_error import upstream_error
@@ -43,13 +43,15 @@ that invents indexes; our own schema allows n up to 8, so half would do as well.
 
 
 class _Choice:
-    """What is known of one choice. `characters` of text so far; `text` is kept only where JSON will be checked."""
+    """What is known of one choice. `characters` of text so far; `text` is kept only where JSON will be checked.
+    `matched` is the stop sequence that ended it, under the upstream's name for it."""
 
-    __slots__ = ("calls", "characters", "finish", "started", "text")
+    __slots__ = ("calls", "characters", "finish", "matched", "started", "text")
 
     def __init__(self) -> None:
         self.started = False
         self.finish: str | None = None
+        self.matched: Json = {}
         self.calls = CallDeltas()
         self.characters = 0
         self.text: list[str] = []
@@ -144,7 +146,7 @@ class ChatStream:
         if estimated:
             fields["usage_estimated"] = True
         ending = {"index": index, "delta": {}, "logprobs": None, "finish_reason": choice.finish}
-        return Event.from_data(self._envelope([{**ending, "provider_specific_fields": fields}]))
+        return Event.from_data(self._envelope([{**ending, **choice.matched, "provider_specific_fields": fields}]))
 
     def _identify(self, chunk: Json) -> None:
         if not self._id and isinstance(chunk.get("id"), str):
@@ -178,6 +180,7 @@ class ChatStream:
             if reason is None:
                 raise UpstreamError("the upstream failed while it was answering")
             choice.finish = reason
+            choice.matched = {name: incoming[name] for name in MATCHED_STOP if isinstance(incoming.get(name), str)}
             deltas += choice.calls.flush(legacy=self._context.legacy)
         elif choice.finish:
             choice.finish = finish_reason(choice.finish, has_calls=choice.calls.any, legacy=self._context.legacy)

@@ -10,7 +10,8 @@ at most one message or reasoning item is open; function calls stay open beside e
 | reasoning | the first reasoning text          | text, a tool call, or the end                          |
 | message   | the first text; the end, if the   | reasoning, a tool call, or the end                     |
 |           | answer is empty or all reasoning  |                                                        |
-| call      | the first delta of its index      | the end                                                |
+| call      | the first delta of its index; the | the end                                                |
+|           | end, if it is held (`calls`)      |                                                        |
 
 Invariants: an item is opened once and closed once, with the same id and place in all its events; the last event is
 `response.completed` or `response.incomplete`, then `[DONE]`, or after an error `response.failed`. Sequence numbers are
@@ -18,7 +19,7 @@ set when an event is encoded, after every middleware, so that events which a mid
 """
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import aclosing
 
 from gateway.domain import Event, EventBatch, EventStream, Json
@@ -26,22 +27,26 @@ from gateway.errors import GatewayError
 from gateway.wire import sse
 from gateway.wire.openai_error import responses_error_object
 from gateway.wire.responses import object as objects
+from gateway.wire.responses.calls import StreamedCall
+from gateway.wire.responses.tool_names import ToolNames
 
 
 class ResponseStream:
     """One stream. `body` is the caller's responses request; `on_end` gets the finished response object, once.
 
+    `names` are those of the translated request (`request.to_chat`).
     `response` is the response object so far; `backend` its `provider_specific_fields`, None while unknown.
     """
 
-    def __init__(self, body: Json, on_end: Callable[[Json], None]) -> None:
+    def __init__(self, body: Json, on_end: Callable[[Json], None], names: ToolNames | None = None) -> None:
         self._body = body
         self.response = objects.new_response(body)
         self._on_end = on_end
         self._numbers = itertools.count()
         self._message: Json | None = None
         self._reasoning: Json | None = None
-        self._calls: dict[int, Json] = {}
+        self._calls: dict[int, StreamedCall] = {}
+        self.names = names or ToolNames()
         self._closed: set[str] = set()
         self._finish_reason: str | None = None
         self._usage: Json | None = None
@@ -167,20 +172,19 @@ class ResponseStream:
 
     def _call_events(self, delta: Json) -> Iterator[Event]:
         index, function = int(delta.get("index") or 0), delta.get("function") or {}
-        item = self._calls.get(index)
-        if item is None:
+        call = self._calls.get(index)
+        if call is None:
             yield from self._close_reasoning()
             yield from self._close_message()
-            fields = {
-                "call_id": delta.get("id") or objects.new_id("call"),
-                "name": function.get("name") or "",
-                "arguments": "",
-            }
-            self._calls[index] = item = objects.call_item(objects.new_id("fc"), "in_progress", fields)
-            yield from self._open(item)
+            call = self._calls[index] = StreamedCall(self.names.ref_of(function.get("name") or ""), delta.get("id"))
+            if not call.held:
+                yield from self._open(call.item)
         if arguments := function.get("arguments"):
-            item["arguments"] += arguments
-            yield self._event("response.function_call_arguments.delta", {**self._position(item), "delta": arguments})
+            yield from self._events_of(call.item, call.take(arguments))
+
+    def _events_of(self, item: Json, events: Iterable[tuple[str, Json]]) -> Iterator[Event]:
+        for kind, fields in events:
+            yield self._event(kind, {**self._position(item), **fields})
 
     def _position(self, item: Json) -> Json:
         index = next(i for i, each in enumerate(self.response["output"]) if each is item)
@@ -205,16 +209,18 @@ class ResponseStream:
     def _ending(self) -> Iterator[Event]:
         last_status = "incomplete" if objects.is_cut(self._finish_reason) else "completed"
         yield from self._close_reasoning()
-        if all(item["type"] == "reasoning" for item in self.response["output"]):
+        if not self._calls and all(item["type"] == "reasoning" for item in self.response["output"]):
             yield from self._open_message()
-        last = self.response["output"][-1]
-        yield from self._close_message("completed" if self._message is not last else last_status)
-        for item in self._calls.values():
-            arguments = item["arguments"] or "{}"
-            item["arguments"] = arguments
-            fields = {**self._position(item), "name": item["name"], "arguments": arguments}
-            yield self._event("response.function_call_arguments.done", fields)
-            yield from self._close(item, "completed" if item is not last else last_status)
+        held = [call for call in self._calls.values() if call.held]
+        last_item = None if held else self.response["output"][-1]
+        yield from self._close_message(last_status if self._message is last_item else "completed")
+        for call in self._calls.values():
+            is_last = call is held[-1] if held else call.item is last_item
+            done = call.end()
+            if call.held:
+                yield from self._open(call.item)
+            yield from self._events_of(call.item, done)
+            yield from self._close(call.item, last_status if is_last else "completed")
         status = objects.finish(self.response, self._finish_reason, self._usage, self.backend)
         self._on_end(self.response)
         final = {**self.response, "output": [objects.snapshot(item) for item in self.response["output"]]}

@@ -18,12 +18,13 @@ from gateway.wire import sse
 from gateway.wire.chat.answer import arguments_text
 from gateway.wire.openai_error import upstream_error
 from gateway.wire.responses import object as objects
+from gateway.wire.responses.call_kinds import CALL_KINDS, KIND_OF_CALL
 from gateway.wire.responses.events import ResponseStream
 from gateway.wire.untrusted_json import count_in, table_in, tables_in
 
 _OURS = ("model", "object", "previous_response_id", "store", "instructions", "user", "metadata", "background")
 """Keys of a response object whose values come from the caller's request, not from the upstream."""
-_ID_PREFIX = {"message": "msg", "function_call": "fc", "reasoning": "rs"}
+_ID_PREFIX = {"message": "msg", "reasoning": "rs"} | {kind.call: kind.id_prefix for kind in CALL_KINDS.values()}
 _ENDS = ("response.completed", "response.incomplete")
 _is_event_name = re.compile(r"[A-Za-z_.]{1,80}").fullmatch
 """Whether an event's type has the form of all known ones; events of other types are dropped."""
@@ -101,7 +102,7 @@ def _repair_part(part: Json) -> Json:
 def _finish_reason(response: Json) -> str:
     if response["incomplete_details"]:
         return "length" if response["incomplete_details"]["reason"] == "max_output_tokens" else "content_filter"
-    return "tool_calls" if any(item["type"] == "function_call" for item in response["output"]) else "stop"
+    return "tool_calls" if any(item["type"] in KIND_OF_CALL for item in response["output"]) else "stop"
 
 
 class NativeStream(ResponseStream):

@@ -14,6 +14,10 @@ _NOT_TAKEN = ("stop", "presence_penalty", "frequency_penalty", "n", "logit_bias"
 """Fields of chat that our responses route accepts and /responses has not."""
 _SYNONYMS = {"tool_call": "function_call", "tool_call_output": "function_call_output"}
 """Item types of this service's specification, and OpenAI's names for them."""
+_WITHOUT_ID = frozenset({
+    "message", "reasoning", "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output",
+})  # fmt: skip
+"""Items that need no id: theirs is known to the gateway's store alone. Items of other kinds keep what they have."""
 
 
 def takes(body: Json) -> bool:
@@ -44,6 +48,8 @@ def to_native(body: Json, earlier: Sequence[Json], options: UpstreamOptions, use
     if isinstance(sent.get("tool_choice"), dict):
         sent["tool_choice"] = _flat_tool(sent["tool_choice"])
     sent["input"] = [_upstream_item(item) for item in (*earlier, *body["input"])]
+    if not sent["input"]:
+        del sent["input"]  # the stored prompt has it all
     for name in [name for name, value in sent.items() if value is None]:
         del sent[name]
     return {**sent, **options.extra_body}
@@ -73,7 +79,8 @@ def _flat_tool(tool: Json) -> Json:
 def _upstream_item(item: Json) -> Json:
     """An item without the gateway's additions; its text parts have the type that belongs to its role."""
     kind = _SYNONYMS.get(item.get("type") or "message", item.get("type") or "message")
-    sent = {name: value for name, value in item.items() if name not in ("id", "status", "provider_specific_fields")}
+    ours = ("id", "status", "provider_specific_fields") if kind in _WITHOUT_ID else ("provider_specific_fields",)
+    sent = {name: value for name, value in item.items() if name not in ours}
     sent["type"] = kind
     if kind == "function_call":
         sent.pop("role", None)

@@ -136,8 +136,9 @@ def without_text(item: Json) -> None:
     for name in ("content", "summary"):
         if name in item:
             item[name] = []
-    if "arguments" in item:
-        item["arguments"] = ""
+    for name in ("arguments", "input", "action", "operation"):
+        if name in item:
+            item[name] = type(item[name])()
 
 
 def call_item(item_id: str, status: str, call: Json) -> Json:
@@ -146,37 +147,6 @@ def call_item(item_id: str, status: str, call: Json) -> Json:
     `call` is `{call_id, name, arguments}`; `role` and `content` are additions of this service's specification.
     """
     return {"id": item_id, "type": "function_call", "status": status, **call, "role": "assistant", "content": []}
-
-
-def from_chat(body: Json, answer: Json) -> Json:
-    """The response object for a request `body` and a normal `chat.completion`, of which the first choice is used."""
-    response = new_response(body)
-    response["model"] = answer.get("model", response["model"])
-    choice: Json = (answer.get("choices") or [{}])[0]
-    message = choice.get("message") or {}
-    text = message.get("content") or message.get("refusal") or ""
-    calls = message.get("tool_calls") or []
-    if reasoning := message.get("reasoning_content"):
-        response["output"].append(reasoning_item(new_id("rs"), "completed", [summary_part(reasoning)]))
-    if text or not calls:
-        response["output"].append(message_item(new_id("msg"), "completed", [text_part(text)]))
-    for call in calls:
-        response["output"].append(call_item(new_id("fc"), "completed", call_fields(call)))
-    finish(response, choice.get("finish_reason"), answer.get("usage"), choice.get("provider_specific_fields"))
-    for name in ("system_fingerprint", "service_tier"):
-        if answer.get(name) is not None:
-            response[name] = answer[name]
-    return response
-
-
-def call_fields(call: Json) -> Json:
-    """`{call_id, name, arguments}` of a chat tool call, `{id, function: {name, arguments}}`."""
-    function = call.get("function") or {}
-    return {
-        "call_id": call.get("id") or new_id("call"),
-        "name": function.get("name") or "",
-        "arguments": function.get("arguments") or "{}",
-    }
 
 
 def _number(body: Json, name: str, default: float) -> Any:

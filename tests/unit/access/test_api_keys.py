@@ -12,6 +12,7 @@ import pytest
 
 from gateway.access.api_keys import KeyFile, KeyRequest, KeyStore, ensure_dev_key
 from gateway.access.private_files import load_or_create_secret
+from gateway.domain import SCOPES
 from gateway.errors import InvalidRequest, NotFound, Unauthenticated
 
 REQUEST = KeyRequest(name="reader", scopes=("chat",), per_minute=5)
@@ -116,7 +117,7 @@ def test_the_first_key_is_written_once(path: Path, tmp_path: Path) -> None:
     file = tmp_path / "dev-key"
     assert ensure_dev_key(KeyFile(path), file)
     assert not ensure_dev_key(KeyFile(path), file)
-    assert KeyStore(path).lookup(file.read_text().strip()).scopes == {"web-search", "chat", "responses", "ocr"}
+    assert KeyStore(path).lookup(file.read_text().strip()).scopes == set(SCOPES)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
@@ -216,3 +217,13 @@ def test_processes_that_start_together_get_one_secret_and_keep_it(tmp_path: Path
         thread.join(10)
     assert len(got) == 8 and len(set(got)) == 1 and len(got[0]) == 32
     assert load_or_create_secret(path) == got[0] and stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_change_that_cannot_be_written_into_the_audit_log_is_not_made(tmp_path: Path) -> None:
+    keys = KeyFile(tmp_path / "keys.json")
+    keys.create(KeyRequest("first", ("chat",)))
+    (tmp_path / "audit.jsonl").unlink()
+    (tmp_path / "audit.jsonl").mkdir()
+    with pytest.raises(OSError):
+        keys.create(KeyRequest("second", ("chat",)))
+    assert [record.name for record in keys.read()] == ["first"]

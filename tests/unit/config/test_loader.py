@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from gateway.config.config_error import ConfigError
 from gateway.config.dump import config_text
 from gateway.config.environment import Environment
-from gateway.config.loader import ConfigError, load_config
+from gateway.config.loader import load_config
 from gateway.config.sanitize_settings import ENTITIES, Sanitize
 from gateway.config.settings import Config
 from gateway.sanitize.masking.policy import actions
@@ -131,3 +132,25 @@ def test_relative_tls_files_stand_under_the_state_directory(tmp_path: Path) -> N
     assert config.server.tls is not None and config.server.tls.cert == str(tmp_path / "chain.pem")
     with pytest.raises(ConfigError, match=r"server\.tls\.cert: no such file"):
         load(tmp_path, '[server]\ntls = { cert = "none.pem", key = "key.pem" }')
+
+
+@pytest.mark.parametrize(
+    ("toml", "path"),
+    [
+        ('[access]\nbackend = "redis"\n', "access.backend"),
+        ("[shared]\nmachines = 2\n", "shared.machines"),
+        ('[[prices]]\nmodel = "nobody"\n', "prices[0].model"),
+        ('[[prices]]\nmodel = "SvcLLM"\n[[prices]]\nmodel = "SvcLLM"\n', "prices[1].model"),
+        ('[[prices]]\nmodel = "SvcLLM"\n[[prices]]\nmodel = "SvcOCR"\ncurrency = "EUR"\n', "prices[1].currency"),
+        ('[[prices]]\nmodel = "SvcLLM"\ncurrency = "euro"\n', "prices[0].currency"),
+        ("[limits]\nspend_per_month = -1\n", "limits.spend_per_month"),
+    ],
+)
+def test_shared_state_and_prices_that_contradict_are_refused_naming_the_key(
+    tmp_path: Path, toml: str, path: str
+) -> None:
+    file = tmp_path / "gateway.toml"
+    file.write_text(toml)
+    with pytest.raises(ConfigError) as refusal:
+        load_config(file, tmp_path, Environment())
+    assert refusal.value.path == path

@@ -21,7 +21,8 @@ from gateway.wire.chat.stream import ChatStream
 from gateway.wire.openai_error import upstream_error
 from gateway.wire.responses.dialect import ResponsesDialect
 from gateway.wire.responses.native_answer import NativeStream, repair_response
-from gateway.wire.responses.object import from_chat
+from gateway.wire.responses.tool_names import ToolNames
+from gateway.wire.responses.whole_answer import from_chat
 from tests.support.websites import Site, serving
 
 ROUNDS = 3_000
@@ -115,7 +116,7 @@ def shown(events: EventBatch, slots_of: Callable[[Json], Any]) -> None:
 
 def whole_chat(spoiler: Spoiler) -> None:
     answer = normalise_answer(spoiler.spoil(CHAT), spoiler.marks())
-    orjson.dumps([answer, from_chat(ASKED, answer)])
+    orjson.dumps([answer, from_chat(ASKED, answer, ToolNames())])
 
 
 def streamed_chat(spoiler: Spoiler) -> None:

@@ -61,6 +61,18 @@ def test_ids_of_any_upstream_are_not_looked_at(digits: str, prefix: str) -> None
     assert rules.is_made_id(prefix + digits)
 
 
+@pytest.mark.parametrize("prefix", ["shpat_", "key-", "sk-", "rk_live_", "pat-", "any_word_"])
+def test_a_key_of_a_prefix_and_hexadecimal_digits_is_no_made_id(prefix: str) -> None:
+    assert not rules.is_made_id(prefix + "0a1b2c3d4e5f60718293a4b5c6d7e8f9")
+
+
+def test_a_data_url_in_a_structural_place_is_scanned_by_itself() -> None:
+    (slot,) = request_slots({"enum": ["data:text/plain;base64,aGVsbG8gdGhlcmU="]})
+    assert (slot.form, slot.where) == ("name", "enum[0]")
+    (slot,) = answer_slots({"enum": ["data:text/plain;base64,aGVsbG8gdGhlcmU="]})
+    assert slot.form == "data"
+
+
 def test_a_deep_body_is_walked_without_recursion() -> None:
     body: dict[str, Any] = {"text": "bottom"}
     for _ in range(50_000):

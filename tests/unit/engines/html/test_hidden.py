@@ -97,6 +97,8 @@ def test_a_simple_rule_of_the_page_hides(selector: str, style: str) -> None:
         ".x{display:block !important} #y{display:none}",
         "div .x{display:none}",
         ".x:hover{display:none}",
+        "@supports not (display: grid) {.x{display:none}}",
+        ".\\2ex{display:none}",
         "@keyframes a {from{opacity:0}}",
         ".z{display:none}",
         '.z::before{content:"} .x{display:none} {"}',
@@ -108,8 +110,12 @@ def test_a_rule_that_does_not_hold_hides_nothing(rules: str) -> None:
 
 
 def test_a_rule_for_all_screens_hides() -> None:
-    for media in ("screen", "all", "only screen"):
-        assert hides(f'{_TEXT}<p class="x">{SECRET}</p>', head=f"<style>@media {media} {{.x{{display:none}}}}</style>")
+    for block in ("@media screen", "@media all", "@media only screen", "@layer base", "@layer", "@supports (top: 0)"):
+        assert hides(f'{_TEXT}<p class="x">{SECRET}</p>', head=f"<style>{block} {{.x{{display:none}}}}</style>")
+
+
+def test_an_escaped_name_in_a_selector_hides_like_the_plain_one() -> None:
+    assert hides(f'{_TEXT}<p class="x">{SECRET}</p>', head="<style>.\\78 {display:none}</style>")
 
 
 def test_the_ground_may_be_stated_by_a_box_around() -> None:

@@ -126,7 +126,10 @@ SPELT = ("AKIAQWERTYUIOPASDFGH", "sk-abcdefghijklmnopqrstuvwxyzabcdef", "ghp_abc
 
 
 @pytest.mark.parametrize("key", SPELT)
-@pytest.mark.parametrize("link", [" ", ".", "_", "*", "/", "|", ",", "-", " - ", " . ", " | ", " * "])
+@pytest.mark.parametrize(
+    "link",
+    [" ", ".", "_", "*", "/", "|", ",", "-", " - ", " . ", " | ", " * ", "\t", "\n", "\r\n", "  ", "\n\n", " \t "],
+)
 @pytest.mark.parametrize(("before", "after"), [("", ""), ("the key is ", " and more of it"), ("key: ", "")])
 def test_a_key_spelt_character_by_character_is_never_called_clean(key: str, link: str, before: str, after: str) -> None:
     text = before + link.join(key) + after
@@ -135,7 +138,12 @@ def test_a_key_spelt_character_by_character_is_never_called_clean(key: str, link
     assert Scanner().scan(text) == found and (found or key != SPELT[0])
 
 
-@pytest.mark.parametrize("link", [" ", " - "])
+@pytest.mark.parametrize("link", ["\t", "\n", "\r\n", "  "])
+def test_columns_of_single_digits_are_no_number(link: str) -> None:
+    assert Scanner().scan_uncached(f"votes{link}{link.join('4539148803436467')}{link}end") == []
+
+
+@pytest.mark.parametrize("link", [" ", " - ", "\t", "\n", "\r\n", "  ", " \n "])
 def test_a_key_spelt_out_in_a_stream_is_masked_however_it_is_cut(link: str) -> None:
     text = f"the key is {link.join(SPELT[0])} and that is all there is to say about it"
     for size in (1, 3, 50):

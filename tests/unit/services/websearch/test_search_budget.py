@@ -61,3 +61,18 @@ async def test_pages_without_room_are_told() -> None:
     data = whole(await made.search(SearchRequest("q", include_raw_content=True), CALL))
     assert sizes(data, "content") == [10_000, 10_000] and sizes(data, "raw_content") == [0, 0]
     assert data["truncated"] is True and "2 pages are listed without text" in data["note"]
+
+
+async def test_no_text_of_a_result_keeps_characters_that_nobody_sees() -> None:
+    fields = {
+        "content": "a\u200bb",
+        "raw_content": "\u202ec",
+        "favicon": "https://a.test/\u2060f.ico",
+        "odd": ["\U000e0041d"],
+    }
+    made = service(Scripted([{**result("https://a.test/\u200b1"), **fields}], BOTH))
+    data = whole(await made.search(SearchRequest("q", include_raw_content=True, include_favicon=True), CALL))
+    (found,) = data["results"]
+    assert (found["url"], found["content"], found["raw_content"]) == ("https://a.test/1", "ab", "c")
+    assert (found["favicon"], found["odd"]) == ("https://a.test/f.ico", ["d"])
+    assert "6 invisible characters" in data["note"]

@@ -13,6 +13,7 @@ from gateway.errors import InvalidRequest, UpstreamUnavailable
 from gateway.ports import SearchProvider
 from gateway.services.websearch.cache import SearchCache
 from gateway.services.websearch.filters import on_domain, published
+from gateway.services.websearch.result_budget import shorten
 from gateway.services.websearch.service import WebSearchDeps, WebSearchService, WebSearchSettings
 from gateway.wire.preencoded import PackedJson
 from tests.support.websites import Site, engine, page, serving
@@ -63,11 +64,16 @@ class NoEngine:
     crawl = map = extract
 
 
+async def cut_here(texts: list[str], max_chars: int, owner: str) -> list[str]:
+    return [shorten(text, max_chars) for text in texts]
+
+
 def service(*providers: SearchProvider, reader: Any = None, budget: int = 80_000) -> WebSearchService:
     async def stats() -> Json:
         return {"pages": 0}
 
-    parts = WebSearchDeps(providers, NoEngine(), reader or NoEngine(), stats, lambda: {"enabled": False}, dict)  # type: ignore[arg-type]
+    engines = (NoEngine(), reader or NoEngine())
+    parts = WebSearchDeps(providers, *engines, cut_here, stats, lambda: {"enabled": False}, dict)  # type: ignore[arg-type]
     return WebSearchService(parts, WebSearchSettings("1.0", budget))
 
 

@@ -20,12 +20,14 @@ from gateway.errors import GatewayError, UpstreamError
 from gateway.mcp.dialect import WebSearchDialect
 from gateway.metrics import Metrics
 from gateway.sanitize.pipeline import Sanitizer
+from gateway.shared_state.memory import MemoryWindows
 from gateway.web.endpoints import Endpoint, EndpointTable, Handler
 from gateway.web.in_flight import InFlight
+from gateway.web.listen_socket import bind
 from gateway.web.replies import EventReply, JsonReply
 from gateway.web.request_log import Recorder
 from gateway.web.server.chain import application
-from gateway.web.server.runner import Listener, bind
+from gateway.web.server.runner import Listener
 from gateway.web.state import ServerState
 
 STREAM_END = b"\r\n0\r\n\r\n"
@@ -60,7 +62,7 @@ async def serving(tmp_path: Path, handler: Handler) -> AsyncIterator[Site]:
         endpoints=EndpointTable([Endpoint("chat", "POST", "/run", handler, PlainDialect())], ""),
         in_flight=InFlight(10),
         keys=KeyStore(keys.path),
-        bad_keys=BadKeyLimiter(0),
+        bad_keys=BadKeyLimiter(0, MemoryWindows()),
         limiter=LocalLimiter(Limits()),
         sanitizer=Sanitizer(Sanitize(routes=())),
         metrics=metrics,

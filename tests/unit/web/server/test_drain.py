@@ -7,7 +7,9 @@ from contextlib import asynccontextmanager
 from aiohttp import web
 
 from gateway.web.in_flight import IN_FLIGHT, InFlight
-from gateway.web.server.runner import LINGER_S, Listener, bind
+from gateway.web.listen_socket import bind
+from gateway.web.server.runner import LINGER_S, Listener
+from tests.support.waiting import until
 
 ASK = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"
 
@@ -85,3 +87,37 @@ async def test_an_idle_connection_is_closed_soon_while_another_is_served_to_its_
         assert await asyncio.wait_for(draining, 5) == 0
         idle_writer.close()
         writer.close()
+
+
+async def held(listener: Listener, port: int, count: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A request that is held; the server has `count` of them then."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(ASK.replace(b"POST /", b"POST /held"))
+    await until(lambda: len(listener._app[IN_FLIGHT]) == count, 5)
+    return reader, writer
+
+
+async def test_a_socket_that_lives_on_is_accepted_from_until_what_ran_has_ended() -> None:
+    async with listening() as (listener, port, go_on):
+        reader, writer = await held(listener, port, 1)
+        draining = asyncio.create_task(listener.drain(5, keep_accepting=True))
+        for _ in range(3):
+            new_reader, new_writer = await asyncio.open_connection("127.0.0.1", port)
+            new_writer.write(ASK)
+            assert b"200 OK" in await answered(new_reader)
+            new_writer.close()
+        assert not draining.done()
+        go_on.set()
+        assert b"200 OK" in await answered(reader)
+        assert await asyncio.wait_for(draining, 2) == 0
+        writer.close()
+
+
+async def test_what_began_meanwhile_and_lasts_is_ended_so_that_new_connections_do_not_wait() -> None:
+    async with listening() as (listener, port, _):
+        _, first = await held(listener, port, 1)
+        draining = asyncio.create_task(listener.drain(0.5, keep_accepting=True))
+        _, second = await held(listener, port, 2)
+        assert await asyncio.wait_for(draining, 3) == 2
+        first.close()
+        second.close()

@@ -8,8 +8,9 @@ from aiohttp import hdrs, web
 from aiohttp.test_utils import make_mocked_request
 
 from gateway.web.endpoints import Handler
+from gateway.web.listen_socket import bind
 from gateway.web.replies import JsonReply
-from gateway.web.server.runner import Listener, bind
+from gateway.web.server.runner import Listener
 
 ORDER: list[str] = []
 

@@ -1,7 +1,6 @@
-"""Limits shared through a real Redis: counted for all machines, kept locally while it is away."""
+"""Limits shared through a real Redis: counted for all machines, divided among them while it is away."""
 
 import asyncio
-import shutil
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
@@ -9,90 +8,68 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("redis", reason="the [redis] extra is not installed")
-
-import redis.asyncio
-
-from gateway.access.rate_limits import LocalLimiter
-from gateway.access.redis_limits import RedisLimiter, RedisTimes
+from gateway.access.rate_limits import LimitState
+from gateway.access.shared_limits import SharedLimiter
 from gateway.config.server_settings import Limits
 from gateway.domain import Caller
-from gateway.embedded.child_server import free_port
 from gateway.errors import InvalidRequest, RateLimited
+from gateway.shared_state.fallback import FallbackWindows
+from gateway.shared_state.redis_connection import RedisConnection, RedisTimes
+from gateway.shared_state.redis_state import RedisWindows
 from tests.support.logged import collect_events
+from tests.support.redis_server import RedisServer, running_redis
 
 # Longer than in production where a test is not about time: a busy machine must not look like a dead Redis.
-CALM = RedisTimes(command_s=2, down_s=0.2, lease_s=30)
+CALM = RedisTimes(command_s=2, down_s=0.2)
 
 
 def caller(per_minute: int | None = None, concurrent: int | None = None) -> Caller:
     return Caller("k", "name", frozenset({"chat"}), per_minute, concurrent)
 
 
-class Server:
-    """A Redis of our own that can be stopped and started again on its port."""
+class Machine(SharedLimiter):
+    """The limiter of one machine with its own connection, as `app.shared` builds it."""
 
-    def __init__(self, folder: Path) -> None:
-        self.port = free_port()
-        self.url = f"redis://127.0.0.1:{self.port}/0"
-        self._folder = folder
-        self._process: asyncio.subprocess.Process | None = None
+    def __init__(self, url: str, times: RedisTimes, lease_s: float, share_of: int) -> None:
+        self.redis = RedisConnection(url, times)
+        windows = FallbackWindows(RedisWindows(self.redis), share_of)
+        self.redis.on_back.append(windows.catch_up)
+        super().__init__(windows, Limits(), lease_s)
 
-    async def start(self) -> None:
-        self._process = await asyncio.create_subprocess_exec(
-            "redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", str(self._folder),
-            stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
-        )  # fmt: skip
-        async with asyncio.timeout(10):
-            while True:
-                try:
-                    return await self.do("PING")
-                except redis.exceptions.ConnectionError:
-                    await asyncio.sleep(0.02)
-
-    async def do(self, *command: object) -> None:
-        async with redis.asyncio.from_url(self.url) as client:
-            await client.execute_command(*command)
-
-    async def stop(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            await self._process.wait()
-            self._process = None
+    @property
+    def is_shared(self) -> bool:
+        return self.redis.is_up
 
 
 @pytest.fixture
-async def server(tmp_path: Path) -> AsyncIterator[Server]:
-    if shutil.which("redis-server") is None:
-        pytest.skip("redis-server is not installed here")
-    made = Server(tmp_path)
-    await made.start()
-    yield made
-    await made.stop()
+async def server(tmp_path: Path) -> AsyncIterator[RedisServer]:
+    async with running_redis(tmp_path) as made:
+        yield made
 
 
 class Machines:
     def __init__(self, url: str) -> None:
         self._url = url
-        self.made: list[RedisLimiter] = []
+        self.made: list[Machine] = []
 
-    def new(self, times: RedisTimes = CALM) -> RedisLimiter:
-        self.made.append(RedisLimiter(self._url, Limits(), LocalLimiter(Limits()), times))
+    def new(self, times: RedisTimes = CALM, lease_s: float = 30, share_of: int = 1) -> Machine:
+        self.made.append(Machine(self._url, times, lease_s, share_of))
         return self.made[-1]
 
 
 @pytest.fixture
-async def machines(server: Server) -> AsyncIterator[Machines]:
+async def machines(server: RedisServer) -> AsyncIterator[Machines]:
     all_of_them = Machines(server.url)
     yield all_of_them
     for each in all_of_them.made:
         await each.close()
+        await each.redis.close()
 
 
-async def until_shared(limiter: RedisLimiter) -> None:
+async def until_shared(limiter: Machine) -> None:
     async with asyncio.timeout(10):
         while not limiter.is_shared:
-            await limiter.charge(caller(per_minute=1_000_000))
+            await limiter.charge(Caller("other", "name", frozenset(), 1_000_000))
             await asyncio.sleep(0.02)
 
 
@@ -108,7 +85,7 @@ async def test_two_machines_share_one_minute(machines: Machines) -> None:
         assert 50 < refusal.value.retry_after_s <= 60
 
 
-async def test_a_refused_call_does_not_count(machines: Machines, server: Server) -> None:
+async def test_a_refused_call_does_not_count(machines: Machines, server: RedisServer) -> None:
     limiter = machines.new()
     await limiter.charge(caller(per_minute=1))
     for _ in range(5):
@@ -122,8 +99,8 @@ async def test_no_more_calls_pass_than_allowed_however_many_come_at_once(machine
     answers = await asyncio.gather(
         *(limiters[n % 3].charge(caller(per_minute=20)) for n in range(90)), return_exceptions=True
     )
-    assert sum(answer is None for answer in answers) == 20
-    assert {type(answer) for answer in answers if answer is not None} == {RateLimited}
+    assert sum(isinstance(answer, LimitState) for answer in answers) == 20
+    assert {type(answer) for answer in answers if not isinstance(answer, LimitState)} == {RateLimited}
 
 
 async def test_two_machines_share_slots_and_give_them_back(machines: Machines) -> None:
@@ -155,8 +132,7 @@ async def test_a_cancelled_request_gives_its_slot_back(machines: Machines) -> No
 
 
 async def test_the_slots_of_a_dead_machine_come_free_and_those_of_a_live_one_do_not(machines: Machines) -> None:
-    short = RedisTimes(command_s=2, down_s=0.2, lease_s=0.6)
-    alive, dead, third = machines.new(short), machines.new(short), machines.new(short)
+    alive, dead, third = (machines.new(lease_s=0.6) for _ in range(3))
     lost = dead.slot(caller(concurrent=2))
     async with alive.slot(caller(concurrent=2)):
         await lost.__aenter__()
@@ -174,33 +150,50 @@ async def test_the_slots_of_a_dead_machine_come_free_and_those_of_a_live_one_do_
     await lost.__aexit__(None, None, None)
 
 
-async def test_while_redis_is_away_limits_are_kept_locally_and_sharing_resumes_by_itself(
-    machines: Machines, server: Server
+async def test_a_counted_call_says_what_is_left_on_all_machines(machines: Machines) -> None:
+    one, two = machines.new(), machines.new()
+    await one.charge(caller(per_minute=5))
+    state = await two.charge(caller(per_minute=5))
+    assert isinstance(state, LimitState)
+    assert (state.limit, state.remaining) == (5, 3) and 58 < state.reset_s <= 60
+
+
+async def test_while_redis_is_away_each_machine_grants_its_part_and_forgets_no_call(
+    machines: Machines, server: RedisServer
 ) -> None:
-    limiter = machines.new()
-    await limiter.charge(caller(per_minute=2))
+    one, two = machines.new(share_of=2), machines.new(share_of=2)
+    for _ in range(2):
+        await one.charge(caller(per_minute=6))
     await server.stop()
     logged = collect_events()
-    await limiter.charge(caller(per_minute=2))
-    assert not limiter.is_shared
-    await limiter.charge(caller(per_minute=2))
+    await one.charge(caller(per_minute=6))  # the third of its three
+    assert not one.is_shared
     with pytest.raises(RateLimited):
-        await limiter.charge(caller(per_minute=2))
-    async with limiter.slot(caller(concurrent=1)):
+        await one.charge(caller(per_minute=6))
+    for _ in range(3):
+        await two.charge(caller(per_minute=6))
+    with pytest.raises(RateLimited):
+        await two.charge(caller(per_minute=6))
+    async with one.slot(caller(concurrent=2)):
         with pytest.raises(RateLimited):
-            async with limiter.slot(caller(concurrent=1)):
-                pass
+            async with one.slot(caller(concurrent=2)):
+                raise AssertionError("a slot of the other machine's part was given")
     await asyncio.sleep(0.3)  # past `down_s`: a second try fails, and is not logged
-    await limiter.charge(caller(per_minute=0))
-    assert len(logged("shared_limits_away")) == 1
-    await server.start()
-    await until_shared(limiter)
-    assert len(logged("shared_limits_back")) == 1
+    await one.charge(caller(per_minute=100))
+    assert len(logged("shared_state_away")) == 2  # once for each machine
+    await server.start()  # it has lost everything
+    for each in (one, two):
+        await until_shared(each)
+    assert len(logged("shared_state_back")) == 2
+    for each in (one, two):
+        with pytest.raises(RateLimited):  # all calls of the outage and of before it are known again
+            await each.charge(caller(per_minute=7))
+    await one.charge(caller(per_minute=8))
 
 
 @pytest.mark.alone
 async def test_a_redis_that_hangs_costs_one_request_the_command_limit_and_the_next_nothing(
-    machines: Machines, server: Server
+    machines: Machines, server: RedisServer
 ) -> None:
     limiter = machines.new(RedisTimes(command_s=0.05, down_s=0.3))
     await limiter.charge(caller(per_minute=100))
@@ -220,7 +213,7 @@ async def test_a_redis_that_hangs_costs_one_request_the_command_limit_and_the_ne
 
 
 async def test_a_redis_that_wants_a_password_or_refuses_to_write_is_as_good_as_away(
-    machines: Machines, server: Server
+    machines: Machines, server: RedisServer
 ) -> None:
     limiter = machines.new()
     await server.do("CONFIG", "SET", "requirepass", "not-a-real-password")
@@ -230,8 +223,17 @@ async def test_a_redis_that_wants_a_password_or_refuses_to_write_is_as_good_as_a
         await limiter.charge(caller(per_minute=1))
 
 
+async def test_a_password_that_is_set_right_again_ends_the_outage(machines: Machines, server: RedisServer) -> None:
+    limiter = machines.new()
+    await server.do("CONFIG", "SET", "requirepass", "not-a-real-password")
+    await limiter.charge(caller(per_minute=5))
+    assert not limiter.is_shared
+    await server.unlock("not-a-real-password")
+    await until_shared(limiter)
+
+
 async def test_a_read_only_replica_and_a_key_of_another_type_are_as_good_as_away(
-    machines: Machines, server: Server
+    machines: Machines, server: RedisServer
 ) -> None:
     wrong_type, replica = machines.new(), machines.new()
     await server.do("SET", "gateway:calls:k", "text")
@@ -243,7 +245,7 @@ async def test_a_read_only_replica_and_a_key_of_another_type_are_as_good_as_away
     assert not replica.is_shared
 
 
-async def test_keys_without_limits_never_ask_redis(machines: Machines, server: Server) -> None:
+async def test_keys_without_limits_never_ask_redis(machines: Machines, server: RedisServer) -> None:
     limiter = machines.new()
     await server.stop()
     await limiter.charge(caller())
@@ -255,5 +257,5 @@ async def test_keys_without_limits_never_ask_redis(machines: Machines, server: S
 @pytest.mark.parametrize("url", ["http://user:hunter2secret@127.0.0.1", "redis://127.0.0.1:hunter2secret"])
 def test_an_address_that_is_none_is_refused_without_quoting_it(url: str) -> None:
     with pytest.raises(InvalidRequest, match=r"shared\.redis_url") as refusal:
-        RedisLimiter(url, Limits(), LocalLimiter(Limits()))
+        RedisConnection(url)
     assert "hunter2" not in refusal.value.message

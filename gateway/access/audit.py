@@ -1,0 +1,41 @@
+"""The audit log: one JSON line for every key that was made, rotated, revoked or imported. Knows no key, only records.
+
+A line has `ts` (unix seconds), `action`, the id, name, scopes and limits of the key, `of` (the key it replaces), and
+the `uid` and `host` that did it. A file is written before the change it tells of. It is never cut: keys are few.
+"""
+
+import os
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import orjson
+
+from gateway.access.private_files import own_like_folder
+from gateway.domain import Json
+
+
+class AuditLog:
+    """Lines in a private file. `also` gets every line too: the store that machines share, for example."""
+
+    def __init__(self, path: Path, also: Callable[[bytes], object] | None = None) -> None:
+        self._path = path
+        self._also = also
+
+    def append(self, fields: Json) -> None:
+        """Write one line and wait until it is on the disk. Fields that are None or empty are left out. Raises OSError,
+        and what `also` raises."""
+        told = {name: value for name, value in fields.items() if value not in (None, "")}
+        line = orjson.dumps({"ts": int(time.time()), **told, "uid": os.getuid(), "host": socket.gethostname()})
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(self._path, flags, 0o600)
+        try:
+            own_like_folder(descriptor, self._path)
+            os.write(descriptor, line + b"\n")
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        if self._also is not None:
+            self._also(line)

@@ -1,0 +1,253 @@
+"""Budgets of keys: tokens a minute and a day, tool calls a day, spend a month. Periods are those of UTC.
+
+Theory of operation. A budget is a counter of the key and the period (`shared_state.port.Counters`), which all workers
+and machines share:
+
+| step    | when                              | what is added                                                        |
+|---------|-----------------------------------|----------------------------------------------------------------------|
+| reserve | before the upstream is called     | estimated input and the most output; refused where it does not fit   |
+| settle  | after the answer, however it ends | the difference to what the upstream counted, or what was sent        |
+
+So parallel requests never exceed a budget together by more than estimates were too low. A request is settled in the
+period in which it was reserved. A tool call is counted when it begins and never given back. A key without budgets costs
+nothing. Knows no HTTP and no wire format but the names of the limits on output.
+"""
+
+import calendar
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+from gateway.access.prices import NANO, PriceList, Used
+from gateway.access.rate_limits import LimitState
+from gateway.config.server_settings import Limits
+from gateway.domain import Caller, Json
+from gateway.errors import BudgetSpent, NoPrice
+from gateway.shared_state.port import Amount, Counters
+
+_KEPT_S = 3600.0
+"""How long a counter outlives its period, for requests that are settled after its end. Chosen: four times the longest
+answer (`total_timeout_s`)."""
+
+_CHARS_A_TOKEN = 4
+"""Characters of a token in the estimate of a request's input, as for usage that an upstream does not report."""
+
+_IMAGE_TOKENS = 1000
+"""Estimate for an image in a request. Chosen: between a small picture of OpenAI's models (255) and a large one (1,445);
+at half or double, parallel requests with images are let in later or earlier, until they are settled."""
+
+_OUTPUT_LIMITS = ("max_completion_tokens", "max_output_tokens", "max_tokens")
+"""Fields of chat, responses and messages bodies that bound the output."""
+
+TOKENS_MINUTE, TOKENS_DAY, TOOLS_DAY, SPEND_MONTH = "tokens-minute", "tokens-day", "tool-calls-day", "spend-month"
+"""Names of the budgets, in counters and in the RateLimit headers."""
+
+
+class Period(NamedTuple):
+    """A minute, day or month: the part that it has in a counter's name, when it ends (unix seconds), its length."""
+
+    name: str
+    ends_at: float
+    length_s: int
+
+
+def periods(now_s: float) -> dict[str, Period]:
+    """The present period of each budget."""
+    now = datetime.fromtimestamp(now_s, UTC)
+    minute = int(now_s // 60)
+    day = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    days = calendar.monthrange(now.year, now.month)[1]
+    next_month = (day.replace(day=1) + timedelta(days=days)).timestamp()
+    today = Period(f"{now:%Y%m%d}", (day + timedelta(days=1)).timestamp(), 86_400)
+    return {
+        TOKENS_MINUTE: Period(str(minute), (minute + 1) * 60.0, 60),
+        TOKENS_DAY: today,
+        TOOLS_DAY: today,
+        SPEND_MONTH: Period(f"{now:%Y%m}", next_month, days * 86_400),
+    }
+
+
+@dataclass(slots=True)
+class Reservation:
+    """What one request has reserved: per budget its name and the amount. `input_tokens` is the estimate."""
+
+    model: str
+    input_tokens: int
+    amounts: list[tuple[str, Amount]] = field(default_factory=list)
+
+
+class Budgets:
+    """The budgets of all keys. `fallbacks(model)` names a model and those that may answer in its place, as prices know
+    them; None for an unknown model. `now` gives unix time."""
+
+    def __init__(
+        self,
+        counters: Counters,
+        defaults: Limits,
+        prices: PriceList,
+        fallbacks: Callable[[str], Sequence[str] | None],
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._counters = counters
+        self._defaults = defaults
+        self._prices = prices
+        self._fallbacks = fallbacks
+        self._now = now
+        self._defaults_bind = bool(defaults.tokens_per_minute or defaults.tokens_per_day or defaults.spend_per_month)
+
+    def may_bind(self, caller: Caller) -> bool:
+        """Whether `reserve` may have something to do for the key: most keys have no budgets, and this costs nothing."""
+        return (
+            self._defaults_bind
+            or caller.tokens_per_day is not None
+            or caller.tokens_per_minute is not None
+            or caller.spend_per_month is not None
+        )
+
+    async def reserve(self, caller: Caller, body: Json, limits: dict[str, LimitState]) -> Reservation | None:
+        """Reserve what a request body with a `model` may use. None where the key has no budget for it or the model does
+        not exist. Writes the budgets' states to `limits`. Raises BudgetSpent, NoPrice."""
+        spend, per_minute, per_day = self._spend_limit(caller), self._tokens_minute(caller), self._tokens_day(caller)
+        if not (spend or per_minute or per_day):
+            return None
+        models = self._fallbacks(str(body.get("model")))
+        if models is None:
+            return None
+        if spend and (unpriced := next((name for name in models if not self._prices.has(name)), None)):
+            raise NoPrice(
+                f"this key has a spend limit, and model '{unpriced}' has no price; the operator must add [[prices]]",
+                param="model",
+            )
+        used = Used(estimated_tokens(body), 0, self._most_output(body))
+        amounts = []
+        if per_minute:
+            amounts.append((TOKENS_MINUTE, used.tokens, per_minute))
+        if per_day:
+            amounts.append((TOKENS_DAY, used.tokens, per_day))
+        if spend:
+            amounts.append((SPEND_MONTH, max(self._prices.cost(name, used) for name in models), spend))
+        reserved = await self._reserve(caller, amounts, limits)
+        return Reservation(models[0], used.input_tokens, reserved)
+
+    async def settle(self, reservation: Reservation, model: str, used: Used, limits: dict[str, LimitState]) -> None:
+        """Correct a reservation to what `model`, which answered, has used."""
+        cost = self._prices.cost(model or reservation.model, used)
+        corrections = [
+            (budget, amount._replace(amount=(cost if budget == SPEND_MONTH else used.tokens) - amount.amount))
+            for budget, amount in reservation.amounts
+        ]
+        told = await self._counters.reserve([amount._replace(limit=None) for _, amount in corrections])
+        self._note(corrections, told.totals, limits)
+
+    async def charge_tool(self, caller: Caller, tool: str, limits: dict[str, LimitState]) -> None:
+        """Count one call of a web tool. Raises BudgetSpent; then nothing is counted."""
+        amounts = []
+        if per_day := _chosen(caller.tool_calls_per_day, self._defaults.tool_calls_per_day):
+            amounts.append((TOOLS_DAY, 1, per_day))
+        cost = self._prices.cost(tool, Used(tool_calls=1))
+        if cost and (spend := self._spend_limit(caller)):
+            amounts.append((SPEND_MONTH, cost, spend))
+        if amounts:
+            await self._reserve(caller, amounts, limits)
+
+    async def _reserve(
+        self, caller: Caller, wanted: Sequence[tuple[str, int, int]], limits: dict[str, LimitState]
+    ) -> list[tuple[str, Amount]]:
+        """Add (budget, amount, limit) to the key's counters. Raises BudgetSpent."""
+        now_s = self._now()
+        current = periods(now_s)
+        amounts = [
+            (budget, Amount(f"{budget}:{caller.key_id}:{current[budget].name}", amount, limit, _kept(current[budget])))
+            for budget, amount, limit in wanted
+        ]
+        reserved = await self._counters.reserve([amount for _, amount in amounts])
+        self._note(amounts, reserved.totals, limits)
+        if reserved.refused is not None:
+            budget, amount = amounts[reserved.refused]
+            raise self._refusal(budget, amount, reserved.totals[reserved.refused], current[budget].ends_at - now_s)
+        return amounts
+
+    def _note(
+        self, amounts: Sequence[tuple[str, Amount]], totals: Sequence[int], limits: dict[str, LimitState]
+    ) -> None:
+        now_s = self._now()
+        for (budget, amount), total in zip(amounts, totals, strict=True):
+            if amount.limit is not None and budget != SPEND_MONTH:  # a sum is no count: it has no RateLimit header
+                left_s = max(0.0, amount.ends_at - _KEPT_S - now_s)
+                limits[budget] = LimitState(amount.limit, max(0, amount.limit - total), left_s)
+
+    def _refusal(self, budget: str, amount: Amount, total: int, left_s: float) -> BudgetSpent:
+        limit = amount.limit or 0
+        words = {
+            TOKENS_MINUTE: f"{limit} tokens a minute",
+            TOKENS_DAY: f"{limit} tokens a day",
+            TOOLS_DAY: f"{limit} tool calls a day",
+            SPEND_MONTH: f"{self._prices.currency} {limit / NANO:g} a month",
+        }[budget]
+        if amount.amount > limit:
+            shown = f"{amount.amount / NANO:g}" if budget == SPEND_MONTH else str(amount.amount)
+            text = f"this key may use {words}, and this request alone may use {shown}; ask for less output"
+            return BudgetSpent(text, retry_after_s=left_s)
+        error = BudgetSpent(f"this key may use {words}; it has used {_shown(budget, total)}", retry_after_s=left_s)
+        if budget == TOKENS_MINUTE:
+            error.code, error.retryable = "rate_limit_exceeded", True
+        return error
+
+    def _most_output(self, body: Json) -> int:
+        most = next(filter(None, (_count(body.get(name)) for name in _OUTPUT_LIMITS)), self._defaults.reserve_tokens)
+        return most * (_count(body.get("n")) or 1)
+
+    def _tokens_minute(self, caller: Caller) -> int:
+        return _chosen(caller.tokens_per_minute, self._defaults.tokens_per_minute)
+
+    def _tokens_day(self, caller: Caller) -> int:
+        return _chosen(caller.tokens_per_day, self._defaults.tokens_per_day)
+
+    def _spend_limit(self, caller: Caller) -> int:
+        limit = self._defaults.spend_per_month if caller.spend_per_month is None else caller.spend_per_month
+        return math.floor(limit * NANO)
+
+
+def estimated_tokens(body: Any) -> int:
+    """Tokens of all text in a decoded body, at least 1; an image counts as _IMAGE_TOKENS."""
+    characters = images = 0
+    for text in _texts(body):
+        if text.startswith("data:"):
+            images += 1
+        else:
+            characters += len(text)
+    return characters // _CHARS_A_TOKEN + images * _IMAGE_TOKENS + 1
+
+
+def _texts(body: Any) -> Iterator[str]:
+    """Every string in a decoded body, without recursion."""
+    waiting = [body]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, dict):
+            waiting.extend(value.values())
+        elif isinstance(value, list):
+            waiting.extend(value)
+
+
+def _kept(period: Period) -> float:
+    return period.ends_at + _KEPT_S
+
+
+def _shown(budget: str, total: int) -> str:
+    return f"{total / NANO:g}" if budget == SPEND_MONTH else str(total)
+
+
+def _chosen(own: int | None, default: int) -> int:
+    """A key's own limit, or the configured one."""
+    return default if own is None else own
+
+
+def _count(value: Any) -> int:
+    """A whole number above 0; 0 for anything else."""
+    return max(0, value) if isinstance(value, int) and not isinstance(value, bool) else 0

@@ -1,0 +1,219 @@
+"""API keys in Redis, for several machines: made and revoked anywhere, they hold everywhere within seconds.
+
+The hash `gateway:keys` has the records of schemas/keys.json by id; a random mark that every change makes anew tells the
+servers to read them again. Each server holds a copy of all of them, so that no request waits for Redis. Theory of
+operation of `RedisKeyStore`, which looks at the mark every _POLL_S:
+
+| copy    | entered when                             | known keys                 | unknown keys                  |
+|---------|------------------------------------------|----------------------------|-------------------------------|
+| fresh   | the mark was read within _STALE_S      | accepted                   | 401, after one more look      |
+| stale   | Redis has not answered for longer        | accepted                   | 503: they may be new          |
+| too old | it has not for `outage_cache_s`          | 503                        | 503                           |
+
+A Redis that has lost the mark has lost the keys: nobody can have revoked all of them without one. The last good keys
+stay then, as those of a removed key file do. Knows no HTTP.
+"""
+
+import asyncio
+import logging
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import orjson
+
+from gateway import logs, schemas
+from gateway.access.api_keys import KeyRecord, KeyRegistry, record_to_json
+from gateway.access.audit import AuditLog
+from gateway.access.key_table import KeyTable
+from gateway.domain import Caller, Json
+from gateway.errors import EngineMissing, InvalidRequest, StateUnavailable, Unauthenticated
+from gateway.shared_state.port import StateDown
+from gateway.shared_state.redis_connection import RedisConnection
+
+KEYS, VERSION, LOCK, AUDIT = "gateway:keys", "gateway:keys:version", "gateway:keys:lock", "gateway:keys:audit"
+"""Names in Redis: records by id, the mark of the last change, the lock of those who change them, the audit log."""
+
+_MAX_AUDIT = 100_000
+"""Lines of the audit log in Redis (300 bytes each). Chosen: years of changes; the files keep all."""
+
+_POLL_S = 1.0
+"""Time between two looks at the mark, which is how long a revoked key may be accepted; the documentation promises
+five seconds. Chosen: at half, each process asks Redis twice as often; at double, revoking takes 2 s."""
+
+_STALE_S = 5.0
+"""Age at which the copy may lack a key. Chosen: the promise of five seconds; at half, a pause of Redis turns an unknown
+key's 401 into a 503."""
+
+_LOOK_AT_MISS_S = 0.02
+"""Least time between two looks for unknown keys. Chosen: wrong keys cost at most 50 commands a second."""
+
+_LOCK_S = 10.0
+"""How long a command waits for another one, and how long one that has died blocks the others. As for the key file."""
+
+
+class RedisKeys(KeyRegistry):
+    """The keys in Redis, for the command line. Changes happen under a lock. Raises EngineMissing without the extra,
+    InvalidRequest for a wrong address. The audit log is in `folder`, and for all machines in the stream AUDIT."""
+
+    def __init__(self, url: str, folder: Path) -> None:
+        try:
+            import redis  # noqa: PLC0415 - optional extra
+        except ImportError:
+            raise EngineMissing("access.backend redis needs the redis extra: make install EXTRAS=redis") from None
+        try:
+            self._redis = redis.Redis.from_url(url, socket_timeout=_LOCK_S, socket_connect_timeout=_LOCK_S)
+        except ValueError:  # its message may quote the address, which may hold a password
+            raise InvalidRequest("shared.redis_url must be a redis://, rediss:// or unix:// address") from None
+        self._errors: tuple[type[Exception], ...] = (redis.exceptions.RedisError,)
+        self.audit = AuditLog(
+            folder / "audit.jsonl", lambda line: self._redis.xadd(AUDIT, {"line": line}, maxlen=_MAX_AUDIT)
+        )
+
+    def read(self) -> list[KeyRecord]:
+        """All records. Raises StateUnavailable, InvalidRequest."""
+        with self._reporting():
+            return records_of(self._redis.hgetall(KEYS))
+
+    @contextmanager
+    def _changing(self) -> Iterator[list[KeyRecord]]:
+        with self._reporting(), self._redis.lock(LOCK, timeout=_LOCK_S, blocking_timeout=_LOCK_S):
+            before = self.read()
+            records = before.copy()
+            yield records
+            with self._redis.pipeline(transaction=True) as commands:
+                for gone in set(before) - set(records):
+                    commands.hdel(KEYS, gone.id)
+                for new in set(records) - set(before):
+                    commands.hset(KEYS, new.id, orjson.dumps(record_to_json(new)))
+                commands.set(VERSION, secrets.token_hex(8))
+                commands.execute()
+
+    @contextmanager
+    def _reporting(self) -> Iterator[None]:
+        try:
+            yield
+        except self._errors as error:
+            raise StateUnavailable(f"Redis cannot be used ({type(error).__name__}); look at shared.redis_url") from None
+
+
+def records_of(rows: dict[bytes, bytes]) -> list[KeyRecord]:
+    """The records in the hash. Raises InvalidRequest when they do not match schemas/keys.json."""
+    try:
+        document: Json = {"version": 1, "keys": [orjson.loads(row) for row in rows.values()]}
+    except orjson.JSONDecodeError:
+        raise InvalidRequest(f"{KEYS} in Redis holds what is not JSON; import the keys anew") from None
+    for problem in schemas.Checker(schemas.load("keys")).check(document, limit=1):
+        raise InvalidRequest(f"{KEYS} in Redis: {problem}")
+    records = [KeyRecord(**{**each, "scopes": tuple(each["scopes"])}) for each in document["keys"]]
+    return sorted(records, key=lambda record: (record.created, record.id))
+
+
+class RedisKeyStore:
+    """The keys for the running server; the module docstring has its states. `start` comes first, `close` last.
+
+    `now` gives unix time, `clock` monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        connection: RedisConnection,
+        outage_cache_s: float,
+        now: Callable[[], float] = time.time,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._connection = connection
+        self._outage_cache_s = outage_cache_s
+        self._clock = clock
+        self._table = KeyTable(now)
+        self._version = b""
+        self._read_at_s = float("-inf")
+        self._looked_at_s = float("-inf")
+        self._looking: asyncio.Task[bool] | None = None
+        self._polling: asyncio.Task[None] | None = None
+        self._problem = ""
+
+    async def start(self) -> None:
+        """Read the keys, and again every second from now on. Does not fail where Redis is away."""
+        await self._look()
+        self._polling = asyncio.create_task(self._poll())
+
+    async def close(self) -> None:
+        """Read them no more."""
+        tasks = {task for task in (self._polling, self._looking) if task is not None}
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    def lookup(self, presented: str) -> Caller:
+        """The caller that a key belongs to. Raises Unauthenticated, with the same message for every reason, and
+        StateUnavailable as the module's table says."""
+        age_s = self._clock() - self._read_at_s
+        if age_s < self._outage_cache_s:
+            try:
+                return self._table.lookup(presented)
+            except Unauthenticated:
+                if age_s < _STALE_S:
+                    raise
+        raise StateUnavailable("the store of keys cannot be reached for the moment; try again", retry_after_s=5)
+
+    async def refresh(self) -> bool:
+        """Whether more keys are known than at the last `lookup`: a key may have been made a moment ago."""
+        if self._clock() - self._looked_at_s < _LOOK_AT_MISS_S:
+            return False
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._look(is_awaited=True))
+        looking: asyncio.Task[bool] = self._looking
+        return await asyncio.shield(looking)
+
+    def is_live(self, key_id: str) -> bool:
+        """Whether there is a key with this id, expired or not, as far as is known."""
+        return self._table.has(key_id)
+
+    def problem(self) -> str:
+        """What is wrong with the keys, for the operator; empty while they are good."""
+        if self._clock() - self._read_at_s >= _STALE_S:
+            return "keys in Redis cannot be read; known ones stay valid for shared.outage_cache_s"
+        return self._problem
+
+    async def _poll(self) -> None:
+        while True:
+            await asyncio.sleep(_POLL_S)
+            await self._look()
+
+    async def _look(self, *, is_awaited: bool = False) -> bool:
+        """Read the keys if they have changed. Returns whether they had. `is_awaited`: a request waits for it."""
+        ask = self._connection.ask if is_awaited else self._connection.ask_patiently
+        self._looked_at_s = self._clock()
+        try:
+            version = await ask(lambda redis: redis.get(VERSION))
+            if version is None:
+                self._report("the keys are missing in Redis")
+                return False
+            changed = bool(version != self._version)
+            if changed:
+                self._take(await ask(lambda redis: redis.hgetall(KEYS)), version)
+        except StateDown:
+            return False
+        self._read_at_s = self._clock()
+        return changed
+
+    def _take(self, rows: dict[bytes, bytes], version: bytes) -> None:
+        try:
+            self._table.replace(map(KeyRecord.entry, records_of(rows)))
+        except InvalidRequest as error:
+            self._report("the keys in Redis cannot be read", error.message)
+        else:
+            self._problem = ""
+        self._version = version
+
+    def _report(self, problem: str, error: str = "missing") -> None:
+        """Note a problem, with one log line at its beginning. An empty Redis still answers: the copy stays fresh."""
+        if not self._problem:
+            logs.event("keys_unreadable", level=logging.ERROR, error=error, kept=len(self._table))
+        self._problem = f"{problem}; the last good keys stay valid; make keys, or import a file of them"
+        if len(self._table):
+            self._read_at_s = self._clock()

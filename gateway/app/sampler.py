@@ -1,0 +1,91 @@
+"""Samples what the metrics tell of the process, upstreams, stores and the index: no request pays for it."""
+
+import asyncio
+import platform
+import resource
+import time
+from pathlib import Path
+
+import gateway
+from gateway.app.shared import SharedParts
+from gateway.engines.index.port import Index
+from gateway.services.completion.service import CompletionService
+from gateway.web.state import ServerState
+
+_PAUSE_S = 1.0
+"""Time between samples. Chosen: below any scrape's interval; one takes 0.1 ms. At half it costs twice as much, at
+double an alert on an open breaker may come a scrape later."""
+
+_INDEX_EVERY = 60
+"""Samples between two counts of the index, which take a reader thread."""
+
+
+class Sampler:
+    """For one application: `start` when it serves, `close` when it ends."""
+
+    def __init__(self, server: ServerState, shared: SharedParts, completions: CompletionService, index: Index) -> None:
+        self._server, self._shared, self._completions, self._index = server, shared, completions, index
+        self._metrics = server.metrics
+        self._told = {"redis": 0, "file": 0, "usage": 0}
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Take the first sample and go on."""
+        metrics = self._metrics
+        metrics.worker_starts.inc()
+        metrics.workers.set(1)
+        metrics.build.labels(gateway.__version__, platform.python_version()).set(1)
+        metrics.start_time.set(time.time())
+        metrics.max_files.set(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+        self.sample()
+        self._task = asyncio.create_task(self._run())
+
+    async def close(self) -> None:
+        """Take no more samples."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait({self._task})
+
+    def sample(self) -> None:
+        """Take one sample of all but the index."""
+        metrics = self._metrics
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        metrics.cpu.set(usage.ru_utime + usage.ru_stime)
+        metrics.resident.set(_resident_bytes())
+        metrics.open_files.set(len(list(Path("/proc/self/fd").iterdir())))
+        metrics.notes.set(len([note for note in (self._server.keys.problem(), *self._server.notes()) if note]))
+        for model in self._completions.models:
+            for target in model.targets:
+                metrics.upstream_open.labels(model.name, target.upstream.name).set(target.health.is_open)
+        redis, file = self._shared.redis, self._shared.file
+        metrics.store_up.labels("file").set(not file.problem)
+        self._count("file", file.failures)
+        if redis is not None:
+            metrics.store_up.labels("redis").set(redis.is_up)
+            self._count("redis", redis.failures)
+            redis.check_if_due()
+        lost, self._told["usage"] = self._shared.usage.lost - self._told["usage"], self._shared.usage.lost
+        metrics.usage_lost.inc(lost)
+
+    def _count(self, store: str, failures: int) -> None:
+        self._metrics.store_failures.labels(store).inc(failures - self._told[store])
+        self._told[store] = failures
+
+    async def _run(self) -> None:
+        count = 0
+        while True:
+            if count % _INDEX_EVERY == 0:
+                figures = await self._index.stats()
+                self._metrics.index_pages.set(figures["pages"])
+                self._metrics.index_bytes.set(figures["bytes"])
+            count += 1
+            await asyncio.sleep(_PAUSE_S)
+            self.sample()
+
+
+def _resident_bytes() -> int:
+    """Memory of this process that is in RAM; 0 where /proc does not tell."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+    except (OSError, IndexError, ValueError):
+        return 0

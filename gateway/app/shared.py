@@ -1,0 +1,164 @@
+"""Composition of what workers and machines share: limits, wrong keys, counters, stored entries, messages."""
+
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+
+from gateway.access.api_keys import KeyStore
+from gateway.access.budgets import Budgets
+from gateway.access.prices import PriceList
+from gateway.access.private_files import USER_HASH_KEY, load_or_create_secret, write_private
+from gateway.access.rate_limits import MAX_ADDRESSES, BadKeyLimiter, Limiter, LocalLimiter
+from gateway.access.redis_keys import RedisKeyStore
+from gateway.access.shared_limits import SharedLimiter
+from gateway.access.usage import UsageBook
+from gateway.config.settings import Config
+from gateway.errors import ModelNotFound
+from gateway.services.completion.response_store import MAX_STORED_BYTES
+from gateway.services.completion.service import CompletionService
+from gateway.services.websearch.cache import MAX_CACHE_BYTES
+from gateway.shared_state.bus import Bus, RedisBus, WorkerBus
+from gateway.shared_state.fallback import FallbackCounters, FallbackEntries, FallbackWindows
+from gateway.shared_state.memory import MemoryEntries, MemoryWindows
+from gateway.shared_state.port import Entries, Windows
+from gateway.shared_state.redis_connection import RedisConnection, RedisTimes
+from gateway.shared_state.redis_state import RedisCounters, RedisEntries, RedisWindows
+from gateway.shared_state.sqlite_state import SqliteCounters, SqliteEntries, SqliteWindows
+from gateway.shared_state.state_file import STATE_FILE, StateFile
+
+_AWAY = (
+    "Redis cannot be reached: limits are divided by shared.machines, and each machine finds its own stored responses"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedParts:
+    """`searches` is None where one process serves alone: nobody else could find its answers. `start` comes first."""
+
+    config: Config
+    file: StateFile
+    redis: RedisConnection | None
+    keys: KeyStore | RedisKeyStore
+    limiter: Limiter
+    bad_keys: BadKeyLimiter
+    counters: FallbackCounters
+    prices: PriceList
+    usage: UsageBook
+    responses: Entries
+    searches: Entries | None
+    bus: Bus
+
+    def notes(self) -> list[str]:
+        """What the operator must mend."""
+        redis = [_AWAY] if self.redis is not None and not self.redis.is_up else []
+        return [*redis, *([self.file.problem] if self.file.problem else [])]
+
+    async def start(self) -> None:
+        """Listen for messages, and connect to Redis: whether it answers or not, within seconds."""
+        self.bus.start()
+        if self.redis is not None:
+            await self.redis.check()
+        await self.usage.start()
+        if isinstance(self.keys, RedisKeyStore):
+            await self.keys.start()
+
+    def budgets(self, completions: CompletionService) -> Budgets:
+        """The budgets of keys for the models of the table."""
+
+        def names(model: str) -> list[str] | None:
+            try:
+                entry = completions.resolve(model)
+            except ModelNotFound:
+                return None
+            return [entry.name, *(completions.resolve(name).name for name in entry.fallback)]
+
+        return Budgets(self.counters, self.config.limits, self.prices, names)
+
+    def agree_on_user_key(self, completions: CompletionService) -> None:
+        """The key that hashes user names becomes that of all machines as soon as Redis answers."""
+        if self.redis is None:
+            return
+        path = self.config.state_dir / USER_HASH_KEY
+
+        async def agree(redis: RedisConnection) -> None:
+            own = load_or_create_secret(path)
+            await redis.ask_patiently(lambda client: client.set("gateway:user-hash-key", own.hex(), nx=True))
+            common = bytes.fromhex(
+                (await redis.ask_patiently(lambda client: client.get("gateway:user-hash-key"))).decode()
+            )
+            if common != own:
+                write_private(path, common)
+            completions.user_key = common
+
+        self.redis.on_back.append(agree)
+
+
+def shared_parts(config: Config, resources: AsyncExitStack) -> SharedParts:
+    """Everything that is shared, by what is configured: one process, several workers, several machines."""
+    file = StateFile(config.state_dir / STATE_FILE)
+    resources.push_async_callback(file.close)
+    redis, workers = None, config.server.workers
+    if config.shared.redis_url is not None:
+        redis = RedisConnection(config.shared.redis_url.reveal(), RedisTimes(config.shared.redis_timeout_s))
+        resources.push_async_callback(redis.close)
+    bus = Bus(WorkerBus(config.state_dir / "bus"), RedisBus(redis) if redis is not None else None)
+    resources.push_async_callback(bus.close)
+    limiter, windows = _limits(config, file, redis, resources)
+    redis_counters = RedisCounters(redis) if redis is not None else None
+    counters = FallbackCounters(SqliteCounters(file), redis_counters, config.shared.machines)
+    if redis is not None:
+        redis.on_back.append(counters.catch_up)
+    prices = PriceList(config.prices)
+    usage = UsageBook(file, prices, config.usage.keep_days)
+    resources.push_async_callback(usage.close)
+    budget = config.limits.response_store_bytes_per_key
+    return SharedParts(
+        config=config,
+        file=file,
+        redis=redis,
+        keys=_keys(config, redis, resources),
+        limiter=limiter,
+        bad_keys=BadKeyLimiter(config.access.bad_keys_per_minute, windows),
+        counters=counters,
+        prices=prices,
+        usage=usage,
+        responses=_responses(config, file, redis, budget),
+        searches=_entries("searches", file, redis, MAX_CACHE_BYTES, MAX_CACHE_BYTES) if redis or workers > 1 else None,
+        bus=bus,
+    )
+
+
+def _keys(config: Config, redis: RedisConnection | None, resources: AsyncExitStack) -> KeyStore | RedisKeyStore:
+    if config.access.backend == "redis" and redis is not None:
+        keys = RedisKeyStore(redis, config.shared.outage_cache_s)
+        resources.push_async_callback(keys.close)
+        return keys
+    return KeyStore(config.state_dir / config.access.keys_file)
+
+
+def _limits(
+    config: Config, file: StateFile, redis: RedisConnection | None, resources: AsyncExitStack
+) -> tuple[Limiter, Windows]:
+    """The limiter of keys, and the windows of wrong keys."""
+    workers = config.server.workers
+    if redis is None and workers == 1:
+        return LocalLimiter(config.limits), MemoryWindows(max_names=MAX_ADDRESSES)
+    if redis is not None:
+        windows = FallbackWindows(RedisWindows(redis), workers * config.shared.machines)
+        redis.on_back.append(windows.catch_up)
+    else:
+        windows = FallbackWindows(SqliteWindows(file), workers)
+    limiter = SharedLimiter(windows, config.limits)
+    resources.push_async_callback(limiter.close)
+    return limiter, windows
+
+
+def _responses(config: Config, file: StateFile, redis: RedisConnection | None, budget: int) -> Entries:
+    if config.shared.store == "memory":
+        return MemoryEntries(MAX_STORED_BYTES, budget, ttl_s=config.shared.response_ttl_s)
+    return _entries("responses", file, redis, MAX_STORED_BYTES, budget)
+
+
+def _entries(space: str, file: StateFile, redis: RedisConnection | None, max_bytes: int, budget: int) -> Entries:
+    """Entries in Redis, where there is one; in the machine's file otherwise and meanwhile."""
+    local = SqliteEntries(file, space, max_bytes, budget)
+    return local if redis is None else FallbackEntries(RedisEntries(redis, space, budget), local)

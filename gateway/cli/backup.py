@@ -1,0 +1,149 @@
+"""`gateway backup FILE` and `gateway restore FILE`: the whole state directory as one archive.
+
+Everything in it is saved: keys, secrets, databases; only what a running gateway makes anew is left out. Databases are
+copied by SQLite itself, so a backup of a running gateway is whole. The archive is a tar, readable by its owner alone,
+since it holds secrets.
+"""
+
+import argparse
+import contextlib
+import os
+import sqlite3
+import sys
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import IO, cast
+
+from gateway.access.private_files import copy_private
+from gateway.cli.argument_types import Parsers
+from gateway.config.environment import Environment
+from gateway.errors import GatewayError, InvalidRequest
+from gateway.runtime.control import NAME, ask
+
+_SQLITE = b"SQLite format 3\0"
+"""The first bytes of a database (sqlite.org/fileformat)."""
+
+_MADE_ANEW = ("metrics",)
+"""Folders that are not saved."""
+
+_SIDECARS = ("-wal", "-shm", "-journal")
+"""What SQLite keeps beside a database; its contents are in the copy."""
+
+_DEFAULT_RUNTIME_DIR = Path("/run/gateway")
+_ASK_S = 2.0
+"""How long a running gateway may take to refuse an unknown command. Chosen: it answers at once. At half, a busy one may
+be overlooked; at double, a restore beside a hanging one waits 4 s."""
+
+
+def add_commands(parsers: Parsers) -> None:
+    """Add `backup` and `restore`."""
+    for name, command, text in (
+        ("backup", _backup, "save keys, secrets and databases in one file; the gateway may run"),
+        ("restore", _restore, "put a backup in place of what is there; stop the gateway first"),
+    ):
+        parser = parsers.add_parser(name, help=text)
+        parser.add_argument("file", type=Path, metavar="FILE.tar")
+        parser.add_argument("--state-dir", type=Path, metavar="DIR", help="default: $STATE_DIRECTORY, else ./var")
+        parser.set_defaults(command=command)
+
+
+def _backup(arguments: argparse.Namespace, environment: Environment) -> int:
+    state_dir = _existing(arguments.state_dir or environment.state_dir)
+    file: Path = arguments.file
+    descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")  # mode 0600
+    count = 0
+    try:
+        with os.fdopen(descriptor, "wb") as raw, tarfile.open(fileobj=raw, mode="w") as archive:
+            for path in _saved_files(state_dir):
+                _add(archive, path, path.relative_to(state_dir))
+                count += 1
+        Path(name).replace(file)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    sys.stdout.write(f"{count} files of {state_dir} are saved in {file}, which holds secrets: keep it private\n")
+    return 0
+
+
+def _existing(state_dir: Path) -> Path:
+    if not state_dir.is_dir():
+        raise InvalidRequest(f"{state_dir}: no such folder; give --state-dir, for the service /var/lib/gateway")
+    return state_dir.resolve()
+
+
+def _saved_files(state_dir: Path) -> Iterator[Path]:
+    for folder, folders, names in os.walk(state_dir):
+        folders[:] = sorted(each for each in folders if each not in _MADE_ANEW)
+        for name in sorted(names):
+            path = Path(folder) / name
+            if path.is_file() and not path.is_symlink() and not name.endswith((".lock", *_SIDECARS)):
+                yield path
+
+
+def _add(archive: tarfile.TarFile, path: Path, name: Path) -> None:
+    with path.open("rb") as file:
+        if file.read(len(_SQLITE)) != _SQLITE:
+            archive.add(path, str(name), recursive=False)
+            return
+    with tempfile.NamedTemporaryFile(prefix="gateway-backup-") as copy:
+        with (
+            contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as source,
+            contextlib.closing(sqlite3.connect(copy.name)) as target,
+        ):
+            try:
+                source.backup(target)
+            except sqlite3.Error as error:
+                raise GatewayError(f"{path}: cannot be copied: {error}") from None
+        entry = archive.gettarinfo(str(path), str(name))
+        entry.size = Path(copy.name).stat().st_size
+        with Path(copy.name).open("rb") as whole:
+            archive.addfile(entry, whole)
+
+
+def _restore(arguments: argparse.Namespace, environment: Environment) -> int:
+    state_dir = arguments.state_dir or environment.state_dir
+    _refuse_while_running(environment.runtime_dir or _DEFAULT_RUNTIME_DIR)
+    state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    state_dir = state_dir.resolve()
+    try:
+        with tarfile.open(arguments.file) as archive:
+            entries = [entry for entry in archive if entry.isfile()]
+            for entry in entries:  # all are looked at before the first is written
+                _target(state_dir, entry.name)
+            for entry in entries:
+                target = _target(state_dir, entry.name)
+                target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                copy_private(target, cast("IO[bytes]", archive.extractfile(entry)), entry.mode & 0o700)
+                for suffix in _SIDECARS:
+                    target.with_name(target.name + suffix).unlink(missing_ok=True)
+    except (tarfile.TarError, EOFError) as error:
+        raise InvalidRequest(f"{arguments.file}: is not a backup: {error}") from None
+    sys.stdout.write(f"{len(entries)} files are restored in {state_dir}; start the gateway\n")
+    return 0
+
+
+def _target(state_dir: Path, name: str) -> Path:
+    """Where a file of an archive belongs. Raises InvalidRequest for a place outside of the state directory."""
+    parts = PurePosixPath(name).parts
+    if not parts or ".." in parts or name.startswith("/"):
+        raise InvalidRequest(f"the archive holds the name {name!r}, which is not below the state directory")
+    target = state_dir.joinpath(*parts)
+    if not target.parent.resolve().is_relative_to(state_dir):
+        raise InvalidRequest(f"{target.parent} leads out of the state directory")
+    return target
+
+
+def _refuse_while_running(runtime_dir: Path) -> None:
+    """Raise InvalidRequest when a service answers on its control socket: it would go on with the old databases."""
+    control = runtime_dir / NAME
+    if not control.exists():
+        return
+    try:
+        ask(control, "status", _ASK_S)
+    except InvalidRequest:
+        pass  # it answered, though it does not know the word
+    except GatewayError:
+        return
+    raise InvalidRequest("the gateway is running; stop it first: systemctl stop gateway.socket gateway.service")

@@ -1,0 +1,122 @@
+"""`gateway check-config` and `print-config`.
+
+For the file of the installed service, root can check what only the service sees: the credentials that its unit loads,
+its state directory, its times, and the address of its socket. Imports neither the application nor an engine.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gateway.cli.argument_types import Parsers
+from gateway.cli.unit_files import SEARCH, UnitFile, read_unit
+from gateway.config.config_error import ConfigError
+from gateway.config.dump import config_text
+from gateway.config.environment import Environment, credential_variable
+from gateway.config.loader import load_config
+from gateway.config.settings import Config
+
+_STOP_RESERVE_S = 15
+"""From the specification (issue 17): what the unit must wait beyond `server.drain_s` before it kills the gateway."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceCheck:
+    """A configuration as its service sees it. `unchecked`: credentials that only systemd can read. `warnings`: what
+    the service ignores or does not find, one sentence each."""
+
+    config: Config
+    unchecked: Sequence[str]
+    warnings: Sequence[str]
+
+
+def add_commands(parsers: Parsers) -> None:
+    """Add both."""
+    check = parsers.add_parser("check-config", help="check a configuration file; exit 78 when it is wrong")
+    check.add_argument("file", type=Path, metavar="FILE")
+    check.add_argument(
+        "--unit-dir", type=Path, action="append", metavar="DIR", help="where gateway.service is; default: systemd's own"
+    )
+    check.set_defaults(command=_check_config)
+    show = parsers.add_parser("print-config", help="show the configuration in force, without secrets")
+    show.add_argument("file", type=Path, metavar="FILE", nargs="?")
+    show.set_defaults(command=_print_config)
+
+
+def _check_config(arguments: argparse.Namespace, environment: Environment) -> int:
+    unit = service_unit(arguments.file, arguments.unit_dir or SEARCH)
+    if unit is None:
+        load_config(arguments.file, None, environment)
+    else:
+        checked = check_service(arguments.file, unit, environment)
+        for warning in checked.warnings:
+            sys.stderr.write(f"gateway: warning: {warning}\n")
+        if checked.unchecked:
+            sys.stderr.write(f"gateway: not checked: credentials {', '.join(checked.unchecked)}, which systemd seals\n")
+    sys.stdout.write(f"{arguments.file}: ok\n")
+    return 0
+
+
+def service_unit(file: Path, search: Sequence[Path]) -> UnitFile | None:
+    """The unit whose service runs with this configuration file; None when no unit is known to."""
+    unit = read_unit("gateway.service", search)
+    if unit is None or str(file.resolve()) not in unit.last("ExecStart").split():
+        return None
+    return unit
+
+
+def check_service(file: Path, unit: UnitFile, environment: Environment) -> ServiceCheck:
+    """Check the file as the unit's service would read it. Raises ConfigError."""
+    variables = dict(environment.variables)
+    unchecked = []
+    if unit.last("StateDirectory") and "STATE_DIRECTORY" not in variables:
+        variables["STATE_DIRECTORY"] = f"/var/lib/{unit.last('StateDirectory').split()[0]}"
+    if not environment.variables.get("CREDENTIALS_DIRECTORY"):
+        for name, path in unit.load_credentials().items():
+            variables[credential_variable(name)] = _credential(file, name, path)
+            if not variables[credential_variable(name)]:
+                del variables[credential_variable(name)]
+        for name in unit.sealed_credentials():
+            variables[credential_variable(name)] = "sealed"
+            unchecked.append(name)
+    config = load_config(file, None, Environment(variables))
+    stop_s = unit.seconds("TimeoutStopSec")
+    if stop_s is not None and stop_s - config.server.drain_s < _STOP_RESERVE_S:
+        allowed = f"TimeoutStopSec={stop_s:g} of {unit.path} allows at most {stop_s - _STOP_RESERVE_S:g}"
+        raise ConfigError(str(file), "server.drain_s", f"the unit would kill the gateway while it drains; {allowed}")
+    return ServiceCheck(config, unchecked, list(socket_warnings(config, unit)))
+
+
+def _credential(file: Path, name: str, path: Path) -> str:
+    """Its text; a placeholder when only somebody else may read it. Raises ConfigError when there is no such file."""
+    try:
+        return path.read_text(errors="replace").strip()
+    except PermissionError:
+        return "unreadable"
+    except OSError as error:
+        raise ConfigError(str(file), "", f"credential '{name}': {path}: {error.strerror}; the unit loads it") from None
+
+
+def socket_warnings(config: Config, unit: UnitFile) -> Iterator[str]:
+    """What of server.host and server.port the service ignores because its socket unit says otherwise."""
+    socket = read_unit("gateway.socket", (unit.path.parent, *SEARCH))
+    if socket is None:
+        yield "there is no gateway.socket: a restart refuses connections; install it with `make install-service`"
+        return
+    host, port = config.server.host, config.server.port
+    wanted = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    listens = list(socket.all("ListenStream"))
+    if len(listens) != 1:
+        yield f"{socket.path} has {len(listens)} ListenStream, and the gateway serves one: leave {wanted}"
+    elif listens[0] not in (wanted, *((str(port),) if host in ("0.0.0.0", "::") else ())):  # noqa: S104
+        yield (
+            f"server.host and server.port say {wanted}, but the service listens on {listens[0]}, the ListenStream of "
+            f"gateway.socket; make them equal (`make upgrade` writes the socket's from the file)"
+        )
+
+
+def _print_config(arguments: argparse.Namespace, environment: Environment) -> int:
+    sys.stdout.write(config_text(load_config(arguments.file, None, environment)))
+    return 0

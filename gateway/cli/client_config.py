@@ -1,0 +1,155 @@
+"""`gateway client-config`: prints the configuration of a client for this installation, and tries it with `--check`.
+
+The texts stand in `client_texts/NAME.txt`; the first line of each says with which version it was run. They name the
+file or the variable of the key, never the key.
+"""
+
+import argparse
+import asyncio
+import shlex
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from importlib import resources
+from pathlib import Path
+
+from gateway.cli.argument_types import Parsers, add_state_options
+from gateway.cli.client_check import CheckPlan, check
+from gateway.config.environment import Environment
+from gateway.config.loader import load_config
+from gateway.config.server_settings import Server
+from gateway.config.settings import Config
+from gateway.domain import TEXT_MODEL
+from gateway.embedded.llm_server import CONTEXT_TOKENS
+from gateway.embedded.servers import dev_key_path
+
+KEY_VARIABLE = "GATEWAY_KEY"
+"""The variable that the printed configurations read."""
+
+CLIENTS: dict[str, tuple[str, ...]] = {
+    "claude-code": ("mcp", "messages"),
+    "cline": ("chat",),
+    "codex": ("mcp", "responses"),
+    "curl": ("mcp", "responses"),
+    "cursor": ("mcp",),
+    "mcp-remote": ("mcp",),
+    "open-webui": ("mcp", "chat"),
+    "openai-sdk": ("responses",),
+    "opencode": ("mcp", "chat"),
+    "qwen": ("mcp", "chat"),
+    "vscode": ("mcp",),
+}
+"""Every client, and the interfaces that its configuration uses: what `--check` tries."""
+
+_OUTPUT_PART = 4
+"""One token in so many of a context is said to be for the answer where a client wants to know. Chosen: a coding agent's
+prompt needs most of it; at half that part long edits are cut, at double the history is shortened earlier."""
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """What the texts are filled with. `context` is in tokens, 0 = unknown; `key_file` None = the key is in
+    KEY_VARIABLE."""
+
+    url: str
+    model: str
+    context: int
+    key_file: Path | None
+
+
+def add_commands(parsers: Parsers) -> None:
+    """Add `client-config`."""
+    parser = parsers.add_parser("client-config", help="print the configuration of a client for this gateway")
+    parser.add_argument("name", metavar="NAME", choices=sorted(CLIENTS), help=", ".join(sorted(CLIENTS)))
+    parser.add_argument("--check", action="store_true", help="try it: server, key, models, tools, one short answer")
+    parser.add_argument(
+        "--url", help="address of the gateway as the client sees it; default: that of the configuration"
+    )
+    parser.add_argument("--model", help="default: the first text model of the configuration")
+    parser.add_argument(
+        "--key-file", type=Path, metavar="FILE",
+        help=f"where the key stands; default: STATE_DIR/dev-key, and ${KEY_VARIABLE} where there is none",
+    )  # fmt: skip
+    add_state_options(parser)
+    parser.set_defaults(command=_client_config)
+
+
+def _client_config(arguments: argparse.Namespace, environment: Environment) -> int:
+    config = load_config(arguments.config, arguments.state_dir, environment)
+    model, context = _model(config, arguments.model)
+    key_file = _key_file(config, arguments.key_file)
+    place = Installation((arguments.url or own_url(config.server)).rstrip("/"), model, context, key_file)
+    if not arguments.check:
+        sys.stdout.write(client_text(arguments.name, place))
+        return 0
+    key = key_file.read_text().strip() if key_file else environment.variables.get(KEY_VARIABLE, "")
+    ops = f"http://{config.ops.host}:{config.ops.port}" if config.ops.port and arguments.url is None else ""
+    plan = CheckPlan(place.url, ops, key, describe_key(place), model, CLIENTS[arguments.name])
+    return _report(asyncio.run(check(plan)))
+
+
+def _report(results: Iterable[tuple[str, str]]) -> int:
+    """Print `(step, what is wrong)` pairs; the exit code: 0 when nothing is wrong, else 1."""
+    code = 0
+    for step, problem in results:
+        sys.stdout.write(f"wrong  {step}: {problem}\n" if problem else f"ok     {step}\n")
+        code = 1 if problem else code
+    return code
+
+
+def own_url(server: Server) -> str:
+    """The address under which this machine reaches the gateway; one that listens on all addresses, on loopback."""
+    loopback = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(server.host)  # noqa: S104 - compared, not listened on
+    return replace(server, host=loopback).url if loopback else server.url
+
+
+def client_text(name: str, place: Installation) -> str:
+    """The configuration of the client. Lines that would tell an unknown context length are left out."""
+    values = {
+        "@URL@": place.url,
+        "@MCP@": f"{place.url}/tools/websearch/mcp",
+        "@MODEL@": place.model,
+        "@CONTEXT@": str(place.context or ""),
+        "@OUTPUT@": str(place.context // _OUTPUT_PART or ""),
+        "@EXPORT@": _export_line(place),
+        "@KEY_PLACE@": describe_key(place),
+    }
+    text = (resources.files("gateway.cli") / "client_texts" / f"{name}.txt").read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if not any(mark in line and not values[mark] for mark in values)]
+    filled = "\n".join(lines)
+    for mark, value in values.items():
+        filled = filled.replace(mark, value)
+    return filled + "\n"
+
+
+def describe_key(place: Installation) -> str:
+    """Where the key stands, as a phrase."""
+    return f"the key is in the file {place.key_file}" if place.key_file else f"the key is in ${KEY_VARIABLE}"
+
+
+def _export_line(place: Installation) -> str:
+    """The shell line that sets the variable from the file, or says that it must be set."""
+    if place.key_file is None:
+        return f'export {KEY_VARIABLE}="…"   # a key of `gateway keys create`'
+    return f'export {KEY_VARIABLE}="$(cat {shlex.quote(str(place.key_file))})"'
+
+
+def _key_file(config: Config, wished: Path | None) -> Path | None:
+    """The file that was named, else the first key's if it is there. Raises FileNotFoundError."""
+    if wished is not None:
+        if not wished.is_file():
+            raise FileNotFoundError(2, "no such file; give the file of a key with --key-file", str(wished))
+        return wished.absolute()
+    first = dev_key_path(config.state_dir)
+    return first.absolute() if first.is_file() else None
+
+
+def _model(config: Config, wished: str | None) -> tuple[str, int]:
+    """The model's name, and its context length if that is known."""
+    texts = [model for model in config.models if model.kind == "text"]
+    first = next((model.name for model in texts if model.upstreams), TEXT_MODEL)
+    name = wished or first
+    found = next((model for model in texts if name in (model.name, *model.aliases)), None)
+    if found is not None and (found.context_length or found.upstreams):
+        return name, found.context_length
+    return name, CONTEXT_TOKENS if (found.name if found else name) == TEXT_MODEL else 0

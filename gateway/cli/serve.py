@@ -1,0 +1,47 @@
+"""`gateway serve`: chooses between serving in this process and supervising workers.
+
+What either needs is imported by name when it is known which: a supervisor of workers must not load the application, and
+its first worker is started before anything else is imported, since that decides how long a restart takes.
+"""
+
+import argparse
+import importlib
+import os
+from functools import partial
+
+from gateway.cli.argument_types import Parsers, add_state_options
+from gateway.config.environment import Environment, worker_environment
+from gateway.runtime.worker_start import StartedWorker, metrics_folder
+
+
+def add_commands(parsers: Parsers) -> None:
+    """Add `serve`."""
+    parser = parsers.add_parser("serve", help="run the server")
+    add_state_options(parser)
+    parser.add_argument(
+        "--supervised", action="store_true", help="serve in worker processes even if server.workers is 1"
+    )
+    parser.set_defaults(command=_serve)
+
+
+def _serve(arguments: argparse.Namespace, environment: Environment) -> int:
+    for descriptor in (*environment.listen_fds, *environment.handover):
+        os.set_inheritable(descriptor, False)  # systemd and a predecessor pass them so that every child would have them
+    if environment.handover:
+        importlib.import_module("gateway.runtime.handover").leave_parent()
+    first_worker = None
+    if arguments.supervised:
+        folder = metrics_folder(arguments.state_dir or environment.state_dir)
+        first_worker = StartedWorker(worker_environment(environment, folder))
+    load_config = importlib.import_module("gateway.config.loader").load_config
+    reload = partial(load_config, arguments.config, arguments.state_dir, environment)
+    config = reload()
+    has_workers = arguments.supervised or config.server.workers > 1
+    if has_workers:
+        pool = importlib.import_module("gateway.runtime.worker_pool").WorkerPool
+        make_service = partial(pool, first_worker=first_worker)
+    else:
+        make_service = importlib.import_module("gateway.runtime.generation").SingleProcess
+    supervisor = importlib.import_module("gateway.runtime.supervisor")
+    code: int = supervisor.serve(config, environment, supervisor.Source(reload, make_service, has_workers))
+    return code

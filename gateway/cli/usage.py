@@ -1,0 +1,91 @@
+"""`gateway usage`: what keys, models and tools have used, from the state directory. Needs no running server."""
+
+import argparse
+import json
+import re
+import sqlite3
+import sys
+import time
+
+from gateway.access.api_keys import KeyFile
+from gateway.access.usage import GROUPS, read_usage, totals
+from gateway.cli.argument_types import Parsers, add_state_options
+from gateway.config.environment import Environment
+from gateway.config.loader import load_config
+from gateway.domain import Json
+from gateway.errors import GatewayError, InvalidRequest
+from gateway.shared_state.state_file import STATE_FILE
+
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+_COLUMNS = ("requests", "input_tokens", "cached_tokens", "output_tokens", "tool_calls", "spend")
+
+
+def add_commands(parsers: Parsers) -> None:
+    """Add `usage`."""
+    usage = parsers.add_parser("usage", help="show what keys, models and tools have used, by day")
+    usage.add_argument("--since", type=first_day, default="30d", metavar="DAY", help="YYYY-MM-DD, or 30d; default: 30d")
+    usage.add_argument(
+        "--by", type=groups, default="key", metavar="GROUPS", help=f"of {','.join(GROUPS)}; default: key"
+    )
+    usage.add_argument("--json", action="store_true", help="print JSON lines instead of a table")
+    usage.set_defaults(command=_usage)
+    add_state_options(usage)
+
+
+def first_day(text: str) -> str:
+    """`2026-11-01`, or `30d` before today (UTC), as YYYY-MM-DD. Raises ArgumentTypeError."""
+    if text.endswith("d") and text[:-1].isdigit() and int(text[:-1]) < 10_000:
+        return time.strftime("%Y-%m-%d", time.gmtime(time.time() - int(text[:-1]) * 86_400))
+    if not _DAY.fullmatch(text):
+        raise argparse.ArgumentTypeError("must be a day, such as 2026-11-01, or a number of days, such as 30d")
+    return text
+
+
+def groups(text: str) -> list[str]:
+    """`day,key` as a list. Raises ArgumentTypeError."""
+    names = text.split(",")
+    if any(name not in GROUPS for name in names):
+        raise argparse.ArgumentTypeError(f"must be one or more of {','.join(GROUPS)}")
+    return names
+
+
+def _usage(arguments: argparse.Namespace, environment: Environment) -> int:
+    config = load_config(arguments.config, arguments.state_dir, environment)
+    try:
+        rows = read_usage(config.state_dir / STATE_FILE, arguments.since, arguments.by)
+    except sqlite3.Error as error:
+        raise InvalidRequest(f"{config.state_dir / STATE_FILE} cannot be read ({type(error).__name__})") from None
+    try:
+        names = {record.id: record.name for record in KeyFile(config.state_dir / config.access.keys_file).read()}
+    except (GatewayError, OSError):
+        names = {}
+    for row in rows:
+        if row.get("key") in names:
+            row["name"] = names[row["key"]]
+    if arguments.json:
+        sys.stdout.writelines(json.dumps(row) + "\n" for row in rows)
+    else:
+        sys.stdout.write(_table(rows, arguments.by, config.prices[0].currency if config.prices else ""))
+    return 0
+
+
+def _table(rows: list[Json], by: list[str], currency: str) -> str:
+    """The rows as text, with a last one of their sums."""
+    if not rows:
+        return "nothing was used\n"
+    shown = [name for name in GROUPS if name in by]
+    if "key" in shown:
+        shown.insert(shown.index("key") + 1, "name")
+    lines = [[*shown, *(name.replace("_", " ") for name in _COLUMNS[:-1]), f"spend {currency}".strip()]]
+    for row in [*rows, {shown[0]: "all", **totals([{name: row[name] for name in _COLUMNS} for row in rows])}]:
+        figures = [f"{row[name]:,}" for name in _COLUMNS[:-1]]
+        lines.append([*(str(row.get(name) or "-") for name in shown), *figures, f"{row['spend']:,.4f}"])
+    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+    return "".join(
+        "  ".join(
+            cell.ljust(width) if column < len(shown) else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        + "\n"
+        for line in lines
+    )

@@ -1,0 +1,274 @@
+"""A client of MCP servers over streamable HTTP: lists tools and calls them.
+
+Knows the five published revisions: those that begin with `initialize`, and 2026-07-28, which does not. Addresses and
+headers come from the configuration; redirects are not followed. Requests of a server to its client (sampling, input)
+are not answered, as no such capability is declared. Source: modelcontextprotocol.io, "Transports", "Lifecycle" and
+"Tools" of all revisions, read 2026-11-22.
+
+Theory of operation. One `McpSession` serves one answer of a model, so that what a server keeps in a session is never
+shared by two callers. `_open` runs once, before the first request: the server agrees on a revision, or says that it
+knows no `initialize`, and then the newest revision is used without one. `close` ends the session.
+"""
+
+import asyncio
+import base64
+import contextlib
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+import orjson
+
+from gateway import __version__
+from gateway.domain import Json
+from gateway.errors import UpstreamError, UpstreamTimeout
+from gateway.mcp.versions import HANDSHAKE, META_CAPABILITIES, META_CLIENT, META_VERSION, MODERN, UNSUPPORTED_VERSION
+from gateway.providers.http import Answer, HttpClient, Timeouts
+from gateway.wire import sse
+from gateway.wire.openai_error import scrubbed, upstream_error
+from gateway.wire.untrusted_json import table_in, tables_in
+
+_CLIENT: Json = {"name": "gateway", "version": __version__}
+_METHOD_NOT_FOUND = -32601
+_MAX_LIST_PAGES = 10
+_MAX_TOOLS = 256
+"""Pages and tools of one list. Chosen: a chat request may have 256 tools; servers with more than a hundred are rare,
+and at half some of them lose tools, while at double no model could be given them."""
+_SESSION_ID_CHARS = 512
+"""Longest session id that is sent back. Chosen: ids are 32 to 64 characters, signed ones a few hundred."""
+_LAST_WORDS_S = 2.0
+"""Seconds for telling a server that a call was cancelled or a session ended. Chosen: a courtesy, for which nobody
+waits; at half distant servers are not told, at double a dead one holds a connection for longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class McpServerSettings:
+    """`headers` are secrets. `timeout_s` for one request, `max_answer_bytes` for one answer."""
+
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    timeout_s: float = 30
+    max_answer_bytes: int = 1 << 20
+
+
+class McpClient:
+    """One configured server, for all callers. Close it once."""
+
+    def __init__(self, settings: McpServerSettings) -> None:
+        seconds = settings.timeout_s
+        self.settings = settings
+        self.http = HttpClient(Timeouts(min(3.0, seconds), seconds, seconds, seconds))
+        self._last_words: set[asyncio.Task[None]] = set()
+
+    def session(self) -> "McpSession":
+        """For one answer of a model."""
+        return McpSession(self)
+
+    def tell_later(self, task: asyncio.Task[None]) -> None:
+        """Keeps a task that ends within _LAST_WORDS_S."""
+        self._last_words.add(task)
+        task.add_done_callback(self._last_words.discard)
+
+    async def close(self) -> None:
+        """Waits for the last words, and closes the connections."""
+        if self._last_words:
+            await asyncio.wait(self._last_words, timeout=_LAST_WORDS_S)
+        await self.http.close()
+
+
+class _RpcError(UpstreamError):
+    """The server answered with a JSON-RPC error."""
+
+    def __init__(self, number: Any, message: Any) -> None:
+        super().__init__(f"the MCP server refused the request: {scrubbed(message or 'no reason given')}")
+        self.number = number
+
+
+class McpSession:
+    """Implements ports.ToolServer."""
+
+    def __init__(self, client: McpClient) -> None:
+        self._client = client
+        self._settings = client.settings
+        self._numbers = itertools.count(1)
+        self._revision = ""
+        self._session_id = ""
+        self._opening = asyncio.Lock()
+
+    async def tools(self) -> list[Json]:
+        """See ports.ToolServer; at most _MAX_TOOLS."""
+        await self._open()
+        found: list[Json] = []
+        params: Json = {}
+        for _ in range(_MAX_LIST_PAGES):
+            result = await self._request("tools/list", params)
+            found += [tool for tool in tables_in(result, "tools") if isinstance(tool.get("name"), str) and tool["name"]]
+            cursor = result.get("nextCursor")
+            if not isinstance(cursor, str) or len(found) >= _MAX_TOOLS:
+                break
+            params = {"cursor": cursor}
+        return found[:_MAX_TOOLS]
+
+    async def call(self, name: str, arguments: Json) -> tuple[str, bool]:
+        """See ports.ToolServer. A JSON-RPC error is a result that is an error: the model may correct its call."""
+        await self._open()
+        try:
+            result = await self._request("tools/call", {"name": name, "arguments": arguments})
+        except _RpcError as error:
+            return error.message, True
+        if result.get("resultType") == "input_required":
+            return "this tool wants to ask its user something, which is not possible here", True
+        return _result_text(result), result.get("isError") is True
+
+    async def close(self) -> None:
+        """See ports.ToolServer."""
+        if self._session_id:
+            self._client.tell_later(asyncio.create_task(self._end_session()))
+
+    async def _open(self) -> None:
+        async with self._opening:
+            if self._revision:
+                return
+            params = {"protocolVersion": HANDSHAKE[-1], "capabilities": {}, "clientInfo": _CLIENT}
+            try:
+                result = await self._request("initialize", params)
+            except _RpcError as error:
+                if error.number not in (UNSUPPORTED_VERSION, _METHOD_NOT_FOUND):
+                    raise
+                self._revision = MODERN[-1]
+                return
+            if result.get("protocolVersion") not in HANDSHAKE:
+                raise UpstreamError("the MCP server speaks a revision that is not known here")
+            self._revision = result["protocolVersion"]
+            await self._notify("notifications/initialized", {})
+
+    async def _request(self, method: str, params: Json) -> Json:
+        """The `result` of a request. Raises UpstreamError; _RpcError for the server's own refusal."""
+        number = next(self._numbers)
+        try:
+            async with asyncio.timeout(self._settings.timeout_s):
+                return await self._answered(number, method, params)
+        except TimeoutError:
+            self._cancelled(number)
+            raise UpstreamTimeout(f"the MCP server did not answer within {self._settings.timeout_s:g} s") from None
+        except asyncio.CancelledError:
+            self._cancelled(number)
+            raise
+
+    async def _answered(self, number: int, method: str, params: Json) -> Json:
+        message = self._message(method, params, number)
+        answer = await self._client.http.post(self._settings.url, message, self._headers(method, params))
+        is_complete = False
+        try:
+            response = await self._response(answer, number)
+            is_complete = True
+        finally:
+            answer.close(is_complete=is_complete)
+        if "error" in response:
+            error = table_in(response, "error")
+            raise _RpcError(error.get("code"), error.get("message"))
+        if method == "initialize":
+            session_id = answer.headers.get("Mcp-Session-Id", "")
+            self._session_id = session_id if session_id.isascii() and len(session_id) <= _SESSION_ID_CHARS else ""
+        return table_in(response, "result")
+
+    async def _response(self, answer: Answer, number: int) -> Json:
+        """The JSON-RPC response with this id, from JSON or from events."""
+        most = self._settings.max_answer_bytes
+        if answer.status == 200 and answer.content_type == "text/event-stream":
+            return await self._response_event(answer, number, most)
+        raw = await answer.read(most)
+        try:
+            decoded = orjson.loads(raw)
+        except orjson.JSONDecodeError:
+            decoded = None
+        if (
+            isinstance(decoded, dict)
+            and decoded.get("jsonrpc") == "2.0"
+            and ("error" in decoded or answer.status == 200)
+        ):
+            return decoded
+        if answer.status != 200:
+            raise upstream_error(answer.status, None, None)
+        raise UpstreamError("the MCP server's answer is not a JSON-RPC response")
+
+    async def _response_event(self, answer: Answer, number: int, most: int) -> Json:
+        parser, size = sse.Parser(most), 0
+        async for chunk in answer.chunks():
+            size += len(chunk)
+            if size > most:
+                raise UpstreamError("the MCP server's answer is too large")
+            for data in parser.feed(chunk):
+                try:
+                    message = orjson.loads(data)
+                except orjson.JSONDecodeError:
+                    raise UpstreamError("the MCP server sent an event that is not JSON") from None
+                if isinstance(message, dict) and message.get("id") == number and "method" not in message:
+                    return message
+        raise UpstreamError("the MCP server ended its stream without an answer")
+
+    def _message(self, method: str, params: Json, number: int | None = None) -> bytes:
+        if self._revision in MODERN:
+            meta = {META_VERSION: self._revision, META_CLIENT: _CLIENT, META_CAPABILITIES: {}}
+            params = {**params, "_meta": meta}
+        message: Json = {"jsonrpc": "2.0", "method": method, "params": params}
+        return orjson.dumps(message if number is None else {**message, "id": number})
+
+    def _headers(self, method: str, params: Json) -> dict[str, str]:
+        headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+        if self._revision:
+            headers["MCP-Protocol-Version"] = self._revision
+        if self._session_id:
+            headers["Mcp-Session-Id"] = self._session_id
+        if self._revision in MODERN:
+            headers["Mcp-Method"] = method
+            if name := params.get("name"):
+                headers["Mcp-Name"] = header_value(str(name))
+        return {**headers, **self._settings.headers}
+
+    async def _notify(self, method: str, params: Json) -> None:
+        answer = await self._client.http.post(
+            self._settings.url, self._message(method, params), self._headers(method, params)
+        )
+        answer.close()
+        if answer.status >= 400:
+            raise upstream_error(answer.status, None, None)
+
+    def _cancelled(self, number: int) -> None:
+        """Tells the server in the background that nobody waits for a request; `initialize` may not be cancelled."""
+        if self._revision:
+            self._client.tell_later(asyncio.create_task(self._tell_cancelled(number)))
+
+    async def _tell_cancelled(self, number: int) -> None:
+        with contextlib.suppress(UpstreamError, TimeoutError):
+            async with asyncio.timeout(_LAST_WORDS_S):
+                await self._notify("notifications/cancelled", {"requestId": number})
+
+    async def _end_session(self) -> None:
+        with contextlib.suppress(aiohttp.ClientError, OSError, TimeoutError):
+            async with asyncio.timeout(_LAST_WORDS_S):
+                await self._client.http.delete(self._settings.url, self._headers("", {}))
+
+
+def header_value(name: str) -> str:
+    """A name as a header holds it: itself, or base64 where it has characters that headers have not."""
+    if name.isascii() and name.isprintable() and name == name.strip() and not name.startswith("=?"):
+        return name
+    return f"=?base64?{base64.b64encode(name.encode()).decode()}?="
+
+
+def _result_text(result: Json) -> str:
+    """The text of a tool's result; content that is no text is named, and structured content stands in for none."""
+    texts = []
+    for part in tables_in(result, "content"):
+        if isinstance(text := part.get("text", table_in(part, "resource").get("text")), str):
+            texts.append(text)
+        elif part.get("type") == "resource_link":
+            texts.append(f"[resource {part.get('uri')}]")
+        else:
+            texts.append(f"[{str(part.get('type'))[:40]} left out]")
+    if not texts and result.get("structuredContent") is not None:
+        return orjson.dumps(result["structuredContent"]).decode()
+    return "\n".join(texts)

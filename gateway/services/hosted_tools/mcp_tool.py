@@ -1,0 +1,193 @@
+"""Hosted MCP: the tools of one server that a request names, run by the gateway for a model.
+
+Implements `HostedTool` over a `ports.ToolServer`. What a server says is foreign text: descriptions, schemas and results
+are bounded, without invisible characters, and masked as the web tools' are. Knows no wire format and no HTTP.
+
+Theory of operation. `opening` lists the tools, then runs the calls that the caller has approved, and adds them to the
+conversation; a call that was refused is in it already (`wire.responses.mcp_request`). A call that needs approval is not
+run: it becomes an `mcp_approval_request`, which ends the answer.
+
+| `HostedCall.kind`      | `name`, `arguments` | `results`                  | `action`                                |
+|------------------------|---------------------|----------------------------|-----------------------------------------|
+| `mcp_list_tools`       | empty               | the tools                  | `{server_label}`                        |
+| `mcp_call`             | as the model called | empty                      | `{server_label, approval_request_id?}`  |
+| `mcp_approval_request` | as the model called | empty                      | `{server_label}`                        |
+"""
+
+import secrets
+from collections.abc import AsyncGenerator, Collection, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import orjson
+
+from gateway.domain import Json
+from gateway.engines.text.invisible import strip_invisible
+from gateway.errors import GatewayError
+from gateway.ports import ToolServer
+from gateway.services.hosted_tools.web_calls import ToolCaller
+from gateway.texts import TextSlot, TextUnit
+from gateway.wire.hosted_answer import CallPhase, HostedCall, HostedEvent
+from gateway.wire.responses.mcp_request import ApprovalRule, ApprovedCall
+from gateway.wire.responses.tool_names import ToolNames, ToolRef
+from gateway.wire.untrusted_json import table_in
+
+_MAX_DESCRIPTION_CHARS = 4_000
+_MAX_SCHEMA_BYTES = 32_768
+"""Of one tool. Chosen: descriptions are a few hundred characters and schemas a few KB; at half long manuals are cut, at
+double a hundred tools fill a model's context alone. A tool with a larger schema is left out."""
+_MAX_ARGUMENTS_CHARS = 200_000
+"""Chosen: a document of a hundred pages fits; more is no sensible call, and is masked before it is sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class McpGrant:
+    """What one request may do with a server. `allowed`: names of tools, None for all. `forced`: the tool that the model
+    must call first, empty for any. `is_listed`: the caller knows the list from an earlier answer. `approved`: calls to
+    run first. `messages`: the conversation, to which these are added. `cleans`: results are masked here; the gateway's
+    own tools do that themselves."""
+
+    label: str
+    allowed: frozenset[str] | None = None
+    approval: ApprovalRule = field(default_factory=ApprovalRule)
+    forced: str = ""
+    is_listed: bool = False
+    approved: Sequence[ApprovedCall] = ()
+    messages: list[Json] = field(default_factory=list)
+    max_result_chars: int = 80_000
+    cleans: bool = True
+
+
+class McpTool:
+    """One server in one request."""
+
+    phases: ClassVar[tuple[str, ...]] = ("in_progress", "arguments")
+    guidance: ClassVar[str] = ""
+
+    def __init__(self, server: ToolServer, grant: McpGrant, caller: ToolCaller) -> None:
+        self._server = server
+        self._grant = grant
+        self._caller = caller
+        self._tools: dict[str, Json] = {}
+        self._refs: dict[str, str] = {}
+
+    @property
+    def kind(self) -> str:
+        """`mcp:LABEL`, the scope."""
+        return f"mcp:{self._grant.label}"
+
+    async def opening(self) -> AsyncGenerator[list[HostedEvent], None]:
+        """See HostedTool. A list that fails is told, and the answer goes on without the server's tools."""
+        listing = self._call("mcpl", "mcp_list_tools")
+        if not self._grant.is_listed:
+            yield [CallPhase(listing, "in_progress")]
+        try:
+            self._tools = await self._listed()
+            listing.status, listing.results = "completed", list(self._tools.values())
+        except GatewayError as error:
+            listing.status, listing.error = "failed", error.message
+        if not self._grant.is_listed:
+            yield [CallPhase(listing, listing.status)]
+        for approved in self._grant.approved:
+            call = self._call("mcp", "mcp_call", approved.name, approved.arguments)
+            call.action["approval_request_id"] = approved.request_id
+            yield [CallPhase(call, phase) for phase in self.phases]
+            await self.run(call)
+            yield [CallPhase(call, call.status)]
+            self._grant.messages.extend(pair_messages(call, ToolNames().name_of(self._ref(call.name))))
+
+    def functions(self, taken: Collection[str]) -> list[Json]:
+        """See HostedTool: `LABEL__NAME`, the forced one first."""
+        names = ToolNames([self._ref(name) for name in self._tools], taken)
+        self._refs = {names.name_of(self._ref(name)): name for name in self._tools}
+        ordered = sorted(self._refs.items(), key=lambda each: each[1] != self._grant.forced)
+        return [_function(name, self._tools[tool]) for name, tool in ordered]
+
+    def serves(self, name: str) -> bool:
+        """See HostedTool."""
+        return name in self._refs
+
+    def start(self, name: str, arguments: str) -> HostedCall:
+        """See HostedTool: a call, or the request to approve it."""
+        tool = self._tools[self._refs[name]]
+        if self._grant.approval.is_needed(tool):
+            request = self._call("mcpr", "mcp_approval_request", tool["name"], arguments or "{}")
+            request.ends_turn = True
+            return request
+        return self._call("mcp", "mcp_call", tool["name"], arguments or "{}")
+
+    async def run(self, call: HostedCall) -> None:
+        """See HostedTool."""
+        if call.kind == "mcp_approval_request":
+            call.status, call.output = "completed", "The user is asked for approval."
+            return
+        try:
+            text, is_error = await self._result(call)
+        except GatewayError as error:
+            text, is_error = f"the call failed: {error.message}", True
+        call.status, call.output = ("failed" if is_error else "completed"), text
+        call.error = text if is_error else ""
+
+    def _call(self, prefix: str, kind: str, name: str = "", arguments: str = "") -> HostedCall:
+        action = {"server_label": self._grant.label}
+        return HostedCall(f"{prefix}_{secrets.token_hex(24)}", kind, name, arguments, action=action)
+
+    def _ref(self, name: str) -> ToolRef:
+        return ToolRef("function", name, self._grant.label)
+
+    async def _listed(self) -> dict[str, Json]:
+        """The tools that may be called, by name, as they are told."""
+        tools: dict[str, Json] = {}
+        for tool in await self._server.tools():
+            schema = table_in(tool, "inputSchema")
+            is_allowed = self._grant.allowed is None or tool["name"] in self._grant.allowed
+            if is_allowed and len(orjson.dumps(schema)) <= _MAX_SCHEMA_BYTES:
+                text, _ = strip_invisible(str(tool.get("description") or "")[:_MAX_DESCRIPTION_CHARS])
+                told = {"name": tool["name"], "description": text, "input_schema": schema}
+                tools[tool["name"]] = {**told, "annotations": tool.get("annotations")}
+        if self._grant.cleans:
+            slots = [TextSlot(tool, "description", f"tools.{name}") for name, tool in tools.items()]
+            await self._caller.clean(TextUnit(slots), "responses")
+        return tools
+
+    async def _result(self, call: HostedCall) -> tuple[str, bool]:
+        """The masked and bounded text of a call's result, and whether it is an error. Raises GatewayError."""
+        if call.name not in self._tools:
+            return f"there is no tool '{call.name[:80]}'; call another", True
+        sent = {"arguments": call.arguments}
+        if self._grant.cleans:
+            await self._caller.charge("")
+            if len(call.arguments) <= _MAX_ARGUMENTS_CHARS:
+                await self._caller.clean(TextUnit([TextSlot(sent, "arguments", "arguments", "json")]), "requests")
+        try:
+            arguments = orjson.loads(sent["arguments"])
+        except orjson.JSONDecodeError:
+            arguments = None
+        if not isinstance(arguments, dict) or len(call.arguments) > _MAX_ARGUMENTS_CHARS:
+            return f"the arguments must be a JSON object of at most {_MAX_ARGUMENTS_CHARS:,} characters", True
+        text, is_error = await self._server.call(call.name, arguments)
+        result = {"output": strip_invisible(text)[0]}
+        if self._grant.cleans:
+            await self._caller.clean(TextUnit([TextSlot(result, "output", "output")]), "responses")
+        most = self._grant.max_result_chars
+        if len(result["output"]) > most:
+            return f"{result['output'][:most]}\n[cut after {most:,} characters]", is_error
+        return result["output"], is_error
+
+
+def pair_messages(call: HostedCall, name: str) -> list[Json]:
+    """A call and its output as chat messages."""
+    function = {"name": name, "arguments": call.arguments}
+    asked = [{"id": call.item_id, "type": "function", "function": function}]
+    return [
+        {"role": "assistant", "content": None, "tool_calls": asked},
+        {"role": "tool", "tool_call_id": call.item_id, "content": call.output},
+    ]
+
+
+def _function(name: str, tool: Json) -> Json:
+    parameters = tool["input_schema"] or {"type": "object", "properties": {}}
+    return {
+        "type": "function",
+        "function": {"name": name, "description": tool["description"], "parameters": parameters},
+    }

@@ -1,0 +1,121 @@
+"""Options of hosted web search, checked once: of the responses tool, of the chat route, and of the messages route.
+
+Shapes: schemas/web_search.json. Source: OpenAI API reference (web search tool, `web_search_options`), read 2026-11-22.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gateway import schemas
+from gateway.domain import Json
+from gateway.errors import InvalidRequest
+from gateway.services.websearch.filters import domain_of
+
+_SCHEMA = schemas.load("web_search")
+_CHECKERS = {
+    name: schemas.Checker({"$defs": _SCHEMA["$defs"], **_SCHEMA["$defs"][name]}) for name in ("tool", "options")
+}
+_DOMAIN = re.compile(r"[\w-]+(?:\.[\w-]+)*")
+_COUNTRY = re.compile(r"[A-Za-z]{2}")
+_COUNTRIES: Mapping[str, str] = {
+    code.upper(): name for name, codes in schemas.load("country")["x-codes"].items() for code in codes
+}
+_PLACE = ("city", "region", "country", "timezone")
+SIZES = ("low", "medium", "high")
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """What a caller asks of hosted web search.
+
+    `size`: `low`, `medium` or `high`. `domains`: only these hosts and their subdomains, all when empty; `excluded`:
+    none of these. `location`: `city`, `region`, `country` (ISO 3166-1 alpha-2) and `timezone`, as far as known.
+    `external`: False searches the local index alone and opens no page.
+    """
+
+    size: str = "medium"
+    domains: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
+    location: Mapping[str, str] = field(default_factory=dict)
+    external: bool = True
+
+    @property
+    def country(self) -> str | None:
+        """The country's name as the web tools take it; None where it is not given or no provider knows it."""
+        return _COUNTRIES.get(self.location.get("country", ""))
+
+
+def of_tool(tool: Json, where: str) -> SearchOptions:
+    """The options of a responses tool, `where` being its path (`tools[0]`). Raises InvalidRequest naming the field."""
+    _check("tool", tool, where)
+    filters, at = tool.get("filters") or {}, f"{where}.filters"
+    return SearchOptions(
+        size=tool.get("search_context_size") or "medium",
+        domains=checked_domains(filters.get("allowed_domains"), f"{at}.allowed_domains"),
+        excluded=checked_domains(filters.get("blocked_domains"), f"{at}.blocked_domains"),
+        location=checked_location(tool.get("user_location"), f"{where}.user_location"),
+        external=tool.get("external_web_access") is not False,
+    )
+
+
+def of_chat(options: Json, where: str = "web_search_options") -> SearchOptions:
+    """The options of the chat route. Raises InvalidRequest naming the field."""
+    _check("options", options, where)
+    place = (options.get("user_location") or {}).get("approximate")
+    return SearchOptions(
+        size=options.get("search_context_size") or "medium",
+        location=checked_location(place, f"{where}.user_location.approximate"),
+    )
+
+
+def of_messages(tool: Json, where: str) -> SearchOptions:
+    """The options of a messages tool (schemas/messages.json), `where` being its path. Raises InvalidRequest."""
+    allowed, blocked = (tool.get(name) for name in ("allowed_domains", "blocked_domains"))
+    if allowed and blocked:
+        raise InvalidRequest(f"{where}: has allowed_domains and blocked_domains; leave one out", param=where)
+    return SearchOptions(
+        domains=checked_domains(allowed, f"{where}.allowed_domains"),
+        excluded=checked_domains(blocked, f"{where}.blocked_domains"),
+        location=checked_location(tool.get("user_location"), f"{where}.user_location"),
+    )
+
+
+def with_defaults(tool: Json) -> Json:
+    """A checked tool as a response repeats it: the caller's values, and the defaults of what it left out."""
+    location = {"type": "approximate", **dict.fromkeys(_PLACE), **(tool.get("user_location") or {})}
+    shown = {
+        "type": tool["type"],
+        "filters": tool.get("filters"),
+        "search_context_size": tool.get("search_context_size") or "medium",
+        "user_location": {name: location[name] for name in ("type", "city", "country", "region", "timezone")},
+    }
+    return {**shown, "external_web_access": False} if tool.get("external_web_access") is False else shown
+
+
+def checked_domains(names: Any, where: str) -> tuple[str, ...]:
+    """Bare hosts of a checked list. Raises InvalidRequest that names the wrong one."""
+    for index, name in enumerate(names or ()):
+        if not _DOMAIN.fullmatch(domain_of(name)):
+            at = f"{where}[{index}]"
+            raise InvalidRequest(f"{at}: must be a host without scheme or path, such as docs.python.org", param=at)
+    return tuple(dict.fromkeys(map(domain_of, names or ())))
+
+
+def checked_location(place: Any, where: str) -> Mapping[str, str]:
+    """The known parts of a checked location. Raises InvalidRequest for a country that is no ISO code."""
+    known = {name: value for name in _PLACE if (value := (place or {}).get(name))}
+    if "country" in known:
+        if not _COUNTRY.fullmatch(known["country"]):
+            at = f"{where}.country"
+            raise InvalidRequest(f"{at}: must be an ISO 3166-1 code of two letters, such as US", param=at)
+        known["country"] = known["country"].upper()
+    return known
+
+
+def _check(name: str, value: Any, where: str) -> None:
+    problems = _CHECKERS[name].check(value, limit=1)
+    if problems:
+        path = f"{where}.{problems[0].path}" if problems[0].path else where
+        raise InvalidRequest(f"{path}: {problems[0].message}", param=path)

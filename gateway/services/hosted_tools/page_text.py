@@ -1,0 +1,55 @@
+"""What a model is told of search results and pages: plain text with the numbers that it cites by. Pure."""
+
+from collections.abc import Iterator, Sequence
+
+from gateway.domain import Json
+from gateway.services.hosted_tools.sources import Sources
+from gateway.wire.hosted_answer import Source
+
+_MAX_MATCHES = 8
+"""Places of a page that a search in it shows. Chosen: half hides the place that was meant where a word is common, and
+double is as long as the page."""
+_AROUND_CHARS = 300
+"""Text shown before and after a match. Chosen: two sentences; at half a match says little, at double eight overlap."""
+
+
+def search_text(results: Sequence[Json], sources: Sources, note: str = "") -> str:
+    """Numbered results, `{title, url, content, published_date?}`, and the provider's note."""
+    parts = [_result_text(result, sources) for result in results] or ["Nothing was found."]
+    return "\n\n".join([*parts, note] if note else parts)
+
+
+def _result_text(result: Json, sources: Sources) -> str:
+    source = sources.at(result["url"])
+    lines = [f"{_number(source)}{result['title'] or result['url']}", result["url"]]
+    if result.get("published_date"):
+        lines.append(f"Published: {result['published_date']}")
+    return "\n".join([*lines, result["content"]]).rstrip()
+
+
+def open_text(title: str, url: str, text: str, source: Source | None) -> str:
+    """A page with its number."""
+    return f"{_number(source)}{title or url}\n{url}\n\n{text}"
+
+
+def find_in(text: str, pattern: str, source: Source | None) -> str:
+    """The places of a page where `pattern` stands, each with the text around it."""
+    places = list(_places(text, pattern.strip()))
+    shown = "\n\n".join(f"…{text[max(0, at - _AROUND_CHARS) : at + len(pattern) + _AROUND_CHARS]}…" for at in places)
+    head = f"{_number(source)}{len(places)} places with this text" if places else "The page has no such text."
+    return f"{head}\n\n{shown}" if places else head
+
+
+def _places(text: str, pattern: str) -> Iterator[int]:
+    """The first _MAX_MATCHES places, each behind the text that is shown around the one before."""
+    low, wanted, start = text.lower(), pattern.lower(), 0
+    for _ in range(_MAX_MATCHES):
+        at = low.find(wanted, start)
+        if at < 0:
+            return
+        yield at
+        start = at + len(wanted) + _AROUND_CHARS
+
+
+def _number(source: Source | None) -> str:
+    return f"[{source.number}] " if source is not None else ""

@@ -1,0 +1,159 @@
+"""Shared state that goes on while its store is away: what several share is then divided among them.
+
+Theory of operation. The first store is asked; what it has granted is noted in the second. While the first is down the
+second answers alone:
+
+| port     | while the first is down                               | when it is back                                   |
+|----------|-------------------------------------------------------|---------------------------------------------------|
+| windows  | this process grants its share of the limit; its own   | its members that have not ended are told again,   |
+|          | members of before the outage count                    | under the same names                              |
+| counters | this machine grants its share of what was left when   | what was added meanwhile is added; everything, if |
+|          | the first was last heard; of the limit if it never was| the first has lost its data (its epoch is new)    |
+| entries  | this machine's own                                    | those that it has kept meanwhile are still found  |
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+from gateway.resilience.bounded_cache import BoundedCache
+from gateway.shared_state.memory import MemoryCounters, MemoryWindows
+from gateway.shared_state.port import Amount, Entries, Entry, Reserved, StateDown, Taken, Windows
+from gateway.shared_state.redis_connection import RedisConnection
+from gateway.shared_state.redis_state import RedisCounters, RedisWindows
+from gateway.shared_state.sqlite_state import SqliteCounters
+
+_MAX_KNOWN = 20_000
+"""Counters whose totals are remembered, and windows that are told again. Chosen: three counters each of 6,000 keys that
+call within a period; at half, a larger gateway grants a forgotten counter its share of the whole limit once more."""
+
+
+def _share(limit: int, parts: int) -> int:
+    """An even part of a limit, rounded up."""
+    return -(-limit // parts)
+
+
+class FallbackWindows:
+    """As `port.Windows`. `share_of`: the processes that the limit is divided among while `first` is down."""
+
+    def __init__(self, first: Windows, share_of: int, own: MemoryWindows | None = None) -> None:
+        self._first = first
+        self._own = own or MemoryWindows()
+        self._share_of = share_of
+        self._names: BoundedCache[str, None] = BoundedCache(_MAX_KNOWN, ttl_s=120.0)
+
+    async def take(self, name: str, limit: int, hold_s: float, member: str) -> Taken:
+        try:
+            taken = await self._first.take(name, limit, hold_s, member)
+        except StateDown:
+            taken = await self._own.take(name, _share(limit, self._share_of), hold_s, member)
+        else:
+            if not taken.wait_s:
+                await self._own.hold(name, {member: hold_s})
+        if not taken.wait_s:
+            self._names.put(name, None)
+        return taken
+
+    async def hold(self, name: str, members: Mapping[str, float]) -> None:
+        await self._own.hold(name, members)
+        self._names.put(name, None)
+        await self._first.hold(name, members)
+
+    async def release(self, name: str, members: Sequence[str]) -> None:
+        await self._own.release(name, members)
+        await self._first.release(name, members)
+
+    async def catch_up(self, redis: RedisConnection) -> None:
+        """A `redis_connection.OnBack`: tell Redis this process's members."""
+        windows = RedisWindows(redis)
+        for name in self._names.held():
+            if members := self._own.remaining(name):
+                await windows.hold_while_checking(name, members)
+
+
+class FallbackCounters:
+    """As `port.Counters`: Redis, then the machine's file, then this process's memory.
+
+    `machines`: how many divide what is left while Redis is down.
+    """
+
+    def __init__(self, file: SqliteCounters, redis: RedisCounters | None = None, machines: int = 1) -> None:
+        self._redis, self._file, self._memory = redis, file, MemoryCounters()
+        self._machines = machines
+        self._known: BoundedCache[str, tuple[int, int]] = BoundedCache(_MAX_KNOWN)
+
+    async def reserve(self, amounts: Sequence[Amount]) -> Reserved:
+        if self._redis is None:
+            return await self._reserve_here(amounts)
+        try:
+            reserved = await self._redis.reserve(amounts)
+        except StateDown:
+            return await self._reserve_here([self._divided(each) for each in amounts], unsent=True)
+        for each, total, own in zip(amounts, reserved.totals, reserved.own, strict=True):
+            self._known.put(each.name, (total, own))
+        if reserved.refused is None:
+            await self._reserve_here([each._replace(limit=None) for each in amounts])
+        return reserved
+
+    async def _reserve_here(self, amounts: Sequence[Amount], *, unsent: bool = False) -> Reserved:
+        try:
+            return await self._file.reserve(amounts, unsent=unsent)
+        except StateDown:
+            return await self._memory.reserve(amounts)
+
+    def _divided(self, amount: Amount) -> Amount:
+        """The amount with what this machine may have of the counter while Redis is down."""
+        if amount.limit is None:
+            return amount
+        total, own = self._known.get(amount.name) or (0, 0)
+        return amount._replace(limit=own + _share(max(0, amount.limit - total), self._machines))
+
+    async def catch_up(self, connection: RedisConnection) -> None:
+        """A `redis_connection.OnBack`: tell Redis what it has missed. A file that cannot be used tells nothing."""
+        if self._redis is None:
+            return
+        try:
+            self._redis.machine = await self._file.machine()
+            await self._file.note_epoch(connection.epoch)
+            missed = await self._file.take_unsent()
+        except StateDown:
+            return
+        if missed:
+            try:
+                await self._redis.add_while_checking(missed)
+            except StateDown:
+                await self._file.put_back(missed)
+                raise
+
+
+class FallbackEntries:
+    """As `port.Entries`. What `second` has kept while `first` was down is found there."""
+
+    def __init__(self, first: Entries, second: Entries) -> None:
+        self._first, self._second = first, second
+
+    async def put(self, entry: Entry) -> bool:
+        try:
+            return await self._first.put(entry)
+        except StateDown:
+            return await self._second.put(entry)
+
+    async def get(self, owner: str, name: str) -> bytes | None:
+        return await self._first_found(lambda entries: entries.get(owner, name))
+
+    async def get_part(self, owner: str, name: str) -> bytes | None:
+        return await self._first_found(lambda entries: entries.get_part(owner, name))
+
+    async def delete(self, owner: str, name: str) -> None:
+        """As in the port. While the first is down the entry may live on there, so StateDown is raised then."""
+        await self._second.delete(owner, name)
+        await self._first.delete(owner, name)
+
+    async def _first_found(self, get: Callable[[Entries], Awaitable[bytes | None]]) -> bytes | None:
+        """What one of the two has. Raises StateDown where the first is down and the second has nothing."""
+        try:
+            value = await get(self._first)
+        except StateDown:
+            value = await get(self._second)
+            if value is None:
+                raise
+            return value
+        return value if value is not None else await get(self._second)

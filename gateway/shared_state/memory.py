@@ -1,0 +1,125 @@
+"""Shared state of one process, in memory. The naive form of the other implementations, and what they fall back to."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from gateway.resilience.bounded_cache import BoundedCache
+from gateway.resilience.shared_cache import SharedCache
+from gateway.shared_state.port import Amount, Entry, Reserved, Taken
+
+_MAX_NAMES = 100_000
+"""Windows and counters remembered. Chosen: more keys than any operator makes, times their limits; at half it would
+still not be reached, at double a flood of addresses with wrong keys could take twice the memory."""
+
+_LONGEST_HOLD_S = 3600.0
+"""A window that nobody has touched for so long is forgotten. Chosen: sixty times the longest hold in use (a minute)."""
+
+
+class MemoryWindows:
+    """As `port.Windows`. `clock` gives monotonic seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic, max_names: int = _MAX_NAMES) -> None:
+        self._clock = clock
+        self._windows: BoundedCache[str, dict[str, float]] = BoundedCache(max_names, ttl_s=_LONGEST_HOLD_S, clock=clock)
+
+    async def take(self, name: str, limit: int, hold_s: float, member: str) -> Taken:
+        members, now_s = self._live(name), self._clock()
+        if len(members) >= limit:
+            wait_s = max(min(members.values(), default=now_s + hold_s) - now_s, 0.001)
+            return Taken(wait_s, 0, wait_s)
+        members[member] = now_s + hold_s
+        self._windows.put(name, members)
+        return Taken(0.0, limit - len(members), min(members.values()) - now_s)
+
+    async def hold(self, name: str, members: Mapping[str, float]) -> None:
+        held, now_s = self._live(name), self._clock()
+        held |= {member: now_s + left_s for member, left_s in members.items()}
+        self._windows.put(name, held)
+
+    async def release(self, name: str, members: Sequence[str]) -> None:
+        held = self._live(name)
+        for member in members:
+            held.pop(member, None)
+        self._windows.put(name, held) if held else self._windows.remove(name)
+
+    def remaining(self, name: str) -> dict[str, float]:
+        """The members of a window, with the seconds that each has left."""
+        now_s = self._clock()
+        return {member: end_s - now_s for member, end_s in self._live(name).items()}
+
+    def _live(self, name: str) -> dict[str, float]:
+        now_s = self._clock()
+        return {member: end_s for member, end_s in (self._windows.get(name) or {}).items() if end_s > now_s}
+
+
+class MemoryCounters:
+    """As `port.Counters`. `now` gives unix seconds."""
+
+    def __init__(self, now: Callable[[], float] = time.time, max_names: int = _MAX_NAMES) -> None:
+        self._now = now
+        self._totals: BoundedCache[str, int] = BoundedCache(max_names, clock=now)
+
+    async def reserve(self, amounts: Sequence[Amount]) -> Reserved:
+        before = tuple(self._totals.get(each.name) or 0 for each in amounts)
+        for index, (total, each) in enumerate(zip(before, amounts, strict=True)):
+            if is_too_much(total, each):
+                return Reserved(index, before, before)
+        for total, each in zip(before, amounts, strict=True):
+            self._totals.put(each.name, total + each.amount, ttl_s=each.ends_at - self._now())
+        after = tuple(total + each.amount for total, each in zip(before, amounts, strict=True))
+        return Reserved(None, after, after)
+
+
+def is_too_much(total: int, amount: Amount) -> bool:
+    """Whether a counter may not take the amount."""
+    return amount.limit is not None and amount.amount > 0 and total + amount.amount > amount.limit
+
+
+class MemoryEntries:
+    """As `port.Entries`: at most `max_bytes` together; `bytes_per_owner` is what an owner keeps whatever others store
+    (`resilience.shared_cache` says who makes room)."""
+
+    def __init__(
+        self,
+        max_bytes: int,
+        bytes_per_owner: int,
+        *,
+        max_entries: int = 10_000,
+        ttl_s: float = 3600.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._entries: SharedCache[str, Entry] = SharedCache(
+            max_entries, max_bytes, budget=bytes_per_owner, ttl_s=ttl_s, on_drop=self._forget_parts, clock=clock
+        )
+        self._entry_of_part: dict[tuple[str, str], str] = {}
+
+    def __len__(self) -> int:
+        """Entries held."""
+        return len(self._entries)
+
+    async def put(self, entry: Entry) -> bool:
+        self._entries.remove((entry.owner, entry.name))
+        if not self._entries.put((entry.owner, entry.name), entry, weight=len(entry.value)):
+            return False
+        self._entry_of_part |= {(entry.owner, part): entry.name for part in entry.parts}
+        return True
+
+    async def get(self, owner: str, name: str) -> bytes | None:
+        entry = self._entries.get((owner, name))
+        return entry.value if entry is not None else None
+
+    async def get_part(self, owner: str, name: str) -> bytes | None:
+        holder = self._entry_of_part.get((owner, name))
+        entry = self._entries.get((owner, holder)) if holder is not None else None
+        if entry is None or name not in entry.parts:
+            return None
+        start, end = entry.parts[name]
+        return entry.value[start:end]
+
+    async def delete(self, owner: str, name: str) -> None:
+        self._entries.remove((owner, name))
+
+    def _forget_parts(self, key: tuple[str, str], entry: Entry) -> None:
+        for part in entry.parts:
+            if self._entry_of_part.get((key[0], part)) == key[1]:
+                del self._entry_of_part[key[0], part]

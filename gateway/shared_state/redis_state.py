@@ -1,0 +1,232 @@
+"""Shared state of all machines, in Redis. As `memory`, which is its naive form.
+
+Each member of a window is a member of a sorted set whose score is the time at which it ends; a Lua script adds it if
+there is room, on the clock of Redis. A counter is a hash with one field for each machine, whose sum counts. An entry is
+a hash, listed by age in a sorted set of its owner. Source: redis.io/docs (EVAL, sorted sets, TIME in scripts), read
+2026-11-21.
+"""
+
+import hashlib
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gateway.shared_state.port import Amount, Entry, Reserved, Taken
+from gateway.shared_state.redis_connection import RedisConnection
+
+_NOW = """
+local t = redis.call('TIME')
+local now = t[1] * 1000 + math.floor(t[2] / 1000)
+"""
+
+# KEYS[1]: the set. ARGV: the limit, how long a member is held in ms, the member.
+# Returns: 0 if the member was added, else the ms until the first one ends; members left; ms until the first one ends.
+_TAKE = (
+    _NOW
+    + """
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+local count = redis.call('ZCARD', KEYS[1])
+local first = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
+local reset = math.max(1, (first[2] or now + ARGV[2]) - now)
+if count >= tonumber(ARGV[1]) then return {reset, 0, reset} end
+redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[3])
+if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+return {0, ARGV[1] - count - 1, reset}
+"""
+)
+
+# KEYS[1]: the set. ARGV: member and ms until it ends, in turn.
+_HOLD = (
+    _NOW
+    + """
+local longest = redis.call('PTTL', KEYS[1])
+for i = 1, #ARGV, 2 do
+  redis.call('ZADD', KEYS[1], now + ARGV[i + 1], ARGV[i])
+  longest = math.max(longest, ARGV[i + 1])
+end
+if #ARGV > 0 then redis.call('PEXPIRE', KEYS[1], longest) end
+return 0
+"""
+)
+
+# KEYS: the counters. ARGV: the machine, then amount, limit ('' = none) and end (unix ms) of each.
+# Returns: the place of the first refused one or 0, then the total and the machine's own part of each.
+_RESERVE = """
+local totals, own, refused = {}, {}, 0
+for i, key in ipairs(KEYS) do
+  local sum = 0
+  for _, part in ipairs(redis.call('HVALS', key)) do sum = sum + part end
+  totals[i], own[i] = sum, tonumber(redis.call('HGET', key, ARGV[1]) or 0)
+  local amount, limit = tonumber(ARGV[3 * i - 1]), tonumber(ARGV[3 * i])
+  if refused == 0 and limit and amount > 0 and sum + amount > limit then refused = i end
+end
+local answer = {tostring(refused)}
+for i, key in ipairs(KEYS) do
+  local added = 0
+  if refused == 0 then
+    added = tonumber(ARGV[3 * i - 1])
+    redis.call('HINCRBY', key, ARGV[1], ARGV[3 * i - 1])
+    redis.call('PEXPIREAT', key, ARGV[3 * i + 1])
+  end
+  answer[#answer + 1] = string.format('%.0f', totals[i] + added)
+  answer[#answer + 1] = string.format('%.0f', own[i] + added)
+end
+return answer
+"""
+
+# Lua function: removes an entry and what points to it. A hash has `value` and, of its parts, the names in `parts`.
+_DROP = """
+local function drop(entry, list, sizes, name, part_prefix)
+  local parts = redis.call('HGET', entry, 'parts') or ''
+  for part in string.gmatch(parts, '%w+') do redis.call('DEL', part_prefix .. part) end
+  redis.call('DEL', entry)
+  redis.call('ZREM', list, name)
+  redis.call('HDEL', sizes, name)
+end
+"""
+
+# KEYS: the entry, the owner's list, the owner's sizes. ARGV: prefix of the owner's entries, of its parts, name, ttl in
+# ms, most bytes of the owner, the value, the names of its parts, then name and place of each. Returns 1, or 0: no room.
+_PUT = (
+    _NOW
+    + _DROP
+    + """
+local entries, parts, name, ttl, most, size = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), #ARGV[6]
+drop(KEYS[1], KEYS[2], KEYS[3], name, parts)
+if size > most then return 0 end
+local total = size
+for _, other in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
+  if redis.call('EXISTS', entries .. other) == 0 then drop(entries .. other, KEYS[2], KEYS[3], other, parts)
+  else total = total + redis.call('HGET', KEYS[3], other) end
+end
+while total > most do
+  local oldest = redis.call('ZRANGE', KEYS[2], 0, 0)[1]
+  total = total - redis.call('HGET', KEYS[3], oldest)
+  drop(entries .. oldest, KEYS[2], KEYS[3], oldest, parts)
+end
+redis.call('HSET', KEYS[1], 'value', ARGV[6], 'parts', ARGV[7])
+redis.call('PEXPIRE', KEYS[1], ttl)
+for i = 8, #ARGV, 2 do redis.call('SET', parts .. ARGV[i], name .. ' ' .. ARGV[i + 1], 'PX', ttl) end
+redis.call('ZADD', KEYS[2], now, name)
+redis.call('HSET', KEYS[3], name, size)
+for i = 2, 3 do
+  if redis.call('PTTL', KEYS[i]) < tonumber(ttl) then redis.call('PEXPIRE', KEYS[i], ttl) end
+end
+return 1
+"""
+)
+
+# KEYS: the entry, the owner's list, the owner's sizes. ARGV: name, prefix of parts.
+_DELETE = _DROP + "drop(KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[2])\nreturn 0\n"
+
+# KEYS[1]: the part. ARGV[1]: prefix of the owner's entries. Returns the part's bytes, or nil.
+_PART = """
+local name, first, last = string.match(redis.call('GET', KEYS[1]) or '', '(%w+) (%d+) (%d+)')
+local value = name and redis.call('HGET', ARGV[1] .. name, 'value')
+return value and string.sub(value, first, last)
+"""
+
+
+class RedisWindows:
+    """As `port.Windows`."""
+
+    def __init__(self, connection: RedisConnection) -> None:
+        self._connection = connection
+
+    async def take(self, name: str, limit: int, hold_s: float, member: str) -> Taken:
+        wait_ms, remaining, reset_ms = await self._connection.ask(
+            lambda redis: redis.eval(_TAKE, 1, f"gateway:{name}", limit, int(hold_s * 1000), member)
+        )
+        return Taken(int(wait_ms) / 1000, int(remaining), int(reset_ms) / 1000)
+
+    async def hold(self, name: str, members: Mapping[str, float]) -> None:
+        await self._connection.ask(lambda redis: _hold(redis, name, members))
+
+    async def hold_while_checking(self, name: str, members: Mapping[str, float]) -> None:
+        """As `hold`, before Redis counts as up."""
+        await self._connection.ask_patiently(lambda redis: _hold(redis, name, members))
+
+    async def release(self, name: str, members: Sequence[str]) -> None:
+        await self._connection.ask(lambda redis: redis.zrem(f"gateway:{name}", *members))
+
+
+def _hold(redis: Any, name: str, members: Mapping[str, float]) -> Any:
+    pairs = [value for member, left_s in members.items() for value in (member, max(1, int(left_s * 1000)))]
+    return redis.eval(_HOLD, 1, f"gateway:{name}", *pairs)
+
+
+class RedisCounters:
+    """As `port.Counters`. `machine`: the field of this machine's parts."""
+
+    def __init__(self, connection: RedisConnection) -> None:
+        self._connection = connection
+        self.machine = secrets.token_hex(8)
+
+    async def reserve(self, amounts: Sequence[Amount]) -> Reserved:
+        return _reserved(await self._connection.ask(lambda redis: self._reserve(redis, amounts)))
+
+    async def add_while_checking(self, amounts: Sequence[Amount]) -> None:
+        """Add amounts without a limit before Redis counts as up."""
+        await self._connection.ask_patiently(lambda redis: self._reserve(redis, amounts))
+
+    def _reserve(self, redis: Any, amounts: Sequence[Amount]) -> Any:
+        figures: list[object] = []
+        for each in amounts:
+            figures += [each.amount, "" if each.limit is None else each.limit, int(each.ends_at * 1000)]
+        names = [f"gateway:{each.name}" for each in amounts]
+        return redis.eval(_RESERVE, len(names), *names, self.machine, *figures)
+
+
+def _reserved(answer: Sequence[bytes]) -> Reserved:
+    refused, *figures = map(int, answer)
+    return Reserved(refused - 1 if refused else None, tuple(figures[0::2]), tuple(figures[1::2]))
+
+
+class RedisEntries:
+    """As `port.Entries`, below the prefix `space`; an owner has at most `bytes_per_owner`. What all owners have
+    together is bounded by Redis' own `maxmemory`."""
+
+    def __init__(self, connection: RedisConnection, space: str, bytes_per_owner: int) -> None:
+        self._connection = connection
+        self._space = space
+        self._bytes_per_owner = bytes_per_owner
+
+    async def put(self, entry: Entry) -> bool:
+        name, entries, parts = (
+            _digest(entry.name),
+            self._prefix("entry", entry.owner),
+            self._prefix("part", entry.owner),
+        )
+        places = {_digest(part): f"{start + 1} {end}" for part, (start, end) in entry.parts.items()}
+        figures = [max(1, int(entry.ttl_s * 1000)), self._bytes_per_owner]
+        pairs = [text for pair in places.items() for text in pair]
+        arguments = [entries, parts, name, *figures, entry.value, " ".join(places), *pairs]
+        return bool(
+            await self._connection.ask(lambda redis: redis.eval(_PUT, 3, *self._keys(entry.owner, name), *arguments))
+        )
+
+    async def get(self, owner: str, name: str) -> bytes | None:
+        key = self._prefix("entry", owner) + _digest(name)
+        value: bytes | None = await self._connection.ask(lambda redis: redis.hget(key, "value"))
+        return value
+
+    async def get_part(self, owner: str, name: str) -> bytes | None:
+        key, entries = self._prefix("part", owner) + _digest(name), self._prefix("entry", owner)
+        part: bytes | None = await self._connection.ask(lambda redis: redis.eval(_PART, 1, key, entries))
+        return part
+
+    async def delete(self, owner: str, name: str) -> None:
+        name, parts = _digest(name), self._prefix("part", owner)
+        await self._connection.ask(lambda redis: redis.eval(_DELETE, 3, *self._keys(owner, name), name, parts))
+
+    def _keys(self, owner: str, name: str) -> tuple[str, str, str]:
+        listed, sizes = f"gateway:{self._space}:list:{owner}", f"gateway:{self._space}:sizes:{owner}"
+        return self._prefix("entry", owner) + name, listed, sizes
+
+    def _prefix(self, kind: str, owner: str) -> str:
+        return f"gateway:{self._space}:{kind}:{owner}:"
+
+
+def _digest(name: str) -> str:
+    """A name in the form that it has in Redis: callers may send any text as the id of a response."""
+    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:32]

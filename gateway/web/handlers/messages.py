@@ -1,0 +1,131 @@
+"""`POST /v1/messages` and `POST /v1/messages/count_tokens`: Anthropic's interface to the models of kind `text`.
+
+A request is translated to chat and its answer back (`wire.messages`). Knows no upstream and no block.
+"""
+
+import time
+from collections.abc import Mapping
+
+from aiohttp import web
+
+from gateway import schemas
+from gateway.domain import EventStream, Json
+from gateway.services.completion.attempts import ModelEntry
+from gateway.services.completion.images import MAX_IMAGES
+from gateway.services.completion.service import CompletionService
+from gateway.services.completion.token_count import TokenCounter
+from gateway.services.hosted_tools.loop import LoopRequest
+from gateway.services.hosted_tools.options import of_messages
+from gateway.services.hosted_tools.sources import Sources
+from gateway.web.context import CONTEXT, RequestContext
+from gateway.web.handlers.chat import require_kind, timing_headers, used_so_far
+from gateway.web.handlers.hosted_search import HostedRequest, HostedSearch
+from gateway.web.handlers.json_body import checked_body
+from gateway.web.replies import EventReply, JsonReply
+from gateway.wire.messages.object import estimated_tokens
+from gateway.wire.messages.request import forces_search, to_chat
+from gateway.wire.messages.search import item_id, open_calls, web_search_tool
+from gateway.wire.messages.stream import MessageStream
+
+WEB_SEARCH = "web_search"
+"""The kind of hosted tool that searches the web."""
+_CALL_AND_OUTPUT = 2
+"""Items that a remembered call is recalled as."""
+
+
+class MessagesHandler:
+    """The endpoints' checks and handlers. `anthropic-version` and `anthropic-beta` are not looked at."""
+
+    def __init__(self, completions: CompletionService, hosted: HostedSearch) -> None:
+        self._completions = completions
+        self._hosted = hosted
+        self._counter = TokenCounter()
+        schema = schemas.load("messages")
+        self._checker = schemas.Checker(schema)
+        needed = [name for name in schema["required"] if name != "max_tokens"]
+        self._count_checker = schemas.Checker({**schema, "required": needed})
+
+    def check(self, raw: bytes, headers: Mapping[str, str]) -> Json:
+        """The body (schemas/messages.json). Raises InvalidRequest that names the wrong field."""
+        return checked_body(raw, self._checker)
+
+    def check_count(self, raw: bytes, headers: Mapping[str, str]) -> Json:
+        """The same for a count, which needs no `max_tokens`."""
+        return checked_body(raw, self._count_checker)
+
+    async def create(self, request: web.Request) -> web.StreamResponse:
+        """JsonReply of a `message`, or EventReply of its events.
+
+        Raises ModelNotFound, InvalidRequest, ContentBlocked, UpstreamError.
+        """
+        context = request[CONTEXT]
+        body: Json = context.body
+        entry = self._text_model(body)
+        search = web_search_tool(body)
+        if search is not None:
+            return await self._search(context, entry, *search)
+        chat = to_chat(body, MAX_IMAGES)
+        stats = context.stats
+        stream = MessageStream(body, estimated_tokens(chat))
+        if body.get("stream"):
+            return self._streamed(context, entry, stream, stream.run(self._completions.stream(chat, stats)))
+        started_s = time.perf_counter()
+        message = stream.from_chat(await self._completions.complete(chat, stats))
+        return JsonReply(message, headers=timing_headers(stats, started_s))
+
+    async def _search(self, context: RequestContext, entry: ModelEntry, tool: Json, where: str) -> web.StreamResponse:
+        """The reply to a request with hosted web search; `where` is the tool's path. As `create`, and Forbidden."""
+        body, owner, sources = context.body, context.caller.key_id, Sources()
+        self._hosted.require_scope(context.caller, where)
+        options = of_messages(tool, where)
+        recalled = self._recalled(owner, body["messages"], sources)
+        chat = to_chat(body, MAX_IMAGES, recalled)
+        stream = MessageStream({**body, "model": entry.name}, estimated_tokens(chat))
+        loop = LoopRequest(chat, WEB_SEARCH if forces_search(body) else "", tool.get("max_uses"))
+        is_allowed = (body.get("tool_choice") or {}).get("type") != "none"
+        events = self._hosted.answer(context, entry, HostedRequest(loop, options if is_allowed else None, sources))
+        if body.get("stream"):
+            return self._streamed(context, entry, stream, stream.run_hosted(events))
+        started_s = time.perf_counter()
+        message = await stream.whole_hosted(events)
+        return JsonReply(message, headers=timing_headers(context.stats, started_s))
+
+    def _recalled(self, owner: str, messages: list[Json], sources: Sources) -> dict[str, Json]:
+        """What the searches of the turn that is not over told the model, by the ids of their blocks."""
+        found: dict[str, Json] = {}
+        for each in open_calls(messages):
+            items = self._hosted.recall(owner, [{"type": "web_search_call", "id": item_id(each)}], sources)
+            if len(items) == _CALL_AND_OUTPUT:
+                found[each] = {**items[0], "output": items[1]["output"]}
+        return found
+
+    def _streamed(
+        self, context: RequestContext, entry: ModelEntry, stream: MessageStream, events: EventStream
+    ) -> web.StreamResponse:
+        stats, started_s = context.stats, time.perf_counter()
+        reply = EventReply(
+            events,
+            first_event_wait_s=entry.first_event_wait_s,
+            failure_events=stream.error_events,
+            refusal_events=lambda error, _: stream.refused_events(error, used_so_far(stats)),
+        )
+        reply.late_headers = lambda: timing_headers(stats, started_s)
+        return reply
+
+    async def count(self, request: web.Request) -> web.StreamResponse:
+        """JsonReply of `{input_tokens}`, counted by the upstream where it can. An estimate says so in
+        `provider_specific_fields.usage_estimated`. Raises ModelNotFound, InvalidRequest."""
+        context = request[CONTEXT]
+        body: Json = context.body
+        entry = self._text_model(body)
+        chat = to_chat(body, MAX_IMAGES)
+        tokens = await self._counter.count(entry, body, context.stats)
+        if tokens is not None:
+            return JsonReply({"input_tokens": tokens})
+        estimate = {"usage_estimated": True}
+        return JsonReply({"input_tokens": estimated_tokens(chat), "provider_specific_fields": estimate})
+
+    def _text_model(self, body: Json) -> ModelEntry:
+        entry = self._completions.resolve(body["model"])
+        require_kind(entry, "text")
+        return entry

@@ -1,0 +1,141 @@
+"""Writes an answer with hosted tools as a chat completion, whole or in chunks, with citations as annotations.
+
+Source: OpenAI API reference (chat completions, `web_search_options`), read 2026-11-22. The tools' calls are not shown:
+chat has no form for them. Text before a call and text after it are joined by an empty line.
+
+Positions: as in `wire.responses.hosted_stream`, counted in `Event.finish`.
+"""
+
+import time
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
+from functools import partial
+
+from gateway.domain import Event, EventStream, Json
+from gateway.wire import sse
+from gateway.wire.chat.answer import new_id
+from gateway.wire.hosted_answer import AnswerEnd, CallPhase, ClientCall, HostedEvent, ReasoningPiece, Source, TextPiece
+
+_BETWEEN = "\n\n"
+
+
+class HostedChat:
+    """One answer. `model` is its public name until the answer says another. Call `chunks` or `whole`, once."""
+
+    def __init__(self, body: Json, model: str) -> None:
+        self._with_usage = bool((body.get("stream_options") or {}).get("include_usage"))
+        self._id, self._created = new_id("chatcmpl-"), int(time.time())
+        self._identity: Json = {"model": model}
+        self._chars = 0  # of the text that was written
+        self._final_chars = 0  # of the text that has left, as masked
+        self._is_apart = False  # a call came after the text
+
+    async def chunks(self, batches: AsyncGenerator[list[HostedEvent], None]) -> EventStream:
+        """Chunks, then `[DONE]`. Raises what `batches` raises."""
+        opened = False
+        async with aclosing(batches):
+            async for batch in batches:
+                events = [] if opened else [self._chunk({"role": "assistant", "content": ""}, [])]
+                opened = True
+                for each in batch:
+                    events += self._events_for(each)
+                yield events
+        yield [Event.from_bytes(sse.DONE)]
+
+    async def whole(self, batches: AsyncGenerator[list[HostedEvent], None]) -> Json:
+        """A `chat.completion` object. Raises what `batches` raises."""
+        message: Json = {"role": "assistant", "content": None, "refusal": None, "annotations": []}
+        calls: dict[int, Json] = {}
+        answer: Json = {"id": self._id, "object": "chat.completion", "created": self._created}
+        choice: Json = {"index": 0, "message": message, "logprobs": None}
+        async with aclosing(batches):
+            async for batch in batches:
+                for each in batch:
+                    if isinstance(each, AnswerEnd):
+                        choice["finish_reason"] = each.finish_reason
+                        choice["provider_specific_fields"] = dict(each.backend)
+                        answer |= {**_identity_of(each), "choices": [choice], "usage": each.usage}
+                    for delta, _ in self._deltas(each):
+                        _join(message, calls, delta)
+        if calls:
+            message["tool_calls"] = [calls[index] for index in sorted(calls)]
+        elif message["content"] is None and message["refusal"] is None:
+            message["content"] = ""
+        return answer
+
+    def _events_for(self, event: HostedEvent) -> Iterator[Event]:
+        for delta, notes in self._deltas(event):
+            yield self._chunk(delta, notes)
+        if isinstance(event, AnswerEnd):
+            self._identity |= _identity_of(event)
+            ending = {"index": 0, "delta": {}, "logprobs": None, "finish_reason": event.finish_reason}
+            fields = {"provider_specific_fields": dict(event.backend)}
+            yield Event.from_data(self._envelope([{**ending, **fields}]))
+            if self._with_usage:
+                yield Event.from_data({**self._envelope([]), "usage": event.usage})
+
+    def _deltas(self, event: HostedEvent) -> Iterator[tuple[Json, list[Json]]]:
+        """The deltas of an event; with a text that is a visible link its annotations, which follow in a delta."""
+        match event:
+            case TextPiece(text, _, True):
+                yield {"refusal": text}, []
+            case TextPiece(text, citations):
+                if self._is_apart:
+                    self._is_apart, self._chars = False, self._chars + len(_BETWEEN)
+                    yield {"content": _BETWEEN}, []
+                start, self._chars = self._chars, self._chars + len(text)
+                notes = [_annotation(source, start, self._chars) for source in citations]
+                yield {"content": text}, notes
+                if notes:
+                    yield {"annotations": notes}, []
+            case ReasoningPiece(text):
+                yield {"reasoning_content": text}, []
+            case ClientCall(call):
+                yield {"tool_calls": [call]}, []
+            case CallPhase():
+                self._is_apart = self._chars > 0
+
+    def _chunk(self, delta: Json, notes: list[Json]) -> Event:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": None}
+        finish = partial(self._finish_text, notes) if "content" in delta else None
+        return Event.from_data(self._envelope([choice]), finish=finish)
+
+    def _envelope(self, choices: list[Json]) -> Json:
+        chunk = {"id": self._id, "object": "chat.completion.chunk", "created": self._created, **self._identity}
+        chunk["choices"] = choices
+        return {**chunk, "usage": None} if self._with_usage else chunk
+
+    def _finish_text(self, notes: list[Json], data: Json) -> Json:
+        """Called with the masked chunk, in the order of the stream: sets the positions of the link that it is."""
+        start = self._final_chars
+        self._final_chars += len(data["choices"][0]["delta"]["content"])
+        for note in notes:
+            note["url_citation"].update(start_index=start, end_index=self._final_chars)
+        return data
+
+
+def _identity_of(end: AnswerEnd) -> Json:
+    """What the upstream says of itself; the id and the time are those of our whole answer."""
+    return {name: value for name, value in end.identity.items() if name not in ("id", "created")}
+
+
+def _annotation(source: Source, start: int, end: int) -> Json:
+    """`{type: "url_citation", url_citation: {url, title, start_index, end_index}}`: code points, the end exclusive."""
+    place = {"url": source.url, "title": source.title, "start_index": start, "end_index": end}
+    return {"type": "url_citation", "url_citation": place}
+
+
+def _join(message: Json, calls: dict[int, Json], delta: Json) -> None:
+    """Add a delta to a whole message and its calls, in place."""
+    for name in ("content", "refusal", "reasoning_content"):
+        if name in delta:
+            message[name] = (message.get(name) or "") + delta[name]
+    message["annotations"] += delta.get("annotations") or []
+    for piece in delta.get("tool_calls") or ():
+        function = piece.get("function") or {}
+        call = calls.setdefault(
+            piece["index"], {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
+        )
+        call["id"] = piece.get("id") or call["id"]
+        for name in ("name", "arguments"):
+            call["function"][name] += function.get(name) or ""

@@ -1,0 +1,116 @@
+"""The messages dialect: where the text is in its bodies and events, and the form of its refusals and errors.
+
+Source: Anthropic API reference (Messages, errors), read 2026-11-22. `stream` makes bodies and events themselves.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any
+
+from gateway.domain import Event, Json
+from gateway.errors import GatewayError
+from gateway.texts import TextSlot, TextUnit
+from gateway.wire.cut_blocked import withhold
+from gateway.wire.messages.errors import error_object
+from gateway.wire.messages.object import stop_fields
+from gateway.wire.text_walk import answer_slots, answer_steps, request_steps
+
+_OWN_IN_REQUESTS = frozenset(("messages", "model", "metadata"))
+"""Members of a request that are no text of this walk: messages are units of their own; a name of ours and a keyed hash
+go on instead of the others."""
+_PLAIN_MESSAGE = frozenset(("role", "content"))
+_OWN_IN_ANSWERS = frozenset(("model", "type", "role", "provider_specific_fields"))
+"""Members of a message that the gateway writes itself."""
+_OWN_IN_EVENTS = frozenset(("delta", "index", "type", "block", "message", "usage", "provider_specific_fields"))
+"""Members of an event that are walked on their own, or are the gateway's."""
+_PIECES = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
+"""Types of deltas, and the member of each that continues the text of its block."""
+_FLOWS = {"text": "text", "text_delta": "text", "thinking": "thinking", "thinking_delta": "thinking"}
+"""Which blocks and deltas continue the text of the block before."""
+
+
+class MessagesDialect:
+    """Implements `wire.dialect.Dialect`, which documents the methods; stateless.
+
+    A unit is one message of a request, or all the rest of it; an answer is one unit. The body is the unit's `owner`.
+    """
+
+    @property
+    def name(self) -> str:
+        """`messages`."""
+        return "messages"
+
+    @property
+    def is_one_question(self) -> bool:
+        """True: all units of a request lead to one answer."""
+        return True
+
+    def request_units(self, body: Json) -> Iterable[TextUnit]:
+        """One unit for each message, and one for all else. `body`: a checked request."""
+        for index, message in enumerate(body["messages"]):
+            where = f"messages[{index}]"
+            slots: list[TextSlot] | Callable[[], Iterator[list[TextSlot]]]
+            if message.keys() == _PLAIN_MESSAGE and type(message["content"]) is str:  # what the walk finds in it
+                slots = [TextSlot(message, "content", f"{where}.content", name="content")] if message["content"] else []
+            else:
+                slots = partial(request_steps, message, where)
+            if slots:
+                yield TextUnit(slots)
+        yield TextUnit(lambda: request_steps(body, skip=_OWN_IN_REQUESTS))
+
+    def refuse_request(self, body: Any, unit: TextUnit, error: GatewayError) -> None:
+        """Raises `error`."""
+        raise error
+
+    def reply_units(self, data: Any) -> list[TextUnit]:
+        """One unit: every string of a message, or of a count, which has none."""
+        return [TextUnit(lambda: answer_steps(data, skip=_OWN_IN_ANSWERS), owner=data)]
+
+    def refuse_reply(self, data: Any, unit: TextUnit, error: GatewayError) -> None:
+        """Ends the message with `refusal`; it keeps its text before the finding."""
+        withhold(unit, error.param)
+        data["content"] = [block for block in data["content"] if block["type"] == "text" and block["text"]]
+        data |= stop_fields("content_filter", None, [])
+
+    def note_findings(self, unit: TextUnit, report: Json) -> None:
+        """Sets the answer's `provider_specific_fields.sanitization`."""
+        unit.owner.setdefault("provider_specific_fields", {})["sanitization"] = report
+
+    def event_slots(self, data: Json) -> Iterable[TextSlot]:
+        """The strings of one event. The deltas of a block are pieces of the channel `(index,)`, which its stop ends;
+        all else are whole texts.
+        """
+        kind, delta, index = data.get("type"), data.get("delta"), data.get("index")
+        if kind == "content_block_delta" and isinstance(delta, dict):
+            yield from _delta_slots(delta, index)
+        elif kind == "content_block_stop":
+            flow = _FLOWS.get(str(data.get("block")))
+            yield TextSlot({"end": ""}, "end", f"content[{index}]", channel=(index,), last=True, flow=flow)
+        elif isinstance(delta, dict):
+            yield from answer_slots(delta, "delta")
+        if isinstance(data.get("message"), dict):
+            yield from answer_slots(data["message"], skip=_OWN_IN_ANSWERS)
+        yield from answer_slots(data, str(kind), _OWN_IN_EVENTS)
+
+    def refused_events(self, error: GatewayError, last: Json | None) -> list[Event]:
+        """As `error_events`: a stream that knows its blocks makes its own refusal."""
+        return self.error_events(error)
+
+    def error_body(self, error: GatewayError, body: Any) -> Json:
+        """`{type: "error", error: {type, message, code}, request_id}`."""
+        return error_object(error)
+
+    def error_events(self, error: GatewayError) -> list[Event]:
+        """One `error` event with the same object."""
+        return [Event.from_data(error_object(error), name="error")]
+
+
+def _delta_slots(delta: Json, index: Any) -> Iterator[TextSlot]:
+    """A piece of a block's text, and any other strings of its delta."""
+    kind = str(delta.get("type"))
+    piece = _PIECES.get(kind)
+    skip = frozenset(("type",)) if piece is None else frozenset(("type", piece))
+    yield from answer_slots(delta, f"content[{index}]", skip)
+    if piece is not None and isinstance(delta.get(piece), str):
+        form: Any = "json" if piece == "partial_json" else "text"
+        yield TextSlot(delta, piece, f"content[{index}].{piece}", form, (index,), flow=_FLOWS.get(kind))

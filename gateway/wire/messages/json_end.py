@@ -1,0 +1,52 @@
+"""Finds out whether pieces of text are a complete JSON object so far, in time linear in the text.
+
+Naive form: decode the joined text after every piece. Knows no tool.
+"""
+
+import re
+
+_MARKS = re.compile(r'["\\{}\[\]]')
+
+
+class JsonEnd:
+    """The text of one call's arguments. `text` is what has come so far."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._read = 0
+        self._depth = 0
+        self._in_string = False
+        self._escaped = False
+        self._ended = False
+
+    @property
+    def text(self) -> str:
+        """Everything so far."""
+        return "".join(self._pieces)
+
+    def add(self, piece: str) -> None:
+        """Add a piece; it is looked at when `is_complete` is asked next."""
+        self._pieces.append(piece)
+
+    def is_complete(self) -> bool:
+        """Whether the first bracket has been closed again. False for an empty text."""
+        for piece in self._pieces[self._read :]:
+            self._look_at(piece)
+        self._read = len(self._pieces)
+        return self._ended
+
+    def _look_at(self, piece: str) -> None:
+        skip = 0 if self._escaped and piece else -1  # the place of a letter behind a backslash
+        self._escaped = self._escaped and not piece
+        for mark in _MARKS.finditer(piece):
+            at, letter = mark.start(), mark[0]
+            if at == skip:
+                continue
+            if letter == "\\":
+                if self._in_string:
+                    skip, self._escaped = at + 1, at + 1 == len(piece)
+            elif letter == '"':
+                self._in_string = not self._in_string
+            elif not self._in_string:
+                self._depth += 1 if letter in "{[" else -1
+                self._ended = self._ended or self._depth <= 0

@@ -1,0 +1,82 @@
+"""Makes the message object of an answer: its envelope, stop reasons and usage. Knows no stream and no block.
+
+Source: Anthropic API reference (Messages), SDK anthropic 2.12, read 2026-11-22. `provider_specific_fields` is an
+addition of ours, as on the other model routes.
+"""
+
+import secrets
+from typing import Any
+
+import orjson
+
+from gateway.domain import Json
+from gateway.wire.chat.answer import MATCHED_STOP
+from gateway.wire.untrusted_json import count_in, table_in
+
+_REASONS = {
+    "stop": "end_turn",
+    "length": "max_tokens",
+    "tool_calls": "tool_use",
+    "content_filter": "refusal",
+}
+"""Chat's finish reasons, and the stop reason of each. None, an upstream that does not say why it ended, stays None."""
+_BYTES_PER_TOKEN = 4
+"""For estimates: OpenAI's rule of thumb for English text, on UTF-8 bytes, so that three letters of Chinese count two.
+At half or double, estimates are off by that factor; they are marked as such."""
+
+
+def new_id(prefix: str) -> str:
+    """`prefix` (`msg`, `toolu`, `srvtoolu`), an underscore and 32 random hex digits."""
+    return f"{prefix}_{secrets.token_hex(16)}"
+
+
+def new_message(model: str) -> Json:
+    """`{id, type: "message", role, model, content: [], stop_reason: null, stop_sequence: null, usage}`."""
+    return {
+        "id": new_id("msg"),
+        "type": "message",
+        "role": "assistant",
+        "model": model,
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": usage_object(None),
+    }
+
+
+def usage_object(usage: Json | None) -> Json:
+    """`{input_tokens, cache_creation_input_tokens, cache_read_input_tokens, output_tokens}` of a chat usage.
+
+    As in this API, `input_tokens` leaves out those that were read from a cache.
+    """
+    prompt = count_in(usage, "prompt_tokens")
+    cached = min(prompt, count_in(table_in(usage, "prompt_tokens_details"), "cached_tokens"))
+    return {
+        "input_tokens": prompt - cached,
+        "cache_creation_input_tokens": 0,
+        "cache_read_input_tokens": cached,
+        "output_tokens": count_in(usage, "completion_tokens"),
+    }
+
+
+def stop_fields(finish_reason: str | None, matched: Any, stops: list[str]) -> Json:
+    """`{stop_reason, stop_sequence}`. `matched`: what an upstream says ended the answer (vLLM, SGLang)."""
+    if finish_reason == "stop" and isinstance(matched, str) and matched in stops:
+        return {"stop_reason": "stop_sequence", "stop_sequence": matched}
+    return {"stop_reason": _REASONS.get(finish_reason or ""), "stop_sequence": None}
+
+
+def matched_stop(choice: Json) -> Any:
+    """The stop sequence that a chat choice names as its end; None if it names none."""
+    return next((choice[name] for name in MATCHED_STOP if choice.get(name)), None)
+
+
+def estimated_tokens(chat: Json) -> int:
+    """About how many tokens a chat body has, at least 1: the bytes of its texts, calls and tools, without images."""
+    size = len(orjson.dumps(chat["tools"])) if chat.get("tools") else 0
+    for message in chat["messages"]:
+        content = message.get("content")
+        texts = [content] if isinstance(content, str) else [part.get("text") or "" for part in content or ()]
+        size += sum(len(text.encode(errors="replace")) for text in texts)
+        size += sum(len(call["function"]["arguments"]) for call in message.get("tool_calls") or ())
+    return max(1, -(-size // _BYTES_PER_TOKEN))

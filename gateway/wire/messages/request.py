@@ -1,0 +1,109 @@
+"""Translates a messages request into a chat request. Fields are taken over by name; whatever is not named stays here.
+
+Sources: Anthropic API reference (Messages), SDK anthropic 2.12, and what Claude Code 2.1.330 sends (recorded
+2026-11-22). Pure functions.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from gateway.domain import Json
+from gateway.errors import InvalidRequest
+from gateway.wire.messages.conversation import Conversation
+from gateway.wire.messages.errors import NO_THREADS
+from gateway.wire.messages.tools import chat_tool, is_web_search, offered_tools, set_choice
+
+_BILLING = "x-anthropic-billing-header:"
+"""Beginning of a first system block of Claude Code. It changes with every version, so that no prompt cache would hit,
+and tells a model nothing."""
+_EFFORTS = {"low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "high"}
+"""Values of `output_config.effort`, and of chat's `reasoning_effort`, which many upstreams know in three steps."""
+_NOTHING: Mapping[str, Json] = MappingProxyType({})
+_SAME = ("temperature", "top_p", "top_k")
+_NOT_HERE = {
+    "mcp_servers": "servers that a caller names are not called here; connect them in the client",
+    "container": "there are no containers here; leave it out",
+    "thread": "conversations are not kept here; send the whole history in messages",
+}
+_CODES = {"thread": NO_THREADS}
+
+
+def to_chat(body: Json, max_images: int, recalled: Mapping[str, Json] = _NOTHING) -> Json:
+    """The chat body of a checked messages body. Raises InvalidRequest, the message naming the block.
+
+    `metadata.user_id` becomes `user`, which goes on as a keyed hash. Hosted web search is left out of the tools and of
+    the choice: see `search.web_search_tool` and `forces_search`. `recalled`: what the server's calls of the history
+    told the model, `{name, arguments, output}` by the id of their block; calls without are left out.
+    """
+    for name, reason in _NOT_HERE.items():
+        if body.get(name):
+            raise InvalidRequest(f"{name}: {reason}", param=name, code=_CODES.get(name))
+    conversation = _conversation(body, recalled)
+    chat: Json = {"model": body["model"], "messages": conversation.finished(max_images)}
+    chat |= {name: body[name] for name in _SAME if body.get(name) is not None}
+    if (limit := body.get("max_tokens")) is not None:
+        chat["max_tokens"] = limit
+    if stops := body.get("stop_sequences"):
+        chat["stop"] = stops
+    user = (body.get("metadata") or {}).get("user_id")
+    if isinstance(user, str) and user:
+        chat["user"] = user
+    _set_output(chat, body)
+    tools = offered_tools(body.get("tools") or (), conversation.referenced, conversation.changes)
+    if tools:
+        chat["tools"] = [chat_tool(tool) for tool in tools]
+    if not forces_search(body):
+        set_choice(chat, body.get("tool_choice"), {tool["name"] for tool in tools})
+    if body.get("stream"):
+        chat |= {"stream": True, "stream_options": {"include_usage": True}}
+    return chat
+
+
+def forces_search(body: Json) -> bool:
+    """Whether the model must begin with a search: it is the tool that is chosen, or any is, and there is no other."""
+    tools, choice = body.get("tools") or (), body.get("tool_choice") or {}
+    if choice.get("type") == "any":
+        return bool(tools) and all(map(is_web_search, tools))
+    hosted = [tool.get("name") for tool in tools if is_web_search(tool)]
+    return choice.get("type") == "tool" and choice.get("name") in hosted
+
+
+def thinking_display(body: Json) -> str | None:
+    """How the caller wants to see thoughts: `summarized`, `omitted` (blocks without text), or None: not at all."""
+    thinking = body.get("thinking") or {}
+    if thinking.get("type") in (None, "disabled"):
+        return None
+    return "omitted" if thinking.get("display") == "omitted" else "summarized"
+
+
+def _conversation(body: Json, recalled: Mapping[str, Json]) -> Conversation:
+    conversation = Conversation(recalled)
+    conversation.add_system(_without_billing(body.get("system")), "system")
+    messages: list[Json] = body["messages"]
+    last_user = max((number for number, each in enumerate(messages) if each["role"] == "user"), default=-1)
+    for number, message in enumerate(messages):
+        is_over = message.get("clear_at") == "next_user_message" and number < last_user
+        if not (message["role"] == "system" and is_over):
+            conversation.add(message, f"messages[{number}]")
+    return conversation
+
+
+def _without_billing(system: Any) -> Any:
+    if isinstance(system, list) and system and str(system[0].get("text") or "").startswith(_BILLING):
+        return system[1:]
+    return system
+
+
+def _set_output(chat: Json, body: Json) -> None:
+    """`reasoning_effort` and `response_format`, from `output_config` (and `output_format`, its older name)."""
+    config = body.get("output_config") or {}
+    effort = config.get("effort")
+    if effort is not None and (body.get("thinking") or {}).get("type") != "disabled":
+        if effort not in _EFFORTS:
+            raise InvalidRequest(f"output_config.effort: must be {', '.join(_EFFORTS)}", param="output_config.effort")
+        chat["reasoning_effort"] = _EFFORTS[effort]
+    form = config.get("format") or body.get("output_format")
+    if isinstance(form, dict) and form.get("type") == "json_schema":
+        schema = {"name": "output", "schema": form.get("schema") or {}, "strict": True}
+        chat["response_format"] = {"type": "json_schema", "json_schema": schema}

@@ -1,0 +1,96 @@
+"""Tools and tool choice of a messages request in chat's form. Pure functions.
+
+Source: Anthropic API reference (Messages, tool search, web search tool), read 2026-11-22.
+"""
+
+from collections.abc import Container, Iterable
+from typing import Any
+
+from gateway.domain import Json
+from gateway.errors import InvalidRequest
+
+WEB_SEARCH = "web_search_"
+"""Beginning of the types of the hosted web search tool; what follows is a date."""
+_CHOICES = {"auto": "auto", "any": "required", "none": "none"}
+
+
+def is_web_search(tool: Json) -> bool:
+    """Whether a tool of a request is hosted web search, of any date."""
+    return str(tool.get("type") or "").startswith(WEB_SEARCH)
+
+
+def offered_tools(tools: Iterable[Json], referenced: set[str], changes: list[tuple[str, Any]]) -> list[Json]:
+    """The caller's tools that the model may call now, as they are in the request.
+
+    Deferred tools are those that a search for tools has `referenced`; `changes` are applied in order. Raises
+    InvalidRequest for a tool that the caller does not run itself and that does not exist here.
+    """
+    known = {tool["name"]: tool for tool in _own_tools(tools)}
+    offered = {name: not tool.get("defer_loading") or name in referenced for name, tool in known.items()}
+    for kind, tool in changes:
+        if not isinstance(tool, dict):
+            continue
+        if tool.get("type") == "tool_definition" and isinstance(tool.get("definition"), dict):
+            for defined in _own_tools([tool["definition"]], "messages"):
+                known[defined["name"]] = defined
+                offered[defined["name"]] = True
+        elif tool.get("name") in known:
+            offered[tool["name"]] = kind == "tool_addition"
+    return [tool for name, tool in known.items() if offered[name]]
+
+
+def _own_tools(tools: Iterable[Json], field: str = "tools") -> Iterable[Json]:
+    """The tools that the caller runs; hosted web search is left out."""
+    for index, tool in enumerate(tools):
+        where = f"{field}[{index}]"
+        kind = tool.get("type") or "custom"
+        if is_web_search(tool):
+            continue
+        if kind != "custom":
+            shown = str(kind)[:40]
+            raise InvalidRequest(
+                f"{where}: tools of type '{shown}' do not exist here; allowed: custom, web_search_20250305",
+                param=f"{where}.type",
+            )
+        if not isinstance(tool.get("name"), str) or not tool["name"]:
+            raise InvalidRequest(f"{where}.name: is required", param=f"{where}.name")
+        yield tool
+
+
+def chat_tool(tool: Json) -> Json:
+    """`{type: "function", function: {name, description?, parameters, strict?}}`."""
+    function: Json = {"name": tool["name"]}
+    if isinstance(tool.get("description"), str):
+        function["description"] = tool["description"]
+    schema = tool.get("input_schema")
+    function["parameters"] = schema if isinstance(schema, dict) else {"type": "object", "properties": {}}
+    if isinstance(tool.get("strict"), bool):
+        function["strict"] = tool["strict"]
+    return {"type": "function", "function": function}
+
+
+def set_choice(chat: Json, choice: Any, names: Container[object]) -> None:
+    """Set `tool_choice` and `parallel_tool_calls` of a chat body, from `{type, name?, …}`. `names`: of its tools.
+
+    Raises InvalidRequest for a tool that is not there, and where a call is demanded without any tool.
+    """
+    if not isinstance(choice, dict):
+        return
+    kind = choice.get("type")
+    if not chat.get("tools") and kind in ("auto", "none"):
+        return
+    if not chat.get("tools"):
+        raise InvalidRequest("tool_choice: demands a call, and there are no tools", param="tool_choice")
+    if kind == "tool":
+        name = choice.get("name")
+        if name not in names:
+            raise InvalidRequest(
+                "tool_choice.name: is not the name of a tool of this request", param="tool_choice.name"
+            )
+        chat["tool_choice"] = {"type": "function", "function": {"name": name}}
+    elif kind in _CHOICES:
+        chat["tool_choice"] = _CHOICES[kind]
+    else:
+        raise InvalidRequest("tool_choice.type: must be auto, any, tool or none", param="tool_choice.type")
+    if choice.get("disable_parallel_tool_use") is True:
+        chat["parallel_tool_calls"] = False

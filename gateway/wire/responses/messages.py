@@ -1,0 +1,216 @@
+"""Builds chat messages from the items of a conversation, in the order that strict chat templates accept.
+
+Source: OpenAI API reference (Responses, Chat Completions), read 2026-11-22. Knows no request and no store.
+
+Theory of operation. Chat wants every tool message right after the assistant message with its call. Items come in any
+order, so while calls are open (made and not answered), the builder holds things back:
+
+| item while calls are open | what happens                                                             |
+|---------------------------|--------------------------------------------------------------------------|
+| call                      | joins the assistant message of the open calls                            |
+| assistant text            | joins it, too                                                            |
+| output                    | a tool message; closes its call; its images wait                         |
+| user message              | waits                                                                    |
+| system, developer message | to the system message at the front, as always: many templates allow one  |
+
+When the last call is closed, or the conversation ends, one user message with the images follows, then what waited.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import orjson
+
+from gateway.domain import Json
+from gateway.errors import InvalidRequest
+from gateway.wire.chat.open_calls import OpenCalls
+from gateway.wire.responses.call_kinds import KIND_OF_CALL, KIND_OF_OUTPUT, arguments_of, ref_of_call
+from gateway.wire.responses.parts import output_content, text_of, user_content
+from gateway.wire.responses.tool_names import ToolNames
+from gateway.wire.untrusted_json import tables_in
+
+_SHOWN_CHARS = 80
+"""An id or type in an error text is cut here: it comes from the caller and may be megabytes long."""
+
+LEFT_OUT = frozenset({
+    "reasoning", "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call",
+    "mcp_list_tools", "mcp_call", "mcp_approval_request", "mcp_approval_response", "program", "program_output",
+})  # fmt: skip
+"""Items of thoughts and of tools that a server has run: their results are in the answers that followed. Chat has no
+place for them."""
+
+_COMPACTED = "a compacted conversation can only be read by the service that made it; send the items themselves"
+REFUSED: Mapping[str, str] = {
+    "compaction": _COMPACTED,
+    "compaction_summary": _COMPACTED,
+    "compaction_trigger": "compaction is not supported for this model; leave the item out",
+}
+"""Items without which the model would forget or miss something, and what the caller is told."""
+
+
+class MessageBuilder:
+    """`where` arguments are an item's path in the request, for errors and warnings.
+
+    `warnings`: sentences on what was left out. `settings`: `{reasoning?, text?}` of the last items that change them.
+    """
+
+    def __init__(self, names: ToolNames) -> None:
+        self._names = names
+        self._system: list[str] = []
+        self._messages: list[Json] = []
+        self._calls = OpenCalls()
+        self._open = 0  # calls without an answer
+        self._caller: Json = {}  # the assistant message of the open calls
+        self._waiting: list[Json] = []
+        self._images: list[Json] = []
+        self.warnings: list[str] = []
+        self.settings: Json = {}
+        self._adders: dict[str, Callable[[Json, str], None]] = {
+            "message": self._add_message,
+            "configuration_update": self._add_settings,
+            "item_reference": self._refuse_reference,
+            "additional_tools": self._add_nothing,  # `tools.declared_tools` reads it
+            **dict.fromkeys(KIND_OF_CALL, self._add_call),
+            **dict.fromkeys(KIND_OF_OUTPUT, self._add_output),
+            **dict.fromkeys(LEFT_OUT, self._add_nothing),
+            **dict.fromkeys(REFUSED, self._refuse),
+        }
+
+    def add_system(self, text: str) -> None:
+        """Add a text to the system message."""
+        self._system.append(text)
+
+    def add(self, item: Json, where: str) -> None:
+        """Add an item. One of a type that nobody knows is left out with a warning. Raises InvalidRequest."""
+        kind = item.get("type") or "message"
+        adder = self._adders.get(kind)
+        if adder is None:
+            self._warn(f"{where}: items of type '{str(kind)[:_SHOWN_CHARS]}' are not known here; it was left out")
+        else:
+            adder(item, where)
+
+    def finished(self) -> list[Json]:
+        """The messages. Raises InvalidRequest when there is none."""
+        self._release()
+        head = [{"role": "system", "content": "\n\n".join(self._system)}] if self._system else []
+        messages = head + self._messages
+        if not messages:
+            raise InvalidRequest("input: must hold a message", param="input")
+        return messages
+
+    def _warn(self, sentence: str) -> None:
+        if sentence not in self.warnings:
+            self.warnings.append(sentence)
+
+    def _add_nothing(self, item: Json, where: str) -> None:
+        pass
+
+    def _refuse(self, item: Json, where: str) -> None:
+        raise InvalidRequest(REFUSED[item["type"]], param=f"{where}.type")
+
+    def _refuse_reference(self, item: Json, where: str) -> None:
+        shown = str(item.get("id"))[:_SHOWN_CHARS]
+        raise InvalidRequest(f"item '{shown}' is not stored", param=f"{where}.id", code="item_not_found")
+
+    def _add_settings(self, item: Json, where: str) -> None:
+        self.settings |= {name: item[name] for name in ("reasoning", "text") if isinstance(item.get(name), dict)}
+
+    def _add_message(self, item: Json, where: str) -> None:
+        role, content, place = item.get("role"), item.get("content"), f"{where}.content"
+        if role is None:
+            raise InvalidRequest(
+                "role is required; allowed: system, developer, user, assistant, tool", param=f"{where}.role"
+            )
+        if role in ("system", "developer"):
+            self.add_system(text_of(content, place, self._warn))
+        elif role == "tool":
+            self._add_tool_message(item, text_of(content, place, self._warn))
+        elif role == "assistant":
+            self._add_assistant(text_of(content, place, self._warn))
+        else:
+            self._add_user({"role": "user", "content": user_content(content, place, self._warn)})
+
+    def _add_user(self, message: Json) -> None:
+        (self._waiting if self._open else self._messages).append(message)
+
+    def _add_assistant(self, text: str) -> None:
+        if not self._open:
+            self._messages.append({"role": "assistant", "content": text})
+        elif text:
+            before = self._caller["content"]
+            self._caller["content"] = f"{before}\n\n{text}" if before else text
+
+    def _add_tool_message(self, item: Json, text: str) -> None:
+        """A message with role `tool`: answers the call of its id, else the oldest open call, else is user text."""
+        call_id = item.get("call_id") or item.get("tool_call_id")
+        call = self._calls.take(call_id, None)
+        if call is None:
+            self._add_user({"role": "user", "content": f"[tool result]\n{text}"})
+        else:
+            self._answer(call, text, [])
+
+    def _add_call(self, item: Json, where: str) -> None:
+        kind = KIND_OF_CALL[item["type"]]
+        call_id = item.get("call_id")
+        if call_id is None and kind == "tool_search":
+            return  # a search by the service that gave the answer
+        call_id, ref = call_id or item.get("id"), ref_of_call(item, kind)
+        if not ref.name or not call_id or not isinstance(call_id, str):
+            raise InvalidRequest("a call needs call_id and name", param=f"{where}.call_id")
+        function = {"name": self._names.name_of(ref), "arguments": arguments_of(item, kind)}
+        if not self._open:
+            self._begin_calls()
+        self._caller.setdefault("tool_calls", []).append({"id": call_id, "type": "function", "function": function})
+        self._calls.add(call_id, function["name"])
+        self._open += 1
+
+    def _begin_calls(self) -> None:
+        """Makes the last message, if the assistant's, or a new one the message of the calls."""
+        if not self._messages or self._messages[-1]["role"] != "assistant":
+            self._messages.append({"role": "assistant", "content": None})
+        self._caller = self._messages[-1]
+        self._caller["content"] = self._caller["content"] or None
+
+    def _add_output(self, item: Json, where: str) -> None:
+        kind = KIND_OF_OUTPUT[item["type"]]
+        call_id = item.get("call_id") or (item.get("id") if kind == "local_shell" else None)
+        if call_id is None and kind == "tool_search":
+            return
+        name = None if call_id else self._names.name_of(ref_of_call(item, kind))
+        is_named = isinstance(call_id, str) or (call_id is None and item.get("name"))
+        call = self._calls.take(call_id, name) if is_named else None
+        if call is None:
+            raise InvalidRequest("no call of the input has this call_id", param=f"{where}.call_id")
+        text, images = self._output(item, kind, where)
+        self._answer(call, text, images)
+
+    def _output(self, item: Json, kind: str, where: str) -> tuple[str, list[Json]]:
+        """The text and images of an output item, whose value has another form for each kind."""
+        value: Any = item.get("output")
+        if kind == "tool_search":
+            names = (str(tool.get("name") or tool.get("type")) for tool in tables_in(item, "tools"))
+            return f"tools that can be called now: {', '.join(names) or 'none'}", []
+        if isinstance(value, dict) and value.get("type"):
+            value = [value]
+        if isinstance(value, list) and all(isinstance(part, dict) and part.get("type") for part in value):
+            return output_content(value, f"{where}.output", self._warn)
+        if isinstance(value, str):
+            return value, []
+        return orjson.dumps(value).decode() if value is not None else str(item.get("status") or ""), []
+
+    def _answer(self, call_id: str, text: str, images: list[Json]) -> None:
+        if images:
+            text = f"{text}\n[images: in the user message that follows]".lstrip()
+            self._images += [{"type": "text", "text": f"Images of the tool call {call_id}:"}, *images]
+        self._messages.append({"role": "tool", "tool_call_id": call_id, "content": text})
+        self._open -= 1
+        if not self._open:
+            self._release()
+
+    def _release(self) -> None:
+        """The images of the outputs, in one user message, then the messages that waited."""
+        if self._images:
+            self._messages.append({"role": "user", "content": self._images})
+            self._images = []
+        self._messages += self._waiting
+        self._waiting = []

@@ -1,0 +1,170 @@
+"""The tools of a responses request and its `tool_choice` in chat's form.
+
+Every kind that the caller runs becomes a function (`call_kinds`); a namespace is a container of such. The server's own
+kinds are either run by the gateway (`hosted`) or left out. Source: OpenAI API reference (Responses), read 2026-11-22.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from gateway.domain import Json
+from gateway.errors import InvalidRequest
+from gateway.wire.responses.call_kinds import CALL_KINDS
+from gateway.wire.responses.tool_names import ToolNames, ToolRef
+from gateway.wire.untrusted_json import table_in
+
+_SHOWN_CHARS = 40
+"""A tool's type in a header or error text is cut here: it comes from the caller."""
+
+_UNMET = "tool_choice demands a call of a tool that is not offered to this model; name a tool of tools, or send auto"
+
+
+@dataclass(slots=True)
+class OfferedTools:
+    """`functions`: what each tool becomes for the model. `dropped`: types of tools that nobody runs here. `hosted`:
+    types of those that the gateway runs itself, of `hosted_kinds`."""
+
+    names: ToolNames
+    functions: dict[ToolRef, Json] = field(default_factory=dict)
+    dropped: list[str] = field(default_factory=list)
+    hosted: set[str] = field(default_factory=set)
+    hosted_kinds: Collection[str] = ()
+
+
+def declared_tools(body: Json, items: Iterable[Json]) -> Iterator[tuple[Json, str]]:
+    """`(tool, path)` of every tool of a request, and of those that items of the conversation have added."""
+    for index, tool in enumerate(body.get("tools") or ()):
+        yield tool, f"tools[{index}]"
+    for item in items:
+        if item.get("type") in ("additional_tools", "tool_search_output") and isinstance(item.get("tools"), list):
+            for index, tool in enumerate(item["tools"]):
+                if not isinstance(tool, dict) or not isinstance(tool.get("type"), str):
+                    raise InvalidRequest("a tool must be an object with a type", param=f"input.tools[{index}]")
+                yield tool, f"input.tools[{index}]"
+
+
+def offered_tools(
+    declared: Iterable[tuple[Json, str]], hosted: Collection[str] = (), reserved: Collection[str] = ()
+) -> OfferedTools:
+    """What the model is offered. The last of two tools with one name counts. Raises InvalidRequest naming the tool."""
+    offered = OfferedTools(ToolNames(), hosted_kinds=hosted)
+    found: dict[ToolRef, Json] = {}
+    for tool, where in declared:
+        kind = tool["type"]
+        if kind in hosted:
+            offered.hosted.add(kind)
+        elif kind == "tool_search" and tool.get("execution") != "client":
+            pass  # the deferred tools that it would find are offered at once
+        elif kind == "namespace":
+            found |= _members(tool, where)
+        elif (function := _function(tool, where)) is not None:
+            found[_ref(tool)] = function
+        else:
+            offered.dropped.append(kind[:_SHOWN_CHARS])
+    offered.names = ToolNames(found, reserved)
+    for ref, function in found.items():
+        offered.functions[ref] = {"type": "function", "function": {**function, "name": offered.names.name_of(ref)}}
+    return offered
+
+
+def set_tools(chat: Json, offered: OfferedTools, choice: Any) -> None:
+    """Sets `tools` and `tool_choice` of a chat body.
+
+    One rule for every choice: one that demands a call needs an offered tool that it allows, else InvalidRequest is
+    raised; a list of allowed tools narrows the tools, and entries of it that are not offered count for nothing. A
+    choice that only a hosted tool meets is left to the caller of this function.
+    """
+    functions, has_hosted = offered.functions, bool(offered.hosted)
+    if isinstance(choice, dict):
+        is_list = choice.get("type") == "allowed_tools"
+        entries = [entry for entry in choice.get("tools") or () if isinstance(entry, dict)] if is_list else [choice]
+        has_hosted = has_hosted and any(entry.get("type") in offered.hosted_kinds for entry in entries)
+        allowed = {ref: tool for ref, tool in functions.items() if any(_names(entry, ref) for entry in entries)}
+        mode = (choice.get("mode") or "auto") if is_list else "required"
+        if mode == "required" and not allowed and not has_hosted:
+            raise InvalidRequest(_UNMET, param="tool_choice")
+        if not is_list and len(allowed) == 1:
+            mode = {"type": "function", "function": {"name": offered.names.name_of(next(iter(allowed)))}}
+        elif allowed or is_list:
+            functions = allowed
+        else:
+            mode = None
+        choice = mode
+    elif choice == "required" and not functions and not has_hosted:
+        raise InvalidRequest(_UNMET, param="tool_choice")
+    if functions:
+        chat["tools"] = list(functions.values())
+        if choice is not None:
+            chat["tool_choice"] = choice
+
+
+def _members(namespace: Json, where: str) -> dict[ToolRef, Json]:
+    """The functions of a namespace's tools, each with the namespace's description before its own."""
+    members: dict[ToolRef, Json] = {}
+    tools = namespace.get("tools")
+    if not isinstance(namespace.get("name"), str) or not isinstance(tools, list):
+        raise InvalidRequest("a namespace needs a name and a list of tools", param=where)
+    for index, tool in enumerate(tools):
+        place = f"{where}.tools[{index}]"
+        if not isinstance(tool, dict) or tool.get("type") not in ("function", "custom"):
+            raise InvalidRequest("a tool of a namespace must have the type function or custom", param=place)
+        function = _function(tool, place) or {}
+        texts = (namespace.get("description"), function.get("description"))
+        if any(texts):
+            function["description"] = "\n\n".join(str(text) for text in texts if text)
+        members[_ref(tool, namespace["name"])] = function
+    return members
+
+
+def _function(tool: Json, where: str) -> Json | None:
+    """`{name, description?, parameters?, strict?}` for a tool; None for a kind that the caller does not run."""
+    kind = tool["type"]
+    if kind in ("function", "custom"):
+        own = table_in(tool, kind) or tool  # chat's form is taken, too
+        if not isinstance(own.get("name"), str) or not own["name"]:
+            raise InvalidRequest("a tool needs a name", param=f"{where}.name")
+        if kind == "custom":
+            return _custom_function(own)
+        return {
+            name: own[name] for name in ("name", "description", "parameters", "strict") if own.get(name) is not None
+        }
+    table = CALL_KINDS.get(kind)
+    if table is None or table.parameters is None:
+        return None
+    if kind == "shell" and table_in(tool, "environment").get("type", "local") != "local":
+        return None  # a container of the service
+    return {
+        "name": kind,
+        "description": tool.get("description") or table.description,
+        "parameters": tool.get("parameters") or table.parameters,
+    }
+
+
+def _custom_function(tool: Json) -> Json:
+    """A custom tool takes free text: a function with one string."""
+    form = table_in(tool, "format")
+    grammar = table_in(form, "grammar") or form
+    description = str(tool.get("description") or "")
+    if form.get("type") == "grammar":
+        description += f"\n\nThe input must match this {grammar.get('syntax')} grammar:\n{grammar.get('definition')}"
+    field_schema = {"type": "string", "description": "The tool's input, as it is."}
+    parameters = {"type": "object", "properties": {"input": field_schema}, "required": ["input"]}
+    return {"name": tool["name"], "description": description.strip(), "parameters": parameters}
+
+
+def _ref(tool: Json, namespace: str = "") -> ToolRef:
+    kind = tool["type"]
+    own = table_in(tool, kind) or tool
+    return ToolRef(kind, own["name"] if kind in ("function", "custom") else kind, namespace)
+
+
+def _names(entry: Json, ref: ToolRef) -> bool:
+    """Whether an entry of a tool_choice names a tool. A namespace names all its tools."""
+    if entry.get("type") == "namespace":
+        return bool(ref.namespace) and entry.get("name") == ref.namespace
+    if entry.get("type") != ref.kind:
+        return False
+    named = table_in(entry, ref.kind) or entry
+    is_built_in = ref.kind not in ("function", "custom")
+    return is_built_in or (named.get("name") == ref.name and (entry.get("namespace") or "") == ref.namespace)

@@ -1,0 +1,153 @@
+"""Claude Code against the gateway, before a scripted model: a session with a tool call, and one whose upstream dies."""
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from gateway.cli.client_config import Installation, client_text
+from tests.support import upstream as up
+from tests.support.asking import toml
+from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.hosted_search import call, round_of, scene, search
+from tests.support.official import fetch_modules, fetching
+from tests.support.paths import CLIENTS
+from tests.support.upstream import Upstream
+
+pytestmark = [pytest.mark.slow, pytest.mark.system]
+FOLDER = CLIENTS / "claude"
+LIMIT_S = 90
+
+
+@pytest.fixture(scope="module")
+def claude() -> Path:
+    """The program, of the version in the lock file."""
+    npm = shutil.which("npm")
+    if npm is None:
+        pytest.skip("npm is not installed: Claude Code is not run")
+    with fetching():
+        fetch_modules(npm, FOLDER, FOLDER / "package-lock.json")
+    found = sorted((FOLDER / "node_modules" / "@anthropic-ai").glob("claude-code-*/claude"))
+    if not found:
+        pytest.skip("npm has no Claude Code for this platform")
+    return found[0]
+
+
+async def run_claude(
+    program: Path, server: InProcessGateway, folder: Path, prompt: str, *options: str, **variables: str
+) -> tuple[int, str]:
+    """Exit code and last message of one session, in a home of its own."""
+    home = folder / "home"
+    home.mkdir()
+    environment = {
+        "HOME": str(home), "PATH": os.environ["PATH"], "ANTHROPIC_BASE_URL": server.url,
+        "ANTHROPIC_AUTH_TOKEN": server.key, "ANTHROPIC_MODEL": "claude-alias", "ANTHROPIC_SMALL_FAST_MODEL": "SvcLLM",
+        "ANTHROPIC_DEFAULT_HAIKU_MODEL": "SvcLLM", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "CLAUDE_CODE_MAX_RETRIES": "1", "DISABLE_AUTOUPDATER": "1", "DISABLE_TELEMETRY": "1",
+        "GATEWAY_KEY": server.key, **variables,
+    }  # fmt: skip
+    process = await asyncio.create_subprocess_exec(
+        program, "-p", prompt, "--output-format", "json", "--strict-mcp-config", *options,
+        cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        out, err = await asyncio.wait_for(process.communicate(), LIMIT_S)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    assert out, err.decode()[-2000:]
+    return process.returncode or 0, str(json.loads(out)["result"])
+
+
+async def start(start_gateway: StartGateway, upstream: Upstream) -> InProcessGateway:
+    return await start_gateway(toml(upstream).replace("['assistant']", "['claude-alias']"))
+
+
+async def test_claude_code_runs_its_tool_and_ends_with_the_answer(
+    start_gateway: StartGateway, upstream: Upstream, tmp_path: Path, claude: Path
+) -> None:
+    (tmp_path / "note.txt").write_text("the number is 4711\n")
+
+    async def reading(exchange: up.Exchange) -> None:
+        """A model that reads the file with the client's tool, then tells what stands there."""
+        last = exchange.seen.body["messages"][-1]
+        if last["role"] == "tool":
+            found = "4711" if "4711" in last["content"] else "nothing"
+            await up.stream(*up.text_stream([f"It is {found}."]))(exchange)
+            return
+        arguments = json.dumps({"file_path": str(tmp_path / "note.txt")})
+        head = {"index": 0, "id": "call_1", "type": "function", "function": {"name": "Read", "arguments": ""}}
+        pieces = [{"index": 0, "function": {"arguments": piece}} for piece in (arguments[:9], arguments[9:])]
+        calls = [up.chunk({"tool_calls": [each]}) for each in (head, *pieces)]
+        thought = up.chunk({"reasoning_content": "I look"})
+        await up.stream(thought, *calls, up.chunk({}, "tool_calls"), up.usage_chunk(), up.DONE)(exchange)
+
+    upstream.will(reading)
+    server = await start(start_gateway, upstream)
+    code, result = await run_claude(claude, server, tmp_path, "Which number is in note.txt?", "--allowedTools", "Read")
+    assert (code, result) == (0, "It is 4711.")
+    bodies = [seen.body for seen in upstream.seen]
+    assert bodies[-1]["messages"][-1]["role"] == "tool" and bodies[-1]["messages"][0]["role"] == "system"
+    assert "x-anthropic-billing-header" not in str(bodies) and "device_id" not in str(bodies)
+    assert {tool["function"]["name"] for tool in bodies[0]["tools"]} >= {"Read", "Bash", "Edit"}
+
+
+async def test_claude_code_calls_the_web_tools_by_the_printed_configuration(
+    start_gateway: StartGateway, upstream: Upstream, tmp_path: Path, claude: Path
+) -> None:
+    tool = "mcp__websearch__websearch-search_status"
+
+    async def asking(exchange: up.Exchange) -> None:
+        """A model that calls a web tool of the gateway, through the client."""
+        last = exchange.seen.body["messages"][-1]
+        if last["role"] == "tool":
+            await up.stream(*up.text_stream([("provider" in last["content"] and "It has one.") or "None."]))(exchange)
+            return
+        call = {"index": 0, "id": "call_1", "type": "function", "function": {"name": tool, "arguments": "{}"}}
+        await up.stream(up.chunk({"tool_calls": [call]}), up.chunk({}, "tool_calls"), up.DONE)(exchange)
+
+    upstream.will(asking)
+    server = await start(start_gateway, upstream)
+    text = client_text("claude-code", Installation(server.url, "SvcLLM", 0, None))
+    (tmp_path / "mcp.json").write_text(text[text.index("\n{") : text.index("\n}") + 2])
+    options = ["--mcp-config", str(tmp_path / "mcp.json"), "--allowedTools", tool]
+    code, result = await run_claude(claude, server, tmp_path, "Is there a search provider?", *options)
+    assert (code, result) == (0, "It has one."), upstream.last.body["messages"][-1]
+
+
+async def test_the_web_search_of_claude_code_is_run_here(
+    start_gateway: StartGateway, tmp_path: Path, claude: Path
+) -> None:
+    async def searching(exchange: up.Exchange) -> None:
+        """A model that calls the client's search tool, and searches when it is asked to by that."""
+        body = exchange.seen.body
+        last, names = body["messages"][-1], {tool["function"]["name"] for tool in body.get("tools") or ()}
+        if last["role"] == "tool":
+            is_found = "https://a.example.com/paris" in str(last["content"])
+            await round_of("It is Paris [1]." if "web_search" in names else f"Found: {is_found}")(exchange)
+        elif "web_search" in names:
+            await round_of(search())(exchange)
+        else:
+            await round_of(call("WebSearch", query="capital of France"))(exchange)
+
+    async with scene(start_gateway) as stage:
+        stage.model.will(searching)
+        alias = {"ANTHROPIC_MODEL": "SvcLLM"}
+        options = ["--allowedTools", "WebSearch"]
+        code, result = await run_claude(claude, stage.server, tmp_path, "Capital of France?", *options, **alias)
+        assert (code, result) == (0, "Found: True"), stage.sent[-1]["messages"]
+        assert set(stage.provider.asked) == {"capital of France"}
+
+
+async def test_claude_code_tells_that_the_upstream_died(
+    start_gateway: StartGateway, upstream: Upstream, tmp_path: Path, claude: Path
+) -> None:
+    upstream.will(up.answer({"error": {"message": "no such thing"}}, status=400))
+    server = await start(start_gateway, upstream)
+    code, result = await run_claude(claude, server, tmp_path, "hello")
+    assert code != 0 and "no such thing" in result

@@ -1,0 +1,200 @@
+"""`POST /v1/embeddings` over upstreams of kind `embedding`, read by the official client."""
+
+import asyncio
+import base64
+import struct
+from collections.abc import AsyncIterator
+from typing import Any
+
+import aiohttp
+import openai
+import orjson
+import pytest
+
+from gateway.engines.embedding.model_file import is_installed
+from tests.support import upstream as up
+from tests.support.asking import OFF
+from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.upstream import Upstream, scripted_upstream
+
+LIMIT_S = 10
+CARD = "4539 1488 0343 6467"
+
+
+def settings(*upstreams: Upstream, more: str = "") -> str:
+    lines = ["[[models]]\nname = 'Vectors'\nkind = 'embedding'\naliases = ['ada']\ncontext_length = 512"]
+    for each in upstreams:
+        lines.append(f"  [[models.upstreams]]\n  base_url = '{each.url}'\n  model = 'up-model'\n  weight = 1")
+    text = "[[models]]\nname = 'Text'\n  [[models.upstreams]]\n  base_url = 'http://127.0.0.1:9/v1'\n  model = 'x'"
+    return "\n".join([*lines, text, OFF, more])
+
+
+@pytest.fixture
+async def gateway(start_gateway: StartGateway, upstream: Upstream) -> InProcessGateway:
+    return await start_gateway(settings(upstream))
+
+
+@pytest.fixture
+async def client(gateway: InProcessGateway) -> AsyncIterator[openai.AsyncOpenAI]:
+    async with openai.AsyncOpenAI(base_url=gateway.url + "/v1", api_key=gateway.key, max_retries=0) as made:
+        yield made
+
+
+def vectors(*embeddings: Any, **more: Any) -> dict[str, Any]:
+    data = [{"object": "embedding", "index": number, "embedding": each} for number, each in enumerate(embeddings)]
+    usage = {"prompt_tokens": 4, "total_tokens": 4}
+    return {"object": "list", "data": data, "model": "up-model", "usage": usage, **more}
+
+
+def packed(*numbers: float) -> str:
+    return base64.b64encode(struct.pack(f"<{len(numbers)}f", *numbers)).decode()
+
+
+async def posted(server: InProcessGateway, **body: Any) -> tuple[int, Any]:
+    async with (
+        asyncio.timeout(LIMIT_S),
+        aiohttp.ClientSession(headers=server.headers) as session,
+        session.post(f"{server.url}/v1/embeddings", json={"model": "Vectors", "input": "x", **body}) as answer,
+    ):
+        return answer.status, orjson.loads(await answer.read())
+
+
+async def test_the_client_reads_numbers_that_came_as_base64(client: openai.AsyncOpenAI, upstream: Upstream) -> None:
+    upstream.will(up.answer(vectors(packed(0.5, -2.0), packed(1.0, 4.0))))
+    answer = await client.embeddings.create(model="ada", input=["a", "b"], user="alice")
+    assert [item.embedding for item in answer.data] == [[0.5, -2.0], [1.0, 4.0]]
+    assert (answer.model, answer.usage.prompt_tokens, answer.usage.total_tokens) == ("Vectors", 4, 4)
+    sent = upstream.last.body
+    assert upstream.last.path == "/v1/embeddings" and (sent["model"], sent["input"]) == ("up-model", ["a", "b"])
+    assert sent["encoding_format"] == "base64" and sent["user"].startswith("user_")
+
+
+async def test_base64_is_handed_on_byte_for_byte(gateway: InProcessGateway, upstream: Upstream) -> None:
+    text = packed(*(number / 7 for number in range(384)))
+    upstream.will(up.answer(vectors(text)))
+    status, answer = await posted(gateway, encoding_format="base64", dimensions=384)
+    assert status == 200 and answer["data"] == [{"object": "embedding", "index": 0, "embedding": text}]
+    assert upstream.last.body["dimensions"] == 384
+
+
+INPUTS = {"a text": ("x", 1), "texts": (["x", "y"], 2), "tokens": ([1, 2, 3], 1), "lists of tokens": ([[1], [2, 3]], 2)}
+
+
+@pytest.mark.parametrize("case", INPUTS)
+async def test_every_form_of_input_is_counted(gateway: InProcessGateway, upstream: Upstream, case: str) -> None:
+    value, count = INPUTS[case]
+    upstream.will(up.answer(vectors(*([0.5, 1] for _ in range(count)))))
+    status, answer = await posted(gateway, input=value)
+    assert status == 200 and len(answer["data"]) == count and upstream.last.body["input"] == value
+
+
+async def test_items_are_put_in_order(gateway: InProcessGateway, upstream: Upstream) -> None:
+    answer = vectors([1.0], [2.0])
+    answer["data"].reverse()
+    upstream.will(up.answer(answer))
+    _, ordered = await posted(gateway, input=["a", "b"])
+    assert [item["embedding"] for item in ordered["data"]] == [[1.0], [2.0]]
+
+
+async def test_a_missing_count_is_estimated_and_said_to_be(gateway: InProcessGateway, upstream: Upstream) -> None:
+    upstream.will(up.answer(vectors([1.0], usage=None)))
+    _, answer = await posted(gateway, input="x" * 40)
+    assert answer["usage"] == {"prompt_tokens": 10, "total_tokens": 10}
+    assert answer["provider_specific_fields"]["usage_estimated"] is True
+
+
+BROKEN = {
+    "too few": vectors([1.0]),
+    "too many": vectors([1.0], [1.0], [1.0]),
+    "no list": {"data": "x"},
+    "words": vectors(["a"], ["b"]),
+    "empty": vectors([], []),
+    "no base64": vectors("a b c d", "a b c d"),
+    "two lengths": vectors([1.0], [1.0, 2.0]),
+    "two forms": vectors([1.0], packed(1.0)),
+    "twice the same": {"data": [{"index": 0, "embedding": [1.0]}, {"index": 0, "embedding": [1.0]}]},
+    "a place beyond": {"data": [{"index": 0, "embedding": [1.0]}, {"index": 7, "embedding": [1.0]}]},
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+async def test_an_answer_that_does_not_fit_is_an_error(
+    gateway: InProcessGateway, upstream: Upstream, case: str
+) -> None:
+    upstream.will(up.answer(BROKEN[case]))
+    status, answer = await posted(gateway, input=["a", "b"])
+    assert (status, answer["error"]["code"]) == (502, "upstream_error")
+
+
+async def test_another_upstream_takes_over(start_gateway: StartGateway, upstream: Upstream) -> None:
+    async with scripted_upstream() as second:
+        server = await start_gateway(settings(upstream, second))
+        upstream.will(up.answer({"error": "x"}, status=500))
+        second.will(up.answer(vectors([1.0])))
+        assert [(await posted(server))[0] for _ in range(4)] == [200] * 4
+
+
+async def test_refusals_name_what_is_wrong(gateway: InProcessGateway, upstream: Upstream) -> None:
+    for body, status, words in (
+        ({"input": []}, 400, "input"),
+        ({"encoding_format": "int8"}, 400, "encoding_format"),
+        ({"model": "Text"}, 400, "/v1/chat/completions"),
+        ({"model": "None"}, 404, "available: Text, Vectors"),
+    ):
+        code, answer = await posted(gateway, **body)
+        assert code == status and words in answer["error"]["message"], answer
+    assert not upstream.seen
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages", "/v1/responses"])
+async def test_no_other_route_takes_a_model_of_this_kind(gateway: InProcessGateway, path: str) -> None:
+    body = {"model": "Vectors", "max_tokens": 9, "input": "x", "messages": [{"role": "user", "content": "x"}]}
+    async with (
+        aiohttp.ClientSession(headers=gateway.headers) as session,
+        session.post(gateway.url + path, json=body) as answer,
+    ):
+        told = await answer.json()
+    assert answer.status == 400 and "/v1/embeddings" in told["error"]["message"]
+
+
+async def test_a_key_needs_the_scope(gateway: InProcessGateway) -> None:
+    headers = {"Authorization": f"Bearer {gateway.make_key('chat')}"}
+    async with (
+        aiohttp.ClientSession(headers=headers) as session,
+        session.post(f"{gateway.url}/v1/embeddings", json={"model": "Vectors", "input": "x"}) as answer,
+    ):
+        assert answer.status == 403 and "embeddings" in (await answer.json())["error"]["message"]
+
+
+async def test_inputs_are_masked_and_the_answer_says_so(start_gateway: StartGateway, upstream: Upstream) -> None:
+    more = "[guardrail]\nenabled = 'off'\n[sanitize]\nroutes = ['embeddings']\n"
+    server = await start_gateway(settings(upstream, more=more))
+    upstream.will(up.answer(vectors([1.0], [2.0])))
+    status, answer = await posted(server, input=["plain", f"it is {CARD}"])
+    assert status == 200 and upstream.last.body["input"] == ["plain", "it is [REDACTED:CREDIT_CARD]"]
+    assert answer["provider_specific_fields"]["sanitization"]["redacted"] == {"CREDIT_CARD": 1}
+
+
+async def test_the_context_length_is_shown_where_it_is_known(gateway: InProcessGateway) -> None:
+    async with (
+        aiohttp.ClientSession(headers=gateway.headers) as session,
+        session.get(f"{gateway.url}/v1/models") as answer,
+    ):
+        shown = {model["id"]: (model["kind"], model.get("context_length")) for model in (await answer.json())["data"]}
+    assert shown == {"Vectors": ("embedding", 512), "Text": ("text", None)}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not is_installed(), reason="the semantic extra is not installed")
+async def test_the_embedded_model_puts_like_texts_near_each_other(start_gateway: StartGateway) -> None:
+    server = await start_gateway("[local_llm]\nenabled = false\n[local_ocr]\nenabled = false\n")
+    texts = ["The cat sleeps on the sofa.", "A kitten naps on the couch.", "Interest rates rose again."]
+    async with openai.AsyncOpenAI(base_url=server.url + "/v1", api_key=server.key, timeout=60) as client:
+        answer = await client.embeddings.create(model="SvcEmbedding", input=texts)
+    cat, kitten, rates = (item.embedding for item in answer.data)
+
+    def likeness(one: list[float], other: list[float]) -> float:
+        return sum(a * b for a, b in zip(one, other, strict=True))
+
+    assert len(cat) == 384 and answer.usage.prompt_tokens > 15
+    assert likeness(cat, kitten) > 0.5 > 0.2 > likeness(cat, rates)

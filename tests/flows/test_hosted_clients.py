@@ -1,0 +1,91 @@
+"""Hosted web search read by the official client: its own accumulators and types."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import openai
+import pytest
+from openai.types.responses import ResponseFunctionWebSearch, ResponseOutputMessage
+from openai.types.responses.response_output_text import AnnotationURLCitation
+
+from tests.support.gateways import StartGateway
+from tests.support.hosted_search import Scene, round_of, scene, search
+from tests.support.model_clients import ai_sdk_command, python_of
+from tests.support.official import run_client
+from tests.support.paths import CLIENTS
+
+LIMIT_S = 10
+PARIS = "https://a.example.com/paris"
+
+
+@pytest.fixture
+async def stage(start_gateway: StartGateway) -> AsyncIterator[Scene]:
+    async with scene(start_gateway) as made:
+        yield made
+
+
+@pytest.fixture
+async def client(stage: Scene) -> AsyncIterator[openai.AsyncOpenAI]:
+    async with openai.AsyncOpenAI(
+        base_url=stage.server.url + "/v1", api_key=stage.server.key, max_retries=0, timeout=LIMIT_S
+    ) as made:
+        yield made
+
+
+async def test_the_clients_own_stream_follows_search_and_citations(stage: Scene, client: openai.AsyncOpenAI) -> None:
+    stage.model.will(round_of("I look.", search()), round_of("Paris [", "1]."))
+    async with (
+        asyncio.timeout(LIMIT_S),
+        client.responses.stream(
+            model="SvcLLM",
+            input="x",
+            tools=[{"type": "web_search", "search_context_size": "low"}],
+            include=["web_search_call.action.sources"],
+        ) as stream,
+    ):
+        events = [event async for event in stream]
+        final = await stream.get_final_response()
+    assert [event.type for event in events if "web_search" in event.type] == [
+        f"response.web_search_call.{phase}" for phase in ("in_progress", "searching", "completed")
+    ]
+    made, message = final.output[1:]
+    assert isinstance(made, ResponseFunctionWebSearch) and made.action.type == "search"
+    assert made.action.query == "capital of France" and made.action.sources is not None
+    assert isinstance(message, ResponseOutputMessage) and message.content[0].type == "output_text"
+    cited = message.content[0].annotations[0]
+    assert isinstance(cited, AnnotationURLCitation) and cited.url == PARIS
+    assert message.content[0].text[cited.start_index : cited.end_index] == "[1]"
+
+
+async def test_the_client_reads_the_annotations_of_the_chat_route(stage: Scene, client: openai.AsyncOpenAI) -> None:
+    stage.model.will(round_of(search(), is_stream=False), round_of("Paris [1].", is_stream=False))
+    answer = await client.chat.completions.create(
+        model="SvcLLM", messages=[{"role": "user", "content": "x"}], web_search_options={"search_context_size": "low"}
+    )
+    message = answer.choices[0].message
+    assert message.content is not None and message.annotations is not None
+    cited = message.annotations[0].url_citation
+    assert message.content[cited.start_index : cited.end_index] == "[1]" and cited.url == PARIS
+
+
+def rounds(stage: Scene, is_stream: bool) -> dict[str, object]:
+    """Lets the model search and answer; the plan of a client."""
+    stage.model.will(round_of(search(), is_stream=is_stream), round_of("Paris 里昂 [1].", is_stream=is_stream))
+    return {"url": stage.server.url + "/v1", "key": stage.server.key, "stream": is_stream}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_stream", [False, True], ids=["whole", "streamed"])
+async def test_the_agents_sdk_searches_with_its_own_tool(stage: Scene, is_stream: bool) -> None:
+    command = [python_of("clients"), str(CLIENTS / "agents_search.py")]
+    report = await run_client(command, rounds(stage, is_stream))
+    assert report["output"] == "Paris 里昂 [1]." and report["kinds"] == ["web_search_call", "message"]
+    assert report["cited"] == [["[1]", PARIS]]
+
+
+@pytest.mark.slow
+@pytest.mark.system
+@pytest.mark.parametrize("is_stream", [False, True], ids=["whole", "streamed"])
+async def test_the_ai_sdk_searches_with_its_own_tool(stage: Scene, is_stream: bool) -> None:
+    report = await run_client(ai_sdk_command("search.mjs"), rounds(stage, is_stream))
+    assert report["text"] == "Paris 里昂 [1]." and report["sources"] == [PARIS] and report["calls"] == ["web_search"]

@@ -1,0 +1,199 @@
+"""Hosted web search when something goes wrong: the model, the search, the time, the tokens, or the client leaves."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import aiohttp
+import pytest
+
+from tests.support import upstream as up
+from tests.support.gateways import StartGateway
+from tests.support.hosted_checks import check_events, kinds_of
+from tests.support.hosted_search import SEARCH, Scene, call, message_of, post, respond, round_of, scene, search
+from tests.support.upstream import Script
+
+LEFT_S = 1.0
+"""Seconds in which search and upstream are released when the client has left."""
+ASK: dict[str, Any] = {"model": "SvcLLM", "input": "What is the capital of France?", "tools": [SEARCH]}
+CHAT = {"model": "SvcLLM", "messages": [{"role": "user", "content": "x"}], "web_search_options": {}}
+
+
+@pytest.fixture
+async def stage(start_gateway: StartGateway) -> AsyncIterator[Scene]:
+    async with scene(start_gateway, idle_timeout_s=20, first_byte_timeout_s=20) as made:
+        yield made
+
+
+async def test_a_model_that_fails_at_once_is_an_error_status(stage: Scene) -> None:
+    for is_stream in (True, False):
+        stage.model.will(up.answer({"error": {"message": "broken"}}, status=500))
+        status, answer = await post(stage, "/v1/responses", {**ASK, "stream": is_stream})
+        assert status in (500, 502, 503) and answer["error"]["code"]
+        assert stage.provider.asked == []
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        up.answer({"error": {"message": "broken"}}, status=400),
+        up.stream(up.chunk({"role": "assistant"}), up.chunk({"content": "Par"}), end=False),
+        up.stream(up.chunk({"content": "Par"}), up.frame({"error": {"message": "broken"}})),
+        up.raw(b"no HTTP"),
+    ],
+    ids=["refuses", "is cut", "sends an error", "sends nonsense"],
+)  # fmt: skip
+async def test_a_model_that_fails_after_the_search_ends_the_stream_as_failed(stage: Scene, last: Script) -> None:
+    stage.model.will(round_of(search()), last)
+    _, events = await post(stage, "/v1/responses", {**ASK, "stream": True})
+    kinds = [event["type"] for event in events]
+    assert kinds[-2:] == ["error", "response.failed"] and events[-1]["response"]["status"] == "failed"
+    assert "response.web_search_call.completed" in kinds
+    stage.model.will(round_of(search(), is_stream=False), last)
+    status, answer = await post(stage, "/v1/responses", ASK)
+    assert status >= 400 and answer["error"]["message"]
+    stage.model.will(round_of(search()), last)
+    _, chunks = await post(stage, "/v1/chat/completions", {**CHAT, "stream": True})
+    assert "error" in chunks[-1]
+
+
+@pytest.mark.parametrize("is_stream", [True, False])
+async def test_a_search_that_fails_is_told_to_the_model_and_the_answer_goes_on(stage: Scene, is_stream: bool) -> None:
+    stage.provider.answer = stage.provider.broken
+    rounds: list[list[Any]] = [[search("a"), search("b", "c2", 1)], ["I cannot look it up [1]."]]
+    stage.model.will(*[round_of(*parts, is_stream=is_stream) for parts in rounds])
+    response = await respond(stage, stream=is_stream)
+    if is_stream:
+        check_events(stage.extra)
+    assert kinds_of(response["output"]) == ["search!", "search!", "message"] and response["status"] == "completed"
+    assert message_of(response)["annotations"] == []
+    told = [message for message in stage.sent[1]["messages"] if message["role"] == "tool"]
+    assert [message["tool_call_id"] for message in told] == ["c1", "c2"]
+    assert all(message["content"].startswith("This call failed: ") for message in told)
+
+
+async def test_one_call_of_two_may_fail(stage: Scene) -> None:
+    stage.model.will(round_of(search(), call("open_page", "c2", 1, url="https://evil.example/")), round_of("x [1]"))
+    response = await respond(stage)
+    check_events(stage.extra)
+    assert kinds_of(response["output"]) == ["search", "open_page!", "message"]
+    assert len(message_of(response)["annotations"]) == 1
+
+
+async def test_time_that_is_used_up_fails_the_call_and_ends_the_search(start_gateway: StartGateway) -> None:
+    async with scene(start_gateway, more="[hosted_search]\ntotal_s = 0.2\n") as stage:
+        stage.provider.answer = stage.provider.silent
+        stage.model.will(round_of(search()), round_of("x", search("b")))
+        response = await respond(stage)
+        assert kinds_of(response["output"]) == ["search!", "message"] and message_of(response)["text"] == "x"
+        assert stage.sent[1]["tool_choice"] == "none" and stage.provider.released.is_set()
+
+
+async def test_every_call_counts_against_the_minute_of_the_key(stage: Scene) -> None:
+    key = stage.server.make_key("responses", "web-search", per_minute=2)
+    stage.model.will(round_of(search("a"), search("b", "c2", 1), is_stream=False), round_of("x", is_stream=False))
+    status, response = await post(stage, "/v1/responses", ASK, key)
+    assert status == 200 and kinds_of(response["output"]) == ["search", "search!", "message"]
+    assert stage.provider.asked == ["a"]
+
+
+async def test_the_rounds_share_the_tokens_of_the_answer(stage: Scene) -> None:
+    spent = {"prompt_tokens": 7, "completion_tokens": 4, "total_tokens": 11}
+    stage.model.will(round_of(search(), usage=spent), round_of("x", usage=spent))
+    response = await respond(stage, max_output_tokens=10)
+    assert [body["max_tokens"] for body in stage.sent] == [10, 6]
+    assert response["usage"]["output_tokens"] == 8 and response["max_output_tokens"] == 10
+    stage.model.seen.clear()
+    stage.model.will(round_of("I look.", search(), usage=spent), round_of("never"))
+    response = await respond(stage, max_output_tokens=4)
+    check_events(stage.extra)
+    assert response["status"] == "incomplete" and response["incomplete_details"] == {"reason": "max_output_tokens"}
+    assert len(stage.sent) == 1 and kinds_of(response["output"]) == ["message", "search", "message"]
+
+
+async def test_usage_with_its_details_is_the_sum_of_the_rounds(stage: Scene) -> None:
+    usage = {
+        "prompt_tokens": 7,
+        "completion_tokens": 4,
+        "total_tokens": 11,
+        "prompt_tokens_details": {"cached_tokens": 2},
+    }
+    stage.model.will(round_of(search(), usage=usage), round_of("x", usage=usage))  # type: ignore[arg-type]
+    counted = (await respond(stage))["usage"]
+    assert (counted["input_tokens"], counted["output_tokens"], counted["total_tokens"]) == (14, 8, 22)
+    assert counted["input_tokens_details"]["cached_tokens"] == 4
+
+
+async def test_the_last_round_may_not_call_and_a_forced_call_is_forced_once(stage: Scene) -> None:
+    stage.model.will(round_of(search()), round_of("x"))
+    await respond(stage, max_tool_calls=1, tool_choice={"type": "web_search"})
+    forced, last = stage.sent
+    assert forced["tool_choice"] == {"type": "function", "function": {"name": "web_search"}}
+    assert last["tool_choice"] == "none" and last["tools"] == forced["tools"]
+    stage.model.seen.clear()
+    stage.model.will(round_of(search()), round_of("x"))
+    await respond(stage, tool_choice="required")
+    assert [body.get("tool_choice") for body in stage.sent] == ["required", None]
+
+
+async def test_a_tool_of_the_caller_with_our_name_stays_the_callers(stage: Scene) -> None:
+    own = {"type": "function", "name": "web_search", "parameters": {"type": "object", "properties": {}}}
+    stage.model.will(round_of(call("web_search", a=1)))
+    response = await respond(stage, tools=[SEARCH, own])
+    assert kinds_of(response["output"]) == ["function_call"] and response["output"][0]["name"] == "web_search"
+    names = [tool["function"]["name"] for tool in stage.sent[0]["tools"]]
+    assert names == ["web_search", "gateway_web_search", "open_page", "find_in_page"]
+
+
+async def leave(stage: Scene, path: str, body: dict[str, Any], *waits: asyncio.Event) -> None:
+    """Ask, and leave once one of the events is set."""
+    async with aiohttp.ClientSession() as session:
+        asking = asyncio.create_task(_read(session, stage, path, body))
+        for event in waits:
+            async with asyncio.timeout(5):
+                await event.wait()
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+
+
+async def _read(session: aiohttp.ClientSession, stage: Scene, path: str, body: dict[str, Any]) -> None:
+    async with session.post(stage.server.url + path, json=body, headers=stage.server.headers) as answer:
+        await answer.read()
+
+
+@pytest.mark.parametrize("is_stream", [True, False], ids=["streamed", "whole"])
+@pytest.mark.parametrize("path", ["/v1/responses", "/v1/chat/completions"])
+@pytest.mark.parametrize("phase", ["first round", "search", "open page", "second round", "last text"])
+async def test_a_client_that_leaves_releases_search_and_model(
+    stage: Scene, phase: str, path: str, is_stream: bool
+) -> None:
+    body = {**(ASK if "responses" in path else CHAT), "stream": is_stream}
+    waiting = asyncio.Event()
+
+    async def held(exchange: up.Exchange) -> None:
+        if phase == "last text" and is_stream:
+            await exchange.stream_head()
+            await exchange.piece(up.chunk({"content": "Par"}))
+        waiting.set()
+        try:
+            await exchange.gone(30)
+        finally:
+            stage.model.released.set()
+
+    released = stage.model.released
+    if phase == "first round":
+        stage.model.will(held)
+    elif phase in ("search", "open page"):
+        released, waiting = stage.provider.released, stage.provider.waiting
+        stage.provider.answer = stage.provider.silent if phase == "search" else None
+        stage.site.pages["/page"] = stage.provider.silent
+        asked = search() if phase == "search" else call("open_page", url=f"{stage.site.url}/page")
+        told: dict[str, Any] = {"input": f"Read {stage.site.url}/page"} if "responses" in path else {}
+        told = told or {"messages": [{"role": "user", "content": f"Read {stage.site.url}/page"}]}
+        body = {**body, **told}
+        stage.model.will(round_of(asked, is_stream=is_stream))
+    else:
+        stage.model.will(round_of(search(), is_stream=is_stream), held)
+    await leave(stage, path, body, waiting)
+    async with asyncio.timeout(LEFT_S):
+        await released.wait()

@@ -1,0 +1,111 @@
+"""Hosted MCP where the server or the client fails: told, bounded, let go."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from tests.support.gateways import StartGateway
+from tests.support.hosted_mcp import LIMIT_S, WORDS, Stage, mcp_stage, tool_messages
+from tests.support.hosted_search import call, round_of
+
+
+@pytest.fixture
+async def stage(start_gateway: StartGateway, request: pytest.FixtureRequest) -> AsyncIterator[Stage]:
+    async with mcp_stage(start_gateway, getattr(request, "param", "never")) as made:
+        yield made
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"status": 500}, "failed"),
+        ({"status": 401}, "credentials"),
+        ({"raw": b"<html>"}, "not a JSON-RPC response"),
+        ({"location": "http://127.0.0.1:1/"}, "redirect"),
+        ({"revision": "1999-01-01"}, "revision"),
+    ],
+)
+async def test_a_server_that_fails_is_told_and_the_answer_goes_on(
+    stage: Stage, change: dict[str, Any], words: str
+) -> None:
+    for name, value in change.items():
+        setattr(stage.server, name, value)
+    status, events = await stage.respond(round_of("Without it."), stream=True)
+    assert status == 200 and events[-1]["type"] == "response.completed"
+    listing, message = events[-1]["response"]["output"]
+    assert words in listing["error"] and message["content"][0]["text"] == "Without it."
+    assert "response.mcp_list_tools.failed" in [event["type"] for event in events]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"error": {"code": -32602, "message": "no such word"}},
+        {"result": {"content": [{"type": "text", "text": "no such word"}], "isError": True}},
+    ],
+)
+async def test_a_tools_error_is_told_to_the_model(stage: Stage, change: dict[str, Any]) -> None:
+    for name, value in change.items():
+        setattr(stage.server, name, value)
+    rounds = (round_of(call("words__lookup", word="x")), round_of("Sorry."))
+    _, events = await stage.respond(*rounds, stream=True)
+    made = events[-1]["response"]["output"][1]
+    assert made["status"] == "failed" and "no such word" in made["error"]["content"][0]["text"]
+    assert "no such word" in tool_messages(stage)[0]
+    assert "response.mcp_call.failed" in [event["type"] for event in events]
+
+
+async def test_a_slow_tool_is_given_up_and_the_server_is_told(stage: Stage) -> None:
+    stage.server.waits = True
+    rounds = (round_of(call("words__lookup", word="x"), is_stream=False), round_of("Sorry.", is_stream=False))
+    status, data = await stage.respond(*rounds)
+    assert status == 200 and "did not answer within 2 s" in data["output"][1]["error"]["content"][0]["text"]
+    async with asyncio.timeout(LIMIT_S):
+        await stage.server.cancelled.wait()
+
+
+async def test_a_client_that_leaves_ends_the_call(stage: Stage) -> None:
+    stage.server.waits = True
+    stage.scene.model.will(round_of(call("words__lookup", word="x")))
+    body = {"model": "SvcLLM", "input": "go", "tools": [WORDS], "stream": True}
+    headers, url = {"Authorization": f"Bearer {stage.key}"}, f"{stage.scene.server.url}/v1/responses"
+    async with (
+        asyncio.timeout(LIMIT_S),
+        aiohttp.ClientSession(headers=headers) as session,
+        session.post(url, json=body) as answer,
+    ):
+        await stage.server.waiting.wait()
+        answer.close()
+    async with asyncio.timeout(1):
+        await stage.server.released.wait()
+
+
+async def test_results_are_masked_cut_and_without_invisible_characters(stage: Stage) -> None:
+    long = "The card is 4539 1488 0343 6467. He\u200bllo. " + "x" * 100_000
+    stage.server.result = {"content": [{"type": "text", "text": long}, {"type": "image", "data": "AA"}]}
+    rounds = (
+        round_of(call("words__lookup", word="4539 1488 0343 6467"), is_stream=False),
+        round_of("x", is_stream=False),
+    )
+    status, data = await stage.respond(*rounds)
+    output = data["output"][1]["output"]
+    assert status == 200 and "[REDACTED:CREDIT_CARD]" in output and "Hello" in output
+    assert len(output) < 81_000 and output.endswith("[cut after 80,000 characters]")
+    assert "4539" not in json.dumps(stage.server.calls)
+
+
+async def test_an_answer_that_never_ends_is_cut(stage: Stage) -> None:
+    async def endless(request: web.Request) -> web.StreamResponse:
+        answer = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await answer.prepare(request)
+        while True:
+            await answer.write(b": " + b"x" * 65536 + b"\n\n")
+
+    stage.server.handle = endless  # type: ignore[method-assign]
+    status, data = await stage.respond(round_of("x", is_stream=False))
+    assert status == 200 and data["output"][0]["tools"] == []

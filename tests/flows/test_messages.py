@@ -1,0 +1,227 @@
+"""`POST /v1/messages` over a chat upstream, read by the official SDK: whole answers, streams, tools."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import anthropic
+import pytest
+
+from tests.support import upstream as up
+from tests.support.gateways import InProcessGateway
+from tests.support.upstream import Upstream
+
+LIMIT_S = 10
+MODEL: dict[str, Any] = {"model": "SvcLLM", "max_tokens": 100}
+HELLO: list[Any] = [{"role": "user", "content": "hello"}]
+ADD = {"name": "add", "description": "adds", "input_schema": {"type": "object", "properties": {"a": {}}}}
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXEL}}
+
+
+@pytest.fixture
+async def client(server: InProcessGateway) -> AsyncIterator[anthropic.AsyncAnthropic]:
+    async with anthropic.AsyncAnthropic(base_url=server.url, api_key=server.key, max_retries=0) as made:
+        yield made
+
+
+async def answered(client: anthropic.AsyncAnthropic, **body: Any) -> anthropic.types.Message:
+    async with asyncio.timeout(LIMIT_S):
+        message = await client.messages.create(**{**MODEL, "messages": HELLO, **body})
+    assert isinstance(message, anthropic.types.Message)
+    return message
+
+
+async def streamed(client: anthropic.AsyncAnthropic, **body: Any) -> tuple[list[Any], anthropic.types.Message]:
+    """All events, through the client's own accumulator, and its message."""
+    async with asyncio.timeout(LIMIT_S):
+        async with client.messages.stream(**{**MODEL, "messages": HELLO, **body}) as stream:
+            own = ("text", "input_json", "thinking", "signature", "citation")
+            events = [event async for event in stream if event.type not in own]
+            return events, await stream.get_final_message()
+
+
+async def test_a_text_is_a_whole_message(client: anthropic.AsyncAnthropic, upstream: Upstream) -> None:
+    upstream.will(up.answer())
+    message = await answered(client, system="be brief", stop_sequences=["END"], extra_body={"top_k": 3})
+    assert [block.type for block in message.content] == ["text"] and message.stop_reason == "end_turn"
+    assert message.content[0].type == "text" and message.content[0].text == "Hello there"
+    assert message.model == "SvcLLM" and message.role == "assistant" and message.id.startswith("msg_")
+    assert (message.usage.input_tokens, message.usage.output_tokens) == (3, 2)
+    sent = upstream.last.body
+    assert [each["role"] for each in sent["messages"]] == ["system", "user"]
+    assert sent["stop"] == ["END"] and sent["max_tokens"] == 100 and sent["top_k"] == 3
+
+
+async def test_a_streamed_text_has_the_documented_order(client: anthropic.AsyncAnthropic, upstream: Upstream) -> None:
+    upstream.will(up.stream(*up.text_stream(["Hel", "lo"])))
+    events, message = await streamed(client)
+    assert [event.type for event in events] == [
+        "message_start", "content_block_start", "content_block_delta", "content_block_delta", "content_block_stop",
+        "message_delta", "message_stop",
+    ]  # fmt: skip
+    assert events[0].message.usage.input_tokens > 0 and events[0].message.usage.output_tokens > 0
+    assert events[0].message.content == [] and events[0].message.stop_reason is None
+    assert message.content[0].type == "text" and message.content[0].text == "Hello"
+    assert (message.usage.input_tokens, message.usage.output_tokens, message.stop_reason) == (3, 2, "end_turn")
+
+
+CALL = {"id": "call_1", "type": "function", "function": {"name": "add", "arguments": '{"a":1}'}}
+
+
+def call_chunk(number: int, arguments: str, call_id: str = "", name: str = "") -> bytes:
+    head = {"id": call_id, "type": "function"} if call_id else {}
+    function = {"arguments": arguments, **({"name": name} if name else {})}
+    return up.chunk({"tool_calls": [{"index": number, **head, "function": function}]})
+
+
+def shape(message: anthropic.types.Message) -> list[Any]:
+    """The blocks as short values."""
+    return [
+        block.text if block.type == "text"
+        else (block.id, block.name, block.input) if block.type == "tool_use"
+        else (block.type, getattr(block, "thinking", None))
+        for block in message.content
+    ]  # fmt: skip
+
+
+ENDING = [up.usage_chunk(), up.DONE]
+STREAMS: dict[str, tuple[list[bytes], dict[str, Any], list[Any], str]] = {
+    "a call after a text": (
+        [up.chunk({"content": "I add"}), call_chunk(0, "", "c1", "add"), call_chunk(0, '{"a"'), call_chunk(0, ":1}"),
+         up.chunk({}, "tool_calls")],
+        {"tools": [ADD]}, ["I add", ("c1", "add", {"a": 1})], "tool_use"),
+    "a call without arguments": (
+        [call_chunk(0, "", "c1", "add"), up.chunk({}, "tool_calls")],
+        {"tools": [ADD]}, [("c1", "add", {})], "tool_use"),
+    "two calls in turn": (
+        [call_chunk(0, '{"a":1}', "c1", "add"), call_chunk(1, '{"a":2}', "c2", "add"), up.chunk({}, "tool_calls")],
+        {"tools": [ADD]}, [("c1", "add", {"a": 1}), ("c2", "add", {"a": 2})], "tool_use"),
+    "two calls whose pieces alternate": (
+        [call_chunk(0, "", "c1", "add"), call_chunk(1, "", "c2", "add"), call_chunk(0, '{"a":"}'),
+         call_chunk(1, '{"a"'), call_chunk(0, '"}'), call_chunk(1, ":2}"), up.chunk({}, "tool_calls")],
+        {"tools": [ADD]}, [("c1", "add", {"a": "}"}), ("c2", "add", {"a": 2})], "tool_use"),
+    "a text while a call is incomplete": (
+        [call_chunk(0, '{"a"', "c1", "add"), up.chunk({"content": "wait"}), up.chunk({"content": " for it"}),
+         call_chunk(0, ":1}"), up.chunk({}, "tool_calls")],
+        {"tools": [ADD]}, [("c1", "add", {"a": 1}), "wait for it"], "tool_use"),
+    "thoughts that were wished for": (
+        [up.chunk({"reasoning_content": "2 "}), up.chunk({"reasoning_content": "and 2"}), up.chunk({"content": "4"}),
+         up.chunk({}, "stop")],
+        {"thinking": {"type": "enabled"}}, [("thinking", "2 and 2"), "4"], "end_turn"),
+    "thoughts that are omitted": (
+        [up.chunk({"reasoning": "2 and 2"}), up.chunk({"content": "4"}), up.chunk({}, "stop")],
+        {"thinking": {"type": "adaptive", "display": "omitted"}}, [("thinking", ""), "4"], "end_turn"),
+    "thoughts that nobody wished for": (
+        [up.chunk({"reasoning": "2 and 2"}), up.chunk({"content": "4"}), up.chunk({}, "stop")],
+        {}, ["4"], "end_turn"),
+    "thoughts between texts": (
+        [up.chunk({"content": "a"}), up.chunk({"reasoning": "hm"}), up.chunk({"content": "b"}), up.chunk({}, "stop")],
+        {"thinking": {"type": "enabled", "budget_tokens": 1024}}, ["a", ("thinking", "hm"), "b"], "end_turn"),
+    "a cut text": ([up.chunk({"content": "a"}), up.chunk({}, "length")], {}, ["a"], "max_tokens"),
+    "a filtered text": ([up.chunk({"content": "a"}), up.chunk({}, "content_filter")], {}, ["a"], "refusal"),
+    "a refusal": ([up.chunk({"refusal": "no"}), up.chunk({}, "stop")], {}, ["no"], "refusal"),
+    "nothing at all": ([up.chunk({"role": "assistant"}), up.chunk({}, "stop")], {}, [], "end_turn"),
+    "a stop sequence that vLLM names": (
+        [up.chunk({"content": "a"}), up.frame({"id": "x", "choices": [
+            {"index": 0, "delta": {}, "finish_reason": "stop", "stop_reason": "END"}]})],
+        {"stop_sequences": ["END"]}, ["a"], "stop_sequence"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", STREAMS)
+async def test_a_stream_becomes_its_blocks(client: anthropic.AsyncAnthropic, upstream: Upstream, case: str) -> None:
+    chunks, body, blocks, reason = STREAMS[case]
+    upstream.will(up.stream(*chunks, *ENDING))
+    events, message = await streamed(client, **body)
+    assert shape(message) == blocks and message.stop_reason == reason
+    assert [event.type for event in events].count("message_delta") == 1
+    starts = [event for event in events if event.type == "content_block_start"]
+    assert [event.index for event in starts] == list(range(len(blocks)))
+    assert all(event.content_block.input == {} for event in starts if event.content_block.type == "tool_use")
+    assert all(block.signature for block in message.content if block.type == "thinking")
+
+
+WHOLES: dict[str, tuple[dict[str, Any], dict[str, Any], list[Any], str]] = {
+    "calls beside a text": (
+        up.completion("I add", "tool_calls", tool_calls=[CALL, {**CALL, "id": "call_2"}]), {"tools": [ADD]},
+        ["I add", ("call_1", "add", {"a": 1}), ("call_2", "add", {"a": 1})], "tool_use"),
+    "thoughts": (
+        up.completion("4", reasoning_content="2 and 2"), {"thinking": {"type": "enabled"}},
+        [("thinking", "2 and 2"), "4"], "end_turn"),
+    "thoughts that nobody wished for": (up.completion("4", reasoning_content="2"), {}, ["4"], "end_turn"),
+    "a cut text": (up.completion("4", "length"), {}, ["4"], "max_tokens"),
+    "a cut call": (
+        up.completion(None, "length", tool_calls=[{**CALL, "function": {"name": "add", "arguments": '{"a"'}}]),
+        {"tools": [ADD]}, [("call_1", "add", {})], "max_tokens"),
+    "a refusal": (up.completion(None, refusal="no"), {}, ["no"], "refusal"),
+    "nothing": (up.completion(""), {}, [], "end_turn"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WHOLES)
+async def test_a_whole_answer_becomes_its_blocks(
+    client: anthropic.AsyncAnthropic, upstream: Upstream, case: str
+) -> None:
+    answer, body, blocks, reason = WHOLES[case]
+    if case == "a cut call":
+        answer["choices"][0]["finish_reason"] = "length"
+    upstream.will(up.answer(answer))
+    message = await answered(client, **body)
+    assert shape(message) == blocks and message.stop_reason == reason
+
+
+async def test_arguments_that_are_no_object_are_an_error_and_no_invented_input(
+    client: anthropic.AsyncAnthropic, upstream: Upstream
+) -> None:
+    broken = {**CALL, "function": {"name": "add", "arguments": "[1]"}}
+    upstream.will(up.answer(up.completion(None, "tool_calls", tool_calls=[broken])))
+    with pytest.raises(anthropic.InternalServerError, match="not a JSON object"):
+        await answered(client, tools=[ADD])
+
+
+async def test_tokens_read_from_a_cache_are_counted_apart(client: anthropic.AsyncAnthropic, upstream: Upstream) -> None:
+    usage = {"prompt_tokens": 30, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 20}}
+    upstream.will(up.answer({**up.completion(), "usage": usage}))
+    message = await answered(client)
+    assert (message.usage.input_tokens, message.usage.cache_read_input_tokens) == (10, 20)
+
+
+async def test_a_tool_loop_of_the_sdk_ends_with_its_answer(
+    client: anthropic.AsyncAnthropic, upstream: Upstream
+) -> None:
+    async def adding(exchange: up.Exchange) -> None:
+        last = exchange.seen.body["messages"][-1]
+        is_done = last["role"] == "tool"
+        text, calls = (f"It is {last['content']}.", {}) if is_done else (None, {"tool_calls": [CALL]})
+        await up.answer(up.completion(text, "stop" if is_done else "tool_calls", **calls))(exchange)
+
+    @anthropic.beta_async_tool
+    async def add(a: int) -> str:
+        """adds one
+
+        Args:
+            a: a number
+        """
+        return str(a + 1)
+
+    upstream.will(adding)
+    async with asyncio.timeout(LIMIT_S):
+        runner = client.beta.messages.tool_runner(**MODEL, messages=HELLO, tools=[add])
+        message = await runner.until_done()
+    assert message.content[0].type == "text" and message.content[0].text == "It is 2."
+    assert [each["role"] for each in upstream.last.body["messages"]] == ["user", "assistant", "tool"]
+
+
+async def test_a_format_of_the_sdk_forces_the_upstreams_schema(
+    client: anthropic.AsyncAnthropic, upstream: Upstream
+) -> None:
+    upstream.will(up.answer(up.completion('{"size": 3}')))
+    schema = {"type": "object", "properties": {"size": {"type": "integer"}}}
+    message = await answered(
+        client, output_config={"effort": "max", "format": {"type": "json_schema", "schema": schema}}
+    )
+    assert json.loads(str(shape(message)[0])) == {"size": 3}
+    sent = upstream.last.body
+    assert sent["response_format"]["json_schema"]["schema"] == schema and sent["reasoning_effort"] == "high"

@@ -1,0 +1,197 @@
+"""The messages route where something is wrong: keys, models, upstreams that fail, text that must not pass, counts."""
+
+import asyncio
+from typing import Any
+
+import aiohttp
+import anthropic
+import orjson
+import pytest
+
+from tests.flows.test_messages import ADD, HELLO, LIMIT_S, MODEL, answered, client, streamed
+from tests.support import upstream as up
+from tests.support.asking import ask
+from tests.support.gateways import InProcessGateway
+from tests.support.upstream import Upstream
+
+__all__ = ["client"]  # a fixture
+
+
+async def posted(server: InProcessGateway, headers: dict[str, str], body: Any = None) -> tuple[int, Any]:
+    async with (
+        asyncio.timeout(LIMIT_S),
+        aiohttp.ClientSession() as session,
+        session.post(f"{server.url}/v1/messages", json=body or {**MODEL, "messages": HELLO}, headers=headers) as answer,
+    ):
+        return answer.status, orjson.loads(await answer.read())
+
+
+async def test_the_key_may_stand_in_either_header_or_the_same_in_both(
+    server: InProcessGateway, upstream: Upstream
+) -> None:
+    upstream.will(up.answer())
+    bearer, apart = server.headers, {"x-api-key": server.key}
+    assert [(await posted(server, each))[0] for each in (bearer, apart, bearer | apart)] == [200, 200, 200]
+
+
+async def test_two_keys_that_differ_are_refused(server: InProcessGateway) -> None:
+    for header in ("Bearer other", "Basic other", "Bearer "):
+        status, answer = await posted(server, {"Authorization": header, "x-api-key": server.key})
+        assert (status, answer["error"]["type"]) == (400, "invalid_request_error")
+
+
+@pytest.mark.parametrize("headers", [{}, {"x-api-key": "wrong"}, {"Authorization": "Bearer wrong"}])
+async def test_without_a_valid_key_it_is_an_authentication_error(
+    server: InProcessGateway, headers: dict[str, str]
+) -> None:
+    status, answer = await posted(server, headers)
+    assert (status, answer["error"]["type"]) == (401, "authentication_error")
+
+
+async def test_wrong_keys_in_either_header_count_as_guesses(server: InProcessGateway) -> None:
+    for number in range(server.config.access.bad_keys_per_minute):
+        name, value = ("x-api-key", f"k{number}") if number % 2 else ("Authorization", f"Bearer k{number}")
+        assert (await posted(server, {name: value}))[0] == 401
+    status, answer = await posted(server, {"x-api-key": "another"})
+    assert (status, answer["error"]["type"]) == (429, "rate_limit_error")
+
+
+async def test_a_key_without_the_scope_is_a_permission_error(server: InProcessGateway) -> None:
+    status, answer = await posted(server, {"x-api-key": server.make_key("web-search")})
+    assert (status, answer["error"]["type"]) == (403, "permission_error") and "chat" in answer["error"]["message"]
+
+
+async def test_an_unknown_model_is_told_what_there_is_and_an_alias_works(
+    client: anthropic.AsyncAnthropic, upstream: Upstream
+) -> None:
+    with pytest.raises(anthropic.NotFoundError, match="available: SvcLLM"):
+        await answered(client, model="claude-nothing")
+    upstream.will(up.answer())
+    assert (await answered(client, model="assistant")).model == "SvcLLM"
+
+
+STATUSES = {
+    429: (anthropic.RateLimitError, "rate_limit_error"),
+    400: (anthropic.BadRequestError, "invalid_request_error"),
+    413: (anthropic.RequestTooLargeError, "request_too_large"),
+    500: (anthropic.InternalServerError, "api_error"),
+    503: (anthropic.InternalServerError, "overloaded_error"),
+}
+
+
+@pytest.mark.parametrize("status", STATUSES)
+async def test_an_upstreams_error_is_one_of_this_api(
+    client: anthropic.AsyncAnthropic, upstream: Upstream, status: int
+) -> None:
+    kind, name = STATUSES[status]
+    upstream.will(up.answer({"error": {"message": "no", "code": "x"}}, status=status))
+    with pytest.raises(kind) as caught:
+        await answered(client)
+    body: Any = caught.value.body
+    assert body["error"]["type"] == name and body["request_id"] == caught.value.request_id
+
+
+TOO_LONG = {
+    "request (6031 tokens) exceeds the available context size (4096 tokens)": "6031 tokens > 4096 maximum",
+    "maximum context length is 4096 tokens. However, you requested 5024 tokens": "5024 tokens > 4096 maximum",
+    "the request exceeds the available context size": "the request exceeds the available context size",
+}
+
+
+@pytest.mark.parametrize("words", TOO_LONG)
+async def test_a_prompt_that_is_too_long_is_told_in_the_words_clients_know(
+    client: anthropic.AsyncAnthropic, upstream: Upstream, words: str
+) -> None:
+    error = {"message": words, "type": "exceed_context_size_error"}
+    upstream.will(up.answer({"error": error}, status=400))
+    with pytest.raises(anthropic.BadRequestError) as caught:
+        await answered(client)
+    body: Any = caught.value.body
+    assert body["error"]["message"] == f"prompt is too long: {TOO_LONG[words]}"
+
+
+async def raw_stream(server: InProcessGateway, **body: Any) -> list[Any]:
+    async with (
+        asyncio.timeout(LIMIT_S),
+        aiohttp.ClientSession(headers=server.headers) as session,
+        session.post(f"{server.url}/v1/messages", json={**MODEL, "messages": HELLO, "stream": True, **body}) as answer,
+    ):
+        frames = [frame for frame in (await answer.read()).decode().split("\n\n") if frame and frame[0] != ":"]
+    events = []
+    for frame in frames:
+        name, data = frame.split("\n")
+        events.append(orjson.loads(data.removeprefix("data: ")))
+        assert name == f"event: {events[-1]['type']}"
+    return events
+
+
+@pytest.mark.parametrize("fault", ["cut", "error", "silent"])
+async def test_an_upstream_that_dies_in_mid_stream_ends_with_an_error_and_no_clean_end(
+    server: InProcessGateway, upstream: Upstream, fault: str
+) -> None:
+    first = up.chunk({"content": "Hel"})
+    upstream.will({
+        "cut": up.stream(first, end=False),
+        "error": up.stream(first, up.frame({"error": {"message": "broken"}})),
+        "silent": up.silent(upstream, first),
+    }[fault])  # fmt: skip
+    events = await raw_stream(server)
+    kinds = [event["type"] for event in events]
+    assert kinds == ["message_start", "ping", "content_block_start", "content_block_delta", "error"]
+    assert events[-1]["error"]["type"] in ("api_error", "timeout_error") and events[-1]["request_id"]
+
+
+async def test_the_sdk_raises_the_error_of_a_stream_that_died(
+    client: anthropic.AsyncAnthropic, upstream: Upstream
+) -> None:
+    upstream.will(up.stream(up.chunk({"content": "Hel"}), end=False))
+    with pytest.raises(anthropic.APIStatusError, match="broke off"):
+        await streamed(client)
+
+
+async def test_an_upstream_that_is_dead_before_the_stream_is_a_status(
+    client: anthropic.AsyncAnthropic, upstream: Upstream
+) -> None:
+    upstream.will(up.answer({"error": "x"}, status=500))
+    with pytest.raises(anthropic.InternalServerError):
+        await streamed(client)
+
+
+async def test_a_client_that_leaves_frees_the_upstream(server: InProcessGateway, upstream: Upstream) -> None:
+    upstream.will(up.silent(upstream, up.chunk({"content": "Hel"})))
+    async with aiohttp.ClientSession(headers=server.headers) as session:
+        body = {**MODEL, "messages": HELLO, "stream": True}
+        async with session.post(f"{server.url}/v1/messages", json=body) as answer:
+            await answer.content.readany()
+    async with asyncio.timeout(1):
+        await upstream.released.wait()
+
+
+# --- counts ---------------------------------------------------------------------------------------------------------
+
+
+async def test_tokens_are_counted_by_the_upstream_that_can(
+    client: anthropic.AsyncAnthropic, upstream: Upstream
+) -> None:
+    upstream.will(up.answer({"input_tokens": 17}))
+    counted = await client.messages.count_tokens(model="SvcLLM", messages=HELLO, system="x", tools=[ADD])  # type: ignore[list-item]
+    assert counted.input_tokens == 17 and upstream.last.path == "/v1/messages/count_tokens"
+    assert upstream.last.body.keys() == {"model", "messages", "system", "tools"}
+
+
+async def test_another_upstream_is_asked_once_and_the_estimate_says_so(
+    server: InProcessGateway, upstream: Upstream
+) -> None:
+    upstream.will(up.answer({"error": "no such route"}, status=404))
+    body = {"messages": [{"role": "user", "content": "x" * 400}]}
+    answers = [await ask(server, "/v1/messages/count_tokens", **body) for _ in range(2)]
+    for status, answer, _ in answers:
+        assert (status, answer["input_tokens"]) == (200, 100)
+        assert answer["provider_specific_fields"] == {"usage_estimated": True}
+    assert len(upstream.seen) == 1
+
+
+async def test_an_image_is_sent_to_no_counting_upstream(server: InProcessGateway, upstream: Upstream) -> None:
+    inner = {"type": "image", "source": {"type": "url", "url": "http://10.0.0.1/x.png"}}
+    status, answer, _ = await ask(server, "/v1/messages/count_tokens", messages=[{"role": "user", "content": [inner]}])
+    assert status == 200 and answer["input_tokens"] >= 1 and not upstream.seen

@@ -1,0 +1,140 @@
+"""`web_search_20250305` on `/v1/messages`, read by the official SDK: blocks, citations, mixed turns, failures."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import anthropic
+import pytest
+
+from tests.flows.test_messages import ADD, LIMIT_S, MODEL
+from tests.support.gateways import StartGateway
+from tests.support.hosted_search import Scene, call, round_of, scene, search
+
+TOOL = {"type": "web_search_20250305", "name": "web_search", "max_uses": 3}
+QUESTION: list[Any] = [{"role": "user", "content": "What is the capital of France?"}]
+
+
+@pytest.fixture
+async def stage(start_gateway: StartGateway) -> AsyncIterator[Scene]:
+    async with scene(start_gateway) as made:
+        yield made
+
+
+async def message(stage: Scene, *, streamed: bool = True, key: str = "", **body: Any) -> Any:
+    asked: dict[str, Any] = {**MODEL, "messages": QUESTION, "tools": [TOOL], **body}
+    key = key or stage.server.key
+    async with (
+        asyncio.timeout(LIMIT_S),
+        anthropic.AsyncAnthropic(base_url=stage.server.url, api_key=key, max_retries=0) as client,
+    ):
+        if not streamed:
+            return await client.messages.create(**asked)
+        async with client.messages.stream(**asked) as stream:
+            stage.extra = [event async for event in stream]
+            return await stream.get_final_message()
+
+
+@pytest.mark.parametrize("streamed", [True, False], ids=["streamed", "whole"])
+async def test_a_search_is_two_blocks_and_its_citations_name_what_they_cite(stage: Scene, streamed: bool) -> None:
+    rounds = (["Let me look.", search()], ["It is Paris [", "1]. 🎉 Ask on."])
+    stage.model.will(*(round_of(*parts, is_stream=streamed) for parts in rounds))
+    answer = await message(stage, streamed=streamed)
+    kinds = [block.type for block in answer.content]
+    assert kinds == ["text", "server_tool_use", "web_search_tool_result", "text", "text", "text"]
+    _, made, found, before, cited, after = answer.content
+    assert (made.name, made.input) == ("web_search", {"query": "capital of France"}) and found.tool_use_id == made.id
+    assert found.content[0].url == "https://a.example.com/paris"
+    assert (before.text, cited.text, after.text) == ("It is Paris ", "[1]", ". 🎉 Ask on.")
+    [citation] = cited.citations
+    assert (citation.type, citation.url, citation.title) == (
+        "web_search_result_location", "https://a.example.com/paris", "Paris")  # fmt: skip
+    assert citation.cited_text == "Paris is the capital of France." and not before.citations and not after.citations
+    assert answer.stop_reason == "end_turn" and answer.usage.server_tool_use.web_search_requests == 1
+    assert (answer.usage.input_tokens, answer.usage.output_tokens) == (6, 4)
+    assert set(stage.provider.asked) == {"capital of France"}
+
+
+async def test_a_link_to_a_page_that_nobody_saw_is_no_citation(stage: Scene) -> None:
+    stage.model.will(round_of(search()), round_of("See [this](https://evil.example.net) and [9]."))
+    answer = await message(stage)
+    assert not any(getattr(block, "citations", None) for block in answer.content)
+
+
+async def test_the_callers_tools_and_the_next_turn_know_what_was_found(stage: Scene) -> None:
+    stage.model.will(round_of(search(), call("add", "c2", 1, a=1)), round_of("Done."))
+    tools = [TOOL, ADD]
+    first = await message(stage, tools=tools)
+    assert [block.type for block in first.content] == ["tool_use", "server_tool_use", "web_search_tool_result"]
+    assert first.stop_reason == "tool_use" and first.content[0].input == {"a": 1}
+    result = {"type": "tool_result", "tool_use_id": first.content[0].id, "content": "2"}
+    history = [*QUESTION, {"role": "assistant", "content": first.content}, {"role": "user", "content": [result]}]
+    second = await message(stage, tools=tools, messages=history)
+    assert [block.text for block in second.content] == ["Done."]
+    sent = stage.sent[-1]["messages"]
+    roles = [each["role"] for each in sent if each["role"] != "system"]
+    assert roles == ["user", "assistant", "tool", "assistant", "tool"]
+    outputs = [each["content"] for each in sent if each["role"] == "tool"]
+    assert "Paris is the capital of France." in outputs[0] and outputs[1] == "2"
+
+
+async def test_a_search_that_fails_is_told_and_the_answer_goes_on(stage: Scene) -> None:
+    stage.provider.answer = stage.provider.broken
+    stage.model.will(round_of(search()), round_of("I could not look."))
+    answer = await message(stage)
+    assert answer.content[1].content.error_code == "unavailable" and answer.content[2].text == "I could not look."
+
+
+async def test_a_choice_forces_the_search_and_none_forbids_it(stage: Scene) -> None:
+    stage.model.will(round_of(search()), round_of("Paris."))
+    await message(stage, tool_choice={"type": "tool", "name": "web_search"})
+    assert stage.sent[0]["tool_choice"] == {"type": "function", "function": {"name": "web_search"}}
+    stage.model.will(round_of("Paris."))
+    await message(stage, tool_choice={"type": "none"})
+    assert "tools" not in stage.sent[-1] and len(stage.sent) == 3
+
+
+async def test_the_callers_limit_of_searches_holds(stage: Scene) -> None:
+    stage.model.will(round_of(search()), round_of(search("again")), round_of("Paris."))
+    await message(stage, tools=[{**TOOL, "max_uses": 1}])
+    assert set(stage.provider.asked) == {"capital of France"}
+
+
+async def test_domains_are_honoured(stage: Scene) -> None:
+    stage.model.will(round_of(search()), round_of("Paris."))
+    answer = await message(stage, tools=[{**TOOL, "blocked_domains": ["a.example.com"]}])
+    found = next(block for block in answer.content if block.type == "web_search_tool_result")
+    assert [each.url for each in found.content] == ["https://b.example.org/lyon"]
+
+
+REFUSED: dict[str, dict[str, Any]] = {
+    "two lists of domains": {"allowed_domains": ["a.example"], "blocked_domains": ["b.example"]},
+    "a domain that is none": {"allowed_domains": ["no host!"]},
+    "a country that is none": {"user_location": {"type": "approximate", "country": "France"}},
+    "no uses": {"max_uses": 0},
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+async def test_wrong_options_are_refused_by_name(stage: Scene, case: str) -> None:
+    with pytest.raises(anthropic.BadRequestError, match=r"tools\[0\]"):
+        await message(stage, tools=[{**TOOL, **REFUSED[case]}])
+    assert not stage.model.seen
+
+
+async def test_a_key_without_the_scope_is_refused_before_anything_streams(stage: Scene) -> None:
+    with pytest.raises(anthropic.PermissionDeniedError, match="web-search"):
+        await message(stage, key=stage.server.make_key("chat"))
+    assert not stage.model.seen
+
+
+async def test_a_client_that_leaves_ends_the_search(stage: Scene) -> None:
+    stage.provider.answer = stage.provider.silent
+    stage.model.will(round_of("Let me look.", search()))
+    task = asyncio.create_task(message(stage))
+    async with asyncio.timeout(LIMIT_S):
+        await stage.provider.waiting.wait()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    async with asyncio.timeout(1):
+        await stage.provider.released.wait()

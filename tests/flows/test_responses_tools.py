@@ -1,0 +1,290 @@
+"""Tools of every kind on `POST /v1/responses`: namespaces, custom and built-in tools, whole, streamed, stored."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import aiohttp
+import openai
+import pytest
+
+from tests.support import upstream as up
+from tests.support.asking import ask, toml
+from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.upstream import Upstream
+
+LIMIT_S = 10
+LONG = "find_every_document_that_has_anything_to_do_with_it"
+SEARCH = {"type": "function", "name": "search", "description": "Finds pages.", "parameters": {"type": "object"}}
+NAMESPACE = {
+    "type": "namespace", "name": "mcp__websearch", "description": "Web tools.",
+    "tools": [SEARCH, {"type": "function", "name": LONG}, {"type": "custom", "name": "patch"}],
+}  # fmt: skip
+PLAIN = {"type": "function", "name": "mcp__websearch__search"}
+PATCH = {
+    "type": "custom", "name": "apply_patch", "description": "Edits files.",
+    "format": {"type": "grammar", "syntax": "lark", "definition": "start: /x/"},
+}  # fmt: skip
+
+
+@pytest.fixture
+async def client(server: InProcessGateway) -> AsyncIterator[openai.AsyncOpenAI]:
+    async with openai.AsyncOpenAI(base_url=server.url + "/v1", api_key=server.key, max_retries=0) as made:
+        yield made
+
+
+def calling(name: str, arguments: str, call_id: str = "c1") -> tuple[up.Script, up.Script]:
+    """A model's call, as a whole answer and as a stream with the arguments cut in three."""
+    call = {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+    third = len(arguments) // 3
+    first = {"index": 0, "id": call_id, "type": "function", "function": {"name": name, "arguments": ""}}
+    pieces = [arguments[:third], arguments[third : 2 * third], arguments[2 * third :]]
+    deltas = [first, *({"index": 0, "function": {"arguments": piece}} for piece in pieces)]
+    chunks = [up.chunk({"tool_calls": [delta]}) for delta in deltas]
+    return (
+        up.answer(up.completion(None, "tool_calls", tool_calls=[call])),
+        up.stream(*chunks, up.chunk({}, "tool_calls"), up.usage_chunk(), up.DONE),
+    )
+
+
+async def item_of(client: openai.AsyncOpenAI, streamed: bool, **body: Any) -> tuple[Any, list[Any]]:
+    """The last item of the response, and its events."""
+    async with asyncio.timeout(LIMIT_S):
+        answer: Any = await client.responses.create(model="SvcLLM", input="go", stream=streamed, **body)
+        if not streamed:
+            return answer.output[-1], []
+        events: list[Any] = [event async for event in answer]
+        done = [event.item for event in events if event.type == "response.output_item.done"]
+        assert done[-1] == events[-1].response.output[-1]
+        return done[-1], events
+
+
+def offered(upstream: Upstream) -> dict[str, str]:
+    """The functions that the model saw: their descriptions by name."""
+    return {tool["function"]["name"]: tool["function"].get("description") for tool in upstream.last.body["tools"]}
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+async def test_a_namespaces_tools_are_offered_and_called_by_namespace_and_name(
+    client: openai.AsyncOpenAI, upstream: Upstream, streamed: bool
+) -> None:
+    upstream.will(calling("mcp__websearch__search", '{"q":"x"}')[streamed])
+    item, events = await item_of(client, streamed, tools=[NAMESPACE])
+    assert (item.type, item.namespace, item.name) == ("function_call", "mcp__websearch", "search")
+    assert item.arguments == '{"q":"x"}' and item.call_id == "c1"
+    assert offered(upstream)["mcp__websearch__search"] == "Web tools.\n\nFinds pages."
+    assert all(len(name) <= 64 for name in offered(upstream)) and len(offered(upstream)) == 3
+    if streamed:
+        assert "".join(e.delta for e in events if e.type.endswith("arguments.delta")) == item.arguments
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+async def test_a_long_name_and_a_taken_one_come_back_as_they_were(
+    client: openai.AsyncOpenAI, upstream: Upstream, streamed: bool
+) -> None:
+    for wanted in ("search", LONG):
+        upstream.will(up.answer())
+        await client.responses.create(model="SvcLLM", input="go", tools=[NAMESPACE, PLAIN])  # type: ignore[list-item]
+        names = list(offered(upstream))
+        assert names.count("mcp__websearch__search") == 1
+        seen = next(name for name in names if name[:20] == f"mcp__websearch__{wanted}"[:20] and name != PLAIN["name"])
+        upstream.will(calling(seen, "{}")[streamed])
+        item, _ = await item_of(client, streamed, tools=[NAMESPACE, PLAIN])
+        assert (item.namespace, item.name) == ("mcp__websearch", wanted)
+    upstream.will(calling("mcp__websearch__search", "{}")[streamed])
+    item, _ = await item_of(client, streamed, tools=[NAMESPACE, PLAIN])
+    assert (getattr(item, "namespace", None), item.name) == (None, "mcp__websearch__search")
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+async def test_a_custom_tool_gets_its_free_text(client: openai.AsyncOpenAI, upstream: Upstream, streamed: bool) -> None:
+    text = "*** Begin Patch\n+“ü” 😀\n*** End Patch"
+    upstream.will(
+        calling("apply_patch", '{"input":"*** Begin Patch\\n+“\\u00fc” \\ud83d\\ude00\\n*** End Patch"}')[streamed]
+    )
+    item, events = await item_of(client, streamed, tools=[PATCH])
+    assert (item.type, item.name, item.input, item.call_id) == ("custom_tool_call", "apply_patch", text, "c1")
+    assert "lark grammar:\nstart: /x/" in offered(upstream)["apply_patch"]
+    if streamed:
+        assert [event.type for event in events[2:]] == [
+            "response.output_item.added", *["response.custom_tool_call_input.delta"] * 3,
+            "response.custom_tool_call_input.done", "response.output_item.done", "response.completed",
+        ]  # fmt: skip
+        assert "".join(event.delta for event in events[3:6]) == text == events[6].input
+
+
+async def test_a_conversation_with_such_calls_goes_on_from_the_store(
+    client: openai.AsyncOpenAI, upstream: Upstream
+) -> None:
+    tools: Any = [NAMESPACE, PATCH]
+    upstream.will(
+        calling("mcp__websearch__search", '{"q":1}')[0], calling("apply_patch", '{"input":"x"}', "c2")[0], up.answer()
+    )
+    first = await client.responses.create(model="SvcLLM", input="go", tools=tools)
+    outputs: Any = [{"type": "function_call_output", "call_id": "c1", "output": "found"}]
+    second = await client.responses.create(model="SvcLLM", previous_response_id=first.id, input=outputs, tools=tools)
+    outputs = [{"type": "custom_tool_call_output", "call_id": "c2", "output": "done"}]
+    await client.responses.create(model="SvcLLM", previous_response_id=second.id, input=outputs, tools=tools)
+    sent = upstream.last.body["messages"]
+    calls = [message["tool_calls"][0]["function"] for message in sent if message.get("tool_calls")]
+    assert [call["name"] for call in calls] == ["mcp__websearch__search", "apply_patch"]
+    assert [m["content"] for m in sent if m["role"] == "tool"] == ["found", "done"]
+    assert calls[1]["arguments"] == '{"input":"x"}'
+
+
+async def test_tools_that_an_item_adds_are_offered_and_their_calls_come_back(
+    client: openai.AsyncOpenAI, upstream: Upstream
+) -> None:
+    upstream.will(calling("mcp__websearch__search", "{}")[0])
+    added: Any = {"type": "additional_tools", "role": "developer", "tools": [NAMESPACE]}
+    response = await client.responses.create(model="SvcLLM", input=[{"role": "user", "content": "go"}, added])
+    assert response.output[-1].to_dict()["namespace"] == "mcp__websearch"
+
+
+@pytest.mark.parametrize(
+    ("choice", "sent"),
+    [
+        ("required", "required"),
+        ({"type": "function", "name": "search", "namespace": "mcp__websearch"}, "mcp__websearch__search"),
+        ({"type": "custom", "name": "apply_patch"}, "apply_patch"),
+        (
+            {"type": "allowed_tools", "mode": "required", "tools": [{"type": "custom", "name": "apply_patch"}]},
+            "required",
+        ),
+        ({"type": "namespace", "name": "mcp__websearch"}, "required"),
+    ],
+)
+async def test_a_choice_is_sent_in_the_models_names(
+    server: InProcessGateway, upstream: Upstream, choice: Any, sent: str
+) -> None:
+    upstream.will(up.answer())
+    status, data, _ = await ask(server, "/v1/responses", input="x", tools=[NAMESPACE, PATCH], tool_choice=choice)
+    assert status == 200, data
+    body = upstream.last.body
+    chosen = body["tool_choice"]
+    assert (chosen if isinstance(chosen, str) else chosen["function"]["name"]) == sent
+    if isinstance(choice, dict) and sent == "required":
+        assert len(body["tools"]) == (1 if choice["type"] == "allowed_tools" else 3)
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        "required",
+        {"type": "function", "name": "search"},
+        {"type": "file_search"},
+        {"type": "mcp", "server_label": "x"},
+        {"type": "custom", "name": "nope"},
+        {"type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": "nope"}]},
+    ],
+)
+async def test_a_choice_that_no_offered_tool_meets_is_refused(server: InProcessGateway, choice: Any) -> None:
+    tools = [{"type": "file_search", "vector_store_ids": []}] if choice == "required" else [NAMESPACE]
+    status, data, _ = await ask(server, "/v1/responses", input="x", tools=tools, tool_choice=choice)
+    assert (status, data["error"]["param"], data["error"]["code"]) == (400, "tool_choice", "invalid_value")
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+async def test_a_tool_that_nobody_runs_is_told_in_the_answer(
+    client: openai.AsyncOpenAI, upstream: Upstream, streamed: bool
+) -> None:
+    upstream.will(up.stream(*up.text_stream()) if streamed else up.answer())
+    tools: Any = [{"type": "image_generation"}]
+    answer: Any = await client.responses.create(model="SvcLLM", input="x", tools=tools, stream=streamed)
+    response = [event async for event in answer][-1].response if streamed else answer
+    [warning] = response.provider_specific_fields["warnings"]
+    assert "image_generation" in warning
+
+
+async def test_client_metadata_reaches_no_upstream(
+    start_gateway: StartGateway, server: InProcessGateway, upstream: Upstream
+) -> None:
+    native = await start_gateway(toml(upstream, responses="'native'"))
+    message = {"type": "message", "id": "m", "role": "assistant", "content": []}
+    upstream.will(up.answer(), up.answer({"id": "r", "object": "response", "status": "completed", "output": [message]}))
+    for each in (server, native):
+        status, data, _ = await ask(each, "/v1/responses", input="x", client_metadata={"workspace": "/home/me"})
+        assert status == 200 and "client_metadata" not in upstream.last.body, data
+
+
+@pytest.mark.parametrize(("field", "value"), [("conversation", "conv_1"), ("background", True)])
+@pytest.mark.parametrize("mode", ["'native'", "'translate'"])
+async def test_state_that_is_not_kept_is_refused_on_every_upstream(
+    start_gateway: StartGateway, upstream: Upstream, mode: str, field: str, value: Any
+) -> None:
+    server = await start_gateway(toml(upstream, responses=mode))
+    status, data, _ = await ask(server, "/v1/responses", input="x", **{field: value})
+    assert (status, data["error"]["param"]) == (400, field) and not upstream.seen
+
+
+@pytest.mark.parametrize("path", ["/compact", "/input_tokens", "/compact/input_items"])
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+async def test_endpoints_of_openai_that_are_not_here_are_not_found(
+    server: InProcessGateway, path: str, method: str
+) -> None:
+    async with (
+        aiohttp.ClientSession(headers=server.headers) as session,
+        session.request(method, f"{server.url}/v1/responses{path}", json={}) as answer,
+    ):
+        assert answer.status == 404 and (await answer.json())["error"]["code"] == "not_found"
+
+
+@pytest.mark.parametrize("key", ["wrong", ""])
+async def test_a_wrong_key_is_told_in_the_words_that_clients_look_for(server: InProcessGateway, key: str) -> None:
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    async with (
+        aiohttp.ClientSession(headers=headers) as session,
+        session.post(f"{server.url}/v1/responses", json={"model": "SvcLLM", "input": "x"}) as answer,
+    ):
+        error = (await answer.json())["error"]
+        assert answer.status == 401 and error["message"].startswith("Incorrect API key provided: ")
+        assert error["code"] == "invalid_api_key"
+
+
+VLLM = "'max_tokens' or 'max_completion_tokens' is too large: 9999. This model's maximum context length is 4096 tokens"
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        ({"message": VLLM, "param": "max_tokens", "code": 400}, ("max_output_tokens", "invalid_value")),
+        ({"message": VLLM, "code": 400}, ("max_output_tokens", "invalid_value")),
+        ({"message": "This model's maximum context length is 4096 tokens."}, ("input", "context_length_exceeded")),
+    ],
+)
+async def test_an_answer_that_may_be_too_long_is_not_told_as_a_prompt_that_is(
+    server: InProcessGateway, upstream: Upstream, error: dict[str, Any], expected: tuple[str, str]
+) -> None:
+    upstream.will(up.answer({"error": error}, status=400))
+    status, data, _ = await ask(server, "/v1/responses", input="x", max_output_tokens=9999)
+    assert status == 400 and (data["error"]["param"], data["error"]["code"]) == expected
+
+
+async def test_a_native_upstream_gets_kinds_that_chat_has_not_and_its_calls_come_back(
+    start_gateway: StartGateway, upstream: Upstream
+) -> None:
+    native = await start_gateway(toml(upstream, responses="'native'"))
+    call = {"type": "custom_tool_call", "call_id": "c", "name": "apply_patch", "input": "x", "namespace": "n"}
+    upstream.will(up.answer({"id": "r", "object": "response", "status": "completed", "output": [call]}))
+    shell = {"type": "shell_call", "id": "sh_1", "call_id": "s", "action": {"commands": ["ls"]}, "status": "completed"}
+    output = {"type": "shell_call_output", "call_id": "s", "output": [{"stdout": "a", "stderr": ""}]}
+    status, data, _ = await ask(native, "/v1/responses", input=[shell, output], tools=[NAMESPACE, PATCH])
+    assert status == 200 and upstream.last.body["input"] == [shell, output]
+    assert upstream.last.body["tools"] == [NAMESPACE, PATCH]
+    [item] = data["output"]
+    assert item["id"].startswith("ctc_") and {**item, "id": ""} == {**call, "id": ""}
+    assert data["provider_specific_fields"]["finish_reason"] == "tool_calls"
+
+
+async def test_a_stored_prompt_is_for_native_upstreams_alone(
+    start_gateway: StartGateway, server: InProcessGateway, upstream: Upstream
+) -> None:
+    native = await start_gateway(toml(upstream, responses="'native'"))
+    message = {"type": "message", "id": "m", "role": "assistant", "content": []}
+    upstream.will(up.answer({"id": "r", "object": "response", "status": "completed", "output": [message]}))
+    status, _, _ = await ask(native, "/v1/responses", prompt={"id": "pmpt_1"})
+    assert status == 200 and "input" not in upstream.last.body
+    status, data, _ = await ask(server, "/v1/responses", prompt={"id": "pmpt_1"})
+    assert (status, data["error"]["param"]) == (400, "prompt")
+    status, data, _ = await ask(server, "/v1/responses")
+    assert (status, data["error"]["param"]) == (400, "input")

@@ -1,0 +1,156 @@
+"""`gateway serve --supervised`, as the installed service runs it: reloads and upgrades are asked for and answered."""
+
+import asyncio
+import os
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from tests.support.gateway_process import GatewayProcess, run_command
+from tests.support.gateways import start_process
+from tests.support.waiting import until
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def notified(tmp_path: Path) -> Iterator[socket.socket]:
+    """The socket on which systemd would hear of the service."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
+        sock.bind(str(tmp_path / "notify"))
+        sock.settimeout(20)
+        yield sock
+
+
+def supervised(folder: Path, toml: str = "") -> GatewayProcess:
+    (folder / "run").mkdir(exist_ok=True)
+    variables = {"RUNTIME_DIRECTORY": str(folder / "run"), "NOTIFY_SOCKET": str(folder / "notify")}
+    return start_process(folder, toml, options=["--supervised"], variables=variables)
+
+
+async def command(folder: Path, name: str) -> subprocess.CompletedProcess[str]:
+    return await asyncio.to_thread(run_command, name, "--runtime-dir", str(folder / "run"))
+
+
+@asynccontextmanager
+async def ended_afterwards(gateway: GatewayProcess) -> AsyncIterator[None]:
+    """End the processes that an upgrade has started: they are no children of the test."""
+    try:
+        yield
+    finally:
+        for event in gateway.events("upgraded"):
+            with suppress(ProcessLookupError):
+                os.kill(event["pid"], signal.SIGTERM)
+                await until(lambda pid=event["pid"]: not Path(f"/proc/{pid}").exists(), 30)  # type: ignore[misc]
+
+
+def processes_with(variable: str) -> list[str]:
+    """Processes that were started with this environment variable."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):
+            if variable.encode() in path.read_bytes().split(b"\0"):
+                found.append(path.parent.name)
+    return found
+
+
+def heard(sock: socket.socket, word: str) -> str:
+    """The next notification that has the word in it."""
+    while word not in (text := sock.recv(4096).decode()):
+        pass
+    return text
+
+
+async def test_a_reload_answers_whether_the_file_was_taken(tmp_path: Path) -> None:
+    async with supervised(tmp_path) as gateway:
+        assert len(gateway.workers()) == 1
+        done = await command(tmp_path, "reload")
+        assert (done.returncode, done.stdout) == (0, "reloaded\n")
+        gateway.write_config("max_in_flight = -1\n")
+        done = await command(tmp_path, "reload")
+        assert done.returncode == 1
+        assert "server.max_in_flight" in done.stderr
+        assert (await gateway.get("/v1/models"))[0] == 200
+
+
+async def test_an_upgrade_hands_over_without_a_failed_call(tmp_path: Path, notified: socket.socket) -> None:
+    async with supervised(tmp_path) as gateway, ended_afterwards(gateway):
+        done = asyncio.Event()
+        results: list[int] = []
+
+        async def ask() -> None:
+            while not done.is_set():
+                results.append((await gateway.get("/v1/models"))[0])
+
+        clients = [asyncio.create_task(ask()) for _ in range(3)]
+        heard(notified, "READY=1")
+        upgraded = await command(tmp_path, "upgrade")
+        assert upgraded.returncode == 0, upgraded.stderr
+        successor = (await gateway.wait_for_event("upgraded"))["pid"]
+        assert heard(notified, "MAINPID=") == f"MAINPID={successor}"
+        assert "serving on" in heard(notified, "READY=1")
+        assert await gateway.wait_exit() == 0
+        assert (await gateway.get("/v1/models"))[0] == 200
+        assert (await gateway.get("/readyz", ops=True))[0] == 200
+        done.set()
+        await asyncio.gather(*clients)
+        assert set(results) == {200}
+        again = await command(tmp_path, "reload")  # the successor answers on the same control socket
+        assert again.returncode == 0, again.stderr
+
+
+async def test_a_successor_that_cannot_start_changes_nothing(tmp_path: Path) -> None:
+    async with supervised(tmp_path) as gateway:
+        gateway.write_config("max_in_flight = -1\n")
+        done = await command(tmp_path, "upgrade")
+        assert done.returncode == 1
+        assert "ended before it was ready" in done.stderr
+        assert gateway.events("upgrade_failed")
+        assert (await gateway.get("/v1/models"))[0] == 200
+        gateway.send(signal.SIGTERM)
+        assert await gateway.wait_exit() == 0
+
+
+async def test_a_wrong_configuration_leaves_no_process_behind(tmp_path: Path) -> None:
+    gateway = supervised(tmp_path, "max_in_flight = -1\n")
+    gateway.start()
+    try:
+        assert await gateway.wait_exit() == 78
+        await until(lambda: not processes_with(f"RUNTIME_DIRECTORY={tmp_path}/run"), 20)
+    finally:
+        await gateway.close()
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl to make certificates")
+@pytest.mark.parametrize("options", [["--supervised"], []], ids=["in workers", "in one process"])
+async def test_a_new_certificate_is_served_after_sighup(tmp_path: Path, options: list[str]) -> None:
+    make_certificate(tmp_path)
+    gateway = start_process(
+        tmp_path, f'tls = {{ cert = "{tmp_path}/cert.pem", key = "{tmp_path}/key.pem" }}\n', options=options
+    )
+    async with gateway:
+        before = await served_certificate(gateway.port)
+        make_certificate(tmp_path)
+        gateway.send(signal.SIGHUP)
+        await gateway.wait_for_event("reloaded")
+        async with asyncio.timeout(20):
+            while await served_certificate(gateway.port) == before:
+                pass
+
+
+def make_certificate(folder: Path) -> None:
+    subject = ["-subj", "/CN=localhost", "-days", "2", "-nodes"]
+    files = ["-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem")]
+    request = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", *subject, *files]
+    subprocess.run(request, check=True, capture_output=True, timeout=60)
+
+
+async def served_certificate(port: int) -> str:
+    return await asyncio.to_thread(ssl.get_server_certificate, ("127.0.0.1", port))

@@ -1,0 +1,204 @@
+"""The installed service under a live systemd: nothing that an operator does to it, and no crash, is noticed by clients.
+
+Times are bounds of the specification (issue 17), stretched by how slow the machine is just now (`slowness`): they hold
+on two idle cores, and a test machine that does something else must not fail them.
+"""
+
+import time
+from typing import Any
+
+import pytest
+
+from tests.support.installed_service import FILE, InstalledService
+
+pytestmark = [pytest.mark.system, pytest.mark.slow, pytest.mark.alone]
+
+WORKER_START_S = 0.9
+"""What importing the program takes on two idle cores."""
+
+CLIENTS = 4
+"""Calls that run at once in `service_load.py`: so many may be lost with a process that is killed."""
+
+
+def slowness(service: InstalledService) -> float:
+    """How many times slower this machine is than an idle one, at least 1."""
+    program = "import runpy, sys; sys.path.insert(0, '/opt/gateway/current'); import gateway.runtime.worker"
+    started = time.monotonic()
+    service.machine.run("/opt/gateway/current/.venv/bin/python", "-c", program)
+    return max(1.0, (time.monotonic() - started) / WORKER_START_S)
+
+
+def assert_unnoticed(result: dict[str, Any], longest_s: float, lost: int = 0) -> None:
+    """No call was refused or delayed; at most `lost` were cut while they ran."""
+    errors = dict(result["errors"])
+    cut = errors.pop("ServerDisconnectedError", 0) + errors.pop("ClientOSError", 0)
+    assert errors == {} and cut <= lost, result
+    assert result["calls"] > 50, result
+    assert result["times"][0] <= longest_s, result
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _installed(service: InstalledService) -> None:
+    """`make install-service` under umask 077, with a configuration that only root can read yet."""
+    service.configure(mode="0600")
+    done = service.manage("install")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "building release" in done.stdout and "serves" in done.stdout
+
+
+def test_it_is_installed_enabled_small_and_sandboxed(service: InstalledService) -> None:
+    for unit in ("gateway.socket", "gateway.service"):
+        assert service.systemctl("is-active", unit) == "active"
+        assert service.systemctl("is-enabled", unit) == "enabled"
+    assert service.machine.run("stat", "-c", "%a", FILE).stdout.strip() == "644"
+    assert len(service.worker_pids()) == 1
+    assert service.memory_mib() <= 75
+    score = service.machine.run("systemd-analyze", "security", "gateway.service").stdout.splitlines()[-1]
+    assert float(score.split(":")[1].split()[0]) <= 1.3
+
+
+def test_a_restart_refuses_nobody_and_ten_streams_end_well(service: InstalledService) -> None:
+    limit_s = 2 * slowness(service)
+    load = service.load(12, streams=10, pieces=20)
+    service.wait_for(lambda: len(service.events("request", "")) > 20)
+    service.systemctl("restart", "gateway.service")
+    result = load.result()
+    assert_unnoticed(result, limit_s)
+    assert result["streams"] == ["done"] * 10
+
+
+def test_a_stop_ends_what_outlasts_the_drain_with_an_error_event(service: InstalledService) -> None:
+    service.configure("drain_s = 2\n")
+    service.systemctl("reload", "gateway.service")
+    cursor = service.cursor()
+    load = service.load(0.5, streams=10, pieces=100)
+    service.wait_for(lambda: len(service.events("request", cursor)) >= 4)
+    started = time.monotonic()
+    service.systemctl("restart", "gateway.service")
+    assert time.monotonic() - started < 2 + 8
+    assert load.result()["streams"] == ["shutting_down"] * 10
+    assert service.events("requests_ended", cursor)[0]["count"] == 10
+    assert service.events("stopped", cursor)
+    service.configure()
+    service.systemctl("reload", "gateway.service")
+
+
+def test_an_upgrade_and_a_rollback_are_not_noticed(service: InstalledService) -> None:
+    before, releases = service.main_pid(), service.machine.run("readlink", "/opt/gateway/current").stdout
+    load = service.load(20, streams=10, pieces=40)
+    service.wait_for(lambda: len(service.events("request", "")) > 20)
+    done = service.manage("upgrade")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert service.main_pid() != before
+    assert service.machine.run("readlink", "/opt/gateway/current").stdout != releases
+    done = service.manage("rollback")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert service.machine.run("readlink", "/opt/gateway/current").stdout == releases
+    result = load.result()
+    assert_unnoticed(result, 0.5 * slowness(service))
+    assert result["streams"] == ["done"] * 10
+    assert service.systemctl("is-active", "gateway.service") == "active"
+
+
+def test_an_upgrade_to_a_release_that_does_not_start_goes_back_by_itself(service: InstalledService) -> None:
+    service.machine.run("cp", "-a", service.source, "/opt/broken")
+    service.machine.write("/opt/broken/gateway/runtime/worker.py", "raise SystemExit(3)\n")
+    before, release = service.main_pid(), service.machine.run("readlink", "/opt/gateway/current").stdout
+    load = service.load(15)
+    done = service.manage("upgrade", "/opt/broken")
+    assert done.returncode == 1
+    assert "going back" in done.stderr and "was not ready" in done.stderr
+    assert_unnoticed(load.result(), 0.5 * slowness(service))
+    assert service.main_pid() == before
+    assert service.machine.run("readlink", "/opt/gateway/current").stdout == release
+
+
+def test_a_killed_worker_is_replaced_before_anybody_waits_long(service: InstalledService) -> None:
+    limit_s = 2 * slowness(service)
+    load = service.load(8)
+    service.signal("KILL", *service.worker_pids())
+    assert_unnoticed(load.result(), limit_s, lost=CLIENTS)
+
+
+def test_a_killed_supervisor_is_started_again_before_anybody_waits_long(service: InstalledService) -> None:
+    limit_s = 2 * slowness(service)
+    load = service.load(8)
+    service.signal("KILL", service.main_pid())
+    assert_unnoticed(load.result(), limit_s, lost=CLIENTS)
+
+
+def test_a_worker_that_stops_delays_nobody_and_is_killed(service: InstalledService) -> None:
+    service.configure("workers = 2\nstuck_s = 3\n")
+    service.systemctl("reload", "gateway.service")
+    service.wait_for(lambda: len(service.worker_pids()) == 2)
+    cursor = service.cursor()
+    load = service.load(8)
+    stuck = service.worker_pids()[0]
+    service.signal("STOP", stuck)
+    result = load.result()
+    waited = [each for each in result["times"] if each > 0.5 * slowness(service)]
+    assert len(waited) <= CLIENTS, "only calls that the stopped worker had already accepted may wait for its end"
+    assert sum(result["errors"].values()) <= CLIENTS, result
+    service.wait_for(lambda: bool(service.events("worker_silent", cursor)))
+    assert service.events("worker_silent", cursor)[0]["pid"] == stuck
+    service.wait_for(lambda: stuck not in service.worker_pids() and len(service.worker_pids()) == 2)
+    service.configure()
+    service.systemctl("reload", "gateway.service")
+
+
+def test_a_lone_worker_that_stops_is_relieved_within_seconds(service: InstalledService) -> None:
+    service.configure("stuck_s = 8\n")
+    service.systemctl("reload", "gateway.service")
+    service.wait_for(lambda: len(service.worker_pids()) == 1)
+    limit_s, load = 4 * slowness(service), service.load(12)
+    service.signal("STOP", *service.worker_pids())
+    result = load.result()
+    late = [each for each in result["times"] if each > limit_s]
+    assert len(late) <= CLIENTS and sum(result["errors"].values()) <= CLIENTS, result
+    service.configure()
+    service.systemctl("reload", "gateway.service")
+
+
+def test_six_hundred_connections_at_once_are_all_served(service: InstalledService) -> None:
+    result = service.burst(600)
+    assert (result["calls"], result["errors"]) == (600, {})
+
+
+def test_a_good_reload_takes_over_and_a_bad_one_fails_visibly(service: InstalledService) -> None:
+    load = service.load(10, streams=10, pieces=20)
+    service.configure("max_in_flight = 500\n")
+    service.systemctl("reload", "gateway.service")
+    service.configure("max_in_flight = -1\n")
+    done = service.machine.run("systemctl", "reload", "gateway.service", check=False)
+    assert done.returncode != 0
+    messages = service.machine.run("journalctl", "-q", "-n", "40", "-u", "gateway.service").stdout
+    assert "server.max_in_flight" in messages
+    service.configure()
+    result = load.result()
+    assert_unnoticed(result, 1 * slowness(service))
+    assert result["streams"] == ["done"] * 10
+
+
+def test_a_wrong_file_is_not_started_again_and_again(service: InstalledService) -> None:
+    service.configure("max_in_flight = -1\n")
+    cursor = service.cursor()
+    service.systemctl("restart", "gateway.service", check=False)
+    service.wait_for(lambda: service.systemctl("is-failed", "gateway.service", check=False) == "failed")
+    assert service.systemctl("show", "-P", "ExecMainStatus", "gateway.service") == "78"
+    assert service.systemctl("show", "-P", "NRestarts", "gateway.service") == "0"
+    assert cursor
+    service.configure()
+    service.restart()
+
+
+def test_a_supervisor_that_hangs_is_ended_by_the_watchdog(service: InstalledService) -> None:
+    service.machine.write("/run/systemd/system/gateway.service.d/watchdog.conf", "[Service]\nWatchdogSec=3\n")
+    service.systemctl("daemon-reload")
+    service.restart()
+    before = service.main_pid()
+    service.signal("STOP", before)
+    service.wait_for(lambda: service.main_pid() not in (0, before), 40)
+    service.machine.run("rm", "/run/systemd/system/gateway.service.d/watchdog.conf")
+    service.systemctl("daemon-reload")
+    service.wait_for(lambda: service.systemctl("is-active", "gateway.service", check=False) == "active")
+    assert service.load(1).result()["errors"] == {}

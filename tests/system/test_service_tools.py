@@ -1,0 +1,147 @@
+"""What an operator does beside the installed service: look at it, save its state, fill its index, remove it."""
+
+import json
+
+import pytest
+
+from tests.support.installed_service import FILE, InstalledService
+
+pytestmark = [pytest.mark.system, pytest.mark.slow, pytest.mark.alone]
+
+STATE = "/var/lib/gateway"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _installed(service: InstalledService) -> None:
+    service.configure()
+    if service.systemctl("is-active", "gateway.service", check=False) != "active":
+        done = service.manage("install")
+        assert done.returncode == 0, done.stdout + done.stderr
+    else:
+        service.restart()
+
+
+def owners(service: InstalledService) -> set[str]:
+    """Owners of everything in the state directory."""
+    return set(service.machine.run("find", f"{STATE}/", "-printf", "%u\n").stdout.split())
+
+
+def test_every_line_in_the_journal_is_json_with_its_priority(service: InstalledService) -> None:
+    cursor = service.cursor()
+    service.signal("KILL", *service.worker_pids())
+    service.wait_for(lambda: bool(service.events("worker_ended", cursor)))
+    assert service.load(1).result()["errors"] == {}
+    service.wait_for(lambda: bool(service.events("request", cursor)))
+    assert {each["priority"] for each in service.events("request", cursor)} == {6}
+    assert {each["priority"] for each in service.events("worker_ended", cursor)} == {4}
+    lines = service.machine.run(
+        "journalctl", "-q", "-o", "json", "-u", "gateway.service", "_COMM=gateway", f"--after-cursor={cursor}"
+    ).stdout.splitlines()
+    for line in lines:
+        json.loads(json.loads(line)["MESSAGE"])
+
+
+def test_root_checks_the_file_of_the_service_though_it_has_not_its_credentials(service: InstalledService) -> None:
+    done = service.gateway("check-config", FILE)
+    assert "ok" in done.stdout
+    assert done.stderr == ""
+    service.configure("drain_s = 140\n")
+    done = service.gateway("check-config", FILE, check=False)
+    assert done.returncode == 78
+    assert "server.drain_s" in done.stderr and "TimeoutStopSec=150" in done.stderr
+    service.configure("port = 9999\n")
+    done = service.gateway("check-config", FILE)
+    assert "127.0.0.1:9999" in done.stderr and "127.0.0.1:8080" in done.stderr
+    service.configure()
+
+
+def test_an_upgrade_says_that_a_new_address_needs_a_restart(service: InstalledService) -> None:
+    service.configure("port = 9999\n")
+    done = service.manage("upgrade")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "127.0.0.1:9999 only after: systemctl restart gateway.socket gateway.service" in done.stdout
+    assert service.load(1).result()["errors"] == {}
+    service.configure()
+    done = service.manage("upgrade")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_doctor_finds_a_sound_installation_sound_and_names_a_fault(service: InstalledService) -> None:
+    service.manage("install")  # mends the modes of the file that `configure` has just written
+    done = service.gateway("doctor", check=False)
+    assert done.returncode == 0, done.stdout
+    service.machine.run("chmod", "0640", "/etc/gateway/credentials/llm")
+    service.machine.run("touch", f"{STATE}/of-root")
+    done = service.gateway("doctor", check=False)
+    assert done.returncode == 1
+    assert "chmod 0600 /etc/gateway/credentials/llm" in done.stdout
+    assert "1 files in /var/lib/gateway belong to another user" in done.stdout
+    service.machine.run("chmod", "0600", "/etc/gateway/credentials/llm")
+    service.machine.run("rm", f"{STATE}/of-root")
+
+
+def test_what_root_adds_to_the_index_belongs_to_the_service(service: InstalledService) -> None:
+    service.machine.write("/opt/pages/one.md", "# A page\n\nAbout herons and how they fish in shallow water.\n")
+    done = service.gateway("index", "add", "/opt/pages", "--config", FILE, "--state-dir", STATE, check=False)
+    assert "1 pages added" in done.stdout or "credential" in done.stderr, done.stdout + done.stderr
+    assert len(owners(service)) == 1
+
+
+def test_a_backup_of_the_running_service_can_be_put_back(service: InstalledService) -> None:
+    key = service.key
+    service.gateway("backup", "/root/state.tar", "--state-dir", STATE)
+    assert service.machine.run("stat", "-c", "%a", "/root/state.tar").stdout.strip() == "600"
+    refused = service.gateway("restore", "/root/state.tar", "--state-dir", STATE, check=False)
+    assert refused.returncode == 1 and "stop it first" in refused.stderr
+    service.systemctl("stop", "gateway.socket", "gateway.service")
+    service.machine.run("sh", "-c", f"rm -rf {STATE}/*")
+    service.gateway("restore", "/root/state.tar", "--state-dir", STATE)
+    service.systemctl("start", "gateway.service")
+    assert service.key == key
+    assert service.load(1).result()["errors"] == {}
+    assert len(owners(service)) == 1
+
+
+def test_a_python_that_the_unit_cannot_run_is_refused_before_anything_is_done(service: InstalledService) -> None:
+    service.machine.run("sh", "-c", 'cp "$(readlink -f /usr/bin/python3)" /root/python3')
+    before = service.machine.run("ls", "/opt/gateway/releases").stdout
+    done = service.manage("install", PYTHON="/root/python3")
+    assert done.returncode == 1
+    assert "the unit hides home folders" in done.stderr and "PYTHON=/usr/bin/python3" in done.stderr
+    assert service.machine.run("ls", "/opt/gateway/releases").stdout == before
+
+
+def test_it_is_removed_and_its_state_stays(service: InstalledService) -> None:
+    done = service.manage("uninstall")
+    assert done.returncode == 0, done.stderr
+    assert service.systemctl("is-active", "gateway.socket", check=False) == "inactive"
+    assert service.machine.run("test", "-e", f"{STATE}/keys.json", check=False).returncode == 0
+    assert service.machine.run("test", "-e", "/opt/gateway/current", check=False).returncode == 1
+
+
+def test_a_service_that_holds_the_port_itself_is_moved_over(service: InstalledService) -> None:
+    """As a service of version 0.1 does, which has no socket unit."""
+    old = f"ExecStart={service.python} -m http.server 8080 --bind 127.0.0.1\n"
+    service.machine.write("/etc/systemd/system/gateway.service", f"[Service]\nDynamicUser=yes\n{old}")
+    service.systemctl("daemon-reload")
+    service.systemctl("start", "gateway.service")
+    done = service.manage("install")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "stopping the service that holds the port without a socket unit" in done.stdout
+    assert service.systemctl("is-active", "gateway.socket") == "active"
+    assert service.load(1).result()["errors"] == {}
+
+
+def test_a_debian_package_installs_the_service_and_removes_it(service: InstalledService) -> None:
+    service.manage("uninstall")
+    done = service.manage("deb")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert service.machine.run("test", "-e", "/opt/gateway/current", check=False).returncode == 1
+    package = done.stdout.split("built ")[1].split(" for ")[0]
+    service.machine.run("dpkg", "-i", package)
+    assert service.systemctl("is-active", "gateway.service") == "active"
+    assert service.systemctl("is-enabled", "gateway.socket") == "enabled"
+    assert service.load(1).result()["errors"] == {}
+    service.machine.run("dpkg", "-r", "gateway")
+    assert service.systemctl("is-active", "gateway.socket", check=False) == "inactive"
+    assert service.machine.run("test", "-e", f"{STATE}/keys.json", check=False).returncode == 0

@@ -1,0 +1,193 @@
+"""Keys in a real Redis: what is made or revoked anywhere holds everywhere, and goes on holding while Redis is away."""
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from gateway.access.api_keys import KeyFile, KeyRequest
+from gateway.access.redis_keys import KEYS, VERSION, RedisKeys, RedisKeyStore
+from gateway.errors import InvalidRequest, StateUnavailable, Unauthenticated
+from gateway.shared_state.redis_connection import RedisConnection, RedisTimes
+from tests.support.logged import collect_events
+from tests.support.redis_server import RedisServer, running_redis
+from tests.support.waiting import until
+
+CALM = RedisTimes(command_s=2, down_s=0.2)
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[RedisServer]:
+    async with running_redis(tmp_path) as made:
+        yield made
+
+
+class Clock:
+    ahead_s = 0.0
+
+    def __call__(self) -> float:
+        return time.monotonic() + self.ahead_s
+
+
+class Gateways:
+    """Key stores as several servers hold them."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._made: list[tuple[RedisConnection, RedisKeyStore]] = []
+        self.clock = Clock()
+
+    async def new(self) -> RedisKeyStore:
+        connection = RedisConnection(self._url, CALM)
+        store = RedisKeyStore(connection, outage_cache_s=300, clock=self.clock)
+        self._made.append((connection, store))
+        await store.start()
+        return store
+
+    async def close(self) -> None:
+        for connection, store in self._made:
+            await store.close()
+            await connection.close()
+
+
+@pytest.fixture
+async def gateways(server: RedisServer) -> AsyncIterator[Gateways]:
+    made = Gateways(server.url)
+    yield made
+    await made.close()
+
+
+async def create(keys: RedisKeys, name: str = "one") -> tuple[str, str]:
+    key, record = await asyncio.to_thread(keys.create, KeyRequest(name, ("chat",), spend_per_month=2.5))
+    return key, record.id
+
+
+def is_accepted(store: RedisKeyStore, key: str) -> bool:
+    try:
+        return bool(store.lookup(key))
+    except Unauthenticated:
+        return False
+
+
+async def test_a_key_that_is_made_or_revoked_anywhere_holds_everywhere_within_five_seconds(
+    server: RedisServer, gateways: Gateways, tmp_path: Path
+) -> None:
+    keys = RedisKeys(server.url, tmp_path)
+    await create(keys, "first")
+    one, two = await gateways.new(), await gateways.new()
+    key, key_id = await create(keys)
+    await until(lambda: is_accepted(one, key) and is_accepted(two, key), 5)
+    assert one.lookup(key).spend_per_month == 2.5 and one.is_live(key_id)
+    await asyncio.to_thread(keys.revoke, key_id)
+    await until(lambda: not is_accepted(one, key) and not is_accepted(two, key), 5)
+    assert not two.is_live(key_id)
+
+
+async def test_a_key_works_the_moment_it_was_made(server: RedisServer, gateways: Gateways, tmp_path: Path) -> None:
+    keys = RedisKeys(server.url, tmp_path)
+    await create(keys, "first")
+    store = await gateways.new()
+    await asyncio.sleep(0.03)
+    key, _ = await create(keys)
+    assert not is_accepted(store, key)
+    assert await store.refresh() and is_accepted(store, key)
+    assert not await store.refresh()  # at most fifty looks a second, whatever is guessed
+
+
+async def test_while_redis_is_away_known_keys_are_accepted_for_a_time_and_unknown_ones_are_503(
+    server: RedisServer, gateways: Gateways, tmp_path: Path
+) -> None:
+    key, _ = await create(RedisKeys(server.url, tmp_path))
+    store = await gateways.new()
+    await server.stop()
+    gateways.clock.ahead_s = 6
+    assert is_accepted(store, key)
+    assert "outage_cache_s" in store.problem()
+    with pytest.raises(StateUnavailable):
+        store.lookup("gw_unknown")
+    assert not await store.refresh()
+    gateways.clock.ahead_s = 301
+    with pytest.raises(StateUnavailable):
+        store.lookup(key)
+    gateways.clock.ahead_s = 6
+
+
+async def test_a_redis_that_comes_back_empty_has_not_revoked_everybody(
+    server: RedisServer, gateways: Gateways, tmp_path: Path
+) -> None:
+    keys = RedisKeys(server.url, tmp_path)
+    key, _ = await create(keys)
+    store = await gateways.new()
+    logged = collect_events()
+    await server.stop()
+    await server.start()
+    await until(lambda: "missing" in store.problem(), 10)
+    assert is_accepted(store, key) and not is_accepted(store, "gw_unknown")
+    assert len(logged("keys_unreadable")) == 1
+    other, _ = await create(keys, "made anew")
+    await until(lambda: is_accepted(store, other), 5)
+    assert store.problem() == "" and not is_accepted(store, key)
+    assert logged("keys_changed")[0]["removed"]
+
+
+async def test_revoking_the_last_key_revokes_it(server: RedisServer, gateways: Gateways, tmp_path: Path) -> None:
+    keys = RedisKeys(server.url, tmp_path)
+    key, key_id = await create(keys)
+    store = await gateways.new()
+    await asyncio.to_thread(keys.revoke, key_id)
+    await until(lambda: not is_accepted(store, key), 5)
+    assert store.problem() == ""
+
+
+async def test_what_is_no_key_record_changes_nothing(server: RedisServer, gateways: Gateways, tmp_path: Path) -> None:
+    keys = RedisKeys(server.url, tmp_path)
+    key, _ = await create(keys)
+    store = await gateways.new()
+    await server.do("HSET", KEYS, "abcdefgh", '{"id": "abcdefgh", "admin": true}')
+    await server.do("SET", VERSION, "changed")
+    await until(lambda: "cannot be read" in store.problem(), 5)
+    assert is_accepted(store, key)
+    with pytest.raises(InvalidRequest, match="gateway:keys"):
+        await asyncio.to_thread(keys.read)
+
+
+async def test_keys_that_are_made_at_the_same_time_are_all_kept(server: RedisServer, tmp_path: Path) -> None:
+    def make(number: int) -> None:
+        RedisKeys(server.url, tmp_path).create(KeyRequest(f"key {number}", ("chat",)))
+
+    threads = [threading.Thread(target=make, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        await asyncio.to_thread(thread.join)
+    assert len(await asyncio.to_thread(RedisKeys(server.url, tmp_path).read)) == 8
+
+
+async def test_a_key_file_moves_there_and_every_change_is_in_the_audit_log(server: RedisServer, tmp_path: Path) -> None:
+    file = KeyFile(tmp_path / "file" / "keys.json")
+    key, record = file.create(KeyRequest("moved", ("chat",)))
+    keys = RedisKeys(server.url, tmp_path)
+    assert [each.id for each in await asyncio.to_thread(keys.add, file.read())] == [record.id]
+    assert await asyncio.to_thread(keys.add, file.read()) == []
+    assert await asyncio.to_thread(keys.read) == [record]
+    _, fresh = await asyncio.to_thread(keys.rotate, record.id)
+    await asyncio.to_thread(keys.revoke, record.id)
+    lines = [json.loads(line) for line in (tmp_path / "audit.jsonl").read_text().splitlines()]
+    assert [(line["action"], line["id"]) for line in lines] == [
+        ("imported", record.id), ("rotated", fresh.id), ("revoked", record.id),
+    ]  # fmt: skip
+    assert lines[1]["of"] == record.id and {"ts", "uid", "host", "name", "scopes"} <= lines[1].keys()
+    assert key not in (tmp_path / "audit.jsonl").read_text() and "sha256" not in lines[0]
+    assert len(await server.do("XRANGE", "gateway:keys:audit", "-", "+")) == 3
+
+
+async def test_a_command_whose_redis_is_away_says_so_without_the_password(server: RedisServer, tmp_path: Path) -> None:
+    keys = RedisKeys(server.url.replace("//", "//:hunter2secret@"), tmp_path)
+    await server.stop()
+    with pytest.raises(StateUnavailable, match=r"shared\.redis_url") as refusal:
+        await asyncio.to_thread(keys.read)
+    assert "hunter2" not in refusal.value.message

@@ -1,0 +1,107 @@
+"""Usage by day, key, model and tool: survives restarts, is bounded, and loses no more than it says."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gateway.access.api_keys import KeyFile, KeyRequest
+from gateway.access.prices import PriceList, Used
+from gateway.access.usage import UsageBook, UsageKey, read_usage
+from gateway.cli.main import main
+from gateway.config.server_settings import Price
+from gateway.shared_state.port import StateDown
+from gateway.shared_state.state_file import StateFile
+
+DAY_S = 86_400
+PRICES = PriceList([Price("SvcLLM", input_per_million=2.0), Price("websearch-search", tool_call=0.25)])
+
+
+class Now:
+    at = 1_795_000_000.0
+
+    def __call__(self) -> float:
+        return self.at
+
+
+async def test_what_was_used_is_there_after_a_restart_summed_as_asked(tmp_path: Path) -> None:
+    now = Now()
+    for _ in range(2):
+        file = StateFile(tmp_path / "state.sqlite3")
+        book = UsageBook(file, PRICES, 400, now)
+        await book.start()
+        for key in ("k1", "k2"):
+            book.add(UsageKey(key, model="SvcLLM"), Used(1000, 200, 50))
+        book.add(UsageKey("k1", tool="websearch-search"), Used(tool_calls=2), 2)
+        await book.close()
+        await file.close()
+        now.at += DAY_S
+    rows = read_usage(tmp_path / "state.sqlite3", "2026-01-01", ["key"])
+    assert [(row["key"], row["requests"], row["input_tokens"], row["tool_calls"]) for row in rows] == [
+        ("k1", 6, 2000, 4), ("k2", 2, 2000, 0),
+    ]  # fmt: skip
+    assert [row["spend"] for row in rows] == [pytest.approx(2 * 0.002 + 4 * 0.25), pytest.approx(2 * 0.002)]
+    by_day = read_usage(tmp_path / "state.sqlite3", "2026-01-01", ["tool", "day"])
+    assert [(row["day"], row["tool"]) for row in by_day] == [
+        ("2026-11-18", ""), ("2026-11-18", "websearch-search"), ("2026-11-19", ""), ("2026-11-19", "websearch-search"),
+    ]  # fmt: skip
+    assert read_usage(tmp_path / "state.sqlite3", "2026-11-20", ["key"]) == []
+    assert read_usage(tmp_path / "none.sqlite3", "2026-11-20", ["key"]) == []
+
+
+async def test_days_are_forgotten_when_they_are_old(tmp_path: Path) -> None:
+    now, file = Now(), StateFile(tmp_path / "state.sqlite3")
+    book = UsageBook(file, PRICES, 2, now)
+    for _ in range(5):
+        book.add(UsageKey("k"), Used())
+        await book.write()
+        now.at += DAY_S
+    await file.close()
+    assert len(read_usage(tmp_path / "state.sqlite3", "2000-01-01", ["day"])) == 3
+
+
+async def test_what_cannot_be_written_is_kept_within_a_bound_and_written_later(tmp_path: Path) -> None:
+    path = tmp_path / "state.sqlite3"
+    path.mkdir()
+    file = StateFile(path)
+    book = UsageBook(file, PRICES, 400, Now())
+    for number in range(10_005):
+        book.add(UsageKey(f"k{number}"), Used())
+    with pytest.raises(StateDown):
+        await book.write()
+    book.add(UsageKey("k1"), Used())
+    path.rmdir()
+    await book.write()
+    await file.close()
+    [row] = read_usage(path, "2000-01-01", [])
+    assert row["requests"] == 10_001 and book.lost == 5
+
+
+def test_the_command_prints_a_table_or_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import asyncio
+    import time
+
+    async def use() -> str:
+        _, record = KeyFile(tmp_path / "keys.json").create(KeyRequest("billing", ("chat",)))
+        file = StateFile(tmp_path / "state.sqlite3")
+        book = UsageBook(file, PRICES, 400, time.time)
+        book.add(UsageKey(record.id, model="SvcLLM"), Used(1_000_000, 0, 5), 3)
+        book.add(UsageKey("gone1234", tool="websearch-search"), Used(tool_calls=1))
+        await book.close()
+        await file.close()
+        return record.id
+
+    key_id = asyncio.run(use())
+    assert main(["usage", "--state-dir", str(tmp_path)]) == 0
+    table = capsys.readouterr().out.splitlines()
+    assert table[0].split() == ["key", "name", "requests", "input", "tokens", "cached", "tokens", "output", "tokens",
+                                "tool", "calls", "spend"]  # fmt: skip
+    assert sorted([table[1].split()[:3], table[2].split()[:3]]) == sorted(
+        [[key_id, "billing", "3"], ["gone1234", "-", "1"]]
+    )
+    assert table[3].split()[0] == "all" and table[3].split()[-1] == "2.2500"
+    assert main(["usage", "--state-dir", str(tmp_path), "--by", "model,key", "--since", "1d", "--json"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {"key": key_id, "name": "billing", "model": "SvcLLM"}.items() <= next(r for r in rows if r["model"]).items()
+    with pytest.raises(SystemExit):
+        main(["usage", "--by", "colour"])

@@ -1,0 +1,81 @@
+"""Backup and restore of a state directory."""
+
+import io
+import sqlite3
+import stat
+import tarfile
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from gateway.cli.main import main
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    folder = tmp_path / "state"
+    folder.mkdir()
+    (folder / "keys.json").write_text("{}")
+    (folder / "dev-key").write_text("a secret")
+    for path in folder.iterdir():
+        path.chmod(0o600)
+    (folder / "metrics" / "1").mkdir(parents=True)
+    (folder / "metrics" / "1" / "gauge.db").write_bytes(b"x")
+    return folder
+
+
+def test_everything_comes_back_with_its_mode_and_nothing_else(state: Path, tmp_path: Path) -> None:
+    saved = tmp_path / "state.tar"
+    assert main(["backup", str(saved), "--state-dir", str(state)]) == 0
+    assert stat.S_IMODE(saved.stat().st_mode) == 0o600
+    other = tmp_path / "other"
+    assert main(["restore", str(saved), "--state-dir", str(other)]) == 0
+    assert {path.name: path.read_text() for path in other.iterdir()} == {"keys.json": "{}", "dev-key": "a secret"}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in other.iterdir()} == {0o600}
+
+
+def test_a_database_is_saved_whole_while_somebody_writes(state: Path, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(state / "index.sqlite3", isolation_level=None)) as writer:
+        writer.execute("PRAGMA journal_mode = WAL")
+        writer.execute("CREATE TABLE pages (text)")
+        writer.execute("INSERT INTO pages VALUES ('in the journal only')")
+        writer.execute("BEGIN IMMEDIATE")
+        writer.execute("INSERT INTO pages VALUES ('not committed')")
+        assert main(["backup", str(tmp_path / "state.tar"), "--state-dir", str(state)]) == 0
+        writer.execute("ROLLBACK")
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "index.sqlite3-wal").write_bytes(b"of another database")
+    assert main(["restore", str(tmp_path / "state.tar"), "--state-dir", str(other)]) == 0
+    with closing(sqlite3.connect(other / "index.sqlite3")) as reader:
+        assert reader.execute("SELECT text FROM pages").fetchall() == [("in the journal only",)]
+    with tarfile.open(tmp_path / "state.tar") as archive:
+        assert not [name for name in archive.getnames() if name.endswith(("-wal", "-shm"))]
+
+
+@pytest.mark.parametrize("name", ["../outside", "/tmp/outside", "a/../../outside"])
+def test_an_archive_that_leads_out_is_refused_before_anything_is_written(
+    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with tarfile.open(tmp_path / "bad.tar", "w") as archive:
+        for each in ("keys.json", name):
+            entry = tarfile.TarInfo(each)
+            entry.size = 1
+            archive.addfile(entry, io.BytesIO(b"x"))
+    state = tmp_path / "state"
+    assert main(["restore", str(tmp_path / "bad.tar"), "--state-dir", str(state)]) == 1
+    assert "not below the state directory" in capsys.readouterr().err
+    assert list(state.iterdir()) == []
+
+
+def test_what_is_no_backup_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "bad.tar").write_bytes(b"no archive")
+    assert main(["restore", str(tmp_path / "bad.tar"), "--state-dir", str(tmp_path / "state")]) == 1
+    assert "is not a backup" in capsys.readouterr().err
+
+
+def test_a_state_directory_that_does_not_exist_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["backup", str(tmp_path / "state.tar"), "--state-dir", str(tmp_path / "nothing")]) == 1
+    assert "no such folder" in capsys.readouterr().err
+    assert not (tmp_path / "state.tar").exists()

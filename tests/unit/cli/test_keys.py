@@ -1,0 +1,69 @@
+"""`gateway keys`: limits of a key, and keys that move to Redis."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gateway.access.api_keys import KeyFile
+from gateway.cli.main import main
+from gateway.config.environment import credential_variable
+from tests.support.redis_server import RedisServer, running_redis
+
+CREATE = ["keys", "create", "--name", "agent", "--scope", "chat"]
+
+
+def test_every_limit_of_a_key_can_be_given_and_is_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    state = ["--state-dir", str(tmp_path)]
+    limits = ["--per-minute", "60", "--concurrent", "4", "--tokens-per-minute", "10000", "--tokens-per-day", "200000",
+              "--tool-calls-per-day", "50", "--spend-per-month", "12.50"]  # fmt: skip
+    assert main([*CREATE, *limits, *state]) == 0
+    [record] = KeyFile(tmp_path / "keys.json").read()
+    assert (record.per_minute, record.concurrent, record.tokens_per_minute) == (60, 4, 10_000)
+    assert (record.tokens_per_day, record.tool_calls_per_day, record.spend_per_month) == (200_000, 50, 12.5)
+    capsys.readouterr()
+    assert main(["keys", "list", *state]) == 0
+    line = capsys.readouterr().out
+    for shown in ("60/min", "4 at once", "10000 tokens per minute", "50 tool calls per day", "12.5 spend per month"):
+        assert shown in line
+    assert main(["keys", "rotate", record.id, *state]) == 0
+    assert {each.spend_per_month for each in KeyFile(tmp_path / "keys.json").read()} == {12.5}
+
+
+@pytest.mark.parametrize("value", ["-1", "1,5", "1.", "nan", "1e9", "€5", ""])
+def test_a_sum_is_written_with_a_point_or_refused(value: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([*CREATE, f"--spend-per-month={value}"])
+    assert "must be a sum, 0 or more, such as 12.50" in capsys.readouterr().err
+
+
+async def test_a_key_file_is_imported_into_redis_and_the_commands_work_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import asyncio
+
+    async with running_redis(tmp_path) as server:
+        await asyncio.to_thread(_move, server, tmp_path, capsys, monkeypatch)
+
+
+def _move(
+    server: RedisServer, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(credential_variable("redis"), server.url)
+    old, config = folder / "old" / "keys.json", folder / "gateway.toml"
+    assert main([*CREATE, "--keys-file", str(old)]) == 0
+    config.write_text('[access]\nbackend = "redis"\n[shared]\nredis_url = { credential = "redis" }\n')
+    there = ["--config", str(config), "--state-dir", str(folder / "state")]
+    for told in ("1 of 1 keys were added", "0 of 1 keys were added"):
+        assert main(["keys", "import", str(old), *there]) == 0
+        assert told in capsys.readouterr().err
+    assert main([*CREATE, *there]) == 0
+    capsys.readouterr()
+    assert main(["keys", "list", *there]) == 0
+    ids = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+    moved = KeyFile(old).read()[0].id
+    assert len(ids) == 2 and moved in ids
+    assert main(["keys", "revoke", moved, *there]) == 0
+    assert not (folder / "state" / "keys.json").exists()
+    lines = [json.loads(line) for line in (folder / "state" / "audit.jsonl").read_text().splitlines()]
+    assert [line["action"] for line in lines] == ["imported", "created", "revoked"]

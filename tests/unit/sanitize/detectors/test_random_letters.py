@@ -1,0 +1,32 @@
+"""Keys of letters alone are told from names that people make of words."""
+
+import pytest
+
+from tests.unit.sanitize.detectors.test_detectors import entities
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "glpat-ECPHKoqktoOruUnwGpJo", "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",
+        "xoxb-930993723641-248162238839-Drdf7qdUtAyHLyXXxXPzaRCs",
+        "github_pat_sVYpkBUyOuriI5QQiOV7yz_472dWCUk7AlimVNiBzYHVkbP9NvtJSBfwAfgCtbSeXHHvOuTcCpsyS32Mfu",
+        "DB_PASSWORD=YQJRhDIvxRWAdlltgvzc", "password: KQWvODGzyOXdlv",
+        "Authorization: Bearer EuPbMqcXXXCD9TTwkHtfn9dt5lD0tOHE",
+    ],
+)  # fmt: skip
+def test_random_letters_alone_and_chance_words_in_them_hide_no_key(text: str) -> None:
+    assert "SECRET" in entities(f"please use {text} for it")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password = passwordHashers",
+        "password: UserPasswordField",
+        "glpat-XXXXXXXXXXXXXXXXXXXX",
+        "ghp_yourTokenGoesHereAndNowhereElseAtAll00",
+    ],
+)
+def test_names_of_words_and_fillers_are_no_keys(text: str) -> None:
+    assert entities(f"please use {text} for it") == []

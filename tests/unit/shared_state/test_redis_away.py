@@ -1,0 +1,170 @@
+"""A real Redis that is killed, paused, read-only, given a new password, or slow: counts go on, none is lost."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from gateway.shared_state.fallback import FallbackCounters, FallbackEntries
+from gateway.shared_state.port import Amount, Entry, StateDown
+from gateway.shared_state.redis_connection import RedisConnection, RedisTimes
+from gateway.shared_state.redis_state import RedisCounters, RedisEntries
+from gateway.shared_state.sqlite_state import SqliteCounters, SqliteEntries
+from gateway.shared_state.state_file import StateFile
+from tests.support.redis_server import RedisServer, running_redis
+
+PASSWORD = "not-a-real-password"
+
+
+class Machine:
+    """One machine of `machines`, with a file of its own."""
+
+    def __init__(self, url: str, folder: Path, machines: int = 2) -> None:
+        self.file = StateFile(folder / "state.sqlite3")
+        self.redis = RedisConnection(url, RedisTimes(command_s=1, down_s=0.1))
+        self.counters = FallbackCounters(SqliteCounters(self.file), RedisCounters(self.redis), machines)
+        self.redis.on_back.append(self.counters.catch_up)
+        self.entries = FallbackEntries(
+            RedisEntries(self.redis, "responses", 10**6), SqliteEntries(self.file, "responses", 10**6, 10**6)
+        )
+
+    async def spend(self, amount: int, limit: int) -> bool:
+        """Whether so much more of the day's limit was granted."""
+        reserved = await self.counters.reserve([Amount("day:k", amount, limit, self.ends_at)])
+        return reserved.refused is None
+
+    async def total(self) -> int:
+        return (await self.counters.reserve([Amount("day:k", 0, None, self.ends_at)])).totals[0]
+
+    async def until_up(self) -> None:
+        async with asyncio.timeout(10):
+            while not self.redis.is_up:
+                self.redis.check_if_due()
+                await asyncio.sleep(0.02)
+
+    async def close(self) -> None:
+        await self.redis.close()
+        await self.file.close()
+
+    ends_at = time.time() + 3600
+
+
+Away = Callable[[RedisServer], Awaitable[object]]
+
+
+async def kill(server: RedisServer) -> None:
+    await server.stop()
+
+
+async def restart(server: RedisServer) -> None:
+    await server.start()
+
+
+AWAY: dict[str, tuple[Away, Away]] = {
+    "killed": (kill, restart),
+    "paused": (lambda s: s.do("CLIENT", "PAUSE", 3000, "ALL"), lambda s: s.do("PING")),
+    "read-only": (lambda s: s.do("REPLICAOF", "127.0.0.1", "1"), lambda s: s.do("REPLICAOF", "NO", "ONE")),
+    "new password": (lambda s: s.lock(PASSWORD), lambda s: s.unlock(PASSWORD)),
+}
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[RedisServer]:
+    async with running_redis(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+async def machines(server: RedisServer, tmp_path: Path) -> AsyncIterator[list[Machine]]:
+    made = [Machine(server.url, tmp_path / name) for name in ("one", "two")]
+    for each in made:
+        await each.redis.check()
+    yield made
+    for each in made:
+        await each.close()
+
+
+@pytest.mark.parametrize("kind", AWAY)
+async def test_a_budget_is_divided_while_redis_is_away_and_no_count_is_lost(
+    kind: str, server: RedisServer, machines: list[Machine]
+) -> None:
+    one, two = machines
+    go, come_back = AWAY[kind]
+    assert await one.spend(30, 100) and await two.spend(20, 100)
+    assert await one.total() == 50 == await two.total()
+    await go(server)
+    granted = 0
+    for each in machines:
+        while await each.spend(5, 100):
+            granted += 5
+    assert not one.redis.is_up and not two.redis.is_up
+    assert 40 <= granted <= 55  # what was left is 50; each takes its half of it, rounded up to whole requests
+    await come_back(server)
+    for each in machines:
+        await each.until_up()
+    totals = [await each.total() for each in machines]
+    assert totals[0] == totals[1] >= 50 + granted  # a command that was not answered in time may count twice, never not
+    assert totals[0] <= 50 + granted + 20
+    assert not await one.spend(60, 100)
+
+
+@pytest.mark.parametrize("kind", AWAY)
+async def test_a_response_stored_while_redis_is_away_is_found_by_its_machine_then_and_later(
+    kind: str, server: RedisServer, machines: list[Machine]
+) -> None:
+    one, two = machines
+    go, come_back = AWAY[kind]
+    await one.entries.put(Entry("k", "before", b"1", 60))
+    assert await two.entries.get("k", "before") == b"1"
+    await go(server)
+    await one.entries.put(Entry("k", "meanwhile", b"2", 60))
+    assert await one.entries.get("k", "meanwhile") == b"2"
+    if kind != "read-only":
+        with pytest.raises(StateDown):  # it may well be in Redis: nobody may say that it is not there
+            await two.entries.get("k", "unknown")
+    await come_back(server)
+    for each in machines:
+        await each.until_up()
+    assert await one.entries.get("k", "meanwhile") == b"2"
+    assert await two.entries.get("k", "unknown") is None
+
+
+async def test_an_answer_that_comes_too_late_is_not_waited_for(server: RedisServer, tmp_path: Path) -> None:
+    """A proxy that delays every byte, as a distant or overloaded Redis does."""
+    delay_s = 0.0
+
+    async def pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(65536):
+            await asyncio.sleep(delay_s)
+            writer.write(data)
+        writer.close()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        back = await asyncio.open_connection("127.0.0.1", server.port)
+        tasks = [asyncio.create_task(pipe(reader, back[1])), asyncio.create_task(pipe(back[0], writer))]
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for each in (back[1], writer):
+            each.transport.abort()
+        await asyncio.wait(tasks)
+
+    proxy = await asyncio.start_server(serve, "127.0.0.1", 0)
+    machine = Machine(f"redis://127.0.0.1:{proxy.sockets[0].getsockname()[1]}/0", tmp_path / "slow", machines=1)
+    await machine.redis.check()
+    assert await machine.spend(10, 100)
+    delay_s = 3.0
+    started_s = time.monotonic()
+    assert await machine.spend(10, 100)
+    assert 0.9 < time.monotonic() - started_s < 2.5
+    started_s = time.monotonic()
+    for _ in range(5):
+        assert await machine.spend(10, 100)
+    assert time.monotonic() - started_s < 1
+    delay_s = 0.0
+    await machine.until_up()
+    total = await machine.total()
+    await machine.close()
+    proxy.close()
+    await asyncio.sleep(0.05)
+    assert total >= 70

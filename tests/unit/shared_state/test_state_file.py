@@ -1,0 +1,158 @@
+"""The file that workers share: outlives them, is mended when it is damaged, and says when it cannot be used."""
+
+import asyncio
+import contextlib
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from gateway.shared_state.fallback import FallbackCounters
+from gateway.shared_state.port import Amount, Entry, StateDown
+from gateway.shared_state.sqlite_state import SqliteCounters, SqliteEntries, SqliteWindows
+from gateway.shared_state.state_file import StateFile
+
+HOUR = 3600.0
+
+
+def amount(number: int, limit: int | None = None) -> Amount:
+    return Amount("day:k", number, limit, time.time() + HOUR)
+
+
+async def test_what_was_stored_is_there_after_a_restart(tmp_path: Path) -> None:
+    first = StateFile(tmp_path / "state.sqlite3")
+    await SqliteEntries(first, "responses", 10**6, 10**5).put(Entry("k", "resp_1", b"v", HOUR))
+    await SqliteCounters(first).reserve([amount(7)])
+    machine = await SqliteCounters(first).machine()
+    await first.close()
+    second = StateFile(tmp_path / "state.sqlite3")
+    assert await SqliteEntries(second, "responses", 10**6, 10**5).get("k", "resp_1") == b"v"
+    assert (await SqliteCounters(second).reserve([amount(1)])).totals == (8,)
+    assert await SqliteCounters(second).machine() == machine
+    await second.close()
+
+
+async def test_the_file_can_be_read_by_its_owner_alone(tmp_path: Path) -> None:
+    file = StateFile(tmp_path / "deep" / "state.sqlite3")
+    await SqliteCounters(file).reserve([amount(1)])
+    assert (tmp_path / "deep" / "state.sqlite3").stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "deep" / "state.sqlite3-wal").stat().st_mode & 0o777 == 0o600
+    await file.close()
+
+
+async def test_a_damaged_file_is_set_aside_and_an_empty_one_takes_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "state.sqlite3"
+    path.write_bytes(b"this is no database" * 1000)
+    file = StateFile(path)
+    assert (await SqliteCounters(file).reserve([amount(5)])).totals == (5,)
+    assert (tmp_path / "state.sqlite3.damaged").read_bytes().startswith(b"this is no")
+    await file.close()
+
+
+async def test_a_file_that_cannot_be_opened_is_reported_and_counts_go_on_in_memory(tmp_path: Path) -> None:
+    (tmp_path / "state.sqlite3").mkdir()
+    file = StateFile(tmp_path / "state.sqlite3")
+    counters = FallbackCounters(SqliteCounters(file))
+    assert (await counters.reserve([amount(5, 8)])).refused is None
+    assert (await counters.reserve([amount(5, 8)])).refused == 0
+    assert "cannot be used" in file.problem
+    with pytest.raises(StateDown):
+        await SqliteEntries(file, "responses", 10**6, 10**5).get("k", "resp_1")
+    (tmp_path / "state.sqlite3").rmdir()
+    assert (await counters.reserve([amount(5, 8)])).refused is None  # usable again, and found so by itself
+    assert file.problem == ""
+    await file.close()
+
+
+async def test_work_that_fails_leaves_nothing_behind_and_its_neighbours_alone(tmp_path: Path) -> None:
+    file = StateFile(tmp_path / "state.sqlite3")
+
+    def half(connection: sqlite3.Connection) -> None:
+        connection.execute("INSERT INTO meta VALUES ('half', '1')")
+        raise ValueError("not today")
+
+    outcomes = await asyncio.gather(
+        SqliteCounters(file).reserve([amount(1)]), file.run(half), SqliteCounters(file).reserve([amount(1)]),
+        return_exceptions=True,
+    )  # fmt: skip
+    assert isinstance(outcomes[1], ValueError)
+    count = await file.run(
+        lambda connection: connection.execute("SELECT count(*) FROM meta WHERE name='half'").fetchone()
+    )
+    assert count == (0,) and (await SqliteCounters(file).reserve([amount(0)])).totals == (2,)
+    await file.close()
+
+
+async def test_windows_of_a_former_boot_are_forgotten(tmp_path: Path) -> None:
+    first = StateFile(tmp_path / "state.sqlite3")
+    await SqliteWindows(first).take("calls:k", 1, 1e9, "m")
+    await first.run(lambda connection: connection.execute("UPDATE meta SET value = 'earlier' WHERE name = 'boot'"))
+    await first.close()
+    second = StateFile(tmp_path / "state.sqlite3")
+    assert (await SqliteWindows(second).take("calls:k", 1, 60, "m2")).wait_s == 0
+    await second.close()
+
+
+CHILD = """
+import asyncio, sys, time
+from pathlib import Path
+from gateway.shared_state.port import Amount
+from gateway.shared_state.sqlite_state import SqliteCounters
+from gateway.shared_state.state_file import StateFile
+
+async def main():
+    counters = SqliteCounters(StateFile(Path(sys.argv[1])))
+    ends_at = time.time() + 3600
+    got = await asyncio.gather(*(counters.reserve([Amount("day:k", 10, 1000, ends_at)]) for _ in range(80)))
+    print(sum(each.refused is None for each in got), flush=True)
+    sys.stdin.read()
+
+asyncio.run(main())
+"""
+
+
+def test_processes_that_reserve_at_the_same_time_never_exceed_a_limit_and_a_killed_one_loses_nothing(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "state.sqlite3"
+    command = [sys.executable, "-c", CHILD, str(path)]
+    children = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    accepted = [int(child.stdout.readline()) for child in children if child.stdout]
+    for child in children:
+        child.kill()
+        child.communicate()
+    assert sum(accepted) == 100
+
+    async def total() -> int:
+        file = StateFile(path)
+        counted = await SqliteCounters(file).reserve([amount(0)])
+        await file.close()
+        return counted.totals[0]
+
+    assert asyncio.run(total()) == 1000
+
+
+async def test_a_disk_that_hangs_holds_up_no_more_than_those_who_waited_already(tmp_path: Path) -> None:
+    file = StateFile(tmp_path / "state.sqlite3", wait_s=0.2)
+    await SqliteCounters(file).machine()
+    release = threading.Event()
+    hanging = asyncio.create_task(file.run(lambda connection: release.wait(10)))
+    with pytest.raises(StateDown):
+        await hanging
+    await asyncio.sleep(0.05)
+    started_s = time.monotonic()
+    for _ in range(100):
+        with pytest.raises(StateDown):
+            await SqliteCounters(file).machine()
+    assert time.monotonic() - started_s < 0.2 and "cannot be used" in file.problem
+    release.set()
+    async with asyncio.timeout(5):
+        while file.problem:
+            with contextlib.suppress(StateDown):
+                await SqliteCounters(file).machine()
+            await asyncio.sleep(0.01)
+    await file.close()

@@ -1,0 +1,70 @@
+"""Calls of custom and built-in tools: the same item however the model's arguments are cut."""
+
+import itertools
+import json
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.wire.responses.calls import StreamedCall, call_items
+from gateway.wire.responses.tool_names import ToolNames, ToolRef
+
+CUSTOM = ToolRef("custom", "apply")
+
+
+def streamed(ref: ToolRef, arguments: str, cuts: list[int]) -> tuple[str, dict[str, Any], list[tuple[str, Any]]]:
+    """The deltas joined, the item, and the events of the end."""
+    call, places = StreamedCall(ref, "c"), sorted({0, len(arguments), *(cut % (len(arguments) + 1) for cut in cuts)})
+    events = [each for start, end in itertools.pairwise(places) for each in call.take(arguments[start:end])]
+    events += call.end()
+    return "".join(fields["delta"] for kind, fields in events if kind.endswith(".delta")), call.item, events
+
+
+@given(st.text(), st.lists(st.integers(0, 500), max_size=8), st.booleans())
+def test_a_custom_input_is_decoded_wherever_its_json_is_cut(text: str, cuts: list[int], escaped: bool) -> None:
+    arguments = json.dumps({"input": text}, ensure_ascii=escaped)
+    deltas, item, events = streamed(CUSTOM, arguments, cuts)
+    assert deltas == item["input"] == text
+    assert events[-1] == ("response.custom_tool_call_input.done", {"input": text})
+
+
+@given(st.text('\\"u{}:input d8012\n ', max_size=40), st.lists(st.integers(0, 60), max_size=8))
+def test_odd_arguments_give_deltas_that_add_up_to_the_input(rest: str, cuts: list[int]) -> None:
+    deltas, item, _ = streamed(CUSTOM, '{"input": "' + rest, cuts)
+    assert deltas == item["input"]
+    orjson.dumps(item)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [('{"patch": "x"}', "x"), ('"x"', "x"), ("*** Begin Patch", "*** Begin Patch"), ("{}", ""), ("", ""),
+     ('{"input": 5}', '{"input": 5}'), ('{"input": "a\nb"}', "a\nb"), ('{"input":"\\ud83dx"}', "\ufffdx")],
+)  # fmt: skip
+def test_arguments_of_another_form_are_taken_as_they_are_meant(arguments: str, expected: str) -> None:
+    assert streamed(CUSTOM, arguments, [3, 9])[1]["input"] == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments", "field", "expected"),
+    [
+        ("local_shell", '{"command":["ls"]}', "action", {"type": "exec", "env": {}, "command": ["ls"]}),
+        ("shell", '{"commands":["ls"]}', "action", {"commands": ["ls"]}),
+        ("apply_patch", '{"type":"delete_file","path":"a"}', "operation", {"type": "delete_file", "path": "a"}),
+        ("tool_search", '{"goal":"mail"}', "arguments", {"goal": "mail"}),
+    ],
+)
+def test_a_built_in_tool_gets_its_own_item(kind: str, arguments: str, field: str, expected: dict[str, Any]) -> None:
+    names = ToolNames([ToolRef(kind, kind)])
+    [item] = call_items(names, [{"id": "c", "function": {"name": kind, "arguments": arguments}}])
+    assert (item["type"], item["call_id"], item[field]) == (f"{kind}_call", "c", expected)
+    assert item["status"] == "completed"
+
+
+@pytest.mark.parametrize("arguments", ["", "[]", '{"command": null}', "ls -l"])
+def test_a_built_in_call_without_what_its_tool_needs_is_told_as_a_function_call(arguments: str) -> None:
+    item = streamed(ToolRef("local_shell", "local_shell"), arguments, [])[1]
+    assert (item["type"], item["name"]) == ("function_call", "local_shell")
+    assert item["arguments"] == (arguments or "{}")

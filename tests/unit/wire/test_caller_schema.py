@@ -1,0 +1,45 @@
+"""Schemas that callers send: used where they can be, refused where they could cost time or reach another machine."""
+
+import time
+from typing import Any
+
+import pytest
+
+from gateway.wire.caller_schema import MAX_PARTS, CallerSchema
+
+TWICE = {"allOf": [{"$ref": "#/$defs/b"}, {"$ref": "#/$defs/b"}]}
+
+
+def test_local_references_are_followed() -> None:
+    schema = CallerSchema({"properties": {"a": {"$ref": "#/$defs/a~1b"}}, "$defs": {"a/b": {"type": "integer"}}})
+    assert schema.is_valid({"a": 1}) and not schema.is_valid({"a": "1"})
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        5,
+        {"type": "objekt"},
+        {"pattern": "("},
+        {"$ref": "#/nope"},
+        {"$ref": "https://example.org/schema"},
+        {"$schema": "https://example.org/meta"},
+        {"$ref": "#"},
+        {"items": {"$dynamicRef": "#"}},
+        {"$ref": "#/$defs/b", "$defs": {"b": TWICE}},
+        {"allOf": [{}] * (MAX_PARTS + 1)},
+        {"$ref": "#/$defs/a0", "$defs": {f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 2} for n in range(30)}},
+    ],
+)
+def test_a_schema_that_cannot_be_used_is_refused_without_its_words(schema: Any) -> None:
+    with pytest.raises(ValueError, match=r"^its schema ") as caught:
+        CallerSchema(schema)
+    assert "example" not in str(caught.value) and "objekt" not in str(caught.value)
+
+
+def test_work_beyond_the_bound_is_not_done() -> None:
+    many = CallerSchema({"allOf": [{"items": {"minimum": number}} for number in range(-900, 0)]})
+    began = time.perf_counter()
+    assert many.is_valid([1] * 100) and not many.is_valid([1] * 100_000)
+    assert not CallerSchema({"pattern": "^(a+)+(?=x)$"}).is_valid("a" * 5_000)
+    assert time.perf_counter() - began < 2
