@@ -141,7 +141,7 @@ async def open_copy(config: Config, backend: str) -> AsyncIterator[tuple[Index, 
 
 
 def _index(config: Config, backend: str) -> Index:
-    """The local search index. Raises InvalidRequest for "postgres" without an address."""
+    """The local search index. Raises InvalidRequest for "postgres" without an address of PostgreSQL."""
     max_pages, ttl_days = config.web.index_max_pages, config.web.index_ttl_days
     if backend == "sqlite":
         path = config.state_dir / "index.sqlite3"
@@ -150,7 +150,10 @@ def _index(config: Config, backend: str) -> Index:
         return PageIndex(path, max_pages=max_pages, ttl_days=ttl_days)
     if config.index.postgres_url is None:
         raise InvalidRequest('index.postgres_url is missing: give { credential = "NAME" }')
-    return PostgresIndex(config.index.postgres_url.reveal(), max_pages=max_pages, ttl_days=ttl_days)
+    url = config.index.postgres_url.reveal()
+    if not url.startswith(("postgresql://", "postgres://")):
+        raise InvalidRequest(f"index.postgres_url: {config.index.postgres_url} must hold a postgresql:// URL")
+    return PostgresIndex(url, max_pages=max_pages, ttl_days=ttl_days)
 
 
 @asynccontextmanager

@@ -37,9 +37,6 @@ def _search_contradictions(config: Config) -> Iterator[tuple[str, str]]:
         yield "web.engine", '"provider" needs search.provider = "tavily"; allowed otherwise: "local"'
     if config.index.backend == "postgres" and config.index.postgres_url is None:
         yield "index.postgres_url", 'backend "postgres" needs { credential = "NAME" }'
-    url = config.index.postgres_url
-    if url is not None and not url.reveal().startswith(("postgresql://", "postgres://")):
-        yield "index.postgres_url", f"credential {url.credential} must hold a postgresql:// URL"
 
 
 def _mcp_contradictions(config: Config) -> Iterator[tuple[str, str]]:
