@@ -72,7 +72,11 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     messages, embeddings = MessagesHandler(completions, hosted), EmbeddingsHandler(completions)
     handlers = Handlers(mcp, chat, responses, messages, embeddings, ModelsHandler(completions))
     table = endpoint_table(config.server.base_path, handlers)
-    server = replace(_server_state(config, table, sanitizer, shared), budgets=shared.budgets(completions))
+    server = replace(
+        _server_state(config, table, sanitizer, shared),
+        budgets=shared.budgets(completions),
+        notes=lambda: [*shared.notes(), *filter(None, [deps.index.problem])],
+    )
     app = application(server, config.server.max_body_bytes)
     sampler = Sampler(server, shared, completions, deps.index)
     app.cleanup_ctx.append(_start_and_close(shared, sampler, resources))
@@ -102,7 +106,6 @@ def _server_state(config: Config, endpoints: EndpointTable, sanitizer: Sanitizer
         sanitizer=sanitizer,
         metrics=metrics,
         recorder=Recorder(metrics, shared.usage),
-        notes=shared.notes,
         allowed_origins=frozenset(config.server.allowed_origins),
         body_timeout_s=config.server.body_timeout_s,
         max_json_values=config.server.max_json_values,

@@ -7,6 +7,7 @@ from gateway.config.settings import Config
 from gateway.engines.embedding.embedder import LocalEmbedder
 from gateway.engines.embedding.model_file import is_installed
 from gateway.engines.embedding.process import EmbeddingProcess
+from gateway.engines.index.port import Index
 from gateway.engines.index.store import PageIndex
 from gateway.engines.index.vectors import PassageVectors
 
@@ -21,11 +22,13 @@ def local_embedder(resources: AsyncExitStack) -> LocalEmbedder:
 
 
 def passage_vectors(
-    config: Config, index: PageIndex, embedder: LocalEmbedder, resources: AsyncExitStack
+    config: Config, index: Index, embedder: LocalEmbedder, resources: AsyncExitStack
 ) -> PassageVectors | None:
-    """The vectors of the local index; None when it is not searched, or not by vectors."""
+    """The vectors of the local index; None when it is not searched, or not by vectors, or is no SQLite file."""
     is_searched = "local" in (config.search.provider, *config.search.fallback)
-    if config.search.semantic == "off" or not is_searched or not is_installed():
+    if not isinstance(index, PageIndex) or config.search.semantic == "off":
+        return None
+    if not is_searched or not is_installed():
         return None
     vectors = PassageVectors(index, embedder.process)
     index.on_stored = vectors.wake

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import gateway
 from gateway.app.shared import SharedParts
-from gateway.engines.index.store import PageIndex
+from gateway.engines.index.port import Index
 from gateway.services.completion.service import CompletionService
 from gateway.web.state import ServerState
 
@@ -23,9 +23,7 @@ _INDEX_EVERY = 60
 class Sampler:
     """For one application: `start` when it serves, `close` when it ends."""
 
-    def __init__(
-        self, server: ServerState, shared: SharedParts, completions: CompletionService, index: PageIndex
-    ) -> None:
+    def __init__(self, server: ServerState, shared: SharedParts, completions: CompletionService, index: Index) -> None:
         self._server, self._shared, self._completions, self._index = server, shared, completions, index
         self._metrics = server.metrics
         self._told = {"redis": 0, "file": 0, "usage": 0}

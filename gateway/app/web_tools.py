@@ -19,8 +19,11 @@ from gateway.engines.fetch.fetcher import Fetcher, FetchLimits
 from gateway.engines.fetch.host_limits import HostSlots
 from gateway.engines.fetch.own_listener import OwnListener
 from gateway.engines.fetch.robots import RobotsCache
+from gateway.engines.index.port import Index
+from gateway.engines.index.postgres.store import PostgresIndex
 from gateway.engines.index.search_provider import LocalSearch
 from gateway.engines.index.store import PageIndex
+from gateway.errors import InvalidRequest
 from gateway.mcp.tools import Searched, Tool, tool_table
 from gateway.ports import SearchProvider, WebEngine
 from gateway.providers.mcp_client import McpClient, McpServerSettings
@@ -108,10 +111,7 @@ def engine_deps(
 ) -> tuple[EngineDeps, ParsePool]:
     """The dependencies of the embedded web engine, and the pool of processes that parse pages for it."""
     pool = ParsePool(share=config.limits.share_of_parse)
-    path = config.state_dir / "index.sqlite3"
-    with suppress(OSError):  # the index says itself what is wrong with its file
-        create_private(path)
-    index = PageIndex(path, max_pages=config.web.index_max_pages, ttl_days=config.web.index_ttl_days)
+    index = _index(config, config.index.backend)
     resources.push_async_callback(pool.close)
     resources.push_async_callback(index.close)
     loader = PageLoader(fetcher, pool, HostSlots(config.web.per_host_concurrency, share=config.limits.share_of_parse))
@@ -128,6 +128,32 @@ async def open_index(config: Config) -> AsyncIterator[IndexFiller]:
         resources.push_async_callback(fetcher.close)
         deps, pool = engine_deps(config, fetcher, resources)
         yield IndexFiller(deps, pool, config.web)
+
+
+@asynccontextmanager
+async def open_copy(config: Config, backend: str) -> AsyncIterator[tuple[Index, Index]]:
+    """The index of the other backend and that of `backend`, for a copy from the first to the second."""
+    async with AsyncExitStack() as resources:
+        source, target = (_index(config, name) for name in ("sqlite" if backend == "postgres" else "postgres", backend))
+        resources.push_async_callback(source.close)
+        resources.push_async_callback(target.close)
+        yield source, target
+
+
+def _index(config: Config, backend: str) -> Index:
+    """The local search index. Raises InvalidRequest for "postgres" without an address of PostgreSQL."""
+    max_pages, ttl_days = config.web.index_max_pages, config.web.index_ttl_days
+    if backend == "sqlite":
+        path = config.state_dir / "index.sqlite3"
+        with suppress(OSError):  # the index says itself what is wrong with its file
+            create_private(path)
+        return PageIndex(path, max_pages=max_pages, ttl_days=ttl_days)
+    if config.index.postgres_url is None:
+        raise InvalidRequest('index.postgres_url is missing: give { credential = "NAME" }')
+    url = config.index.postgres_url.reveal()
+    if not url.startswith(("postgresql://", "postgres://")):
+        raise InvalidRequest(f"index.postgres_url: {config.index.postgres_url} must hold a postgresql:// URL")
+    return PostgresIndex(url, max_pages=max_pages, ttl_days=ttl_days)
 
 
 @asynccontextmanager

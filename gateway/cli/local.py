@@ -9,10 +9,11 @@ import time
 from pathlib import Path
 from typing import TextIO
 
-from gateway.app.web_tools import open_fetcher, open_index
+from gateway.app.web_tools import open_copy, open_fetcher, open_index
 from gateway.cli import ocr as ocr_command
 from gateway.config.settings import Config
 from gateway.domain import Json, Progress
+from gateway.engines.index.copy import copy_pages
 from gateway.errors import InvalidRequest
 from gateway.sanitize.report import explain
 
@@ -59,6 +60,20 @@ def index_stats(config: Config) -> int:
         if name in ("oldest", "newest") and value is not None:
             value = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(value))
         sys.stdout.write(f"{name:20} {'-' if value is None else value}\n")
+    return 0
+
+
+def index_copy(config: Config, backend: str) -> int:
+    """`gateway index copy --to BACKEND`: copy all pages from the other backend. 0, also for an empty index.
+
+    Raises GatewayError, OSError.
+    """
+
+    async def run() -> int:
+        async with open_copy(config, backend) as (source, target):
+            return await copy_pages(source, target, _progress(sys.stderr))
+
+    sys.stdout.write(f"{asyncio.run(run())} pages copied to {backend}\n")
     return 0
 
 

@@ -36,6 +36,9 @@ def add_commands(parsers: Parsers) -> None:
     remove.set_defaults(command=_index_remove)
     stats = actions.add_parser("stats", help="show its size and age")
     stats.set_defaults(command=_index_stats)
+    copy = actions.add_parser("copy", help="copy all pages from the other backend, those of every key")
+    copy.add_argument("--to", required=True, choices=("sqlite", "postgres"), help="the backend that takes them")
+    copy.set_defaults(command=_index_copy)
     for action in actions.choices.values():
         add_state_options(action)
     _add_text_commands(parsers)
@@ -72,6 +75,10 @@ def _index_remove(arguments: argparse.Namespace, environment: Environment) -> in
 
 def _index_stats(arguments: argparse.Namespace, environment: Environment) -> int:
     return commands.index_stats(_config(arguments, environment))
+
+
+def _index_copy(arguments: argparse.Namespace, environment: Environment) -> int:
+    return commands.index_copy(_config(arguments, environment), arguments.to)
 
 
 def _sanitize(arguments: argparse.Namespace, environment: Environment) -> int:

@@ -35,6 +35,8 @@ def _search_contradictions(config: Config) -> Iterator[tuple[str, str]]:
         yield "search.base_url", 'provider "searxng" needs the address of your instance'
     if config.web.engine == "provider" and config.search.provider != "tavily":
         yield "web.engine", '"provider" needs search.provider = "tavily"; allowed otherwise: "local"'
+    if config.index.backend == "postgres" and config.index.postgres_url is None:
+        yield "index.postgres_url", 'backend "postgres" needs { credential = "NAME" }'
 
 
 def _mcp_contradictions(config: Config) -> Iterator[tuple[str, str]]:

@@ -22,6 +22,15 @@ class Search:
 
 
 @dataclass(frozen=True, slots=True)
+class IndexStore:
+    """Where the local index is: "sqlite", a file below the state directory, or "postgres", in the database at
+    `postgres_url`, which several gateways may share."""
+
+    backend: str = "sqlite"
+    postgres_url: Secret | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Web:
     """The embedded web engine and its index.
 

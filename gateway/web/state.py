@@ -26,7 +26,7 @@ def _random_bits() -> Callable[[int], int]:
 class ServerState:
     """Made once by `app`. `allowed_origins`: pages that may call and read. `body_timeout_s`: time for one body.
     `max_json_values`: what a body may hold. `address_of`: a request's client. `budgets` None: keys have none. `notes`
-    gives what the operator must mend in shared state.
+    gives what the operator must mend in shared state and the index.
 
     `id_bits(n)` makes the n random bits of a request id: a seeded generator, since ids must be unique but not secret,
     and the kernel's randomness costs a system call each.

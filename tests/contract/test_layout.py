@@ -52,7 +52,7 @@ MANY_PARAMETERS: dict[str, str] = {}
 FORBIDDEN_NAMES = {"utils", "helpers", "common", "manager", "base"}
 OPTIONAL = {
     "lxml", "lxml_html_clean", "selectolax", "trafilatura", "pypdf", "pypdfium2", "markdown_it", "xllamacpp",
-    "rapid_layout", "onnxruntime", "PIL", "cv2", "numpy", "redis",
+    "rapid_layout", "onnxruntime", "PIL", "cv2", "numpy", "redis", "psycopg",
 }  # fmt: skip
 
 

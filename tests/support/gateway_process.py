@@ -2,13 +2,14 @@
 
 import asyncio
 import json
+import os
 import re
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -215,7 +216,8 @@ def _parse_event(line: str) -> dict[str, Any] | None:
     return event
 
 
-def run_command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """A `gateway` command, to its end."""
+def run_command(*arguments: str, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """A `gateway` command, to its end. `env`: variables beside those of this process."""
     command = [sys.executable, "-m", "gateway", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    variables = {**os.environ, **(env or {})}
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=variables)

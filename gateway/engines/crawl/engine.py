@@ -34,8 +34,8 @@ from gateway.engines.fetch.robots import ALLOW_ALL, Robots, RobotsCache
 from gateway.engines.fetch.urls import canonical, from_caller, parse_url
 from gateway.engines.index.batch import IndexBatch
 from gateway.engines.index.page_rows import IndexedPage
+from gateway.engines.index.port import Index
 from gateway.engines.index.schema import SHARED
-from gateway.engines.index.store import PageIndex
 from gateway.engines.index.write_turns import WriteTurns
 from gateway.errors import InvalidRequest
 
@@ -57,7 +57,7 @@ class EngineDeps:
 
     loader: PageLoader
     robots: RobotsCache
-    index: PageIndex
+    index: Index
     chooser: Chooser = field(default_factory=Chooser)
 
 

@@ -19,8 +19,8 @@ from gateway.engines.fetch.robots import RobotsCache
 from gateway.engines.fetch.urls import canonical, from_caller, parse_url
 from gateway.engines.index.batch import IndexBatch
 from gateway.engines.index.page_rows import IndexedPage
+from gateway.engines.index.port import Index
 from gateway.engines.index.schema import SHARED
-from gateway.engines.index.store import PageIndex
 from gateway.errors import InvalidRequest
 
 MAX_FILE_BYTES = 10_485_760
@@ -45,7 +45,7 @@ class IndexFiller:
     def __init__(self, deps: EngineDeps, pool: ParsePool, settings: Web) -> None:
         self._loader: PageLoader = deps.loader
         self._robots: RobotsCache = deps.robots
-        self._index: PageIndex = deps.index
+        self._index: Index = deps.index
         self._pool = pool
         self._settings = settings
 
@@ -68,7 +68,7 @@ class IndexFiller:
         return await self._index.remove(canonical(address) or address)
 
     async def stats(self) -> Json:
-        """`{pages, bytes, oldest, newest, error}`, see PageIndex.stats."""
+        """`{pages, bytes, oldest, newest, error}`, see Index.stats."""
         return await self._index.stats()
 
     async def _add_site(self, source: str, limit: int, progress: Progress) -> Json:

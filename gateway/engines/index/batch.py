@@ -15,7 +15,7 @@ disk; double takes twice the memory and loses twice the pages when the process d
 
 
 class IndexBatch:
-    """Call `take` for each page and `store` at the end. `add` stores pages, as `PageIndex.add` does.
+    """Call `take` for each page and `store` at the end. `add` stores pages, as `Index.add` does.
 
     `added` counts the pages stored; `problem` is the last sentence on why pages were not stored, or None.
     """

@@ -7,11 +7,11 @@ documentation are ranked the same with and without it, and lose .03 to .06 of MR
 (`bench.search_quality`)."""
 
 import math
-import sqlite3
 from collections import Counter
 
-from gateway.engines.index.candidates import Candidate, PassageCounts, ranked_passages
+from gateway.engines.index.candidates import PassageCounts, ranked_passages
 from gateway.engines.index.query import IndexQuery, QueryTerms
+from gateway.engines.index.reader import Candidate, IndexReader
 from gateway.engines.text.tokens import STOP_WORDS, WORD, fold
 
 MAX_PASSAGES = 40_000
@@ -32,40 +32,34 @@ constants
 
 
 def with_feedback(
-    connection: sqlite3.Connection, query: IndexQuery, words: tuple[str, ...], first: list[Candidate], total: int
+    reader: IndexReader, query: IndexQuery, words: tuple[str, ...], first: list[Candidate], total: int
 ) -> list[Candidate]:
     """The ranking after feedback, or `first` where feedback does not apply. `total` is how many passages there are."""
     applies = query.feedback and len(words) >= _MIN_QUERY_WORDS and total <= MAX_PASSAGES and not query.phrases
-    if not applies or not _are_single_passages(connection, first):
+    if not applies or not _are_single_passages(reader, first):
         return first
-    added = _added_words(connection, first[:_BEST_PASSAGES], words, total)
-    return _fused(first, ranked_passages(connection, query, QueryTerms(added, ()))) if added else first
+    added = _added_words(reader, first[:_BEST_PASSAGES], words, total)
+    return _fused(first, ranked_passages(reader, query, QueryTerms(added, ()))) if added else first
 
 
-def _are_single_passages(connection: sqlite3.Connection, candidates: list[Candidate]) -> bool:
+def _are_single_passages(reader: IndexReader, candidates: list[Candidate]) -> bool:
     """Whether the best pages consist of one passage each."""
     pages = list(dict.fromkeys(each.page for each in candidates))[:_BEST_PAGES]
-    sql = "SELECT count(*) FROM (SELECT 1 FROM passages WHERE page = ? LIMIT 2)"
-    counts = [connection.execute(sql, (page,)).fetchone()[0] for page in pages]
-    return len(counts) == _BEST_PAGES and max(counts) == 1
+    return len(pages) == _BEST_PAGES and reader.are_single_passages(pages)
 
 
-def _added_words(
-    connection: sqlite3.Connection, best: list[Candidate], words: tuple[str, ...], total: int
-) -> tuple[str, ...]:
+def _added_words(reader: IndexReader, best: list[Candidate], words: tuple[str, ...], total: int) -> tuple[str, ...]:
     """Words that the best passages share and others of the `total` seldom have."""
     counts: Counter[str] = Counter()
-    for each in best:
-        sql = "SELECT title, body FROM passage_search WHERE rowid = ?"
-        title, body = connection.execute(sql, (each.row,)).fetchone()
+    for title, body in reader.passage_words([each.row for each in best]):
         bag = Counter(WORD.findall(fold(f"{title} {body}")))
         size = max(sum(bag.values()), 1)
         for word, count in bag.items():
             if len(word) > 2 and word not in STOP_WORDS and not word.isdecimal():
                 counts[word] += count * 1000 // size
     frequent = [word for word, _ in counts.most_common(_COUNTED_WORDS) if word not in words]
-    counter = PassageCounts(connection)
-    scored = [(counts[word] * math.log(1 + total / (counter.of(word) + 1)), word) for word in frequent]
+    passages = PassageCounts(reader).of(frequent)
+    scored = [(counts[word] * math.log(1 + total / (passages[word] + 1)), word) for word in frequent]
     return tuple(word for _, word in sorted(scored, reverse=True)[:_ADDED_WORDS])
 
 

@@ -1,15 +1,14 @@
 """Fuses the ranking by words with the ranking by vectors: a page's rank is the sum of what its places are worth.
 
 Reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009): a place is worth 1 / (K + place). Runs in a reader
-thread on one connection, which decides which of the near passages the query's owners may see.
+thread; the reader decides which of the near passages the query's owners may see.
 """
 
-import sqlite3
 from dataclasses import dataclass, field
 
-from gateway.engines.index.candidates import Candidate
 from gateway.engines.index.page_priors import page_prior
-from gateway.engines.index.query import IndexQuery, conditions
+from gateway.engines.index.query import IndexQuery
+from gateway.engines.index.reader import Candidate, IndexReader
 
 _RRF_K = 10
 """Chosen on both kinds of sets: 5 and 20 change MRR@10 over documentation by at most .013, and nDCG@10 of Cranfield by
@@ -41,29 +40,20 @@ class RankedPage:
     cosine: float = 0.0
 
 
-def near_passages(connection: sqlite3.Connection, query: IndexQuery) -> list[Candidate]:
+def near_passages(reader: IndexReader, query: IndexQuery) -> list[Candidate]:
     """The near passages that the query's owners may see and its conditions allow, nearest first."""
     if not query.near or query.phrases:
         return []
-    clauses, values = conditions(query)
-    marks, owners = ",".join("?" * len(query.near)), ",".join("?" * len(query.owners))
-    sql = (
-        "SELECT passages.id, passages.page FROM passages JOIN pages ON pages.id = passages.page"  # noqa: S608
-        f" WHERE passages.id IN ({marks}) AND pages.owner IN ({owners}){clauses}"
-    )
-    rows = connection.execute(sql, [*(row for row, _ in query.near), *query.owners, *values])
-    page_of = {int(row): int(page) for row, page in rows}
+    page_of = reader.visible_near(query)
     return [Candidate(row, page_of[row], cosine) for row, cosine in query.near if row in page_of]
 
 
-def near_pages(connection: sqlite3.Connection, near: list[Candidate], text: str) -> list[RankedPage]:
+def near_pages(reader: IndexReader, near: list[Candidate], text: str) -> list[RankedPage]:
     """The pages of the near passages, nearest first."""
     pages: dict[int, RankedPage] = {}
     for each in near:
         pages.setdefault(each.page, RankedPage(each.page)).passages.append(each)
-    marks = ",".join("?" * len(pages))
-    names = connection.execute(f"SELECT id, url, title FROM pages WHERE id IN ({marks})", list(pages))  # noqa: S608
-    for row, url, title in names:
+    for row, url, title in reader.names(list(pages)):
         page = pages[row]
         page.cosine = page.passages[0].score
         page.rank = page.cosine * (1 - _PRIOR_SHARE * (1 - page_prior(url, title, text)))

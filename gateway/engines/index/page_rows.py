@@ -99,10 +99,7 @@ def cut_steps(connection: sqlite3.Connection) -> Iterator[None]:
         if row is None:
             return
         after, url, owner, title, packed = row
-        try:
-            content = zlib.decompress(packed).decode("utf-8", "replace")
-        except zlib.error:
-            content = ""  # one damaged page holds up no other
+        content = unpacked(packed)
         mark = new_mark()
         yield from write_steps(connection, PageText(url, owner, title, content), mark)
         with transaction(connection):
@@ -140,3 +137,21 @@ def page_counts(connection: sqlite3.Connection) -> Json:
     counts = {"pages": pages, "oldest": oldest, "newest": newest}
     vectors = vector_counts(connection)
     return {**counts, "vectors": vectors} if vectors["model"] is not None else counts
+
+
+def some_pages(connection: sqlite3.Connection, after: int, count: int) -> list[tuple[int, IndexedPage]]:
+    """At most `count` pages with rows above `after`, in the order of their rows. A damaged page comes without text."""
+    rows = connection.execute(
+        "SELECT id, url, title, content, owner, hash, published, favicon, fetched_at FROM pages WHERE id > ?"
+        " ORDER BY id LIMIT ?",
+        (after, count),
+    )
+    return [(row, IndexedPage(url, title, unpacked(content), *more)) for row, url, title, content, *more in rows]
+
+
+def unpacked(content: bytes) -> str:
+    """A stored page's text; empty where it is damaged, so that one such page holds up no other."""
+    try:
+        return zlib.decompress(content).decode("utf-8", "replace")
+    except zlib.error:
+        return ""

@@ -16,7 +16,7 @@ from gateway.engines.index.schema import transaction
 from gateway.engines.text.passages import Passage, each_passage, plain_text
 from gateway.engines.text.tokens import bigrams, fold, joined_name_parts
 
-_MOST_PAGE_CHARS = 1_000_000
+MOST_PAGE_CHARS = 1_000_000
 """How much of a page is searchable. Chosen: the longest page of 3,399 real ones has 700,000 characters; a page of this
 size has 600 passages and takes half a second to write, in steps; at double a hostile one takes a second."""
 
@@ -47,11 +47,11 @@ def new_mark() -> int:
 
 def write_steps(connection: sqlite3.Connection, text: PageText, mark: int) -> Iterator[None]:
     """Cut a page and write its passages under `mark`, in steps that are a transaction each."""
-    content = text.content[:_MOST_PAGE_CHARS]
+    content = text.content[:MOST_PAGE_CHARS]
     title_words = f"{text.title} {joined_name_parts(text.title)}"
     found = each_passage(content)
     while some := list(islice(found, _PASSAGES_A_STEP)):
-        rows = [_search_row(each, content, text, title_words) for each in some]
+        rows = [search_row(each, content, text, title_words) for each in some]
         with transaction(connection):
             for each, words in zip(some, rows, strict=True):
                 row = connection.execute(
@@ -65,7 +65,8 @@ def write_steps(connection: sqlite3.Connection, text: PageText, mark: int) -> It
         yield
 
 
-def _search_row(each: Passage, content: str, text: PageText, title_words: str) -> tuple[str, ...]:
+def search_row(each: Passage, content: str, text: PageText, title_words: str) -> tuple[str, ...]:
+    """What of a passage is searched: title, headings, text, address, CJK pairs and owner, as `passage_search` has."""
     path = " ".join(each.headings)
     body = plain_text(content[each.start : each.end])
     pairs = " ".join(bigrams(fold(f"{text.title} {path} {body}")))

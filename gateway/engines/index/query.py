@@ -6,7 +6,6 @@ FTS5's syntax never sees a caller's text: each word is quoted. Knows no ranking.
 import re
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
 
 from gateway.engines.text.passages import Passage
 from gateway.engines.text.tokens import CJK, STOP_WORDS, WORD, bigrams, fold, name_parts
@@ -128,17 +127,19 @@ def quoted(word: str) -> str:
     return '"' + word.replace('"', '""').replace("\x00", "") + '"'
 
 
-def conditions(query: IndexQuery) -> tuple[str, list[Any]]:
-    """SQL conditions on `pages` (each with ` AND ` before it) and their values."""
+def conditions(query: IndexQuery, day: str) -> tuple[str, list[str]]:
+    """SQL conditions on `pages` (each with ` AND ` before it), with `?` for each of their values, and the values.
+
+    `day` is the store's SQL for the day a page is dated: published or else fetched, YYYY-MM-DD in UTC.
+    """
     clauses: list[str] = []
-    values: list[Any] = []
+    values: list[str] = []
     if query.include_domains:
         clauses.append("(" + " OR ".join(["host = ? OR host LIKE ? ESCAPE '!'"] * len(query.include_domains)) + ")")
         values += _suffixes(query.include_domains)
     for pair in zip(*[iter(_suffixes(query.exclude_domains))] * 2, strict=True):
         clauses.append("NOT (host = ? OR host LIKE ? ESCAPE '!')")
         values += pair
-    day = "coalesce(published, date(fetched_at, 'unixepoch'))"
     if query.start is not None:
         clauses.append(f"{day} >= ?")
         values.append(query.start.isoformat())

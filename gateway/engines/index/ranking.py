@@ -8,26 +8,19 @@
 5. The score shown is absolute (0 to 1): how much of the query's weight one passage of the best pages holds, where rare
    words weigh more, with vectors also how near one is; lower results fall with the root of their rank.
 
-Runs in a reader thread on one connection.
+Runs in a reader thread; what it reads, a store reads for it (`reader`), SQLite and PostgreSQL alike.
 """
 
 import math
-import sqlite3
-import zlib
 from dataclasses import replace
 
-from gateway.engines.index.candidates import (
-    Candidate,
-    PassageCounts,
-    affordable_terms,
-    bounded_count,
-    ranked_passages,
-)
+from gateway.engines.index.candidates import PassageCounts, affordable_terms, ranked_passages
 from gateway.engines.index.feedback import MAX_PASSAGES, with_feedback
 from gateway.engines.index.fusion import EXPANDED_SHARE, RankedPage, fused, near_pages, near_passages, near_share
 from gateway.engines.index.page_priors import page_prior
 from gateway.engines.index.query import IndexHit, IndexQuery, QueryTerms, comparable, holds_all, query_terms
-from gateway.engines.text.passages import Passage, plain_text
+from gateway.engines.index.reader import Candidate, IndexReader
+from gateway.engines.text.passages import plain_text
 from gateway.engines.text.tokens import terms
 
 _NEXT_SHARE = 0.3
@@ -56,29 +49,29 @@ _JUDGED_PASSAGES = 2
 among them for four questions in five; more would let an unlucky passage far down speak for the result."""
 
 
-def run(connection: sqlite3.Connection, query: IndexQuery) -> list[IndexHit]:
+def run(reader: IndexReader, query: IndexQuery) -> list[IndexHit]:
     """The best `count` pages, best first; several owners' copies of one page count once. Raises sqlite3.Error."""
     asked = query_terms(query.text)
     if not asked and not query.phrases:
         return []
-    total = bounded_count(connection, "SELECT 1 FROM passages", (), MAX_PASSAGES + 1)
-    counter = PassageCounts(connection)
+    total = reader.passage_total(MAX_PASSAGES + 1)
+    counter = PassageCounts(reader)
     used, after_row = asked, 0
     if asked.words and not query.phrases and total > MAX_PASSAGES:
-        used, after_row = affordable_terms(connection, query, asked, counter)
-    first = ranked_passages(connection, query, used, after_row)
-    candidates = with_feedback(connection, query, asked.words, first, total)
-    pages = _by_page(connection, candidates, query.text)
+        used, after_row = affordable_terms(reader, query, asked, counter)
+    first = ranked_passages(reader, query, used, after_row)
+    candidates = with_feedback(reader, query, asked.words, first, total)
+    pages = _by_page(reader, candidates, query.text)
     weights = _word_weights(counter, asked, total)
-    if near := near_passages(connection, query):
+    if near := near_passages(reader, query):
         share = EXPANDED_SHARE
         if candidates is first:
-            share = near_share(_best_coverage(connection, pages, query, weights))
-        pages = fused(pages, near_pages(connection, near, query.text), share)
-    return _hits(connection, pages, query, weights)
+            share = near_share(_best_coverage(reader, pages, query, weights))
+        pages = fused(pages, near_pages(reader, near, query.text), share)
+    return _hits(reader, pages, query, weights)
 
 
-def _by_page(connection: sqlite3.Connection, candidates: list[Candidate], text: str) -> list[RankedPage]:
+def _by_page(reader: IndexReader, candidates: list[Candidate], text: str) -> list[RankedPage]:
     """The pages of the candidates, best first."""
     pages: dict[int, RankedPage] = {}
     for each in candidates:
@@ -88,9 +81,7 @@ def _by_page(connection: sqlite3.Connection, candidates: list[Candidate], text: 
         page.rank = scores[0] + _NEXT_SHARE * sum(scores[1 : 1 + _NEXT_PASSAGES])
     ranked = sorted(pages.values(), key=lambda page: -page.rank)
     best = {page.row: page for page in ranked[:_MAX_NAMED_PAGES]}
-    marks = ",".join("?" * len(best))
-    names = connection.execute(f"SELECT id, url, title FROM pages WHERE id IN ({marks})", list(best))  # noqa: S608
-    for row, url, title in names:
+    for row, url, title in reader.names(list(best)):
         best[row].rank *= page_prior(url, title, text)
     return sorted(best.values(), key=lambda page: -page.rank)
 
@@ -98,8 +89,7 @@ def _by_page(connection: sqlite3.Connection, candidates: list[Candidate], text: 
 def _word_weights(counter: PassageCounts, asked: QueryTerms, total: int) -> dict[str, float]:
     """Stem -> weight of a word of the query: the logarithm of how rare it is among the passages."""
     weights: dict[str, float] = {}
-    for word in (*asked.words, *asked.pairs):
-        count = counter.of(word)
+    for word, count in counter.of((*asked.words, *asked.pairs)).items():
         for stem in terms(word):
             weights[stem] = max(weights.get(stem, 0.0), math.log((max(total, count) + 1) / (count + 0.5)))
     return weights
@@ -124,13 +114,13 @@ def absolute_score(coverage: float, cosine: float = 0.0) -> float:
 
 
 def _hits(
-    connection: sqlite3.Connection, ranked: list[RankedPage], query: IndexQuery, weights: dict[str, float]
+    reader: IndexReader, ranked: list[RankedPage], query: IndexQuery, weights: dict[str, float]
 ) -> list[IndexHit]:
     phrases = [comparable(phrase) for phrase in query.phrases]
     found: list[tuple[IndexHit, RankedPage]] = []
     urls: set[str] = set()
     for page in ranked:
-        hit = _read_page(connection, page, query)
+        hit = _read_page(reader, page, query)
         if hit is None or hit.url in urls:
             continue
         if phrases and not holds_all(comparable(f"{hit.title} {hit.content}"), phrases):
@@ -149,34 +139,19 @@ def _hits(
     ]
 
 
-def _best_coverage(
-    connection: sqlite3.Connection, pages: list[RankedPage], query: IndexQuery, weights: dict[str, float]
-) -> float:
+def _best_coverage(reader: IndexReader, pages: list[RankedPage], query: IndexQuery, weights: dict[str, float]) -> float:
     """How much of the query's weight one passage of the best pages holds."""
-    hits = [_read_page(connection, page, query) for page in pages[:_JUDGED_PAGES]]
+    hits = [_read_page(reader, page, query) for page in pages[:_JUDGED_PAGES]]
     return max((_coverage_of(hit, weights) for hit in hits if hit is not None), default=0.0)
 
 
-def _read_page(connection: sqlite3.Connection, page: RankedPage, query: IndexQuery) -> IndexHit | None:
+def _read_page(reader: IndexReader, page: RankedPage, query: IndexQuery) -> IndexHit | None:
     """The page with its best passages; None for one that has expired or is damaged."""
-    row = connection.execute(
-        "SELECT url, title, content, published, favicon FROM pages WHERE id = ? AND fetched_at >= ?",
-        (page.row, query.not_before),
-    ).fetchone()
-    if row is None:
+    stored = reader.page(page.row, query.not_before)
+    if stored is None:
         return None
-    try:
-        content = zlib.decompress(row[2]).decode()
-    except (zlib.error, UnicodeDecodeError):
-        return None  # one damaged page hides no other
-    passages = tuple(_read_passage(connection, each.row) for each in page.passages[: query.passages])
-    return IndexHit(row[0], row[1], content, 0.0, row[3], row[4], passages)
-
-
-def _read_passage(connection: sqlite3.Connection, row: int) -> Passage:
-    sql = "SELECT first, last, headings FROM passages WHERE id = ?"
-    start, end, headings = connection.execute(sql, (row,)).fetchone()
-    return Passage(start, end, tuple(headings.split("\n")) if headings else ())
+    passages = tuple(reader.passages([each.row for each in page.passages[: query.passages]]))
+    return IndexHit(stored.url, stored.title, stored.content, 0.0, stored.published, stored.favicon, passages)
 
 
 def _coverage_of(hit: IndexHit, weights: dict[str, float]) -> float:

@@ -25,6 +25,8 @@ files are never deleted."""
 _BUSY_TIMEOUT_S = 10
 """Wait for another process's write. Chosen: `gateway index add` writes batches of a second or two; half fails beside a
 slow disk, double blocks the writer's thread longer than a caller waits."""
+SEARCH_COLUMNS = "title, path, body, url, cjk, owner, tokenize = 'porter unicode61 remove_diacritics 2'"
+"""Columns and tokenizer of `passage_search`; what is cut otherwise needs a new step."""
 STEPS: tuple[tuple[str, ...], ...] = (
     (
         """CREATE TABLE pages (
@@ -50,9 +52,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
           headings TEXT NOT NULL
         )""",
         "CREATE INDEX passages_by_page ON passages (page)",
-        """CREATE VIRTUAL TABLE passage_search USING fts5(
-          title, path, body, url, cjk, owner, tokenize = 'porter unicode61 remove_diacritics 2'
-        )""",
+        f"CREATE VIRTUAL TABLE passage_search USING fts5({SEARCH_COLUMNS})",
     ),
     # 4: passages have vectors, made after them; AUTOINCREMENT: a number is used once, so readers can ask for newer ones
     (

@@ -9,10 +9,10 @@ import sqlite3
 
 from gateway.domain import Json, SearchRequest, WebCall
 from gateway.engines.extract.excerpt import excerpt
+from gateway.engines.index.port import Index
 from gateway.engines.index.query import IndexHit, IndexQuery
 from gateway.engines.index.ranking import FITTING_SCORE
 from gateway.engines.index.schema import SHARED
-from gateway.engines.index.store import PageIndex
 from gateway.engines.index.vectors import PassageVectors
 from gateway.engines.text.passages import MOST_CHARS
 from gateway.errors import UpstreamUnavailable
@@ -51,7 +51,7 @@ class LocalSearch:
     capabilities = CAPABILITIES
     results_are_per_key = True
 
-    def __init__(self, index: PageIndex, vectors: PassageVectors | None = None) -> None:
+    def __init__(self, index: Index, vectors: PassageVectors | None = None) -> None:
         self._index = index
         self._vectors = vectors
 
@@ -78,7 +78,9 @@ class LocalSearch:
         try:
             hits = await self._index.search(query)
         except (sqlite3.Error, OSError) as error:
-            raise UpstreamUnavailable("the local search index cannot be read; see the gateway's status") from error
+            raise UpstreamUnavailable(
+                "the local search index cannot be read at present; ask again later, or see the gateway's status"
+            ) from error
         results = await asyncio.to_thread(
             lambda: [_search_result(hit, place, request) for place, hit in enumerate(hits)]
         )
@@ -88,7 +90,7 @@ class LocalSearch:
         return {**answer, "note": _NOTHING_FITS} if results[0]["score"] < FITTING_SCORE else answer
 
     async def stats(self) -> Json:
-        """As `PageIndex.stats`, and why vectors cannot be made at present as `error` of `vectors`. Never raises."""
+        """As `Index.stats`, and why vectors cannot be made at present as `error` of `vectors`. Never raises."""
         stats = await self._index.stats()
         if self._vectors is not None and "vectors" in stats:
             stats["vectors"]["error"] = self._vectors.problem

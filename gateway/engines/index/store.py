@@ -1,4 +1,4 @@
-"""The local search index: stores fetched pages and finds them for the key that fetched them, or for every key.
+"""The local search index in SQLite: stores fetched pages and finds them for their key, or for every key.
 
 One thread writes and two read, each with its own connection; the event loop never waits for the disk. When the disk is
 full pages are not stored and `problem` says so; a damaged file is moved aside and an empty one takes its place. Knows
@@ -16,10 +16,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeVar
 
 from gateway.domain import Json
 from gateway.engines.index.disk_room import describe, need_room, truncate_log
@@ -30,16 +30,18 @@ from gateway.engines.index.page_rows import (
     old_pages,
     page_counts,
     pages_at,
+    some_pages,
     store_steps,
 )
+from gateway.engines.index.port import Turn
 from gateway.engines.index.query import IndexHit, IndexQuery
 from gateway.engines.index.ranking import run
 from gateway.engines.index.schema import DamagedIndex, is_damage, open_database, set_aside
+from gateway.engines.index.sqlite_reader import SqliteReader
 from gateway.engines.index.turn import Steps, take_turn
 from gateway.engines.index.upkeep import bound_merges, upkeep_steps
 
 T = TypeVar("T")
-Turn: TypeAlias = Callable[[], AbstractAsyncContextManager[Any]]
 _SWEEP_EVERY = 500
 """Pages added between two sweeps. Chosen: a sweep counts all pages; at double the index is longer above its limit."""
 _OLD_PAGES_WAIT_S = 2.0
@@ -54,7 +56,7 @@ disk."""
 
 
 class PageIndex:
-    """One database file, opened at first use.
+    """Implements `port.Index` in one database file, opened at first use.
 
     `max_pages` and `ttl_days` bound number and age of its pages, `reserve_bytes` of the disk are left free (chosen:
     room for the log of a few transactions). `problem` is what last went wrong, as the end of a sentence, or None.
@@ -99,7 +101,7 @@ class PageIndex:
         return self._path
 
     async def close(self) -> None:
-        """Finishes the running writes and closes the file."""
+        """See Index."""
         await asyncio.to_thread(self._shut)
 
     def _shut(self) -> None:
@@ -111,8 +113,7 @@ class PageIndex:
         self._connections.clear()
 
     async def add(self, pages: Sequence[IndexedPage], turn: Turn = nullcontext) -> str | None:
-        """Stores or replaces pages, which can be found on return. Returns a sentence when some could not be stored;
-        those before them are. `turn()` is entered around each of the writer's turns (`engines.index.write_turns`)."""
+        """See Index; the turns are dealt out by `engines.index.write_turns`."""
         if not pages:
             return None
         rows = list(pages)
@@ -128,10 +129,7 @@ class PageIndex:
         return None
 
     async def remove(self, url: str, owner: str | None = None) -> int:
-        """Removes the page, and all pages below it when `url` ends with `/`, of `owner` or of every owner.
-
-        Returns the number of pages removed. Raises sqlite3.Error, OSError.
-        """
+        """See Index. Raises sqlite3.Error, OSError."""
         removed: list[tuple[int]] = []
 
         def steps(connection: sqlite3.Connection) -> Iterator[None]:
@@ -142,12 +140,16 @@ class PageIndex:
         return len(removed)
 
     async def search(self, query: IndexQuery) -> list[IndexHit]:
-        """The pages found, best first; expired ones are left out. Raises sqlite3.Error, OSError."""
+        """See Index. Raises sqlite3.Error, OSError."""
         if not self._has_waited:
             self._has_waited = True
             await self._wait_for_old_pages()
         query = replace(query, not_before=max(query.not_before, self._now() - self._ttl_s))
-        return await self._on(self._readers, lambda connection: run(connection, query))
+        return await self._on(self._readers, lambda connection: run(SqliteReader(connection), query))
+
+    async def pages(self, after: int, count: int) -> list[tuple[int, IndexedPage]]:
+        """See Index. Raises sqlite3.Error, OSError."""
+        return await self.read(lambda connection: some_pages(connection, after, count))
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Runs `work` in a reader thread. Raises sqlite3.Error, OSError."""
@@ -159,8 +161,7 @@ class PageIndex:
         return await self._on(self._writer, work)
 
     async def stats(self) -> Json:
-        """`{pages, bytes, oldest, newest, error, vectors?}`: dates as Unix times, None in an empty index; `vectors` as
-        `vector_counts` says, once there are any."""
+        """See Index; `vectors` as `vector_counts` says, once there are any."""
         try:
             counts = await self._on(self._readers, page_counts)
         except (sqlite3.Error, OSError) as error:
@@ -185,8 +186,7 @@ class PageIndex:
         return await loop.run_in_executor(pool, guarded)
 
     async def _in_turns(self, steps: Steps, turn: Turn = nullcontext) -> None:
-        """Takes all steps in the writer's thread, some of them in each turn; from the first one on a new file when the
-        old one is damaged."""
+        """Takes all steps in the writer's thread, some in each turn; from the first one on a new file after damage."""
         taken: list[Iterator[None]] = []
 
         def take(connection: sqlite3.Connection) -> bool:

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from functools import partial
 
 from gateway.engines.index.page_rows import IndexedPage
-from gateway.engines.index.store import PageIndex
+from gateway.engines.index.port import Index
 from gateway.resilience.fair_queue import FairQueue
 
 
 class WriteTurns:
     """One for an index: the queue before its writer."""
 
-    def __init__(self, index: PageIndex) -> None:
+    def __init__(self, index: Index) -> None:
         self._index = index
         self._turns = FairQueue(1)
 

@@ -87,6 +87,8 @@ def test_a_wrong_variable_is_refused_by_its_own_name(tmp_path: Path) -> None:
         ('[search]\nprovider = "tavily"', "search.api_key", "needs { credential"),
         ('[search]\nprovider = "bing"', "search.provider", "tavily, searxng, brave, exa, serper, local"),
         ('[search]\nprovider = "searxng"', "search.base_url", "address of your instance"),
+        ('[index]\nbackend = "postgres"', "index.postgres_url", "needs { credential"),
+        ('[index]\npostgres_url = "postgresql://a"', "index.postgres_url", "may not stand in the file"),
         ("[limits]\nshare_of_parse = 0", "limits.share_of_parse", "at least 0.01"),
         ("[limits]\nin_flight_share = 1.5", "limits.in_flight_share", "at most 1"),
         ("[limits]\nresponse_store_bytes_per_key = 1", "limits.response_store_bytes_per_key", "at least 65536"),

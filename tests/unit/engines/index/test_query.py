@@ -9,6 +9,7 @@ from gateway.engines.index.page_priors import page_prior
 from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.query import IndexQuery, QueryTerms, query_terms
 from gateway.engines.index.schema import open_database
+from gateway.engines.index.sqlite_reader import SqliteReader
 from gateway.engines.index.store import PageIndex
 
 
@@ -21,7 +22,7 @@ async def test_the_scores_of_two_queries_add_up_to_those_of_one_for_all_words(tm
     try:
 
         def scores(*words: str) -> dict[int, float]:
-            ranked = ranked_passages(connection, IndexQuery("", ("",)), QueryTerms(words, ()))
+            ranked = ranked_passages(SqliteReader(connection), IndexQuery("", ("",)), QueryTerms(words, ()))
             return {each.row: each.score for each in ranked}
 
         first, more, whole = scores("apple", "pear"), scores("fig", "nut"), scores("apple", "pear", "fig", "nut")

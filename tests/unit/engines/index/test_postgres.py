@@ -1,0 +1,277 @@
+"""The search index in PostgreSQL, on a real server: the same pages and ranking as in SQLite, outages, two gateways."""
+
+import asyncio
+import json
+import sqlite3
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from gateway.domain import Progress, SearchRequest, WebCall
+from gateway.engines.index.copy import copy_pages
+from gateway.engines.index.page_rows import IndexedPage
+from gateway.engines.index.port import Index
+from gateway.engines.index.postgres.connections import IndexUnavailable, Times
+from gateway.engines.index.postgres.store import PostgresIndex
+from gateway.engines.index.query import IndexQuery
+from gateway.engines.index.search_provider import LocalSearch
+from gateway.engines.index.store import PageIndex
+from gateway.errors import UpstreamUnavailable
+from tests.support.gateway_process import run_command
+from tests.support.paths import ROOT
+from tests.support.postgres import PostgresServer, postgres_server
+
+pytestmark = pytest.mark.system
+
+QUICK = Times(connect_s=2, call_s=3.0, retry_s=0.1)
+SITE = {"include_domains": ("docs.test",)}
+QUERIES = (
+    "how do I make a key", "redis limits shared by machines", "index_max_pages", "don't cache searches",
+    "what happens when a client leaves", "search.semantic vectors", "masking of streams", "PageIndex", "日本の検索",
+    "which upstream is tried next", "readiness note", "the", "rate limit headers", "OCR of a PDF with tables",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PostgresServer]:
+    with postgres_server() as started:
+        yield started
+
+
+@pytest.fixture
+def empty(server: PostgresServer) -> PostgresServer:
+    server.sql("DROP TABLE IF EXISTS gateway_passages, gateway_pages, gateway_index")
+    return server
+
+
+@asynccontextmanager
+async def opened(server: PostgresServer, **more: object) -> AsyncIterator[PostgresIndex]:
+    index = PostgresIndex(server.url, **{"times": QUICK, **more})  # type: ignore[arg-type]
+    try:
+        yield index
+    finally:
+        await index.close()
+
+
+def documents() -> list[IndexedPage]:
+    """This project's own documents, one of another key, and one in Japanese."""
+    files = sorted([*(ROOT / "docs").glob("*.md"), *ROOT.glob("*.md")])
+    pages = [IndexedPage(f"https://docs.test/{file.name}", file.stem, file.read_text()) for file in files]
+    pages.append(IndexedPage("https://jp.test/a", "検索", "日本の検索エンジンについて。 " * 9))
+    pages.append(IndexedPage("https://own.test/a", "Own", "Pages that only one key may see: redis limits.", owner="k1"))
+    return pages
+
+
+async def found(index: Index, text: str, *owners: str) -> list[str]:
+    return [hit.url for hit in await index.search(IndexQuery(text, owners or ("",)))]
+
+
+async def until_found(index: Index, text: str) -> list[str]:
+    """What is found once the database can be asked again; fails after 20 s."""
+    async with asyncio.timeout(20):
+        while True:
+            try:
+                return await found(index, text)
+            except IndexUnavailable:
+                await asyncio.sleep(0.05)
+
+
+async def test_both_stores_rank_the_same_pages_the_same_and_score_them_alike(
+    empty: PostgresServer, tmp_path: Path
+) -> None:
+    lite = PageIndex(tmp_path / "i.db")
+    async with opened(empty) as index:
+        for each in (lite, index):
+            assert await each.add(documents()) is None
+        for text in QUERIES:
+            for more in (
+                {},
+                {"phrases": ("search index",)},
+                {"phrases": ("日本",)},
+                {"include_domains": ("docs.test",)},
+            ):
+                query = IndexQuery(text, ("", "k1"), passages=3, **more)  # type: ignore[arg-type]
+                expected, hits = await lite.search(query), await index.search(query)
+                assert [(hit.url, hit.passages) for hit in hits] == [(hit.url, hit.passages) for hit in expected], text
+                assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in expected], abs=2e-4), text
+    await lite.close()
+
+
+async def test_pages_are_seen_by_their_owner_and_shared_ones_by_all_within_the_dates_and_sites_asked_for(
+    empty: PostgresServer,
+) -> None:
+    pages = [
+        IndexedPage("https://a.test/1", "One", "zebra stripes", owner="k1", published="2024-02-03"),
+        IndexedPage("https://b.test/1", "Two", "zebra stripes", owner="k2"),
+        IndexedPage("https://a_c.test/1", "Three", "zebra stripes"),
+    ]
+    async with opened(empty) as index:
+        assert await index.add(pages) is None
+        assert sorted(await found(index, "zebra", "k1", "")) == ["https://a.test/1", "https://a_c.test/1"]
+        assert await found(index, "zebra", "k2") == ["https://b.test/1"]
+        assert await found(index, "zebra", "k3") == []
+        dated = IndexQuery("zebra", ("k1", ""), start=date(2024, 2, 1), end=date(2024, 2, 5))
+        assert [hit.url for hit in await index.search(dated)] == ["https://a.test/1"]
+        excluded = IndexQuery("zebra", ("k1", ""), exclude_domains=("a_c.test",))
+        assert [hit.url for hit in await index.search(excluded)] == ["https://a.test/1"]
+        assert await index.remove("https://a.test/1", "k2") == 0
+        assert await index.remove("https://a.test/", "k1") == 1
+        assert await found(index, "zebra", "k1") == []
+
+
+@pytest.mark.parametrize(
+    "text", ["'; DROP TABLE gateway_pages; --", "a & | ! <-> b", "\\' : * (", "%s %(x)s ?", "\x00nul\x00", "x" * 5000]
+)
+async def test_no_text_is_read_as_query_syntax_or_refused(empty: PostgresServer, text: str) -> None:
+    async with opened(empty) as index:
+        page = IndexedPage(f"https://a.test/{text}", f"T {text}", f"{text} zebra {text} \ud800", favicon=text)
+        assert await index.add([page]) is None
+        await found(index, text)
+        await index.search(IndexQuery(text, ("",), phrases=(text,), include_domains=(text,)))
+        assert len(await found(index, "zebra")) == 1
+
+
+async def test_a_page_is_replaced_and_age_and_number_of_pages_are_bounded(empty: PostgresServer) -> None:
+    now = time.time()
+    async with opened(empty, max_pages=30, ttl_days=30) as index:
+        old = IndexedPage("https://a.test/old", "Old", "ancient zebra", fetched_at=now - 40 * 86_400)
+        assert await index.add([old]) is None
+        assert await found(index, "zebra") == []
+        pages = [IndexedPage(f"https://a.test/{n}", "", f"lion {n}", fetched_at=now + n) for n in range(500)]
+        assert await index.add(pages) is None
+        assert (await index.stats())["pages"] == 30
+        assert await found(index, "lion") and not await found(index, "ancient")
+        assert await index.add([IndexedPage("https://a.test/499", "", "tiger now", fetched_at=now)]) is None
+        assert await found(index, "tiger") == ["https://a.test/499"]
+        assert "https://a.test/499" not in await found(index, "lion")
+
+
+async def test_a_database_killed_in_the_middle_is_told_and_used_again_when_it_is_back(
+    empty: PostgresServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    async with opened(empty) as index:
+        search = LocalSearch(index)
+        assert await index.add([IndexedPage("https://a.test/1", "One", "zebra")]) is None
+        flood = [IndexedPage(f"https://a.test/f{n}", "", f"flood {n} " * 200) for n in range(5_000)]
+        writing = asyncio.create_task(index.add(flood))
+        async with asyncio.timeout(20):
+            while not await found(index, "flood"):
+                pass
+        await asyncio.to_thread(empty.kill)
+        problem = await asyncio.wait_for(writing, 20)
+        assert problem is not None and "the index's database" in problem and "postgresql" not in problem
+        with pytest.raises(UpstreamUnavailable) as failure:
+            await search.search(SearchRequest("zebra"), WebCall("k1", "k1"))
+        assert failure.value.retryable and "ask again later" in failure.value.message
+        start = time.monotonic()
+        with pytest.raises(IndexUnavailable):
+            await found(index, "zebra")
+        assert time.monotonic() - start < 0.5, "while it is away nobody waits for it"
+        problem = (await index.stats())["error"]
+        assert problem is not None and problem == index.problem
+        await asyncio.to_thread(empty.start)
+        assert await until_found(index, "zebra") == ["https://a.test/1"]
+        assert (await index.stats())["error"] is None
+        assert (await index.add([IndexedPage("https://a.test/2", "", "lion")])) is None
+        events = [record.message for record in caplog.records if record.message.startswith("index_")]
+        assert events == ["index_unavailable", "index_available"], "one line each"
+
+
+async def test_a_database_that_is_silent_holds_nobody_for_long_and_comes_back(empty: PostgresServer) -> None:
+    async with opened(empty) as index:
+        assert await index.add([IndexedPage("https://a.test/1", "One", "zebra")]) is None
+        empty.pause()
+        try:
+            start = time.monotonic()
+            with pytest.raises(IndexUnavailable):
+                await asyncio.wait_for(found(index, "zebra"), 10)
+            assert time.monotonic() - start < QUICK.call_s + 3
+        finally:
+            empty.resume()
+        assert await until_found(index, "zebra") == ["https://a.test/1"]
+
+
+async def test_a_cancelled_call_frees_its_connection_and_ends_its_statement(empty: PostgresServer) -> None:
+    async with opened(empty) as index:
+        assert await index.add([IndexedPage("https://a.test/1", "One", "zebra")]) is None
+        sleeps = "SELECT count(*) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(60)' AND state = 'active'"
+        run = index._connections.run
+        calls = [asyncio.create_task(run(lambda each: each.execute(b"SELECT pg_sleep(60)"))) for _ in range(4)]
+        async with asyncio.timeout(20):
+            while await asyncio.to_thread(empty.sql, sleeps) != "4":
+                pass
+            for call in calls:
+                call.cancel()
+            await asyncio.wait(calls)
+            assert await found(index, "zebra") == ["https://a.test/1"]
+            while await asyncio.to_thread(empty.sql, sleeps) != "0":
+                pass
+
+
+async def test_two_gateways_fill_one_index_with_the_same_pages_at_once(empty: PostgresServer) -> None:
+    async with opened(empty, max_pages=40) as one, opened(empty, max_pages=40) as other:
+        pages = [IndexedPage(f"https://a.test/{n % 60}", "", f"zebra {n} " * 50) for n in range(240)]
+        results = await asyncio.gather(*(index.add(part) for index in (one, other) for part in (pages, pages[::-1])))
+        assert results == [None] * 4
+        for index in (one, other):
+            assert await index.add(pages[:1]) is None
+        assert 0 < (await one.stats())["pages"] <= 60
+        assert await found(one, "zebra") == await found(other, "zebra") != []
+        double = "SELECT count(*) - count(DISTINCT (url, owner)) FROM gateway_pages"
+        assert await asyncio.to_thread(empty.sql, double) == "0"
+        wrong = (
+            "SELECT count(*) FROM gateway_pages AS p WHERE p.passages <>"
+            " (SELECT count(*) FROM gateway_passages WHERE page = p.id)"
+        )
+        assert await asyncio.to_thread(empty.sql, wrong) == "0"
+
+
+async def test_a_newer_gateways_tables_are_left_alone(empty: PostgresServer) -> None:
+    empty.sql("CREATE TABLE gateway_index (version integer NOT NULL)")
+    empty.sql("INSERT INTO gateway_index VALUES (99)")
+    async with opened(empty) as index:
+        problem = await index.add([IndexedPage("https://a.test/1", "One", "zebra")])
+        assert problem is not None and "newer gateway" in problem
+        assert index.problem is not None and "newer gateway" in index.problem
+
+
+async def test_a_copy_there_and_back_keeps_every_page_owner_and_date(empty: PostgresServer, tmp_path: Path) -> None:
+    first, last = PageIndex(tmp_path / "first.db"), PageIndex(tmp_path / "last.db")
+    pages = documents()
+    await first.add(pages)
+    async with opened(empty) as index:
+        assert await copy_pages(first, index, Progress()) == len(pages)
+        assert await copy_pages(index, last, Progress()) == len(pages)
+    copied = [page for _, page in await last.pages(0, 1000)]
+    assert sorted(copied, key=lambda page: page.url) == sorted(pages, key=lambda page: page.url)
+    await first.close()
+    await last.close()
+
+
+def test_the_command_copies_and_the_file_chooses_the_store(empty: PostgresServer, tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("# Zebra\n\nStripes of a zebra.\n")
+    credentials = tmp_path / "credentials"
+    credentials.mkdir()
+    (credentials / "postgres").write_text(empty.url)
+    config = tmp_path / "gateway.toml"
+    address = 'postgres_url = { credential = "postgres" }\n'
+    config.write_text(f"[index]\n{address}")
+    place = ["--config", str(config), "--state-dir", str(tmp_path / "state")]
+    variables = {"CREDENTIALS_DIRECTORY": str(credentials)}
+    assert run_command("index", "add", str(tmp_path / "docs"), *place, env=variables).returncode == 0
+    copied = run_command("index", "copy", "--to", "postgres", *place, env=variables)
+    assert (copied.returncode, copied.stdout) == (0, "1 pages copied to postgres\n"), copied.stderr
+    config.write_text(f'[index]\nbackend = "postgres"\n{address}')
+    shown = run_command("index", "stats", *place, env=variables)
+    assert "postgres" in shown.stdout and "pages                1\n" in shown.stdout
+    (tmp_path / "state" / "index.sqlite3").unlink()
+    back = run_command("index", "copy", "--to", "sqlite", *place, env=variables)
+    assert (back.returncode, back.stdout) == (0, "1 pages copied to sqlite\n"), back.stderr
+    rows = sqlite3.connect(tmp_path / "state" / "index.sqlite3").execute("SELECT title FROM pages").fetchall()
+    assert json.dumps(rows) == '[["Zebra"]]'
