@@ -1,7 +1,7 @@
 """The ops listener: health, readiness, metrics and the project's documentation, without keys, on loopback.
 
 A probe never calls a model. Readiness names what is missing; a failing upstream does not make it 503. Knows no product
-route.
+route: those below `/api` are an application of their own.
 """
 
 import html
@@ -11,6 +11,7 @@ from importlib import resources
 from aiohttp import web
 from prometheus_client import CollectorRegistry, generate_latest, multiprocess
 
+from gateway.web.handlers.console import ConsolePages
 from gateway.web.middleware.own_host import only_own_hosts
 from gateway.web.state import ServerState
 
@@ -52,6 +53,7 @@ class OpsPages:
         app.router.add_get("/healthz", self.health)
         app.router.add_get("/readyz", self.ready)
         app.router.add_get("/metrics", self.metrics)
+        ConsolePages().add_to(app)
         app.router.add_get("/docs/", self.contents)
         app.router.add_get("/docs/{page:.+}", self.page)
         return app
