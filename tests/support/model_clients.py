@@ -10,7 +10,7 @@ import pytest
 from tests.support.official import fetch_modules, fetching, make_venv
 from tests.support.paths import CLIENTS, ROOT
 
-AI, AGENTS = CLIENTS / "ai", CLIENTS / "agents"
+AI, AGENTS, CONSOLE = CLIENTS / "ai", CLIENTS / "agents", CLIENTS / "console"
 
 
 def python_of(name: str) -> str:
@@ -39,3 +39,13 @@ def agent(package: str, binary: str) -> str:
     if not found:
         pytest.skip(f"{package} is not made for this platform: the coding agent is not run")
     return str(found[0])
+
+
+def console_command() -> list[str]:
+    """Node with the program that drives the console in a browser, its driver and an accessibility checker beside it."""
+    npm, node = shutil.which("npm"), shutil.which("node")
+    if npm is None or node is None:
+        pytest.skip("npm or node is not installed: the console is not tried in a browser")
+    with fetching():
+        fetch_modules(npm, CONSOLE, CONSOLE / "package-lock.json")
+    return [node, str(CONSOLE / "console.mjs")]
