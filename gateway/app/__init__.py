@@ -39,6 +39,7 @@ from gateway.web.handlers.hosted_search import HostedSearch
 from gateway.web.handlers.mcp import WebSearchHandler
 from gateway.web.handlers.messages import MessagesHandler
 from gateway.web.handlers.models import ModelsHandler
+from gateway.web.handlers.openapi import document
 from gateway.web.handlers.ops import OpsPages
 from gateway.web.handlers.responses import ResponsesHandler
 from gateway.web.in_flight import InFlight
@@ -97,7 +98,8 @@ def build_ops_app(
     `waiting` names what is not ready yet; none means ready. `hosts`: names of the listener beside loopback's.
     `metrics_folder` holds the metrics that several workers share; empty with one worker.
     """
-    ops = OpsPages(app[SERVER_STATE], waiting, hosts, metrics_folder).app()
+    openapi = document(app[CONSOLE_API][SERVER_STATE].endpoints.rows, _CONSOLE_PATH)
+    ops = OpsPages(app[SERVER_STATE], waiting, hosts, metrics_folder, openapi).app()
     ops.add_subapp(_CONSOLE_PATH, app[CONSOLE_API])
     return ops
 

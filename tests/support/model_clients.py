@@ -10,7 +10,7 @@ import pytest
 from tests.support.official import fetch_modules, fetching, make_venv
 from tests.support.paths import CLIENTS, ROOT
 
-AI, AGENTS, CONSOLE = CLIENTS / "ai", CLIENTS / "agents", CLIENTS / "console"
+AI, AGENTS, CONSOLE, OPENAPI = (CLIENTS / name for name in ("ai", "agents", "console", "openapi"))
 
 
 def python_of(name: str) -> str:
@@ -49,3 +49,13 @@ def console_command() -> list[str]:
     with fetching():
         fetch_modules(npm, CONSOLE, CONSOLE / "package-lock.json")
     return [node, str(CONSOLE / "console.mjs")]
+
+
+def openapi_command() -> list[str]:
+    """Node with the program that makes a client of the gateway's OpenAPI document, and the generator beside it."""
+    npm, node = shutil.which("npm"), shutil.which("node")
+    if npm is None or node is None:
+        pytest.skip("npm or node is not installed: no client is made of the OpenAPI document")
+    with fetching():
+        fetch_modules(npm, OPENAPI, OPENAPI / "package-lock.json")
+    return [node, str(OPENAPI / "make.mjs")]
