@@ -2,6 +2,7 @@
 
 import asyncio
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +104,7 @@ def test_every_command_has_help_and_stands_in_the_manual_and_the_completions(
 
 
 def test_the_script_for_bash_completes_commands_actions_options_and_values() -> None:
-    script = 'eval "$(python -m gateway completion bash)"; ' + (
+    script = f'eval "$({sys.executable} -m gateway completion bash)"; ' + (
         'try() { COMP_WORDS=(gateway "$@"); COMP_CWORD=$#; _gateway; echo "${COMPREPLY[@]}"; }; '
         "try ch; try keys cr; try keys create --sc; try ocr --mo; try completion f"
     )
