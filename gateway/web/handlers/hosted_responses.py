@@ -96,7 +96,9 @@ class HostedResponses:
             is_kept=body.get("store") is not False,
             others=[tool for tool, _ in others],
         )
-        events = _closing(self._search.answer(context, entry, asked), [server for _, server in others])
+        events = self._search.answer(context, entry, asked)
+        if others:
+            events = _closing(events, [server for _, server in others])
         return HostedAnswer(chat, events, _kinds(body.get("include")))
 
 
