@@ -22,7 +22,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import aclosing
 
-from gateway.domain import Event, EventBatch, EventStream, Json
+from gateway.domain import Event, EventStream, Json
 from gateway.errors import GatewayError
 from gateway.wire import sse
 from gateway.wire.openai_error import failure_code, responses_error_object
@@ -53,22 +53,13 @@ class ResponseStream:
         self._usage: Json | None = None
         self.backend: Json | None = None
         self._sent = SentItems()
+        self._is_open = False
 
     async def run(self, chunks: EventStream) -> EventStream:
         """The events of the whole stream, for normal chat chunks ended by `[DONE]`. Raises what `chunks` raises."""
         async with aclosing(chunks):
-            opened = False
             async for batch in chunks:
-                events: EventBatch = []
-                for event in batch:
-                    chunk = sse.decode(event)
-                    if chunk is None:
-                        continue
-                    if not opened:
-                        opened = True
-                        events += self._opening(chunk)
-                    events += self._chunk_events(chunk)
-                yield events
+                yield [event for chunk in sse.decoded(batch) for event in self._chunk_events(chunk)]
         yield list(self._ending())
 
     def error_events(self, error: GatewayError) -> list[Event]:
@@ -113,6 +104,9 @@ class ResponseStream:
             yield self._event(kind, {"response": {**self.response, "output": []}})
 
     def _chunk_events(self, chunk: Json) -> Iterator[Event]:
+        if not self._is_open:
+            self._is_open = True
+            yield from self._opening(chunk)
         self._usage = chunk.get("usage") or self._usage
         for choice in chunk.get("choices") or ():
             delta = choice.get("delta") or {}
