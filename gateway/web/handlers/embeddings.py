@@ -16,7 +16,6 @@ from gateway.web.handlers.chat import require_kind, timing_headers
 from gateway.web.handlers.json_body import checked_body
 from gateway.web.replies import JsonReply
 
-
 _MAX_INPUTS = 2048
 """Texts, or lists of tokens, of one request: as in OpenAI's API reference."""
 
