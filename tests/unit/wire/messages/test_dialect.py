@@ -1,4 +1,4 @@
-"""Where the text of the messages route is, how it is refused, and which tools and ends its requests and answers have."""
+"""Where the text of the messages route is and how it is refused; the tools and the ends of its requests and answers."""
 
 from typing import Any
 
@@ -14,6 +14,7 @@ from gateway.wire.messages.object import estimated_tokens, matched_stop, stop_fi
 from gateway.wire.messages.tools import chat_tool, offered_tools, set_choice
 from gateway.wire.responses.dialect import ResponsesDialect
 
+DELTA = "content_block_delta"
 ADD: Json = {"name": "add", "description": "adds", "input_schema": {"type": "object"}, "strict": True}
 
 
@@ -26,7 +27,7 @@ def test_each_message_is_a_unit_and_all_else_one() -> None:
     blocks = [{"type": "text", "text": "b"}, {"type": "tool_use", "id": "t", "name": "n", "input": {"q": "c"}}]
     body = {
         "model": "m", "system": "a", "metadata": {"user_id": "hidden"},
-        "messages": [{"role": "user", "content": "x"}, {"role": "user", "content": ""}, {"role": "assistant", "content": blocks}],
+        "messages": [*({"role": "user", "content": each} for each in ("x", "")), {"role": "assistant", "content": blocks}],
     }  # fmt: skip
     units = [texts(unit.slots) for unit in dialect.request_units(body)]
     assert units[0] == ["x"] and {"b", "c"} <= set(units[1]) and "a" in units[-1] and "hidden" not in str(units)
@@ -38,9 +39,9 @@ def test_each_message_is_a_unit_and_all_else_one() -> None:
 @pytest.mark.parametrize(
     ("event", "found", "channel"),
     [
-        ({"type": "content_block_delta", "index": 1, "delta": {"type": "text_delta", "text": "a"}}, ["a"], (1,)),
-        ({"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": "{"}}, ["{"], (1,)),
-        ({"type": "content_block_delta", "index": 1, "delta": {"type": "odd", "other": "b"}}, ["b"], None),
+        ({"type": DELTA, "index": 1, "delta": {"type": "text_delta", "text": "a"}}, ["a"], (1,)),
+        ({"type": DELTA, "index": 1, "delta": {"type": "input_json_delta", "partial_json": "{"}}, ["{"], (1,)),
+        ({"type": DELTA, "index": 1, "delta": {"type": "odd", "other": "b"}}, ["b"], None),
         ({"type": "message_delta", "delta": {"stop_sequence": "END"}}, ["END"], None),
         ({"type": "message_start", "message": {"content": [{"type": "text", "text": "c"}], "model": "m"}}, ["c"], None),
     ],
@@ -59,7 +60,8 @@ def test_the_end_of_a_block_ends_its_text() -> None:
 
 def test_a_blocked_answer_keeps_its_text_before_the_finding() -> None:
     dialect = MessagesDialect()
-    content = [{"type": "text", "text": "before"}, {"type": "text", "text": "4539"}, {"type": "tool_use", "input": {}}]
+    said = ("before", "", "after")  # the sanitizer has cut the second one at the finding
+    content = [*({"type": "text", "text": each} for each in said), {"type": "tool_use", "input": {}}]
     data: Json = {"type": "message", "content": content, "stop_reason": "end_turn"}
     [unit] = dialect.reply_units(data)
     dialect.refuse_reply(data, unit, ContentBlocked("card", param="content[1].text"))
@@ -85,7 +87,10 @@ def test_a_whole_request_of_the_other_routes_is_one_unit() -> None:
 
 def test_deferred_tools_are_offered_when_they_were_found_and_changes_come_in_order() -> None:
     late = {**ADD, "name": "late", "defer_loading": True}
-    names = lambda *more: [tool["name"] for tool in offered_tools([ADD, late], *more)]  # noqa: E731
+
+    def names(found: set[str], changes: list[tuple[str, Any]]) -> list[str]:
+        return [tool["name"] for tool in offered_tools([ADD, late], found, changes)]
+
     assert names(set(), []) == ["add"] and names({"late"}, []) == ["add", "late"]
     new = {"type": "tool_definition", "definition": {**ADD, "name": "new"}}
     changes = [("tool_addition", new), ("tool_removal", {"name": "add"}), ("tool_addition", "odd")]
