@@ -27,7 +27,7 @@ def test_each_message_is_a_unit_and_all_else_one() -> None:
     blocks = [{"type": "text", "text": "b"}, {"type": "tool_use", "id": "t", "name": "n", "input": {"q": "c"}}]
     body = {
         "model": "m", "system": "a", "metadata": {"user_id": "hidden"},
-        "messages": [*({"role": "user", "content": each} for each in ("x", "")), {"role": "assistant", "content": blocks}],
+        "messages": [*({"role": "user", "content": each} for each in ("x", "")), {"role": "user", "content": blocks}],
     }  # fmt: skip
     units = [texts(unit.slots) for unit in dialect.request_units(body)]
     assert units[0] == ["x"] and {"b", "c"} <= set(units[1]) and "a" in units[-1] and "hidden" not in str(units)
@@ -60,10 +60,11 @@ def test_the_end_of_a_block_ends_its_text() -> None:
 
 def test_a_blocked_answer_keeps_its_text_before_the_finding() -> None:
     dialect = MessagesDialect()
-    said = ("before", "", "after")  # the sanitizer has cut the second one at the finding
-    content = [*({"type": "text", "text": each} for each in said), {"type": "tool_use", "input": {}}]
+    content: list[Json] = [{"type": "text", "text": each} for each in ("before", "4539", "after")]
     data: Json = {"type": "message", "content": content, "stop_reason": "end_turn"}
     [unit] = dialect.reply_units(data)
+    [slot] = [slot for slot in unit.slots if slot.text == "4539"]
+    slot.text = ""  # the sanitizer cuts it at the finding
     dialect.refuse_reply(data, unit, ContentBlocked("card", param="content[1].text"))
     assert data["stop_reason"] == "refusal" and [block["text"] for block in data["content"]] == ["before"]
     dialect.note_findings(unit, {"redacted": {}})
