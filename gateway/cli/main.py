@@ -6,6 +6,7 @@ engine is not installed, and 78, the configuration is wrong.
 """
 
 import argparse
+import os
 import sys
 
 from gateway.cli.argument_types import Command
@@ -14,7 +15,7 @@ from gateway.config.config_error import ConfigError
 from gateway.config.environment import read_environment
 from gateway.errors import EngineMissing, GatewayError
 
-EX_FAILED, EX_UNAVAILABLE, EX_CONFIG = 1, 69, 78
+EX_FAILED, EX_UNAVAILABLE, EX_CONFIG, EX_PIPE = 1, 69, 78, 141
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -34,6 +35,9 @@ def main(argv: list[str] | None = None) -> int:
         return _print_error(error.message, EX_UNAVAILABLE)
     except GatewayError as error:
         return _print_error(error.message, EX_FAILED)
+    except BrokenPipeError:  # whoever read the output has seen enough, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is not written at exit either
+        return EX_PIPE
     except OSError as error:  # e.g. a file that may not be written, or a full disk
         return _print_error(f"{error.filename or 'failed'}: {error.strerror or type(error).__name__}", EX_FAILED)
     except KeyboardInterrupt:

@@ -2,6 +2,8 @@
 
 import { copyButton, h } from "./dom.js";
 
+document.getElementById("places").prepend(h("a", { href: "/" }, "Console"), " "); // not in the page: readers of its text have no use for it
+
 for (const code of document.querySelectorAll("pre")) {
   code.tabIndex = 0;
   const text = code.textContent, button = copyButton(() => text);

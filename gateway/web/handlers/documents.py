@@ -23,7 +23,7 @@ _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark"><title>{title}</title><link rel="icon" href="data:,">
 <link rel="stylesheet" href="/console/documents.css"><script type="module" src="/console/documents.js"></script></head>
-<body><nav aria-label="Documentation"><p><a href="/">Console</a> <a href="/docs/">Contents</a></p>
+<body><nav aria-label="Documentation"><p id="places"><a href="/docs/">Contents</a></p>
 <form role="search"><label for="search">Search</label> <input id="search" type="search" autocomplete="off"></form>
 <ul id="found" hidden></ul><ul>{links}</ul></nav>
 <main>{contents}<article>{body}</article></main></body></html>
@@ -41,12 +41,15 @@ _MAX_FOUND_CHARS = 400
 """Of a section's text, what the search sees beside its heading. Chosen: the file of all pages is 150 KB so; half would
 find less, double would load twice as much at the first search."""
 
-_PICTURES = ".png"
+_FILE_TYPES = {".png": "image/png", ".json": "application/json", ".yml": "text/plain"}
 
 
 class DocumentPages:
     """`GET /docs/` lists the pages, `/docs/NAME` is one, `/docs/search.json` what the search reads,
-    `/docs/pictures/NAME` a picture. `more`: pages that are made when the server starts, Markdown by name."""
+    `/docs/pictures/NAME` and `/docs/grafana/NAME` files that they name.
+
+    `more`: pages that are made when the server starts, Markdown by name.
+    """
 
     def __init__(self, more: Mapping[str, str]) -> None:
         folder = resources.files("gateway_docs")
@@ -54,11 +57,11 @@ class DocumentPages:
         pages = {name.removesuffix(".md"): folder.joinpath(name).read_text(encoding="utf-8") for name in names}
         self._pages = dict(sorted({**pages, **more}.items()))
         self._titles = {name: _title(name, text) for name, text in self._pages.items()}
-        pictures = folder.joinpath("pictures")
-        self._pictures = {
-            entry.name: entry.read_bytes()
-            for entry in (pictures.iterdir() if pictures.is_dir() else ())
-            if entry.name.endswith(_PICTURES)
+        self._files = {
+            (name, entry.name): entry.read_bytes()
+            for name in ("grafana", "pictures")
+            for entry in (folder.joinpath(name).iterdir() if folder.joinpath(name).is_dir() else ())
+            if entry.name.endswith(tuple(_FILE_TYPES))
         }
         self._links = "".join(
             f'<li><a href="/docs/{name}">{html.escape(title)}</a></li>' for name, title in self._titles.items()
@@ -69,7 +72,7 @@ class DocumentPages:
         app.router.add_get("/docs", self.move)
         app.router.add_get("/docs/", self.contents)
         app.router.add_get("/docs/search.json", self.search)
-        app.router.add_get("/docs/pictures/{name}", self.picture)
+        app.router.add_get("/docs/{folder:pictures|grafana}/{name}", self.file)
         app.router.add_get("/docs/{page:.+}", self.page)
 
     async def move(self, request: web.Request) -> web.Response:
@@ -101,12 +104,14 @@ class DocumentPages:
         """`[{page, title, heading, anchor, text}]`, a section each."""
         return web.json_response(self._sections, headers=_HEADERS)
 
-    async def picture(self, request: web.Request) -> web.Response:
-        """A picture of the pages."""
-        content = self._pictures.get(request.match_info["name"])
+    async def file(self, request: web.Request) -> web.Response:
+        """A file that the pages show or link to."""
+        name = request.match_info["name"]
+        content = self._files.get((request.match_info["folder"], name))
         if content is None:
-            raise web.HTTPNotFound(text="no such picture")
-        return web.Response(body=content, content_type="image/png", headers=_HEADERS)
+            raise web.HTTPNotFound(text="no such file; see /docs/")
+        kind = _FILE_TYPES["." + name.rpartition(".")[2]]
+        return web.Response(body=content, content_type=kind, headers=_HEADERS)
 
     def _html(self, title: str, contents: str, body: str) -> web.Response:
         text = _PAGE.format(title=html.escape(title), links=self._links, contents=contents, body=body)

@@ -202,7 +202,7 @@ def reference(openapi: Json) -> str:
     lines = [
         "# Interface",
         "",
-        "Every route, from the files that requests are checked against. For programs: [openapi.json](/openapi.json).",
+        "Every route, from the files that requests are checked against. For programs: `/openapi.json`.",
         "",
     ]
     for path, operations in openapi["paths"].items():
