@@ -1,7 +1,7 @@
 """The OpenAPI document of all routes, made from the table of endpoints and the files in `schemas/`.
 
 Source: spec.openapis.org/oas/v3.1.0 (read 2026-11-22), whose schemas are those of JSON Schema 2020-12, so that the
-files stand in it as they are; only their `$defs` become components, since a reference counts from the whole document.
+files are in it unchanged; only their `$defs` become components, since a reference counts from the whole document.
 """
 
 import copy
@@ -172,7 +172,7 @@ def _components() -> dict[str, Json]:
         schema = copy.deepcopy(schemas.load(file))
         parts = schema.pop("$defs", {})
         if file.startswith("tools/"):
-            parts = {"Data": parts["output"]}  # beside it stand words for descriptions, which are no schema
+            parts = {"Data": parts["output"]}  # the other entries are texts for descriptions, not schemas
         for part, definition in parts.items():
             components[f"{name}.{part}"] = _moved(definition, name)
         components[name] = _moved(schema, name)
