@@ -44,7 +44,7 @@ _WORDS = {
         "createMessage", "Answer a conversation in the form of Anthropic's API.",
         "MessagesRequest", "Message", streams=True),
     ("POST", "/v1/messages/count_tokens"): _Words(
-        "countTokens", "Estimate the tokens of a messages request.", "MessagesRequest", "TokenCount"),
+        "countTokens", "Count the input tokens of a messages request.", "MessagesRequest", "TokenCount"),
     ("POST", "/v1/embeddings"): _Words(
         "createEmbeddings", "Turn texts into vectors.", "EmbeddingsRequest", "List"),
     ("GET", "/v1/models"): _Words("listModels", "The models a key may name.", answer="List"),
