@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
+from gateway.access.prices import PriceList, Used
+from gateway.access.usage import UsageBook, UsageKey
 from gateway.cli import main as entry
+from gateway.shared_state.state_file import STATE_FILE, StateFile
 from tests.support.gateways import InProcessGateway, StartGateway, upstream_toml
 from tests.support.upstream import Upstream, answer, chunk, frame, stream, text_stream
 from tests.support.websites import Site, serving
@@ -117,3 +120,23 @@ async def test_a_client_is_tried_step_by_step(
     (tmp_path / "key").write_text("gw_wrong")
     assert await asyncio.to_thread(entry.main, [*words, "--state-dir", str(tmp_path)]) == 1
     assert "does not know this key" in capsys.readouterr().out
+
+
+async def test_usage_is_printed_as_a_table_with_sums_and_as_lines(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = ("--state-dir", str(tmp_path))
+    assert await asyncio.to_thread(entry.main, ["usage", *place]) == 0
+    assert capsys.readouterr().out == "nothing was used\n"
+    file = StateFile(tmp_path / STATE_FILE)
+    book = UsageBook(file, PriceList(()), 400)
+    book.add(UsageKey("k1", "SvcLLM"), Used(input_tokens=1_700, output_tokens=3), 2)
+    book.add(UsageKey("k2", tool="websearch-search"), Used(tool_calls=4), 4)
+    await book.close()
+    await file.close()
+    assert await asyncio.to_thread(entry.main, ["usage", "--by", "key,tool", *place]) == 0
+    head, first, second, last = capsys.readouterr().out.splitlines()
+    assert head.split()[:3] == ["key", "name", "tool"] and first.split()[:4] == ["k1", "-", "-", "2"]
+    assert "1,700" in first and second.split()[2] == "websearch-search" and last.split()[0] == "all"
+    assert await asyncio.to_thread(entry.main, ["usage", "--json", "--since", "2026-01-01", *place]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2
