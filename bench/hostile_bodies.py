@@ -220,7 +220,7 @@ KINDS: Mapping[str, Callable[[random.Random, int], Body]] = {
     "escaped pairs": lambda rng, size: _content(b"\\ud83d\\ude00" * (size // 12)),
     "unicode": _unicode,
     "digits in a text": lambda rng, size: _content(b"%d " % rng.randrange(10**9) * (size // 10)),
-    "numbers to mask alone": lambda rng, size: _content(b"call +1 202 555 %04d or " % rng.randrange(10**4) * (size // 24)),
+    "values to mask alone": lambda rng, size: _content(b"call +1 202 555 %04d " % rng.randrange(10**4) * (size // 21)),
     "percent signs of a data URL": _percent_signs,
     "wrong messages": _wrong_messages,
     "wrong input": _wrong_input,

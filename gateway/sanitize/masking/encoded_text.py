@@ -26,9 +26,9 @@ are taken for base64; at double short texts in base64 are scanned in their encod
 SHORT_CHARS = 1024
 """Chosen: strings of at most so many characters are scanned as they stand too, as keys are base64 by their form. At
 half long keys would be taken for data; at double the smallest pictures cost a scan."""
-_PIECE_CHARS = 1 << 16
+_PIECE_CHARS = 1 << 14
 """Percent signs are decoded and written in pieces of so many characters, as the library takes up to 90 times the memory
-of its text. Chosen: a piece takes 6 MB; at half twice as many steps, at double 12 MB."""
+of its text. Chosen: a piece takes 1.5 MB; at half twice as many steps, at double 3 MB."""
 
 
 @dataclass(frozen=True, slots=True)
