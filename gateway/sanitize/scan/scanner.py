@@ -139,8 +139,7 @@ class Scanner:
         return findings
 
     def scan_parts(self, text: str, allowance: SharedAllowance | None = None) -> Iterator[list[Finding]]:
-        """As `scan`; the findings of a long text chunk after chunk, as those of a text made of values take many times
-        its memory. With patterns of the operator's all at once."""
+        """As `scan`, chunk by chunk where there are no patterns: the findings of a text take many times its memory."""
         if self._custom or len(text) <= CHUNK_CHARS:
             yield self.scan(text, allowance)
             return
@@ -267,9 +266,8 @@ def _find_numbers(view: View, budget: WorkBudget) -> list[Finding]:
 
 def _filter_urls(view: View, findings: list[Finding], budget: WorkBudget) -> Iterable[Finding]:
     """Without numbers in web addresses, which name a page; cards, IBANs and e-mails in the query remain findings."""
-    return (
-        findings if not findings or b"://" not in view.folded else _without_url_numbers(view.folded, findings, budget)
-    )
+    has_urls = bool(findings) and b"://" in view.folded
+    return _without_url_numbers(view.folded, findings, budget) if has_urls else findings
 
 
 def _without_url_numbers(text: bytes, findings: list[Finding], budget: WorkBudget) -> Iterator[Finding]:
