@@ -16,7 +16,7 @@ _FAINT = 0.05
 _HEX = re.compile(r"#([0-9a-f]{3,8})")
 _FUNCTION = re.compile(r"(rgba?|hsla?|hwb)\(([^()]*)\)")
 _OTHER = re.compile(
-    r"(?:lab|lch|oklab|oklch|color|color-mix|light-dark|contrast-color|device-cmyk|rgba?|hsla?|hwb)\(.*\)|currentcolor|"
+    r"(?:lab|lch|oklab|oklch|color|color-mix|light-dark|contrast-color|device-cmyk|rgba?|hsla?|hwb)\([^\n]{0,200}\)|currentcolor|"
     r"accentcolor(?:text)?|activetext|button(?:border|face|text)|canvas(?:text)?|field(?:text)?|graytext|"
     r"highlight(?:text)?|linktext|mark(?:text)?|selecteditem(?:text)?|visitedtext"
 )

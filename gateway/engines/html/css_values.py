@@ -22,7 +22,7 @@ _PIXELS = {
 _MAX_FORMULA_CHARS = 200
 """Longest `calc()` that is computed. Chosen: pages have up to some 80 characters; at half theirs are near, at double
 nothing more is found."""
-_TERM = re.compile(r"\s*([()*/,+-]|(?:calc|min|max|clamp)\(|(?:\d{1,12}(?:\.\d{0,12})?|\.\d{1,12})[a-z%]{0,4})")
+_TERM = re.compile(r"\s{0,9}([()*/,+-]|(?:calc|min|max|clamp)\(|(?:\d{1,12}(?:\.\d{0,12})?|\.\d{1,12})[a-z%]{0,4})")
 _MAX_FORMULA_DEPTH = 8
 _GLOBAL = frozenset({"inherit", "initial", "unset", "revert", "revert-layer"})
 _KEYWORDS = {
@@ -47,7 +47,7 @@ _LENGTHS = frozenset(
         "width", "height", "max-width", "max-height", "font-size", "line-height",
     }
 )  # fmt: skip
-_LENGTH_WORDS = re.compile(r"auto|none|normal|(?:min|max|fit)-content|stretch|-webkit-fill-available|[a-z-]+\(.*\)")
+_LENGTH_WORDS = re.compile(r"auto|none|normal|(?:min|max|fit)-content|stretch|-webkit-fill-available|[a-z-]{1,30}\([^\n]{0,300}\)")
 _NUMBERS = frozenset({"opacity", "scale", "zoom"})
 _COLOURS = frozenset({"color", "background-color", "-webkit-text-fill-color"})
 _FUNCTIONS = frozenset({"clip", "clip-path", "transform", "filter", "translate", "background-image", "rotate"})

@@ -115,7 +115,6 @@ def find_named_secrets(view: View, budget: WorkBudget) -> Iterator[Finding]:
         name_end = at
         assigned = _ASSIGNED.match(text, at)
         if assigned is None:
-            budget.spend(8)
             name = _ANY_NAME.match(text, start + 1)  # RE2 may have matched a name that began a character earlier
             assigned = _ASSIGNED.match(text, name.end()) if name else None
             if name is None or assigned is None:

@@ -59,4 +59,4 @@ def test_masking_a_text_made_of_values_takes_no_more_memory_than_a_few_times_its
     finally:
         tracemalloc.stop()
     assert "202 555" not in slot.text and slot.text.startswith("call [REDACTED:PHONE] or call ")
-    assert peak < 6 * len(text)
+    assert peak < 10 * len(text)  # twice that with all findings at once
