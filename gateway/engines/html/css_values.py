@@ -47,7 +47,9 @@ _LENGTHS = frozenset(
         "width", "height", "max-width", "max-height", "font-size", "line-height",
     }
 )  # fmt: skip
-_LENGTH_WORDS = re.compile(r"auto|none|normal|(?:min|max|fit)-content|stretch|-webkit-fill-available|[a-z-]{1,30}\([^\n]{0,300}\)")
+_LENGTH_WORDS = re.compile(
+    r"auto|none|normal|(?:min|max|fit)-content|stretch|-webkit-fill-available|[a-z-]{1,30}\([^\n]{0,300}\)"
+)
 _NUMBERS = frozenset({"opacity", "scale", "zoom"})
 _COLOURS = frozenset({"color", "background-color", "-webkit-text-fill-color"})
 _FUNCTIONS = frozenset({"clip", "clip-path", "transform", "filter", "translate", "background-image", "rotate"})

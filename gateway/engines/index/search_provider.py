@@ -85,6 +85,8 @@ class LocalSearch:
             raise UpstreamUnavailable(
                 "the local search index cannot be read at present; ask again later, or see the gateway's status"
             ) from error
+        if not hits:
+            return {"results": [], "images": [], "note": _NOTHING}
         results = []
         for place, hit in enumerate(hits):
             if place < _LONG_EXCERPTS:  # one page at a time, so that a search gives way between pages
@@ -92,8 +94,6 @@ class LocalSearch:
             else:
                 results.append(_search_result(hit, place, request))
         answer: Json = {"results": results, "images": []}
-        if not results:
-            return {**answer, "note": _NOTHING}
         return {**answer, "note": _NOTHING_FITS} if results[0]["score"] < FITTING_SCORE else answer
 
     async def stats(self) -> Json:
