@@ -40,14 +40,18 @@ class Shared:
     metrics_folder: str = ""
 
 
-def settle_memory() -> None:
+def settle_memory(shares_memory: bool = False) -> None:
     """Make garbage collections rare: exempt the objects that exist now, which live as long as the process, and raise
     the thresholds, since the objects of a request are freed by reference counts.
+
+    `shares_memory`: the process was forked from one that has exempted its objects already. They stay so, since looking
+    at one writes to it, which copies its memory.
 
     Measured: the default thresholds cost a tenth of the CPU of a small chat. At half of 50,000, collections come twice
     as often; at double, cycles that do arise (exceptions with tracebacks) hold memory longer.
     """
-    gc.unfreeze()
+    if not shares_memory:
+        gc.unfreeze()
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
@@ -75,7 +79,6 @@ class AppInstance:
         except BaseException:
             await self._close()
             raise
-        settle_memory()
 
     async def finish(self, replaced: bool, keep_accepting: bool = False) -> None:
         """Drain, then close everything; returns when all is closed.
@@ -110,12 +113,14 @@ class SingleProcess:
     async def start(self) -> None:
         """Listen. Raises OSError or GatewayError."""
         await self._instance.start(self._sockets)
+        settle_memory()
 
     async def replace(self, config: Config) -> None:
         """Serve another configuration, then drain the old one without waiting for it. Raises OSError or GatewayError;
         then the old one stays."""
         fresh = AppInstance(config, self._shared, self._sockets.docs_address)
         await fresh.start(self._sockets)
+        settle_memory()
         self._finishing.add(task := asyncio.create_task(self._instance.finish(replaced=True)))
         task.add_done_callback(self._finishing.discard)
         self._instance = fresh

@@ -77,7 +77,8 @@ class InstalledService:
         return int(self.systemctl("show", "-P", "MainPID", "gateway.service"))
 
     def worker_pids(self) -> list[int]:
-        listed = self.machine.run("pgrep", "-P", str(self.main_pid()), "-f", "gateway worker", check=False).stdout
+        server = self.machine.run("pgrep", "-P", str(self.main_pid()), "gateway-fork", check=False).stdout.strip()
+        listed = self.machine.run("pgrep", "-P", server or "0", "gateway-worker", check=False).stdout
         return [int(pid) for pid in listed.split()]
 
     def signal(self, name: str, *pids: int) -> None:
