@@ -1,5 +1,6 @@
 """Composition of the web tools: the safe fetcher, the embedded engine with its index, the search providers."""
 
+import importlib
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
@@ -20,7 +21,6 @@ from gateway.engines.fetch.host_limits import HostSlots
 from gateway.engines.fetch.own_listener import OwnListener
 from gateway.engines.fetch.robots import RobotsCache
 from gateway.engines.index.port import Index
-from gateway.engines.index.postgres.store import PostgresIndex
 from gateway.engines.index.search_provider import LocalSearch
 from gateway.engines.index.store import PageIndex
 from gateway.errors import InvalidRequest
@@ -153,7 +153,11 @@ def _index(config: Config, backend: str) -> Index:
     url = config.index.postgres_url.reveal()
     if not url.startswith(("postgresql://", "postgres://")):
         raise InvalidRequest(f"index.postgres_url: {config.index.postgres_url} must hold a postgresql:// URL")
-    return PostgresIndex(url, max_pages=max_pages, ttl_days=ttl_days)
+    # By name: whoever has no such index needs neither its memory nor its time.
+    index: Index = importlib.import_module("gateway.engines.index.postgres.store").PostgresIndex(
+        url, max_pages=max_pages, ttl_days=ttl_days
+    )
+    return index
 
 
 @asynccontextmanager

@@ -25,9 +25,8 @@ def run(channel: socket.socket) -> int:
     os.setsid()  # only the supervisor shall receive a terminal's Ctrl-C
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     _set_name(_NAME)
-    gc.disable()  # next to nothing of an import is garbage; looking for it would take a tenth of the time
+    gc.disable()  # next to nothing of an import is garbage; looking for it takes a tenth of the time
     work = importlib.import_module("gateway.runtime.worker").work
-    gc.collect()
     gc.freeze()  # a worker's collections shall not write to memory that it shares
     try:
         assigned = _fork_workers(channel)

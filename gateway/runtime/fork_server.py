@@ -21,6 +21,7 @@ worker serves.
 import asyncio
 import contextlib
 import errno
+import gc
 import importlib
 import os
 import signal
@@ -68,6 +69,7 @@ class ForkServer:
         thread, no event loop, and no open file beside standard input, output and error that matters to a child."""
         server = cls(variables)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        gc.freeze()  # a collection in one of the two processes shall not write to memory that they share
         pid = os.fork()
         if pid == 0:
             os._exit(_run_forked(theirs, variables))

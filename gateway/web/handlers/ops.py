@@ -5,6 +5,7 @@ route.
 """
 
 import html
+import importlib
 from collections.abc import Callable, Collection, Mapping
 from importlib import resources
 
@@ -13,11 +14,6 @@ from prometheus_client import CollectorRegistry, generate_latest, multiprocess
 
 from gateway.web.middleware.own_host import only_own_hosts
 from gateway.web.state import ServerState
-
-try:
-    from markdown_it import MarkdownIt
-except ImportError:  # the [web] extra is absent: pages are served as they were written
-    MarkdownIt = None
 
 METRICS_TYPE = "text/plain; version=0.0.4"
 """Content-Type of Prometheus' text format (prometheus.io, "Exposition formats")."""
@@ -99,9 +95,11 @@ class OpsPages:
             raise web.HTTPMovedPermanently(f"/docs/{name}")
         if text is None:
             raise web.HTTPNotFound(text="no such page; see /docs/")
-        if MarkdownIt is None:
+        try:  # on the first use: a process that serves no documentation needs neither its time nor its memory
+            markdown = importlib.import_module("markdown_it").MarkdownIt("commonmark").enable("table")
+        except ImportError:
             return web.Response(text=text, content_type="text/markdown", charset="utf-8")
-        return _html(_title(name, text), MarkdownIt("commonmark").enable("table").render(text), self._docs)
+        return _html(_title(name, text), markdown.render(text), self._docs)
 
 
 def _documents() -> Mapping[str, str]:
