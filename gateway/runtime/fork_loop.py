@@ -15,6 +15,7 @@ import socket
 from pathlib import Path
 
 from gateway.runtime.fork_server import CAN_FORK, ENDED, FAILED, MAX_MESSAGE_BYTES, STARTED
+from gateway.runtime.memory import give_back
 
 _NAME, _WORKER_NAME = "gateway-fork", "gateway-worker"
 """Names of the processes, as `ps -o comm` and `top` show them. Chosen; the kernel keeps 15 bytes."""
@@ -27,6 +28,7 @@ def run(channel: socket.socket) -> int:
     _set_name(_NAME)
     gc.disable()  # next to nothing of an import is garbage; looking for it takes a tenth of the time
     work = importlib.import_module("gateway.runtime.worker").work
+    give_back()
     gc.freeze()  # a worker's collections shall not write to memory that it shares
     try:
         assigned = _fork_workers(channel)

@@ -16,7 +16,6 @@ the old one drains. Knows no signals, no systemd and no processes: see `supervis
 """
 
 import asyncio
-import gc
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from gateway import logs
 from gateway.app import build_app, build_ops_app
 from gateway.config.settings import Config
 from gateway.embedded.servers import Embedded
+from gateway.runtime.memory import settle_memory
 from gateway.runtime.service import ServiceContext
 from gateway.runtime.sockets import Sockets
 from gateway.web.server.runner import Listener
@@ -38,23 +38,6 @@ class Shared:
     embedded: Embedded
     waiting: Callable[[], list[str]]
     metrics_folder: str = ""
-
-
-def settle_memory(shares_memory: bool = False) -> None:
-    """Make garbage collections rare: exempt the objects that exist now, which live as long as the process, and raise
-    the thresholds, since the objects of a request are freed by reference counts.
-
-    `shares_memory`: the process was forked from one that has exempted its objects already. They stay so, since looking
-    at one writes to it, which copies its memory.
-
-    Measured: the default thresholds cost a tenth of the CPU of a small chat. At half of 50,000, collections come twice
-    as often; at double, cycles that do arise (exceptions with tracebacks) hold memory longer.
-    """
-    if not shares_memory:
-        gc.unfreeze()
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 50)
 
 
 class AppInstance:

@@ -13,7 +13,8 @@ import uvloop
 from gateway import logs
 from gateway.embedded.servers import EmbeddedServers
 from gateway.runtime.channel import BEAT, BEAT_S, READY, REPLACED, Assignment
-from gateway.runtime.generation import AppInstance, Shared, settle_memory
+from gateway.runtime.generation import AppInstance, Shared
+from gateway.runtime.memory import settle_memory
 from gateway.runtime.sockets import Sockets
 from gateway.runtime.worker_start import receive
 

@@ -76,9 +76,15 @@ class InstalledService:
     def main_pid(self) -> int:
         return int(self.systemctl("show", "-P", "MainPID", "gateway.service"))
 
-    def worker_pids(self) -> list[int]:
-        server = self.machine.run("pgrep", "-P", str(self.main_pid()), "gateway-fork", check=False).stdout.strip()
-        listed = self.machine.run("pgrep", "-P", server or "0", "gateway-worker", check=False).stdout
+    def fork_server_pid(self) -> int:
+        """0 when there is none."""
+        found = self.machine.run("pgrep", "-P", str(self.main_pid()), "gateway-fork", check=False).stdout.strip()
+        return int(found or 0)
+
+    def worker_pids(self, orphaned: bool = False) -> list[int]:
+        """The workers that the fork server has forked, or all if their server may have ended."""
+        of_server = [] if orphaned else ["-P", str(self.fork_server_pid() or -1)]
+        listed = self.machine.run("pgrep", *of_server, "gateway-worker", check=False).stdout
         return [int(pid) for pid in listed.split()]
 
     def signal(self, name: str, *pids: int) -> None:

@@ -6,7 +6,7 @@ route.
 
 import html
 import importlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable
 from importlib import resources
 
 from aiohttp import web
@@ -80,7 +80,7 @@ class OpsPages:
 
     async def contents(self, request: web.Request) -> web.Response:
         """The list of documentation pages, as HTML."""
-        titles = {name: _title(name, text) for name, text in self._docs.items()}
+        titles = {name: _title(name, _read_document(name)) for name in self._docs}
         items = "".join(f'<li><a href="{name}">{html.escape(title)}</a></li>' for name, title in titles.items())
         body = f"<h1>Documentation of the gateway</h1><ul>{items}</ul>"
         return _html("Documentation of the gateway", body, self._docs)
@@ -90,11 +90,11 @@ class OpsPages:
         each other in the repository (`docs/errors.md`) are redirected."""
         path = request.match_info["page"]
         name = path.rsplit("/", 1)[-1].removesuffix(".md").lower()
-        text = self._docs.get(name)
-        if text is not None and name != path:
-            raise web.HTTPMovedPermanently(f"/docs/{name}")
-        if text is None:
+        if name not in self._docs:
             raise web.HTTPNotFound(text="no such page; see /docs/")
+        if name != path:
+            raise web.HTTPMovedPermanently(f"/docs/{name}")
+        text = _read_document(name)
         try:  # on the first use: a process that serves no documentation needs neither its time nor its memory
             markdown = importlib.import_module("markdown_it").MarkdownIt("commonmark").enable("table")
         except ImportError:
@@ -102,10 +102,14 @@ class OpsPages:
         return _html(_title(name, text), markdown.render(text), self._docs)
 
 
-def _documents() -> Mapping[str, str]:
-    folder = resources.files("gateway_docs")
-    names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".md"))
-    return {name.removesuffix(".md"): folder.joinpath(name).read_text(encoding="utf-8") for name in names}
+def _documents() -> list[str]:
+    """Names of the pages. Their texts, a third of a megabyte, are read when they are asked for."""
+    names = (entry.name for entry in resources.files("gateway_docs").iterdir())
+    return sorted(name.removesuffix(".md") for name in names if name.endswith(".md"))
+
+
+def _read_document(name: str) -> str:
+    return resources.files("gateway_docs").joinpath(f"{name}.md").read_text(encoding="utf-8")
 
 
 def _title(name: str, text: str) -> str:
@@ -113,7 +117,7 @@ def _title(name: str, text: str) -> str:
     return first.removeprefix("# ").strip() if first.startswith("# ") else name
 
 
-def _html(title: str, body: str, pages: Mapping[str, str]) -> web.Response:
+def _html(title: str, body: str, pages: Iterable[str]) -> web.Response:
     links = " ".join(f'<a href="/docs/{name}">{html.escape(name)}</a>' for name in pages)
     text = _PAGE.format(title=html.escape(title), links=links, body=body)
     return web.Response(text=text, content_type="text/html", charset="utf-8")
