@@ -189,9 +189,10 @@ def test_a_good_reload_takes_over_and_a_bad_one_fails_visibly(service: Installed
     service.configure("max_in_flight = 500\n")
     service.systemctl("reload", "gateway.service")
     service.configure("max_in_flight = -1\n")
+    cursor = service.cursor()
     done = service.machine.run("systemctl", "reload", "gateway.service", check=False)
     assert done.returncode != 0
-    messages = service.machine.run("journalctl", "-q", "-n", "40", "-u", "gateway.service").stdout
+    messages = service.machine.run("journalctl", "-q", "-u", "gateway.service", f"--after-cursor={cursor}").stdout
     assert "server.max_in_flight" in messages
     service.configure()
     result = load.result()
