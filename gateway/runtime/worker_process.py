@@ -12,8 +12,8 @@ Theory of operation. `run` is one task; everything else is called in the same ev
 | pausing  | no process                                 | the pause of `RestartPolicy` is over: starting              |
 | stopping | after `stop`; no restart                   | the processes have ended, by themselves or by `kill`        |
 
-There is one spare at most, and none is started while `_MAX_DISMISSED` earlier ones still drain: a request that blocks
-whoever serves it, and is sent again and again, costs three processes and no more.
+There is one spare at most, and none is started while `_MAX_DISMISSED` earlier ones still drain: a worker that stumbles
+again and again costs three processes more at most.
 `wait_ready` fails after `_EARLY_DEATHS` deaths before the first `ready`. All workers accept from one socket, so one
 that is stuck keeps no new connection waiting while another one answers. Silence is counted in the time in which this
 process itself was scheduled (`Silence`). Knows no signals of the operator, no systemd, and no other worker.
@@ -67,8 +67,7 @@ class WatchdogSettings:
     Chosen: only a blocked event loop stops the beats. A start takes seconds: at half of 60 s, a loaded machine fails to
     start; at double, a hanging start is noticed late. New connections shall wait for half a second at most (issue 17):
     `relief_s`, a check, and 50 ms for the start of the spare. At half of 0.25 s, two late beats would start one; at
-    double, the bound is missed. A check costs microseconds, and half of it would gain little; it also bounds how late a
-    worker learns that an embedded server is ready.
+    double, the bound is missed. A check costs microseconds; it also bounds how late a worker learns of ready servers.
     """
 
     start_s: float = 60.0
@@ -196,8 +195,8 @@ class WorkerProcess:
     def stop(self, replaced: bool) -> None:
         """Have the worker drain and end, and start no other; returns at once. `replaced`: another group serves."""
         self._stopping.set()
-        if self._running is not None:
-            self._running.drain(replaced)
+        for running in self._alive:
+            running.drain(replaced)
 
     def kill(self) -> None:
         """Kill its processes at once, if there are any."""
@@ -277,9 +276,9 @@ class WorkerProcess:
                 logs.event("worker_returned", pid=running.process.pid)
                 self._spare = None
                 self._dismiss(spare)
-        elif self._spare is None and self._is_silent(running) and not self._others_answer():
-            if len(self._dismissed) >= _MAX_DISMISSED:
-                return
+            return
+        may_start = self._spare is None and len(self._dismissed) < _MAX_DISMISSED
+        if may_start and self._is_silent(running) and not self._others_answer():
             logs.event("worker_relieved", level=logging.WARNING, pid=running.process.pid)
             self._spare = asyncio.create_task(self._spawn())
 
