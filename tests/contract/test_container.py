@@ -3,7 +3,7 @@
 import json
 import re
 
-from gateway.cli.main import _parser
+from gateway.cli.commands import parser
 from gateway.config.environment import Environment
 from gateway.config.server_settings import Ops, Server
 from tests.support.paths import ROOT
@@ -31,7 +31,7 @@ def test_everything_that_the_program_is_built_from_is_copied() -> None:
 def test_its_command_is_one_of_the_program() -> None:
     (entry,), (command,) = instructions("ENTRYPOINT"), [each for each in instructions("CMD") if "serve" in each]
     assert json.loads(entry) == ["gateway"]
-    arguments = _parser("serve").parse_args(json.loads(command))
+    arguments = parser("serve").parse_args(json.loads(command))
     assert arguments.supervised and str(arguments.config) == "/etc/gateway/gateway.toml"
 
 

@@ -10,6 +10,7 @@ from aiohttp import web
 
 from gateway.cli.argument_types import count, duration_s, port
 from gateway.cli.call import CallFailed, arguments_from, call_tool, readable, run
+from gateway.cli.connection import Connection
 from gateway.domain import Json
 
 
@@ -88,7 +89,7 @@ class Gateway:
         self.runner = web.AppRunner(app)
         await self.runner.setup()
         await web.TCPSite(self.runner, "127.0.0.1", 0).start()
-        return "http://127.0.0.1:{1}/".format(*self.runner.addresses[0])
+        return "http://127.0.0.1:{1}".format(*self.runner.addresses[0])
 
 
 @pytest.mark.parametrize(
@@ -109,7 +110,7 @@ async def test_a_call_prints_its_result_or_why_there_is_none(
     gateway.text = text
     url = await gateway.start()
     try:
-        assert await asyncio.to_thread(run, url, "key", "search", ["query=a"], raw=raw) == code
+        assert await asyncio.to_thread(run, Connection(url, "key"), "search", ["query=a"], raw=raw) == code
     finally:
         await gateway.runner.cleanup()
     assert said in "".join(capsys.readouterr())
@@ -123,12 +124,12 @@ async def test_progress_is_shown_until_the_result_comes() -> None:
     gateway.text = events(step, result_of(FOUND))
     url = await gateway.start()
     try:
-        answer = await call_tool(url, "key", "status", {}, watch)
+        answer = await call_tool(Connection(url, "key"), "status", {}, watch)
         assert json.loads(answer["content"][0]["text"]) == FOUND
         assert "3 of 10 reading" in watch.getvalue()
         assert gateway.asked[0]["params"]["name"] == "websearch-search_status"
         gateway.text = events(step)
         with pytest.raises(CallFailed, match="ended before its result"):
-            await call_tool(url, "key", "map", {}, watch)
+            await call_tool(Connection(url, "key"), "map", {}, watch)
     finally:
         await gateway.runner.cleanup()
