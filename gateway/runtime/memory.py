@@ -19,7 +19,8 @@ def settle_memory(shares_memory: bool = False) -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
-    give_back()
+    if not shares_memory:
+        give_back()
 
 
 def give_back() -> None:
