@@ -11,6 +11,7 @@ from typing import Any
 
 from gateway.domain import Json, SearchRequest, WebCall
 from gateway.errors import GatewayError
+from gateway.providers.egress import DIRECT, Egress
 from gateway.providers.search_http import ProviderRequest, ProviderSite, SearchHttp, will_filter, with_images
 from gateway.wire.untrusted_json import list_in, table_in, tables_in
 
@@ -56,9 +57,9 @@ class Brave:
     capabilities = CAPABILITIES
     results_are_per_key = False
 
-    def __init__(self, key: str, base_url: str = "", timeout_s: float = 15.0) -> None:
+    def __init__(self, key: str, base_url: str = "", timeout_s: float = 15.0, egress: Egress = DIRECT) -> None:
         headers = {"Accept": "application/json"} | ({"X-Subscription-Token": key} if key else {})
-        self._http = SearchHttp(ProviderSite(self.name, base_url or BASE_URL, headers, timeout_s, _HINTS))
+        self._http = SearchHttp(ProviderSite(self.name, base_url or BASE_URL, headers, timeout_s, _HINTS, egress))
 
     async def close(self) -> None:
         """Closes the connections."""

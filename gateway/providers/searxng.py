@@ -9,6 +9,7 @@ from typing import Any
 
 from gateway.domain import Json, SearchRequest, WebCall
 from gateway.errors import GatewayError
+from gateway.providers.egress import DIRECT, Egress
 from gateway.providers.search_http import ProviderRequest, ProviderSite, SearchHttp, will_filter, with_images
 from gateway.wire.untrusted_json import tables_in
 
@@ -34,9 +35,9 @@ class Searxng:
     capabilities = CAPABILITIES
     results_are_per_key = False
 
-    def __init__(self, base_url: str, key: str = "", timeout_s: float = 15.0) -> None:
+    def __init__(self, base_url: str, key: str = "", timeout_s: float = 15.0, egress: Egress = DIRECT) -> None:
         headers = {"Accept": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
-        self._http = SearchHttp(ProviderSite(self.name, base_url, headers, timeout_s, _HINTS))
+        self._http = SearchHttp(ProviderSite(self.name, base_url, headers, timeout_s, _HINTS, egress))
 
     async def close(self) -> None:
         """Closes the connections."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from gateway.domain import CrawlRequest, ExtractRequest, Json, SearchRequest, WebCall
 from gateway.errors import GatewayError
+from gateway.providers.egress import DIRECT, Egress
 from gateway.providers.search_http import ProviderRequest, ProviderSite, SearchHttp
 from gateway.wire.untrusted_json import tables_in, texts_in
 
@@ -39,9 +40,9 @@ class Tavily:
     capabilities = CAPABILITIES
     results_are_per_key = False
 
-    def __init__(self, key: str, base_url: str = "", timeout_s: float = 15.0) -> None:
+    def __init__(self, key: str, base_url: str = "", timeout_s: float = 15.0, egress: Egress = DIRECT) -> None:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self._http = SearchHttp(ProviderSite(self.name, base_url or BASE_URL, headers, timeout_s, _HINTS))
+        self._http = SearchHttp(ProviderSite(self.name, base_url or BASE_URL, headers, timeout_s, _HINTS, egress))
 
     async def close(self) -> None:
         """Closes the connections."""
