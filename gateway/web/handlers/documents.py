@@ -8,7 +8,7 @@ import html
 import importlib.util
 import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import resources
 
 from aiohttp import web
@@ -44,10 +44,10 @@ class DocumentPages:
     """`GET /docs/` lists the pages, `/docs/NAME` is one, `/docs/search.json` what the search reads,
     `/docs/pictures/NAME` and `/docs/grafana/NAME` files that they name.
 
-    `more`: pages that are made when the server starts, Markdown by name.
+    `more`: pages that are made, by name: functions that give their Markdown.
     """
 
-    def __init__(self, more: Mapping[str, str]) -> None:
+    def __init__(self, more: Mapping[str, Callable[[], str]]) -> None:
         self._more = more
 
     # Read at the first request for documentation: most processes serve none, and it takes a megabyte.
@@ -57,7 +57,7 @@ class DocumentPages:
         folder = resources.files("gateway_docs")
         names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".md"))
         pages = {name.removesuffix(".md"): folder.joinpath(name).read_text(encoding="utf-8") for name in names}
-        return dict(sorted({**pages, **self._more}.items()))
+        return dict(sorted({**pages, **{name: make() for name, make in self._more.items()}}.items()))
 
     @functools.cached_property
     def _titles(self) -> Mapping[str, str]:
