@@ -14,7 +14,7 @@ RemoteSearch = Tavily | Searxng | Brave | Exa | Serper
 REMOTE_PROVIDERS: Mapping[str, Callable[[str, str, float], RemoteSearch]] = MappingProxyType(
     {
         "tavily": Tavily,
-        "searxng": lambda key, base_url, timeout_s: Searxng(base_url, key, timeout_s),
+        "searxng": Searxng,
         "brave": Brave,
         "exa": Exa,
         "serper": Serper,
