@@ -10,6 +10,7 @@ needs some seconds a text.
 import argparse
 import asyncio
 import json
+import random
 import time
 from collections import Counter
 from pathlib import Path
@@ -114,7 +115,7 @@ def show(counts: dict[str, Counter[str]]) -> None:
 
 async def run(options: argparse.Namespace) -> None:
     rows = [json.loads(line) for line in SET.read_text("utf-8").splitlines()]
-    rows = rows[:: max(1, len(rows) // options.limit)] if options.limit else rows
+    rows = random.Random(1).sample(rows, min(options.limit, len(rows))) if options.limit else rows
     if not options.base:
         show(await measure(Labels(rows), rows))
         return
@@ -126,7 +127,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--base", default="", help="address of a chat completions server, with /v1")
     parser.add_argument("--model", default="SvcLLM")
-    parser.add_argument("--limit", type=int, default=0, help="ask about so many texts only, spread over the set")
+    parser.add_argument("--limit", type=int, default=0, help="ask about so many texts only, drawn from the set")
     asyncio.run(run(parser.parse_args(argv)))
     return 0
 
