@@ -59,7 +59,7 @@ async def test_of_pages_without_a_word_of_the_query_the_one_that_is_near_in_seve
 
 async def test_a_lower_page_with_the_words_keeps_the_answer_from_being_called_unfit(tmp_path: Path) -> None:
     pages = {name: [SECTION] for name in ("near1", "near2", "near3", "near4")}
-    pages["words"] = ["The zebra crossing of Quagga street."]
     near = {name: [0.35 - place / 100] for place, name in enumerate(pages)}
+    pages["words"] = ["The zebra crossing of Quagga street."]
     found = await hits(tmp_path, "permit for a zebra crossing at Quagga street", pages, near)
     assert found[0].title == "near1" and found[0].score > FITTING_SCORE
