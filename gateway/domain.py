@@ -14,9 +14,9 @@ from gateway.texts import TextSlot
 Json: TypeAlias = dict[str, Any]
 """A decoded JSON object."""
 
-SCOPES: tuple[str, ...] = ("web-search", "chat", "responses", "ocr", "embeddings")
+SCOPES: tuple[str, ...] = ("web-search", "chat", "responses", "ocr", "embeddings", "admin")
 """What a key may be allowed to do: the web tools, the routes of chat and messages, the responses route, models of kind
-`ocr`, the embeddings route."""
+`ocr`, the embeddings route, the console's data on the ops listener."""
 
 OWN_TOOLS_LABEL = "gateway"
 """The label of the gateway's own web tools among MCP servers. They need the scope `web-search`."""

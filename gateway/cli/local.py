@@ -15,7 +15,7 @@ from gateway.config.settings import Config
 from gateway.domain import Json, Progress
 from gateway.engines.index.copy import copy_pages
 from gateway.errors import InvalidRequest
-from gateway.sanitize.report import explain
+from gateway.sanitize.report import explain, preview
 
 _BAR_WIDTH = 24
 """Characters of a progress bar."""
@@ -77,10 +77,11 @@ def index_copy(config: Config, backend: str) -> int:
     return 0
 
 
-def sanitize(config: Config, source: str, profile: str | None) -> int:
+def sanitize(config: Config, source: str, profile: str | None, *, is_check: bool = False) -> int:
     """`gateway sanitize [FILE|-]`: print what the sanitizer finds in a text. `profile` overrides the configured one.
 
-    Raises InvalidRequest when the file cannot be read. Otherwise 0.
+    0; with `is_check` 1 if a value would be masked or refused in a request. Raises InvalidRequest when the file cannot
+    be read.
     """
     if source == "-":
         text = sys.stdin.read()
@@ -90,7 +91,10 @@ def sanitize(config: Config, source: str, profile: str | None) -> int:
         except OSError as error:
             raise InvalidRequest(f"cannot read {source}: {error.strerror}") from None
     sys.stdout.write(explain(text, config.sanitize, profile) + "\n")
-    return 0
+    if not is_check:
+        return 0
+    found = preview(text, config.sanitize, profile)["findings"]
+    return int(any(each["request"] in ("redact", "block") for each in found))
 
 
 def ocr(config: Config, options: ocr_command.OcrOptions) -> int:
