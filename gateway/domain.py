@@ -261,8 +261,7 @@ class RequestStats:
     output_tokens: int = 0
     cached_tokens: int = 0  # of the input tokens, those that the upstream had in its cache
     sent_events: int = 0  # of a stream, once it has ended
-    tool_calls: int = 0  # of tools that the gateway ran for the model
-    tools: dict[str, int] = field(default_factory=dict)  # calls by name of the web tool
+    tools: dict[str, int] = field(default_factory=dict)  # calls by name of the web tool, or by `mcp:LABEL`
     upstream_s: float = 0.0
     outcome: Outcome = ""
     user_hash: str = ""

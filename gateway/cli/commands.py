@@ -23,6 +23,7 @@ _MODULES = {
     "chat": "gateway.cli.chat",
     "search": "gateway.cli.tools",
     "call": "gateway.cli.tools",
+    "crawl": "gateway.cli.crawl",
     "index": "gateway.cli.tools",
     "sanitize": "gateway.cli.tools",
     "ocr": "gateway.cli.tools",

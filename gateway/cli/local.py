@@ -26,7 +26,7 @@ def index_add(config: Config, source: str, limit: int) -> int:
 
     async def run() -> Json:
         async with open_index(config) as filler:
-            return await filler.add(source, limit, _progress(sys.stderr))
+            return await filler.add(source, limit, progress_on(sys.stderr))
 
     answer = asyncio.run(run())
     for failure in answer["failed"]:
@@ -71,7 +71,7 @@ def index_copy(config: Config, backend: str) -> int:
 
     async def run() -> int:
         async with open_copy(config, backend) as (source, target):
-            return await copy_pages(source, target, _progress(sys.stderr))
+            return await copy_pages(source, target, progress_on(sys.stderr))
 
     sys.stdout.write(f"{asyncio.run(run())} pages copied to {backend}\n")
     return 0
@@ -110,7 +110,7 @@ def ocr(config: Config, options: ocr_command.OcrOptions) -> int:
     return ocr_command.run(asyncio.run(fetch()), options)
 
 
-def _progress(out: TextIO) -> Progress:
+def progress_on(out: TextIO) -> Progress:
     """Progress drawn as a bar on a terminal; ignored elsewhere, where a line for each step would be noise."""
     return Progress(lambda state: _draw(state, out)) if out.isatty() else Progress()
 

@@ -105,7 +105,8 @@ class Recorder:
 
 
 def _count_usage(usage: UsageBook, gathered: Sequence[Finished]) -> None:
-    """Requests of models, and calls of tools; any other request of a key is counted without either.
+    """Requests of models, and calls of tools, those for a model under both; any other request of a key is counted
+    without either.
 
     The naive form is one `usage.add` for each: a group has few different rows.
     """
@@ -114,7 +115,9 @@ def _count_usage(usage: UsageBook, gathered: Sequence[Finished]) -> None:
         stats = finished.stats
         if stats.tools:
             for tool, calls in stats.tools.items():
-                usage.add(UsageKey(stats.key_id, tool=tool), Used(tool_calls=calls), 0 if stats.model else calls)
+                usage.add(
+                    UsageKey(stats.key_id, stats.model, tool), Used(tool_calls=calls), 0 if stats.model else calls
+                )
             if not stats.model:
                 continue
         if stats.key_id:
@@ -123,7 +126,6 @@ def _count_usage(usage: UsageBook, gathered: Sequence[Finished]) -> None:
             used.input_tokens += stats.input_tokens
             used.cached_tokens += stats.cached_tokens
             used.output_tokens += stats.output_tokens
-            used.tool_calls += stats.tool_calls
             rows[row] = used, requests + 1
     for row, (used, requests) in rows.items():
         usage.add(row, used, requests)
