@@ -8,12 +8,10 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from gateway.access.prices import PriceList, Used
-from gateway.access.usage import UsageBook, UsageKey
 from gateway.cli import main as entry
-from gateway.shared_state.state_file import STATE_FILE, StateFile
 from tests.support.gateways import InProcessGateway, StartGateway, upstream_toml
 from tests.support.upstream import Upstream, answer, chunk, frame, stream, text_stream
+from tests.support.used import use
 from tests.support.websites import Site, serving
 
 NOTE = {"type": "url_citation", "url_citation": {"url": "https://a.example/", "title": "A"}}
@@ -128,12 +126,7 @@ async def test_usage_is_printed_as_a_table_with_sums_and_as_lines(
     place = ("--state-dir", str(tmp_path))
     assert await asyncio.to_thread(entry.main, ["usage", *place]) == 0
     assert capsys.readouterr().out == "nothing was used\n"
-    file = StateFile(tmp_path / STATE_FILE)
-    book = UsageBook(file, PriceList(()), 400)
-    book.add(UsageKey("k1", "SvcLLM"), Used(input_tokens=1_700, output_tokens=3), 2)
-    book.add(UsageKey("k2", tool="websearch-search"), Used(tool_calls=4), 4)
-    await book.close()
-    await file.close()
+    await use(tmp_path)
     assert await asyncio.to_thread(entry.main, ["usage", "--by", "key,tool", *place]) == 0
     head, first, second, last = capsys.readouterr().out.splitlines()
     assert head.split()[:3] == ["key", "name", "tool"] and first.split()[:4] == ["k1", "-", "-", "2"]
