@@ -1,0 +1,53 @@
+"""The three scripts that the render process runs in a page. They are data for the browser; no page chooses them."""
+
+START = """
+try {
+  Object.defineProperty(Navigator.prototype, "onLine", {get: () => true, configurable: true});
+} catch (error) {}
+"""
+"""Before the page's own scripts: the browser has no network and would say so, but the gateway answers for it."""
+
+SCROLL = """
+(() => {
+  const root = document.scrollingElement || document.documentElement;
+  if (!root) return false;
+  const last = window.gatewayHeight || 0, height = root.scrollHeight;
+  window.gatewayHeight = height;
+  root.scrollTop = height;
+  return height > window.innerHeight && height > last;
+})()
+"""
+"""Scrolls to the end. Whether the page is longer than the screen and than the last time."""
+
+READ = """
+(() => {
+  const open = (root, depth) => {
+    if (depth > 30) return;
+    for (const host of [...root.querySelectorAll("*")]) {
+      const shadow = host.shadowRoot;
+      if (!shadow) continue;
+      open(shadow, depth + 1);
+      for (const slot of [...shadow.querySelectorAll("slot")]) {
+        const given = slot.assignedNodes();
+        slot.replaceWith(...(given.length ? given : slot.childNodes));
+      }
+      for (const style of [...shadow.querySelectorAll("style, link")]) style.remove();
+      host.replaceChildren(...shadow.childNodes);
+    }
+  };
+  const framed = (frame) => {
+    try {
+      const body = frame.contentDocument && frame.contentDocument.body;
+      if (!body || !body.textContent.trim()) return;
+      const box = document.createElement("div");
+      box.append(...[...body.childNodes].map((node) => document.importNode(node, true)));
+      frame.replaceWith(box);
+    } catch (error) {}
+  };
+  for (const frame of [...document.querySelectorAll("iframe")].slice(0, 20)) framed(frame);
+  open(document, 0);
+  return {url: location.href.slice(0, 4000), html: document.documentElement.outerHTML};
+})()
+"""
+"""The address and the HTML of the page as it stands, with what stands in open shadow trees and in frames of its own
+origin put in their places: a reader sees it there."""

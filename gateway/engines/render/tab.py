@@ -1,0 +1,248 @@
+"""One tab in a browser context of its own: opens a page, passes its requests on, waits until it rests, reads its text.
+
+Theory of operation. The page's clock is virtual: it stands still while a request is open and jumps over every wait, so
+a page that fetches after three seconds is read at once, and one with endless timers has used up its time at once.
+
+| state      | invariant                                  | leaves it when                                             |
+|------------|--------------------------------------------|------------------------------------------------------------|
+| navigating | the clock stands; `_rests` is not set      | the main frame has its document: running                   |
+| running    | the clock runs, `_BUDGET_MS` at most       | the budget is used up: resting; it navigates: navigating   |
+| resting    | the clock stands, no script of timers runs | the tab scrolls on: running; its text is read: done        |
+
+A page that does not come to rest in its seconds is stopped and read as it is. What the browser says is hostile input:
+every field is checked, and what a page may have of frames and workers is bounded. The gateway answers the requests;
+this module decides nothing about them. Source: the DevTools protocol 1.3, read 2026-11-22.
+"""
+
+import asyncio
+import base64
+import binascii
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gateway.domain import Json
+from gateway.engines.render.cdp import BrowserGone, CommandFailed, Connection
+from gateway.engines.render.frames import MAX_BODY_BYTES, Reason
+from gateway.engines.render.page_scripts import READ, SCROLL, START
+from gateway.engines.render.paused import PausedRequest, read_paused
+
+_BUDGET_MS = 5_000
+"""Virtual time of a page. Chosen: splash screens and late fetches wait up to three seconds; at half, some texts are
+missed, at double pages with endless timers cost twice the CPU."""
+_SCROLL_BUDGET_MS = 1_000
+_SCROLLS = 3
+"""Screens that are loaded by scrolling on. Chosen: lists that continue by themselves have no end; at half, the second
+screen is the last, at double such pages take twice as long."""
+_STARVATION_TASKS = 1_000
+"""Tasks that may run before the virtual clock goes on. Chosen: a page that posts itself messages for ever must not stop
+its own clock; at half, busy pages meet their timers earlier than they expect, at double endless ones cost more."""
+_READ_S = 3.0
+"""Chosen: reading takes 20 ms for a large page; half fails on a loaded machine, double holds a turn for nothing."""
+_MAX_CHILDREN = 30
+"""Frames and workers of one page that run; further ones never start. Chosen: pages with advertisements have 20."""
+_VIEWPORT = {"width": 1280, "height": 1600, "deviceScaleFactor": 1, "mobile": False}
+_PATTERNS = {"patterns": [{"urlPattern": "*"}]}
+_AUTO_ATTACH = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True}
+
+
+class PageLost(Exception):
+    """The page has no rendering; `reason` as in `frames`."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(reason)
+        self.reason: Reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A page as it was rendered: its address, HTML in UTF-8, and a picture where one was asked for, else empty."""
+
+    url: str
+    html: bytes
+    picture: bytes = b""
+
+
+class Tab:
+    """One tab. `ask` gets every request of its page, which `answer` or `refuse` must end. Call `open` first."""
+
+    def __init__(self, connection: Connection, ask: Callable[[PausedRequest], None]) -> None:
+        self._connection = connection
+        self._ask = ask
+        self._children: set[str] = set()
+        self._frame = ""
+        self._session = ""
+        self._is_navigating = False
+        self._rests = asyncio.Event()
+        self._lost: Reason | None = None
+        self.context = ""
+
+    async def open(self) -> None:
+        """Makes the context and its tab. Raises BrowserGone, CommandFailed."""
+        call = self._connection.call
+        self.context = _text(await call("Target.createBrowserContext", {"disposeOnDetach": True}), "browserContextId")
+        place = {"browserContextId": self.context}
+        await call("Browser.setDownloadBehavior", {"behavior": "deny", **place})
+        self._frame = _text(await call("Target.createTarget", {"url": "about:blank", **place}), "targetId")
+        attached = await call("Target.attachToTarget", {"targetId": self._frame, "flatten": True})
+        self._session = session = _text(attached, "sessionId")
+        self._connection.listen(session, lambda method, parameters: self._on(session, method, parameters))
+        self._connection.send("Page.enable", session=session)
+        self._connection.send("Page.addScriptToEvaluateOnNewDocument", {"source": START}, session)
+        self._connection.send("Fetch.enable", _PATTERNS, session)
+        self._connection.send("Emulation.setDeviceMetricsOverride", _VIEWPORT, session)
+        await call("Target.setAutoAttach", _AUTO_ATTACH, session)
+
+    async def close(self) -> None:
+        """Ends the context with all that it stored. Never raises."""
+        for session in (self._session, *self._children):
+            self._connection.forget(session)
+        if self.context:
+            with contextlib.suppress(BrowserGone, CommandFailed):
+                await self._connection.call("Target.disposeBrowserContext", {"browserContextId": self.context})
+
+    async def show(self, url: str, seconds: float, *, wants_picture: bool = False) -> Shown:
+        """The page at `url`, read after at most `seconds` and some for the reading. Raises PageLost, BrowserGone,
+        CommandFailed; the tab must then be closed."""
+        self._rests.clear()
+        self._is_navigating, self._lost = True, None
+        try:
+            async with asyncio.timeout(seconds):
+                await self._set_clock({"policy": "pause"})
+                begun = await self._connection.call("Page.navigate", {"url": url}, self._session, seconds)
+                if begun.get("errorText"):
+                    raise PageLost("no_answer")
+                await self._until_rest()
+                await self._scroll()
+        except (TimeoutError, CommandFailed):
+            if self._is_navigating:
+                raise PageLost("no_answer") from None
+            self._connection.send("Page.stopLoading", session=self._session)
+            self._connection.send("Runtime.terminateExecution", session=self._session)
+        return await self._read(wants_picture)
+
+    async def leave(self) -> None:
+        """Leaves the page, so that its scripts end. Raises BrowserGone, CommandFailed."""
+        self._is_navigating, self._lost = True, None
+        await self._connection.call("Page.navigate", {"url": "about:blank"}, self._session)
+
+    def is_target(self, number: object) -> bool:
+        """Whether the browser knows the tab by this name."""
+        return number == self._frame
+
+    def lose(self, reason: Reason) -> None:
+        """The page has no rendering: `show` ends with it."""
+        self._lost = reason
+        self._rests.set()
+
+    def answer(self, request: PausedRequest, status: int, headers: list[Json], body: bytes) -> None:
+        """Ends a request with a response; `headers` are `{name, value}`."""
+        fulfilled: Json = {"requestId": request.id, "responseCode": status, "responseHeaders": headers}
+        if body:
+            fulfilled["body"] = base64.b64encode(body).decode()
+        self._connection.send("Fetch.fulfillRequest", fulfilled, request.session)
+
+    def refuse(self, request: PausedRequest) -> None:
+        """Ends a request without a response."""
+        reason = {"requestId": request.id, "errorReason": "BlockedByClient"}
+        self._connection.send("Fetch.failRequest", reason, request.session)
+        if request.is_main:
+            self._is_navigating = False
+            self._rests.set()
+
+    async def _until_rest(self) -> None:
+        await self._rests.wait()
+        if self._lost is not None:
+            raise PageLost(self._lost)
+
+    async def _set_clock(self, policy: Json) -> None:
+        await self._connection.call("Emulation.setVirtualTimePolicy", policy, self._session)
+
+    def _run_clock(self, budget_ms: int) -> None:
+        self._rests.clear()
+        policy = {
+            "policy": "pauseIfNetworkFetchesPending",
+            "budget": budget_ms,
+            "maxVirtualTimeTaskStarvationCount": _STARVATION_TASKS,
+        }
+        self._connection.send("Emulation.setVirtualTimePolicy", policy, self._session)
+
+    async def _scroll(self) -> None:
+        for _ in range(_SCROLLS):
+            if (await self._evaluate(SCROLL)).get("value") is not True:
+                return
+            self._run_clock(_SCROLL_BUDGET_MS)
+            await self._until_rest()
+
+    async def _read(self, wants_picture: bool) -> Shown:
+        if self._lost is not None:
+            raise PageLost(self._lost)
+        picture = b""
+        try:
+            if wants_picture:
+                shot = await self._connection.call("Page.captureScreenshot", {"format": "png"}, self._session, _READ_S)
+                picture = base64.b64decode(_text(shot, "data"))
+            read = (await self._evaluate(READ)).get("value")
+        except (CommandFailed, binascii.Error):
+            raise PageLost(self._lost or "slow") from None
+        if not isinstance(read, dict) or not isinstance(read.get("url"), str) or not isinstance(read.get("html"), str):
+            raise PageLost("slow")
+        html = read["html"].encode("utf-8", "replace")
+        if len(html) > MAX_BODY_BYTES or len(picture) > MAX_BODY_BYTES:
+            raise PageLost("too_large")
+        return Shown(read["url"], html, picture)
+
+    async def _evaluate(self, script: str) -> Json:
+        """The value of a script in a world of its own, where the page's scripts have changed nothing."""
+        world = await self._connection.call(
+            "Page.createIsolatedWorld", {"frameId": self._frame, "worldName": "gateway"}, self._session, _READ_S
+        )
+        wish = {"expression": script, "contextId": world.get("executionContextId"), "returnByValue": True}
+        done = await self._connection.call(
+            "Runtime.evaluate", {**wish, "timeout": _READ_S * 1_000}, self._session, _READ_S
+        )
+        result = done.get("result")
+        return result if isinstance(result, dict) else {}
+
+    def _on(self, session: str, method: str, parameters: Json) -> None:
+        """An event of the page or of one of its frames and workers."""
+        if method == "Fetch.requestPaused":
+            request = read_paused(session, parameters, self._frame)
+            if request is not None:
+                self._is_navigating = self._is_navigating or request.is_main
+                self._ask(request)
+        elif method == "Target.attachedToTarget":
+            self._attach(parameters)
+        elif method == "Page.javascriptDialogOpening":
+            self._connection.send("Page.handleJavaScriptDialog", {"accept": False}, session)
+        elif method == "Inspector.targetCrashed" and session == self._session:
+            self.lose("crashed")
+        elif session == self._session:
+            self._on_main(method, parameters)
+
+    def _on_main(self, method: str, parameters: Json) -> None:
+        if method == "Page.frameNavigated":
+            frame = parameters.get("frame")
+            if isinstance(frame, dict) and frame.get("id") == self._frame and frame.get("url") != "about:blank":
+                self._is_navigating = False
+                self._run_clock(_BUDGET_MS)
+        elif method == "Emulation.virtualTimeBudgetExpired" and not self._is_navigating:
+            self._rests.set()
+
+    def _attach(self, parameters: Json) -> None:
+        """A frame or worker of the page waits to be started: its requests go the same way as the page's own."""
+        session = parameters.get("sessionId")
+        if not isinstance(session, str) or len(self._children) >= _MAX_CHILDREN:
+            return
+        self._children.add(session)
+        self._connection.listen(session, lambda method, given: self._on(session, method, given))
+        self._connection.send("Fetch.enable", _PATTERNS, session)
+        self._connection.send("Target.setAutoAttach", _AUTO_ATTACH, session)
+        self._connection.send("Runtime.runIfWaitingForDebugger", session=session)
+
+
+def _text(result: Json, name: str) -> str:
+    value = result.get(name)
+    if not isinstance(value, str):
+        raise CommandFailed(name)
+    return value
