@@ -118,6 +118,10 @@ class Fetcher:
         self._guard = GuardedResolver(policy, resolver or SystemLookup())
         self._session: aiohttp.ClientSession | None = None
 
+    def public_only(self) -> "Fetcher":
+        """A fetcher that reaches public addresses alone, with connections of its own. Close it."""
+        return Fetcher(self.policy.public_only(), self._user_agent, self.limits)
+
     async def close(self) -> None:
         """Closes the connections and the resolver."""
         if self._session is not None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from gateway.domain import Json
 from gateway.engines.render.browser import Browser, NoBrowser
-from gateway.engines.render.cdp import BrowserGone, CommandFailed
+from gateway.engines.render.cdp import CommandFailed
 from gateway.engines.render.paused import PausedRequest
 from gateway.engines.render.tab import Tab
 from gateway.resilience.restart_policy import RestartPolicy

@@ -2,18 +2,19 @@
 
 One connection is one call: its pages are rendered one after the other, in one browser context that ends with it.
 
-| from        | head                                                           | body            | means                   |
-|-------------|----------------------------------------------------------------|-----------------|-------------------------|
-| the gateway | `{op: "open", url, owner, seconds, images, screenshot}`        | none            | render this page        |
-| the process | `{event: "started"}`                                           | none            | its tab is open         |
-| the process | `{event: "request", id, url, method, kind, accept, sends}`     | what it posts   | the page asks for this  |
-| the gateway | `{op: "answer", id, status, headers: [[name, value]]}`         | of the response | a request's answer      |
-| the gateway | `{op: "refuse", id}`                                           | none            | a request ends unserved |
-| the process | `{event: "page", url}`                                         | HTML, UTF-8     | the page, as rendered   |
-| the process | `{event: "picture"}`                                           | PNG             | before `page`, if asked |
-| the process | `{event: "failed", reason}`                                    | none            | in place of `page`      |
+| from    | head                                                       | body            | means                   |
+|---------|------------------------------------------------------------|-----------------|-------------------------|
+| gateway | `{op: "open", url, owner, seconds, screenshot}`    | none            | render this page        |
+| process | `{event: "started"}`                                       | none            | its tab is open         |
+| process | `{event: "request", id, url, method, kind, accept, …}`     | what it posts   | the page asks for this  |
+| gateway | `{op: "answer", id, status, headers: [[name, value]]}`     | of the response | a request's answer      |
+| gateway | `{op: "refuse", id}`                                       | none            | a request ends unserved |
+| process | `{event: "page", url}`                                     | HTML, UTF-8     | the page, as rendered   |
+| process | `{event: "picture"}`                                       | PNG             | before `page`, if asked |
+| process | `{event: "failed", reason}`                                | none            | in place of `page`      |
 
-`kind` is a resource type of the DevTools protocol (`Document`, `Script`, `Fetch` …), `sends` the type of a posted body.
+A request has further `accept`, `origin`, `sends` (headers, `sends` is the type of a posted body) and `is_main` (the
+document of the page itself); `kind` is a resource type of the DevTools protocol: `Document`, `Script`, `Fetch` ….
 `reason` is one of REASONS. Knows neither the browser nor HTTP.
 """
 

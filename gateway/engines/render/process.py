@@ -1,9 +1,9 @@
 """The gateway's way to the render process: connects to its socket, and starts the process where nobody else does.
 
-| who starts it | how                                                                                                  |
-|---------------|------------------------------------------------------------------------------------------------------|
-| systemd       | `socket` is configured: `gateway-render.socket` listens there and starts the service at a connection |
-| this class    | otherwise: one process for all workers, at a socket below the state directory, under a file lock      |
+| who starts it | how                                                                                              |
+|---------------|--------------------------------------------------------------------------------------------------|
+| systemd       | `socket` is given: `gateway-render.socket` listens there, starts the service at a connection     |
+| this class    | otherwise: one process for all workers, at a socket below the state directory, under a file lock |
 
 What keeps a page from being rendered is told once in the log and then in `problem`, for the status tool.
 """
@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gateway import logs
+from gateway.engines.render.browser import NoBrowser, find_chromium
 from gateway.resilience.restart_policy import RestartPolicy
 
 START_S = 10.0
@@ -81,6 +82,15 @@ class RenderProcess:
     def is_away(self) -> bool:
         """Whether a start failed a moment ago, so that no page should wait for another one."""
         return time.monotonic() < self._not_before
+
+    def lack(self) -> str | None:
+        """What is missing on this machine to start the process here; looks for the program alone."""
+        if self._settings.socket is None:
+            try:
+                find_chromium(self._settings.chromium)
+            except NoBrowser as error:
+                return f"pages are not rendered: {error}"
+        return None
 
     async def close(self) -> None:
         """Ends the process, if it was started here."""

@@ -7,7 +7,7 @@ is the exception `NotRendered`. Knows no HTML.
 
 import asyncio
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,7 +17,7 @@ from gateway.engines.fetch.host_limits import HostSlots
 from gateway.engines.render import frames
 from gateway.engines.render.call import MAX_ASKED
 from gateway.engines.render.process import NotRendered, RenderProcess
-from gateway.engines.render.requests import PageRequests, Reach, RenderLimits
+from gateway.engines.render.requests import PageLimits, PageRequests, Reach
 
 _TURN_S = 30.0
 """Longest wait for a turn and for the browser's start. Chosen: three pages of eight seconds are before this one at the
@@ -54,7 +54,7 @@ class RenderDeps:
     wide: Reach
     slots: HostSlots
     seconds: float
-    limits: RenderLimits = RenderLimits()
+    limits: PageLimits = field(default_factory=PageLimits)
 
 
 class Renderer:
@@ -67,7 +67,7 @@ class Renderer:
     @property
     def problem(self) -> str | None:
         """Why pages are not rendered at present, for the operator; None when nothing is known to be wrong."""
-        return self._deps.process.problem
+        return self._deps.process.problem or self._deps.process.lack()
 
     def session(self, owner: str) -> "RenderSession":
         """A call of the key `owner`; nothing is opened before its first page. Close it."""
@@ -130,7 +130,7 @@ class _Page:
         try:
             self._sink.write(frames.pack(wish))
             async with asyncio.timeout(_TURN_S):
-                head, body = await frames.read(self._source)
+                head, _ = await frames.read(self._source)
             if head.get("event") == "failed":
                 raise _failure(head)
             self._requests.begin(seconds, pictures=wants_picture)

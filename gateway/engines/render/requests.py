@@ -1,13 +1,13 @@
 """Answers the requests of one page in the browser: decides what it may have, and fetches that with the safe fetcher.
 
-| rule                                                                                                   | where           |
-|--------------------------------------------------------------------------------------------------------|-----------------|
-| GET and HEAD; POST to the page's own site, 64 KB at most, without credentials, never again             | `_refuses`      |
-| documents, scripts, styles, data; no images, fonts or media, whatever they are asked or answered as    | `_refuses`, `_is_wanted` |
-| so many requests and bytes a page, within the page's seconds                                           | `RenderLimits`  |
-| a page that is not wholly from addresses of `web.allow_private` reaches public addresses only          | `Reach`         |
-| robots.txt, requests at once to a host, and pauses that hosts ask for, as for every other fetch        | `_fetch`        |
-| no cookie, key or credential goes out; of the answer's headers only a few reach the page               | `fetch_once`    |
+| rule                                                                                           | where         |
+|------------------------------------------------------------------------------------------------|---------------|
+| GET and HEAD; POST to the page's own site, 64 KB at most, without credentials, never again     | `_refuses`    |
+| documents, scripts, styles, data; no images, fonts or media, whatever they are called          | `_is_wanted`  |
+| so many requests and bytes a page, within the page's seconds                                   | `PageLimits`  |
+| a page that is not wholly from addresses of `web.allow_private` reaches public addresses only  | `Reach`       |
+| robots.txt, and requests at once to a host and in all, as for every other fetch                | `_fetch`      |
+| no cookie, key or credential goes out; of an answer's headers only a few reach the page        | `fetch_once`  |
 
 The browser is not believed: it may be a page that took it over. Knows no protocol of the browser's.
 """
@@ -50,7 +50,7 @@ _MOST_KEPT_CHARS = 4_000
 
 
 @dataclass(frozen=True, slots=True)
-class RenderLimits:
+class PageLimits:
     """What one page may have. Chosen: of 2,000 pages of news, shops and applications most ask for 20 to 80 scripts and
     1 to 5 MB; at half, large applications are cut, at double a hostile page fetches twice as much for one call.
     `answer_bytes` is one answer: a page of 100 MB of script ends there."""
@@ -88,7 +88,7 @@ class PageRequests:
     addresses alone."""
 
     def __init__(
-        self, document: Fetched, reaches: tuple[Reach, Reach], slots: HostSlots, owner: str, limits: RenderLimits
+        self, document: Fetched, reaches: tuple[Reach, Reach], slots: HostSlots, owner: str, limits: PageLimits
     ) -> None:
         self._document: Fetched | None = document
         self._narrow, self._wide = reaches
