@@ -83,6 +83,11 @@ class RenderProcess:
         """Whether a start failed a moment ago, so that no page should wait for another one."""
         return time.monotonic() < self._not_before
 
+    @property
+    def pid(self) -> int | None:
+        """The process that was started here, or None."""
+        return self._process.pid if self._process is not None else None
+
     def lack(self) -> str | None:
         """What is missing on this machine to start the process here; looks for the program alone."""
         if self._settings.socket is None:

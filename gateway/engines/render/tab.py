@@ -118,7 +118,8 @@ class Tab:
             if self._is_navigating:
                 raise PageLost("no_answer") from None
             self._connection.send("Page.stopLoading", session=self._session)
-            self._connection.send("Runtime.terminateExecution", session=self._session)
+            for session in (self._session, *self._children):
+                self._connection.send("Runtime.terminateExecution", session=session)
         return await self._read(wants_picture)
 
     async def leave(self) -> None:
@@ -144,8 +145,10 @@ class Tab:
 
     def refuse(self, request: PausedRequest) -> None:
         """Ends a request without a response."""
-        reason = {"requestId": request.id, "errorReason": "BlockedByClient"}
-        self._connection.send("Fetch.failRequest", reason, request.session)
+        # An aborted document leaves the page as it is; any other failure would replace it by the browser's error page.
+        reason = "Aborted" if request.is_main else "BlockedByClient"
+        failed = {"requestId": request.id, "errorReason": reason}
+        self._connection.send("Fetch.failRequest", failed, request.session)
         if request.is_main:
             self._is_navigating = False
             self._rests.set()
@@ -187,6 +190,8 @@ class Tab:
             raise PageLost(self._lost or "slow") from None
         if not isinstance(read, dict) or not isinstance(read.get("url"), str) or not isinstance(read.get("html"), str):
             raise PageLost("slow")
+        if not read["url"].startswith(("http://", "https://")):
+            raise PageLost("no_answer")
         html = read["html"].encode("utf-8", "replace")
         if len(html) > MAX_BODY_BYTES or len(picture) > MAX_BODY_BYTES:
             raise PageLost("too_large")
