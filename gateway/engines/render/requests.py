@@ -21,11 +21,11 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from gateway.domain import Json
-from gateway.engines.fetch.errors import FetchFailed
+from gateway.engines.fetch.errors import FetchFailed, SkippedUrl
 from gateway.engines.fetch.fetcher import Fetched, Fetcher, FetchLimits, PageRequest
 from gateway.engines.fetch.host_limits import HostSlots
 from gateway.engines.fetch.robots import RobotsCache
-from gateway.engines.fetch.urls import site_of
+from gateway.engines.fetch.urls import parse_url, site_of
 from gateway.engines.render.paused import MAX_POSTED_BYTES
 
 Method = Literal["GET", "HEAD", "POST"]
@@ -123,8 +123,8 @@ class PageRequests:
 
     def _refuses(self, head: Json, body: bytes) -> bool:
         state, limits = self.state, self._limits
-        kind, url, method = head.get("kind"), head.get("url"), _METHODS.get(str(head.get("method")))
-        if not isinstance(url, str) or method is None or state.fetched >= limits.requests:
+        kind, url, method = str(head.get("kind")), head.get("url"), _METHODS.get(str(head.get("method")))
+        if not _is_address(url) or method is None or state.fetched >= limits.requests:
             return True
         is_picture = kind in _PICTURE_KINDS or str(head.get("accept", "")).startswith("image/")
         if not (kind in _KINDS and not is_picture) and not (self._pictures and is_picture):
@@ -133,7 +133,7 @@ class PageRequests:
             state.documents += 1
             if state.documents > limits.documents:
                 return True
-        if method == "POST" and (len(body) > MAX_POSTED_BYTES or not _is_own_site(url, state.site)):
+        if method == "POST" and (len(body) > MAX_POSTED_BYTES or not _is_own_site(str(url), state.site)):
             return True
         return state.left_bytes <= 0 or time.monotonic() >= self._ends_at
 
@@ -174,13 +174,16 @@ class PageRequests:
         return _UNWANTED_TYPE.match(fetched.content_type) is None
 
 
+def _is_address(url: Any) -> bool:
+    try:
+        return isinstance(url, str) and parse_url(url).host is not None
+    except SkippedUrl:
+        return False
+
+
 def _is_own_site(url: str, site: str) -> bool:
     """Whether `url` is on the page's host, with or without `www.`, or on a host below it."""
-    try:
-        host = (urlsplit(url).hostname or "").rstrip(".")
-    except ValueError:
-        return False
-    own = site_of(site.rstrip("."))
+    host, own = (urlsplit(url).hostname or "").rstrip("."), site_of(site.rstrip("."))
     return bool(own) and (host == own or host.endswith("." + own))
 
 

@@ -64,7 +64,7 @@ class Server:
     async def serve(self, listening: socket.socket) -> None:
         """Serves until nothing was to do for `idle_s`, or SIGTERM."""
         loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGTERM, self._ends.set)
+        loop.add_signal_handler(signal.SIGTERM, self.stop)
         server = await asyncio.start_unix_server(self._connected, sock=listening)
         self._wait_idle()
         sys.stdout.write("ready\n")
@@ -72,6 +72,10 @@ class Server:
         await self._ends.wait()
         server.close()
         await self._share.close()
+
+    def stop(self) -> None:
+        """Ends `serve`."""
+        self._ends.set()
 
     async def _connected(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
         if self._calls >= _MAX_CALLS or peer_uid(sink.get_extra_info("socket")) != user_number(self._options.peer):
@@ -113,7 +117,7 @@ def main(words: Sequence[str] | None = None) -> int:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
         find_chromium(options.chromium)
-        listening = _listening_socket(options.socket)
+        listening = listening_socket(options.socket)
         namespaces.leave_network()
         namespaces.become_nobody()
     except (NoBrowser, namespaces.NoIsolation) as error:
@@ -128,7 +132,7 @@ def main(words: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _listening_socket(path: str) -> socket.socket:
+def listening_socket(path: str) -> socket.socket:
     """A socket at `path`, or the one that systemd handed over."""
     if not path:
         return socket.socket(fileno=_LISTEN_FD)

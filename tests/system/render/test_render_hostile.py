@@ -40,7 +40,7 @@ WAYS = """
 const app = document.getElementById('app');
 const quiet = (f) => { try { const p = f(); p && p.catch && p.catch(() => {}) } catch (e) {} };
 const insert = (html) => quiet(() => app.insertAdjacentHTML('beforeend', html));
-const add = (tag, parts) => { const one = Object.assign(document.createElement(tag), parts); app.append(one); return one };
+const add = (tag, parts) => app.appendChild(Object.assign(document.createElement(tag), parts));
 for (const url of URLS) {
   quiet(() => fetch(url, {mode: 'no-cors'}));
   quiet(() => fetch(url, {method: 'POST', body: 'x', mode: 'no-cors'}));
@@ -49,8 +49,9 @@ for (const url of URLS) {
 for (const url of FEW) {
   const socket = url.replace('http', 'ws'), program = `fetch("${url}"); new WebSocket("${socket}")`;
   const blob = URL.createObjectURL(new Blob([program]));
-  insert(`<iframe src="${url}"></iframe><object data="${url}"></object><embed src="${url}"><video src="${url}"></video>`);
-  insert(`<link rel=preconnect href="${url}"><link rel=dns-prefetch href="${url}"><link rel=prefetch href="${url}">`);
+  insert(`<iframe src="${url}"></iframe><object data="${url}"></object><embed src="${url}">`);
+  insert(`<video src="${url}"></video><link rel=preconnect href="${url}">`);
+  insert(`<link rel=dns-prefetch href="${url}"><link rel=prefetch href="${url}">`);
   insert(`<link rel=preload as=fetch href="${url}"><a ping="${url}" href="#" id=ping>x</a>`);
   add('script', {src: url}); add('script', {type: 'module', src: url});
   quiet(() => new WebSocket(socket)); quiet(() => new EventSource(url));
