@@ -34,6 +34,7 @@ _MODULES = {
     "client-config": "gateway.cli.client_config",
     "call": "gateway.cli.tools",
     "index": "gateway.cli.tools",
+    "extract": "gateway.cli.extract",
     "sanitize": "gateway.cli.tools",
     "ocr": "gateway.cli.tools",
 }
