@@ -66,7 +66,7 @@ class _Page:
 
     def result(self, method: str, parameters: Message) -> Message:
         if method == "Runtime.evaluate":
-            if "scrollTop" in parameters["expression"]:
+            if "outerHTML" not in parameters["expression"]:
                 return {"result": {"value": False}}
             url = "chrome-error://x/" if "leads_away" in self._does else self._url
             return {"result": {} if "no_text" in self._does else {"value": {"url": url, "html": self._html}}}

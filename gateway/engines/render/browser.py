@@ -42,7 +42,8 @@ _FLAGS = (
     "--disable-plugins",
     "--disable-sync",
     "--disable-features=AutofillServerCommunication,BackForwardCache,InterestFeedContentSuggestions,MediaRouter,"
-    "OptimizationHints,Prerender2,SpareRendererForSitePerProcess,Translate",
+    "OptimizationHints,PreloadTopChromeWebUI,Prerender2,SpareRendererForSitePerProcess,Translate,WebUIOmniboxPopup,"
+    "WebUIOmniboxFullPopup,WebUIOmniboxAimPopup,WebUIToolbar",
     "--hide-scrollbars",
     "--lang=en-US",
     "--metrics-recording-only",
@@ -129,7 +130,11 @@ class Browser:
 
 def find_chromium(program: str) -> str:
     """The path of the browser: `program`, or the first that is found. Raises NoBrowser."""
-    for name in [program] if program else ["chromium", "chromium-browser", "google-chrome-stable", "google-chrome"]:
+    for name in (
+        [program]
+        if program
+        else ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome-stable", "google-chrome"]
+    ):
         path = shutil.which(name)
         if path is not None:
             return path

@@ -22,6 +22,9 @@ MAX_ASKED = 500
 """Requests of one page that reach the gateway; further ones are refused here. Chosen: pages with advertisements make
 300, most of which are refused there; at half, such pages may lose their text, at double a hostile page costs the
 gateway twice as much."""
+_NEXT_S = 0.5
+"""How long a page may stay after it was read. Chosen: the next page of a call takes its place sooner, which saves the
+browser a document; at half, slow calls pay for it, at double workers of a hostile page run on for a second."""
 MAX_SECONDS = 60.0
 """Longest time a page may be given, whatever the gateway says: as the schema of `render.page_timeout_s`."""
 
@@ -55,6 +58,8 @@ class Call:
         self._open: dict[int, tuple[Tab, PausedRequest]] = {}
         self._asked = 0
         self._last_id = 0
+        self._is_showing = False
+        self._leaving: asyncio.TimerHandle | None = None
 
     async def run(self, turns: FairQueue) -> None:
         """Raises nothing: an end of the connection, or a frame that is none, ends the call."""
@@ -107,11 +112,25 @@ class Call:
         if self._tab is None:
             self._tab = await self._share.open_tab(self._ask)
         await self._write({"event": "started"})
-        shown = await self._tab.show(wish.url, wish.seconds, wants_picture=wish.wants_picture)
-        await self._tab.leave()
+        if self._leaving is not None:
+            self._leaving.cancel()
+        self._is_showing = True
+        try:
+            shown = await self._tab.show(wish.url, wish.seconds, wants_picture=wish.wants_picture)
+        finally:
+            self._is_showing = False
+        loop = asyncio.get_running_loop()
+        self._leaving = loop.call_later(_NEXT_S, self._leave)
         return shown
 
+    def _leave(self) -> None:
+        """No page follows at once: the last one is left, so that its scripts end."""
+        if self._tab is not None:
+            self._tab.leave()
+
     async def _drop_tab(self) -> None:
+        if self._leaving is not None:
+            self._leaving.cancel()
         tab, self._tab = self._tab, None
         if tab is not None:
             await self._share.close_tab(tab)
@@ -122,7 +141,8 @@ class Call:
         if tab is None:
             return
         self._asked += 1
-        if request.body is None or request.is_service_worker or self._asked > MAX_ASKED:
+        is_useless = request.is_service_worker or not self._is_showing
+        if request.body is None or is_useless or self._asked > MAX_ASKED:
             tab.refuse(request)
             return
         self._last_id += 1

@@ -1,11 +1,38 @@
-"""The three scripts that the render process runs in a page. They are data for the browser; no page chooses them."""
+"""The scripts that the render process runs in a page. They are data for the browser; no page chooses them."""
 
 START = """
-try {
+{
+  let watches = false;
+  const watched = (name) => {
+    const Plain = window[name];
+    if (Plain) window[name] = new Proxy(Plain, {construct: (target, given, made) => {
+      watches = true;
+      return Reflect.construct(target, given, made);
+    }});
+  };
+  watched("IntersectionObserver");
+  watched("ResizeObserver");
+  const listen = EventTarget.prototype.addEventListener;
+  EventTarget.prototype.addEventListener = function addEventListener(kind, ...given) {
+    if (kind === "scroll") watches = true;
+    return listen.call(this, kind, ...given);
+  };
+  window.requestAnimationFrame = (draw) => setTimeout(() => draw(performance.now()), 16);
+  window.cancelAnimationFrame = (number) => clearTimeout(number);
+  Object.defineProperty(window, Symbol.for("gateway"), {get: () => watches || !!window.onscroll});
   Object.defineProperty(Navigator.prototype, "onLine", {get: () => true, configurable: true});
-} catch (error) {}
+}
 """
-"""Before the page's own scripts: the browser has no network and would say so, but the gateway answers for it."""
+"""Before the page's own scripts: the browser has no network and would say so, but the gateway answers for it. Frames
+come by the virtual clock, as real ones do not follow it. `window[Symbol.for("gateway")]`: the page looks at what is on
+the screen, so that drawing and scrolling may change it; a page that lies about it changes what is read of itself."""
+
+WATCHES = 'window[Symbol.for("gateway")] === true'
+
+FRAMES = """
+new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))
+"""
+"""Waits until two frames were drawn."""
 
 SCROLL = """
 (() => {

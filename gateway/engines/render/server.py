@@ -32,6 +32,7 @@ _MAX_CALLS = 64
 """Connections at once. Chosen: each gateway process has one for each of its calls that renders; at half, large crawls
 side by side are refused, at double an idle tab of each may be open (20 MB)."""
 _MAX_WAITING = 100
+_END_S = 20.0
 _LISTEN_FD = 3
 """sd_listen_fds(3): the first socket that systemd hands over."""
 _UCRED = struct.Struct("3i")
@@ -57,7 +58,9 @@ class Server:
         self._options = options
         self._share = BrowserShare(options.chromium, options.memory_mb << _MEMORY_SHIFT)
         self._turns = FairQueue(options.max_pages, max_waiting=_MAX_WAITING)
-        self._calls = 0
+        self._sinks: set[asyncio.StreamWriter] = set()
+        self._no_calls = asyncio.Event()
+        self._no_calls.set()
         self._idle: asyncio.TimerHandle | None = None
         self._ends = asyncio.Event()
 
@@ -71,6 +74,11 @@ class Server:
         sys.stdout.flush()
         await self._ends.wait()
         server.close()
+        for sink in list(self._sinks):
+            sink.close()  # its call ends by itself, and takes its page with it
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_END_S):
+                await self._no_calls.wait()
         await self._share.close()
 
     def stop(self) -> None:
@@ -78,17 +86,19 @@ class Server:
         self._ends.set()
 
     async def _connected(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-        if self._calls >= _MAX_CALLS or peer_uid(sink.get_extra_info("socket")) != user_number(self._options.peer):
+        if len(self._sinks) >= _MAX_CALLS or peer_uid(sink.get_extra_info("socket")) != user_number(self._options.peer):
             sink.close()
             return
-        self._calls += 1
+        self._sinks.add(sink)
+        self._no_calls.clear()
         if self._idle is not None:
             self._idle.cancel()
         try:
             await Call(source, sink, self._share).run(self._turns)
         finally:
-            self._calls -= 1
-            if not self._calls:
+            self._sinks.discard(sink)
+            if not self._sinks:
+                self._no_calls.set()
                 self._wait_idle()
 
     def _wait_idle(self) -> None:

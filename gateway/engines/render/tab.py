@@ -24,13 +24,17 @@ from dataclasses import dataclass
 from gateway.domain import Json
 from gateway.engines.render.cdp import BrowserGone, CommandFailed, Connection
 from gateway.engines.render.frames import MAX_BODY_BYTES, Reason
-from gateway.engines.render.page_scripts import READ, SCROLL, START
+from gateway.engines.render.page_scripts import FRAMES, READ, SCROLL, START, WATCHES
 from gateway.engines.render.paused import PausedRequest, read_paused
 
 _BUDGET_MS = 5_000
 """Virtual time of a page. Chosen: splash screens and late fetches wait up to three seconds; at half, some texts are
 missed, at double pages with endless timers cost twice the CPU."""
 _SCROLL_BUDGET_MS = 1_000
+_DRAW_BUDGET_MS = 500
+_FRAMES_S = 0.5
+"""Frames do not follow the virtual clock, so that it may run out before the first one. Chosen: two frames take 33 ms;
+at half, a browser under heavy load misses them, at double one that draws none costs each page a second."""
 _SCROLLS = 3
 """Screens that are loaded by scrolling on. Chosen: lists that continue by themselves have no end; at half, the second
 screen is the last, at double such pages take twice as long."""
@@ -41,7 +45,7 @@ _READ_S = 3.0
 """Chosen: reading takes 20 ms for a large page; half fails on a loaded machine, double holds a turn for nothing."""
 _MAX_CHILDREN = 30
 """Frames and workers of one page that run; further ones never start. Chosen: pages with advertisements have 20."""
-_VIEWPORT = {"width": 1280, "height": 1600, "deviceScaleFactor": 1, "mobile": False}
+_VIEWPORT = {"width": 1280, "height": 1600}
 _PATTERNS = {"patterns": [{"urlPattern": "*"}]}
 _AUTO_ATTACH = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True}
 
@@ -75,6 +79,7 @@ class Tab:
         self._is_navigating = False
         self._rests = asyncio.Event()
         self._lost: Reason | None = None
+        self._world: object = None
         self.context = ""
 
     async def open(self) -> None:
@@ -83,14 +88,13 @@ class Tab:
         self.context = _text(await call("Target.createBrowserContext", {"disposeOnDetach": True}), "browserContextId")
         place = {"browserContextId": self.context}
         await call("Browser.setDownloadBehavior", {"behavior": "deny", **place})
-        self._frame = _text(await call("Target.createTarget", {"url": "about:blank", **place}), "targetId")
+        self._frame = _text(await call("Target.createTarget", {"url": "about:blank", **_VIEWPORT, **place}), "targetId")
         attached = await call("Target.attachToTarget", {"targetId": self._frame, "flatten": True})
         self._session = session = _text(attached, "sessionId")
         self._connection.listen(session, lambda method, parameters: self._on(session, method, parameters))
         self._connection.send("Page.enable", session=session)
         self._connection.send("Page.addScriptToEvaluateOnNewDocument", {"source": START}, session)
         self._connection.send("Fetch.enable", _PATTERNS, session)
-        self._connection.send("Emulation.setDeviceMetricsOverride", _VIEWPORT, session)
         await call("Target.setAutoAttach", _AUTO_ATTACH, session)
 
     async def close(self) -> None:
@@ -113,7 +117,9 @@ class Tab:
                 if begun.get("errorText"):
                     raise PageLost("no_answer")
                 await self._until_rest()
-                await self._scroll()
+                if (await self._evaluate(WATCHES, in_page=True)).get("value") is True:
+                    await self._draw()
+                    await self._scroll()
         except (TimeoutError, CommandFailed):
             if self._is_navigating:
                 raise PageLost("no_answer") from None
@@ -122,10 +128,10 @@ class Tab:
                 self._connection.send("Runtime.terminateExecution", session=session)
         return await self._read(wants_picture)
 
-    async def leave(self) -> None:
-        """Leaves the page, so that its scripts end. Raises BrowserGone, CommandFailed."""
+    def leave(self) -> None:
+        """Leaves the page, so that its scripts end."""
         self._is_navigating, self._lost = True, None
-        await self._connection.call("Page.navigate", {"url": "about:blank"}, self._session)
+        self._connection.send("Page.navigate", {"url": "about:blank"}, self._session)
 
     def is_target(self, number: object) -> bool:
         """Whether the browser knows the tab by this name."""
@@ -170,6 +176,13 @@ class Tab:
         }
         self._connection.send("Emulation.setVirtualTimePolicy", policy, self._session)
 
+    async def _draw(self) -> None:
+        """Waits for two frames, which come in real time, and for what their callbacks begin."""
+        with contextlib.suppress(CommandFailed):
+            await self._evaluate(FRAMES, _FRAMES_S)
+        self._run_clock(_DRAW_BUDGET_MS)
+        await self._until_rest()
+
     async def _scroll(self) -> None:
         for _ in range(_SCROLLS):
             if (await self._evaluate(SCROLL)).get("value") is not True:
@@ -197,15 +210,21 @@ class Tab:
             raise PageLost("too_large")
         return Shown(read["url"], html, picture)
 
-    async def _evaluate(self, script: str) -> Json:
-        """The value of a script in a world of its own, where the page's scripts have changed nothing."""
-        world = await self._connection.call(
-            "Page.createIsolatedWorld", {"frameId": self._frame, "worldName": "gateway"}, self._session, _READ_S
-        )
-        wish = {"expression": script, "contextId": world.get("executionContextId"), "returnByValue": True}
-        done = await self._connection.call(
-            "Runtime.evaluate", {**wish, "timeout": _READ_S * 1_000}, self._session, _READ_S
-        )
+    async def _evaluate(self, script: str, seconds: float = _READ_S, *, in_page: bool = False) -> Json:
+        """The value of a script in a world of its own, where the page's scripts have changed nothing, or in theirs."""
+        if self._world is None and not in_page:
+            world = await self._connection.call(
+                "Page.createIsolatedWorld", {"frameId": self._frame, "worldName": "gateway"}, self._session, _READ_S
+            )
+            self._world = world.get("executionContextId")
+        wish = {
+            "expression": script,
+            **({} if in_page else {"contextId": self._world}),
+            "returnByValue": True,
+            "awaitPromise": True,
+            "timeout": seconds * 1_000,
+        }
+        done = await self._connection.call("Runtime.evaluate", wish, self._session, seconds)
         result = done.get("result")
         return result if isinstance(result, dict) else {}
 
@@ -219,7 +238,8 @@ class Tab:
         elif method == "Target.attachedToTarget":
             self._attach(parameters)
         elif method == "Page.javascriptDialogOpening":
-            self._connection.send("Page.handleJavaScriptDialog", {"accept": False}, session)
+            may_leave = parameters.get("type") == "beforeunload"
+            self._connection.send("Page.handleJavaScriptDialog", {"accept": may_leave}, session)
         elif method == "Inspector.targetCrashed" and session == self._session:
             self.lose("crashed")
         elif session == self._session:
@@ -229,7 +249,7 @@ class Tab:
         if method == "Page.frameNavigated":
             frame = parameters.get("frame")
             if isinstance(frame, dict) and frame.get("id") == self._frame and frame.get("url") != "about:blank":
-                self._is_navigating = False
+                self._is_navigating, self._world = False, None
                 self._run_clock(_BUDGET_MS)
         elif method == "Emulation.virtualTimeBudgetExpired" and not self._is_navigating:
             self._rests.set()
