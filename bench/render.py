@@ -1,9 +1,9 @@
 """What rendering costs and finds: CPU of a page beside a tab that is used again and again, and text made by scripts.
 
-`python -m bench.render [--pages N] [--chromium PROGRAM]`. CPU is that of the browser's processes and of their driver. The
+`python -m bench.render [--pages N] [--chromium PROGRAM]`. CPU: the browser's processes and their driver. The
 yardstick is the least that a driver can do in the same run: one tab, one context, navigate, answer the requests, wait
-for `load`, read `outerHTML`. Ours gives each call a context of its own, waits until the page rests, and leaves it. Recall
-is the share of words that only scripts put into the pages, of which none was used to set a threshold. Needs Chromium.
+for `load`, read `outerHTML`. Ours gives a call a context of its own, waits until the page rests, and leaves it. Recall
+the share of words that only scripts put into the pages, of which none was used to set a threshold. Needs Chromium.
 """
 
 import argparse

@@ -19,8 +19,9 @@ from gateway.engines.render.process import ProcessSettings, RenderProcess
 from gateway.engines.render.renderer import RenderDeps, Rendered, Renderer
 from gateway.engines.render.requests import PageLimits, Reach
 
-PUBLIC = "http://93.184.216.34/"
-"""A page at a public address: its document is handed over, so that nobody need be asked for it."""
+PUBLIC = "http://198.51.100.7/"
+"""A page that counts as public: its document is handed over, and its address is one of documentation (RFC 5737), so
+that nothing is asked for there."""
 
 
 def need_chromium() -> None:

@@ -19,13 +19,15 @@ START = """
   };
   window.requestAnimationFrame = (draw) => setTimeout(() => draw(performance.now()), 16);
   window.cancelAnimationFrame = (number) => clearTimeout(number);
+  window.open = () => null;
   Object.defineProperty(window, Symbol.for("gateway"), {get: () => watches || !!window.onscroll});
   Object.defineProperty(Navigator.prototype, "onLine", {get: () => true, configurable: true});
 }
 """
 """Before the page's own scripts: the browser has no network and would say so, but the gateway answers for it. Frames
 come by the virtual clock, as real ones do not follow it. `window[Symbol.for("gateway")]`: the page looks at what is on
-the screen, so that drawing and scrolling may change it; a page that lies about it changes what is read of itself."""
+the screen, so that drawing and scrolling may change it; a page that lies about it changes what is read of itself.
+Windows are not opened: nobody would see them, and what opens all the same is closed."""
 
 WATCHES = 'window[Symbol.for("gateway")] === true'
 

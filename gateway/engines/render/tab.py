@@ -30,8 +30,7 @@ from gateway.engines.render.paused import PausedRequest, read_paused
 _BUDGET_MS = 5_000
 """Virtual time of a page. Chosen: splash screens and late fetches wait up to three seconds; at half, some texts are
 missed, at double pages with endless timers cost twice the CPU."""
-_SCROLL_BUDGET_MS = 1_000
-_DRAW_BUDGET_MS = 500
+_DRAW_BUDGET_MS = 1_000
 _FRAMES_S = 0.5
 """Frames do not follow the virtual clock, so that it may run out before the first one. Chosen: two frames take 33 ms;
 at half, a browser under heavy load misses them, at double one that draws none costs each page a second."""
@@ -118,8 +117,7 @@ class Tab:
                     raise PageLost("no_answer")
                 await self._until_rest()
                 if (await self._evaluate(WATCHES, in_page=True)).get("value") is True:
-                    await self._draw()
-                    await self._scroll()
+                    await self._look()
         except (TimeoutError, CommandFailed):
             if self._is_navigating:
                 raise PageLost("no_answer") from None
@@ -183,12 +181,13 @@ class Tab:
         self._run_clock(_DRAW_BUDGET_MS)
         await self._until_rest()
 
-    async def _scroll(self) -> None:
+    async def _look(self) -> None:
+        """Draws the page and scrolls on, as long as that makes it longer."""
+        await self._draw()
         for _ in range(_SCROLLS):
             if (await self._evaluate(SCROLL)).get("value") is not True:
                 return
-            self._run_clock(_SCROLL_BUDGET_MS)
-            await self._until_rest()
+            await self._draw()
 
     async def _read(self, wants_picture: bool) -> Shown:
         if self._lost is not None:

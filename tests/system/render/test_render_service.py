@@ -44,7 +44,8 @@ def render_as(machine: BootedSystemd, user: str) -> str:
     """What the client prints that `user`, made for it as the gateway's is, runs."""
     done = machine.run(
         "systemd-run", "--quiet", "--wait", "--pipe", "-p", "DynamicUser=yes", "-p", f"User={user}",
-        "--setenv=PYTHONPATH=/opt/packages:/opt/source", str(_PYTHON), "-m", "tests.system.render.render_client", _PLACE,
+        "--setenv=PYTHONPATH=/opt/packages:/opt/source", str(_PYTHON), "-m", "tests.system.render.render_client",
+        _PLACE,
     )  # fmt: skip
     return done.stdout
 

@@ -12,7 +12,7 @@ from gateway.engines.render import frames
 from gateway.engines.render.process import NotRendered, ProcessSettings, RenderProcess
 from gateway.engines.render.renderer import Rendered
 from gateway.engines.render.server import listening_socket
-from tests.support.rendering import document
+from tests.support.rendering import PUBLIC, document
 from tests.support.websites import Site, serving
 from tests.unit.engines.render.conftest import Running, Wish, running
 
@@ -31,7 +31,7 @@ async def render(made: Running, html: str = PAGE, owner: str = "key1", *, wants_
 async def test_a_page_comes_back_as_the_browser_shows_it(tmp_path: Path) -> None:
     async with running(tmp_path, Wish()) as made:
         page = await render(made, wants_picture=True)
-        assert page == Rendered("http://93.184.216.34/", PAGE.encode(), b"a picture", public=True)
+        assert page == Rendered(PUBLIC, PAGE.encode(), b"a picture", public=True)
 
 
 async def test_the_pages_of_a_call_share_a_tab_and_calls_follow_each_other(tmp_path: Path) -> None:
