@@ -3,7 +3,7 @@
 `python -m bench.render [--pages N] [--chromium PROGRAM]`. CPU: the browser's processes and their driver. The
 yardstick is the least that a driver can do in the same run: one tab, one context, navigate, answer the requests, wait
 for `load`, read `outerHTML`. Ours gives a call a context of its own, waits until the page rests, and leaves it. Recall
-the share of words that only scripts put into the pages, of which none was used to set a threshold. Needs Chromium.
+is the share of words that only scripts put into the pages, of which none was used to set a threshold. Needs Chromium.
 """
 
 import argparse

@@ -23,9 +23,9 @@ from gateway import logs
 from gateway.engines.render.browser import NoBrowser, find_chromium
 from gateway.resilience.restart_policy import RestartPolicy
 
-START_S = 10.0
-"""Chosen: the process takes 0.3 s to listen; the browser starts later. At half, a machine under heavy load has no
-rendering for some pages, at double a process that hangs holds a call for longer than a page takes."""
+START_S = 20.0
+"""Chosen: the process takes 0.3 s to listen, ten times as long on a machine under heavy load; the browser starts later.
+At half, such a machine has no rendering for some pages, at double a process that hangs holds a call for nothing."""
 _CONNECT_S = 2.0
 _READ_LIMIT = 1 << 20
 _NOT_NOW_S = 60.0
@@ -141,7 +141,7 @@ class RenderProcess:
             async with asyncio.timeout(START_S):
                 reason = (await process.stdout.readline()).decode("utf-8", "replace").strip()
         except TimeoutError:
-            reason = "pages are not rendered: the render process does not start in time"
+            reason = ""
         except asyncio.CancelledError:
             process.kill()
             raise
@@ -152,8 +152,10 @@ class RenderProcess:
             process.kill()
         await process.wait()
         self._restarts.record_death(time.monotonic() - began)
-        self.record_failure(reason or "pages are not rendered: the render process ended at once")
-        raise NotRendered(self.problem)
+        if reason:
+            self.record_failure(reason)  # what is missing is not there a moment later either
+            raise NotRendered(reason)
+        raise NotRendered("the render process ended at once or did not start in time")
 
     def _tell(self, problem: str) -> None:
         if self.problem != problem:
