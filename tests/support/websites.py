@@ -105,7 +105,7 @@ async def engine(
     fetcher = Fetcher(AddressPolicy(allow), config.user_agent, limits)
     pool = ParsePool(1, job_limit_s=10)
     index = PageIndex(state / "index.db")
-    loader = PageLoader(fetcher, pool, HostSlots(config.per_host_concurrency), renderer)
+    loader = PageLoader(fetcher, pool, HostSlots(config.per_host_concurrency), renderer=renderer)
     parts = EngineDeps(loader, RobotsCache(fetcher, config.user_agent), index)
     local = LocalWebEngine(parts, config)
     search = LocalSearch(index)

@@ -42,8 +42,10 @@ _STARVATION_TASKS = 1_000
 its own clock; at half, busy pages meet their timers earlier than they expect, at double endless ones cost more."""
 _READ_S = 3.0
 """Chosen: reading takes 20 ms for a large page; half fails on a loaded machine, double holds a turn for nothing."""
-_MAX_CHILDREN = 30
-"""Frames and workers of one page that run; further ones never start. Chosen: pages with advertisements have 20."""
+_MAX_CHILDREN, _MAX_WORKERS = 30, 8
+"""Frames and workers of a page that run, and workers among them; further ones never start. Chosen: pages with
+advertisements have 20 frames, applications one worker or two. At half, some frames are missed; at double, workers that
+never end leave the page itself too little time to be read."""
 _VIEWPORT = {"width": 1280, "height": 1600}
 _PATTERNS = {"patterns": [{"urlPattern": "*"}]}
 _AUTO_ATTACH = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True}
@@ -73,6 +75,7 @@ class Tab:
         self._connection = connection
         self._ask = ask
         self._children: set[str] = set()
+        self._workers = 0
         self._frame = ""
         self._session = ""
         self._is_navigating = False
@@ -108,7 +111,7 @@ class Tab:
         """The page at `url`, read after at most `seconds` and some for the reading. Raises PageLost, BrowserGone,
         CommandFailed; the tab must then be closed."""
         self._rests.clear()
-        self._is_navigating, self._lost = True, None
+        self._is_navigating, self._lost, self._workers = True, None, 0
         try:
             async with asyncio.timeout(seconds):
                 await self._set_clock({"policy": "pause"})
@@ -256,7 +259,10 @@ class Tab:
     def _attach(self, parameters: Json) -> None:
         """A frame or worker of the page waits to be started: its requests go the same way as the page's own."""
         session = parameters.get("sessionId")
-        if not isinstance(session, str) or len(self._children) >= _MAX_CHILDREN:
+        target = parameters.get("targetInfo")
+        is_worker = isinstance(target, dict) and target.get("type") != "iframe"
+        self._workers += is_worker
+        if not isinstance(session, str) or len(self._children) >= _MAX_CHILDREN or self._workers > _MAX_WORKERS:
             return
         self._children.add(session)
         self._connection.listen(session, lambda method, given: self._on(session, method, given))
