@@ -11,6 +11,7 @@ What keeps a page from being rendered is told once in the log and then in `probl
 import asyncio
 import contextlib
 import fcntl
+import logging
 import os
 import sys
 import time
@@ -160,7 +161,7 @@ class RenderProcess:
     def _tell(self, problem: str) -> None:
         if self.problem != problem:
             self.problem = problem
-            logs.event("render_unavailable", reason=problem)
+            logs.event("render_unavailable", level=logging.WARNING, reason=problem)
 
 
 async def _connect(place: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:

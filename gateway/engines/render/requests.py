@@ -32,9 +32,7 @@ Method = Literal["GET", "HEAD", "POST"]
 _METHODS: Mapping[str, Method] = {"GET": "GET", "HEAD": "HEAD", "POST": "POST"}
 _KINDS = frozenset({"Document", "Stylesheet", "Script", "XHR", "Fetch", "Other"})
 _PICTURE_KINDS = frozenset({"Image", "Font"})
-_UNWANTED_TYPE = re.compile(
-    r"\s*(image|font|audio|video)/|\s*application/(font|x-font|vnd\.ms-fontobject)", re.IGNORECASE
-)
+_UNWANTED_TYPES = ("image/", "font/", "audio/", "video/", "application/font", "application/x-font")
 _ORIGIN = re.compile(r"https?://[a-z0-9.:\[\]-]{1,260}|null")
 _TYPE = re.compile(r"[a-z0-9.+-]{1,60}/[a-z0-9.+-]{1,80}(?:; ?charset=[a-z0-9-]{1,20})?", re.IGNORECASE)
 _ACCEPT = re.compile(r"[A-Za-z0-9*/+.,;=_ -]{1,500}")
@@ -171,7 +169,7 @@ class PageRequests:
     def _is_wanted(self, head: Json, fetched: Fetched) -> bool:
         if self._pictures or head.get("kind") == "Document":
             return True
-        return _UNWANTED_TYPE.match(fetched.content_type) is None
+        return not fetched.content_type.strip().lower().startswith(_UNWANTED_TYPES)
 
 
 def _is_address(url: Any) -> bool:

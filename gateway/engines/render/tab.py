@@ -107,11 +107,18 @@ class Tab:
             with contextlib.suppress(BrowserGone, CommandFailed):
                 await self._connection.call("Target.disposeBrowserContext", {"browserContextId": self.context})
 
+    def _forget_children(self) -> None:
+        for session in self._children:
+            self._connection.forget(session)
+        self._children.clear()
+        self._workers = 0
+
     async def show(self, url: str, seconds: float, *, wants_picture: bool = False) -> Shown:
         """The page at `url`, read after at most `seconds` and some for the reading. Raises PageLost, BrowserGone,
         CommandFailed; the tab must then be closed."""
         self._rests.clear()
-        self._is_navigating, self._lost, self._workers = True, None, 0
+        self._is_navigating, self._lost = True, None
+        self._forget_children()
         try:
             async with asyncio.timeout(seconds):
                 await self._set_clock({"policy": "pause"})
