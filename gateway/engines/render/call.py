@@ -15,7 +15,8 @@ from gateway.engines.render.browser_share import BrowserShare
 from gateway.engines.render.cdp import BrowserGone, CommandFailed
 from gateway.engines.render.frames import BadFrame, Reason
 from gateway.engines.render.paused import PausedRequest
-from gateway.engines.render.tab import PageLost, Shown, Tab
+from gateway.engines.render.shown import PageLost, Shown
+from gateway.engines.render.tab import Tab
 from gateway.resilience.fair_queue import FairQueue, QueueFull
 
 MAX_ASKED = 500

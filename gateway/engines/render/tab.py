@@ -19,13 +19,13 @@ import base64
 import binascii
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from gateway.domain import Json
 from gateway.engines.render.cdp import BrowserGone, CommandFailed, Connection
 from gateway.engines.render.frames import MAX_BODY_BYTES, Reason
 from gateway.engines.render.page_scripts import FRAMES, READ, SCROLL, START, WATCHES
 from gateway.engines.render.paused import PausedRequest, read_paused
+from gateway.engines.render.shown import PageLost, Shown
 
 _BUDGET_MS = 5_000
 """Virtual time of a page. Chosen: splash screens and late fetches wait up to three seconds; at half, some texts are
@@ -40,6 +40,9 @@ screen is the last, at double such pages take twice as long."""
 _STARVATION_TASKS = 1_000
 """Tasks that may run before the virtual clock goes on. Chosen: a page that posts itself messages for ever must not stop
 its own clock; at half, busy pages meet their timers earlier than they expect, at double endless ones cost more."""
+_WORKER_ROUNDS, _WORKER_S = 20, 0.1
+"""Chosen: a worker answers within milliseconds of its data; at half the time, a loaded machine misses some, at double
+pages with workers take longer for nothing. The rounds end with the page's seconds in any case."""
 _READ_S = 3.0
 """Chosen: reading takes 20 ms for a large page; half fails on a loaded machine, double holds a turn for nothing."""
 _MAX_CHILDREN, _MAX_WORKERS = 30, 8
@@ -51,23 +54,6 @@ _PATTERNS = {"patterns": [{"urlPattern": "*"}]}
 _AUTO_ATTACH = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True}
 
 
-class PageLost(Exception):
-    """The page has no rendering; `reason` as in `frames`."""
-
-    def __init__(self, reason: Reason) -> None:
-        super().__init__(reason)
-        self.reason: Reason = reason
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """A page as it was rendered: its address, HTML in UTF-8, and a picture where one was asked for, else empty."""
-
-    url: str
-    html: bytes
-    picture: bytes = b""
-
-
 class Tab:
     """One tab. `ask` gets every request of its page, which `answer` or `refuse` must end. Call `open` first."""
 
@@ -76,6 +62,7 @@ class Tab:
         self._ask = ask
         self._children: set[str] = set()
         self._workers = 0
+        self._open: set[tuple[str, str]] = set()
         self._frame = ""
         self._session = ""
         self._is_navigating = False
@@ -111,6 +98,7 @@ class Tab:
         for session in self._children:
             self._connection.forget(session)
         self._children.clear()
+        self._open.clear()
         self._workers = 0
 
     async def show(self, url: str, seconds: float, *, wants_picture: bool = False) -> Shown:
@@ -126,6 +114,7 @@ class Tab:
                 if begun.get("errorText"):
                     raise PageLost("no_answer")
                 await self._until_rest()
+                await self._await_workers()
                 if (await self._evaluate(WATCHES, in_page=True)).get("value") is True:
                     await self._look()
         except (TimeoutError, CommandFailed):
@@ -152,6 +141,7 @@ class Tab:
 
     def answer(self, request: PausedRequest, status: int, headers: list[Json], body: bytes) -> None:
         """Ends a request with a response; `headers` are `{name, value}`."""
+        self._open.discard((request.session, request.id))
         fulfilled: Json = {"requestId": request.id, "responseCode": status, "responseHeaders": headers}
         if body:
             fulfilled["body"] = base64.b64encode(body).decode()
@@ -159,6 +149,7 @@ class Tab:
 
     def refuse(self, request: PausedRequest) -> None:
         """Ends a request without a response."""
+        self._open.discard((request.session, request.id))
         # An aborted document leaves the page as it is; any other failure would replace it by the browser's error page.
         reason = "Aborted" if request.is_main else "BlockedByClient"
         failed = {"requestId": request.id, "errorReason": reason}
@@ -190,6 +181,18 @@ class Tab:
             await self._evaluate(FRAMES, _FRAMES_S)
         self._run_clock(_DRAW_BUDGET_MS)
         await self._until_rest()
+
+    async def _await_workers(self) -> None:
+        """Workers run beside the page's clock: gives them real time, as long as they have requests open."""
+        for _ in range(_WORKER_ROUNDS):
+            if not self._workers:
+                return
+            had_open = bool(self._open)
+            await asyncio.sleep(_WORKER_S)
+            self._run_clock(_DRAW_BUDGET_MS)
+            await self._until_rest()
+            if not had_open and not self._open:
+                return
 
     async def _look(self) -> None:
         """Draws the page and scrolls on, as long as that makes it longer."""
@@ -243,6 +246,7 @@ class Tab:
             request = read_paused(session, parameters, self._frame)
             if request is not None:
                 self._is_navigating = self._is_navigating or request.is_main
+                self._open.add((session, request.id))
                 self._ask(request)
         elif method == "Target.attachedToTarget":
             self._attach(parameters)
