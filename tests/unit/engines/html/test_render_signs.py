@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from gateway.engines.extract.page import ExtractOptions, extract
+from gateway.engines.extract.options import ExtractOptions
+from gateway.engines.extract.page import extract
 from gateway.engines.html.dom import parse
 from gateway.engines.html.embedded_state import embedded_text
 from gateway.engines.html.script_signs import count_words, read_signs
