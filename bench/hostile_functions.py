@@ -228,6 +228,8 @@ READERS: dict[str, Reader] = {
     "charset of a header": Reader(lambda text: charset.decode(b"a", "text/html; charset=" + text), inputs.TEXTS),
     "head": Reader(_head_of, _trees(), _PAGE_SIZES),
     "structured data": Reader(content.structured, _structured_trees(), _PAGE_SIZES),
+    "signs of scripts": Reader(content.signs, _trees(), _PAGE_SIZES),
+    "data of scripts": Reader(content.state, inputs.TEXTS),
     "hidden parts": Reader(content.hidden, _trees(), _PAGE_SIZES),
     "second opinion": Reader(content.opinion, _trees(), _PAGE_SIZES),
     "links": Reader(lambda root: metadata.links_of(root, None, _head_of(root)), _trees(), _PAGE_SIZES),

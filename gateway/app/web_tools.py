@@ -10,6 +10,7 @@ from pathlib import Path
 
 from gateway import __version__
 from gateway.access.private_files import create_private
+from gateway.app.rendering import page_renderer, rendering_status
 from gateway.config.settings import Config
 from gateway.engines.crawl.engine import EngineDeps, LocalWebEngine
 from gateway.engines.crawl.index_import import IndexFiller
@@ -76,6 +77,7 @@ def websearch_services(
         index_stats=search.stats,
         guardrail=guardrail.status,
         sanitization=lambda: {"requests": sanitizer.requests, "responses": sanitizer.responses},
+        rendering=partial(rendering_status, config.render.mode, engine_deps.renderer),
     )
     settings = WebSearchSettings(__version__, config.web.result_budget_chars, config.search.cache_ttl_s)
     index_alone = replace(deps, providers=[search])
@@ -119,10 +121,12 @@ def engine_deps(
     index = _index(config, config.index.backend)
     resources.push_async_callback(pool.close)
     resources.push_async_callback(index.close)
-    loader = PageLoader(fetcher, pool, HostSlots(config.web.per_host_concurrency, share=config.limits.share_of_parse))
+    slots = HostSlots(config.web.per_host_concurrency, share=config.limits.share_of_parse)
+    renderer = page_renderer(config, fetcher, slots, resources)
+    loader = PageLoader(fetcher, pool, slots, renderer=renderer)
     model = config.web.instructions_model
     chooser = Chooser(OwnModel(completions, model) if completions and model else None)
-    return EngineDeps(loader, RobotsCache(fetcher, config.web.user_agent), index, chooser), pool
+    return EngineDeps(loader, RobotsCache(fetcher, config.web.user_agent), index, chooser, renderer), pool
 
 
 @asynccontextmanager

@@ -16,7 +16,9 @@ from gateway.engines.extract.options import ExtractOptions
 from gateway.engines.extract.part import PartWish, part_of
 from gateway.engines.html.charset import decode
 from gateway.engines.html.dom import parse
+from gateway.engines.html.embedded_state import embedded_text
 from gateway.engines.html.metadata import Head, images_of, links_of, read_head, title_from_url
+from gateway.engines.html.script_signs import FEW_WORDS, count_words, read_signs
 from gateway.engines.html.text_check import holdable, text_only
 from gateway.engines.markdown.writer import Writer, WriterOptions
 from gateway.engines.text.invisible import strip_invisible, visible
@@ -41,10 +43,11 @@ def extract(body: bytes, options: ExtractOptions) -> Json:
 
     `{kind, title, content, hash, simhash, invisible}`, `{part?, sections?, lacks_section?}` as `engines.extract.part`
     has them, and for HTML `{canonical, refresh, published, noindex, lang, favicon, description, scripted, login,
-    page_type, styles_ignored, links?, images?}`. `invisible` counts characters that nobody sees and that were taken
-    out (engines.text.invisible); `styles_ignored`: the page hides most of its own text, which was read all the same
-    (engines.html.hidden). `content` is empty for a page without text; then `login` says whether it asks for a
-    password, `scripted` whether it needs JavaScript. `hash` and `simhash` are hexadecimal, see engines.extract.simhash;
+    needs_browser, page_type, styles_ignored, links?, images?}`. `invisible` counts characters that nobody sees and that
+    were taken out (engines.text.invisible); `styles_ignored`: the page hides most of its own text, which was read all
+    the same (engines.html.hidden). `content` is empty for a page without text; then `login` says whether it asks for a
+    password, `scripted` whether it needs JavaScript. `needs_browser`: scripts seem to draw more than was read. `hash`
+    and `simhash` are hexadecimal, see engines.extract.simhash;
     `links` are `[url, anchor text, is in the main region]`.
     """
     kind = documents.kind_of(options.content_type, body)
@@ -60,7 +63,8 @@ def _html_page(markup: str, options: ExtractOptions) -> Json:
         return _complete_page("", options, {"title": title_from_url(options.url), "kind": "html"})
     head = read_head(root, options.url)
     structured = read_structured_data(root, head)
-    scripted = root.find(".//script") is not None
+    scripted, signs = root.find(".//script") is not None, read_signs(root)
+    state = embedded_text(root) if scripted else ""
     login = root.find(".//input[@type='password']") is not None
     page = _head_fields(head)
     links = links_of(root, None, head) if options.links else []
@@ -76,7 +80,10 @@ def _html_page(markup: str, options: ExtractOptions) -> Json:
     text = text_of_content(content, head, structured, options.format == "text")
     if len(text) < _THIN_CHARS and len(head.described) > 2 * _THIN_CHARS:
         text = f"{text}\n\n{head.described}".strip()  # scripts draw the page, but its structured data has the text
+    if count_words(text, FEW_WORDS) < FEW_WORDS <= count_words(state, FEW_WORDS):
+        text = state  # the text that scripts would draw stands in the page as data
     page["scripted"] = scripted and len(text) < _SCRIPTED_CHARS
+    page["needs_browser"] = signs.needs_browser(text)
     page["login"] = login and not text
     return _complete_page(text, options, page, lambda: anchors_of(content.region))
 
