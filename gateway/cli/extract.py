@@ -25,6 +25,8 @@ def add_commands(parsers: Parsers) -> None:
     read.add_argument("urls", metavar="URL", nargs="+")
     read.add_argument("--depth", default="advanced", choices=("basic", "advanced"), help="default: %(default)s")
     read.add_argument("--format", default="markdown", choices=("markdown", "text"), help="default: %(default)s")
+    read.add_argument("--out", type=Path, metavar="DIR", help="write a Markdown file a page there instead")
+    read.add_argument("--json", action="store_true", help="print the raw result")
     read.add_argument("--screenshot", type=Path, metavar="FILE.png", help="a picture of the page; of one URL only")
     add_state_options(read)
     read.set_defaults(command=_extract)
