@@ -17,7 +17,7 @@ from gateway.engines.content.opinion import WordPairs, second_opinion
 from gateway.engines.content.page_features import signals
 from gateway.engines.content.page_types import PageTypes
 from gateway.engines.content.selection import PageEvidence, select_blocks
-from gateway.engines.html.dom import drop_code, drop_furniture, markup_of, region_of, remove_all
+from gateway.engines.html.dom import drop_code, drop_furniture, markup_of, region_of, remove_apart
 from gateway.engines.html.hidden import drop_hidden
 from gateway.engines.html.metadata import Head
 from gateway.engines.markdown.writer import BLOCKS
@@ -129,8 +129,13 @@ def remove_others(body: Any, content: Sequence[TextBlock]) -> None:
         while box is not None and box not in alive:
             alive.add(box)
             box = box.getparent()
-    pictured = {box for image in body.iter("img") for box in image.iterancestors()}
-    remove_all(_others(list(body.iter(*BLOCKS)), alive, pictured))
+    pictured: set[Any] = set()
+    for image in body.iter("img"):
+        for box in image.iterancestors():
+            if box in pictured:
+                break
+            pictured.add(box)
+    remove_apart(_others(list(body.iter(*BLOCKS)), alive, pictured))
     for element in alive:
         if element not in texts and element.tag in BLOCKS:
             _strip_loose(element, alive)
