@@ -6,13 +6,14 @@ is marked as furniture or is very unlikely to be content; on other pages a text 
 Knows neither the models nor how blocks are removed.
 """
 
+import operator
 import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.engines.content import block_model
+from gateway.engines.content import block_model, page_parts
 from gateway.engines.content.blocks import CATEGORIES, HIDDEN, MASKS, ROLE, TAG_BITS, TextBlock
 from gateway.engines.content.opinion import WordPairs, follow
 
@@ -81,15 +82,17 @@ _FURNITURE_NAMES = _BITS["foot"] | _BITS["side"] | _BITS["modal"] | _BITS["share
 
 @dataclass(frozen=True, slots=True)
 class PageEvidence:
-    """Input of the decision. `comments` marks the blocks of a comment section; `own_words` counts the running text
-    outside it; `types` has the probability of each page type (page_types.TYPES); `scripted`: the page has scripts;
-    `opinion`: the second opinion, where it was asked."""
+    """Input of the decision. `comments` marks the blocks of a comment section, `parts` has the bits of page_parts;
+    `own_words` counts the running text outside comments; `types` has the probability of each page type (page_types.TYPES); `scripted`: the page has scripts;
+    `is_product`: it declares one product; `opinion`: the second opinion, where it was asked."""
 
     blocks: Sequence[TextBlock]
     comments: Sequence[bool]
+    parts: Sequence[int]
     own_words: int
     types: dict[str, float]
     scripted: bool = False
+    is_product: bool = False
     opinion: WordPairs | None = None
 
 
@@ -97,13 +100,37 @@ def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
     """For each block, whether to keep it. `probabilities`: the block model's, one for each block.
 
     The blocks of one table or list share their mean probability; then the greatest expected F1 decides. Where next to
-    nothing is kept, everything but the furniture is.
+    nothing is kept, comments and the like are what the page is about; and where that is nothing either, everything but
+    the furniture is kept.
     """
-    keep = _likely_content(page, probabilities)
-    if page.opinion is not None and max(page.types[kind] for kind in _UNLIKE_ARTICLES) < _LIKELY:
-        follow(page.opinion, page.blocks, probabilities, keep)
-    _keep_loose(page.blocks, keep)
-    return keep if _is_enough(page.blocks, keep) else _whole_text(page)
+    first, always = _set_aside(page), [bool(part & page_parts.CONSENT) for part in page.parts]
+    for aside in [first] if first == always else [first, always]:
+        likely = [0.0 if is_aside else probability for probability, is_aside in zip(probabilities, aside, strict=True)]
+        keep = _likely_content(page, likely)
+        if page.opinion is not None and max(page.types[kind] for kind in _UNLIKE_ARTICLES) < _LIKELY:
+            follow(page.opinion, page.blocks, likely, keep)
+        _keep_loose(page.blocks, keep)
+        if _is_enough(page.blocks, keep):
+            return keep
+    return _whole_text(page)
+
+
+def _set_aside(page: PageEvidence) -> list[bool]:
+    """Blocks that are no content on a page of this type, whatever the model says."""
+    parts, types = page_parts.CONSENT, page.types
+    if types["documentation"] < _LIKELY:
+        parts |= page_parts.NEWSLETTER
+    if page.is_product or types["product"] >= _LIKELY:
+        parts |= page_parts.REVIEWS | page_parts.DELIVERY
+    aside = [bool(part & parts) for part in page.parts]
+    if _drops_comments(page):
+        aside = list(map(operator.or_, aside, page.comments))
+    if types["forum"] >= _LIKELY:
+        copies = Counter(block.text for block in page.blocks)
+        for at, block in enumerate(page.blocks):
+            is_signature = page.parts[at] & page_parts.SIGNATURE
+            aside[at] = aside[at] or bool(is_signature) or copies[block.text] > _MAX_COPIES
+    return aside
 
 
 def _keep_loose(blocks: Sequence[TextBlock], keep: list[bool]) -> None:
@@ -152,9 +179,6 @@ def _is_furniture(block: TextBlock) -> bool:
 
 def _likely_content(page: PageEvidence, probabilities: list[float]) -> list[bool]:
     blocks = page.blocks
-    if _drops_comments(page):
-        pairs = zip(probabilities, page.comments, strict=True)
-        probabilities = [0.0 if is_comment else probability for probability, is_comment in pairs]
     sizes = [len(block.words) for block in blocks]
     if page.types["service"] < _LIKELY:
         probabilities = _doubted_before_title(blocks, sizes, probabilities)
