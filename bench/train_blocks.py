@@ -1,8 +1,9 @@
 """Trains the block model (boosted trees over features) and the page type classifier (softmax over signals).
 
-`python -m bench.train_blocks --data DIR` writes both, trained on all pages, beside gateway.engines; `python -m
-bench.extract --cross-validate` tells their quality on pages that they have not seen. Needs numpy, which the product
-does not. The pages are WCXB's (Murrough Foley, CC-BY-4.0).
+`python -m bench.train_blocks --data DIR` writes both beside gateway.engines.content, trained on all pages; `--part
+development` leaves out the third that is held out (bench.labelled). `python -m bench.extract --cross-validate` tells
+the quality on pages not seen, and so does its `--held-out`, which trains on the development part. Needs numpy, which
+the product does not. The pages are WCXB's (Murrough Foley, CC-BY-4.0).
 """
 
 import argparse
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from bench.labelled import Page, read
+from bench.labelled import PARTS, Page, read
 from gateway.domain import Json
 from gateway.engines.content import block_model, page_types
 from gateway.engines.content.block_features import FEATURES
@@ -158,16 +159,18 @@ def type_data(made: Sequence[Page], steps: int = 600, pull: float = 0.05, rate: 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("DATA_DIR", "../shared/data")))
+    parser.add_argument("--part", choices=PARTS, default="all", help="of the pages, by a hash of their number")
     options = parser.parse_args(argv)
-    made = read(options.data / "extract", ("basic",))
-    _write(Path(block_model.__file__).with_name("blocks.json"), block_data(made), len(made))
-    _write(Path(page_types.__file__).with_name("page_types.json"), type_data(made), len(made))
+    made = read(options.data / "extract", ("basic",), part=options.part)
+    label = f"{len(made)} pages of WCXB ({options.part})"
+    _write(Path(block_model.__file__).with_name("blocks.json"), block_data(made), label)
+    _write(Path(page_types.__file__).with_name("page_types.json"), type_data(made), label)
     return 0
 
 
-def _write(target: Path, data: Json, pages: int) -> None:
-    target.write_bytes(orjson.dumps({"trained_on": f"{pages} pages of WCXB", **data}))
-    print(f"written: {target.name}, {target.stat().st_size} bytes, trained on {pages} pages")
+def _write(target: Path, data: Json, label: str) -> None:
+    target.write_bytes(orjson.dumps({"trained_on": label, **data}))
+    print(f"written: {target.name}, {target.stat().st_size} bytes, trained on {label}")
 
 
 if __name__ == "__main__":

@@ -1,19 +1,21 @@
-"""Finds parts of a page that are no content of it, by the name or the heading of their section: questions about cookies
-everywhere, signatures in forums, newsletters, and beside goods the buyers' reviews and the terms of delivery.
+"""Finds parts of a page that are no content of it, by the name or the heading of their section.
 
-Runs in the parsing processes. A part is a bit; whether it is dropped is decided by `selection`, by the page's type. Pages
-of a few labels learn nothing sure about such parts, as each shop and forum writes them differently; their names and
-headings are alike.
+They are questions about cookies everywhere; signatures in forums; newsletters and lists of references; beside goods the
+buyers' reviews, the terms of delivery and the filters of a list. Runs in the parsing processes. A part is a bit;
+`selection` decides by the page's type whether it is dropped. A model learns little about such parts from few pages, as
+each shop and forum marks them up in its own way; their names and headings are alike.
 """
 
+import functools
+import itertools
 import re
 from collections.abc import Sequence
 from typing import Any
 
-from gateway.engines.content.blocks import CATEGORIES, MASKS, TextBlock
+from gateway.engines.content.blocks import TextBlock
 from gateway.engines.html.metadata import Head
 
-CONSENT, SIGNATURE, NEWSLETTER, REVIEWS, DELIVERY = (1 << at for at in range(5))
+CONSENT, SIGNATURE, NEWSLETTER, REVIEWS, DELIVERY, REFERENCES, FACETS = (1 << at for at in range(7))
 _NAMED = (
     (
         CONSENT,
@@ -23,14 +25,24 @@ _NAMED = (
         ),
     ),
     (SIGNATURE, re.compile(r"(?:^|[\s_-])(?:post|user)?signature|(?:^|[\s_-])sig[_-]?text")),
-    (REVIEWS, re.compile(r"(?:^|[\s_-])(?:\w{0,20}reviews?|testimonials?|bv-content)(?:$|[\s_-])")),
+    (REVIEWS, re.compile(r"(?:^|[\s_-])(?:(?:product|customer|user)?reviews?|testimonials?|bv-content)(?:$|[\s_-])")),
+    (REFERENCES, re.compile(r"(?:^|[\s_-])(?:references|citations|footnotes|reflist)(?:$|[\s_-])")),
+    (FACETS, re.compile(r"(?:^|[\s_-])(?:facets?|filters?|refinements?|sort(?:ing|er|by)?|layered)(?:$|[\s_-])")),
 )  # (part, names of an element around it)
+_ANY_NAMED = re.compile(
+    "onetrust|cookie|consent|gdpr|sig|review|testimonial|bv-|ref|citation|foot|facet|filter|sort|layer"
+)
+"""What every name of a part contains: most names need no further search."""
+_NAMES_REMEMBERED = 4_096
+"""Values of `class` and `id` of which a process remembers the parts. Chosen: those of some pages; at half they are
+searched again for each page, double only costs memory."""
 _HEADED = (
     (
         NEWSLETTER,
         re.compile(
-            r"^(?:subscribe|sign up (?:for|to)|join (?:our|the) (?:newsletter|mailing|list|community)|(?:our |the |we do )?"
-            r"newsletters?\b|stay (?:in touch|in the loop|up to date|informed)|get (?:the latest|our|updates))",
+            r"^(?:subscribe|sign up (?:for|to)|join (?:our|the) (?:newsletter|mailing|list|community)|"
+            r"(?:our |the |we do )?newsletters?\b|"
+            r"stay (?:in touch|in the loop|up to date|informed)|get (?:the latest|our|updates))",
             re.IGNORECASE,
         ),
     ),
@@ -42,34 +54,38 @@ _HEADED = (
             re.IGNORECASE,
         ),
     ),
+    (REFERENCES, re.compile(r"^(?:references|citations|bibliography|footnotes)$", re.IGNORECASE)),
     (DELIVERY, re.compile(r"^(?:free |fast )?(?:shipping|delivery|returns?|payment|refunds?)\b", re.IGNORECASE)),
 )
 _PRODUCTS = frozenset({"Product", "ProductGroup"})
 _LISTS = frozenset({"ItemList", "CollectionPage", "OfferCatalog", "SearchResultsPage"})
 _HEADING_WORDS = 8
-"""A longer heading is a sentence of the text. At half "What our customers say about it" is missed; at double headlines of
-single reviews open a part."""
+"""A longer heading is a sentence of the text. At half "What our customers say about it" is missed; at double headlines
+of single reviews open a part."""
 _MAX_NEWSLETTER_WORDS = 80
 """Words of a newsletter's box. Chosen: its invitation and terms. At half the terms stay; at double short pages about a
 newsletter are one."""
 _MAX_HEADINGS = 12
 """Headings of parts that are followed. Chosen: shops have some. It bounds the search over the blocks after each."""
-_BITS = {name: bit for (name, _), (bit, _) in zip(CATEGORIES, MASKS, strict=True)}
-_ANY_NAMED = _BITS["modal"] | _BITS["meta"] | _BITS["review"]
-"""Categories of names of which every name in _NAMED is one: other blocks need no search."""
+_MAX_FACETS_SHARE = 0.3
+"""Share of a page's words that its filters may hold. Chosen: long lists of brands. At half these stay; at double a list
+of goods inside a box that is called a filter goes."""
 
 
 def parts_of(blocks: Sequence[TextBlock]) -> list[int]:
     """For each block the bits of the parts that it is in; 0 for none."""
     known: dict[Any, int] = {}
-    parts = [_named_parts(block.element, known) if block.far & _ANY_NAMED else 0 for block in blocks]
+    parts = [_named_parts(block.element, known) for block in blocks]
+    sizes = [len(block.words) for block in blocks]
+    if sum(itertools.compress(sizes, (part & FACETS for part in parts))) > _MAX_FACETS_SHARE * sum(sizes):
+        parts = [part & ~FACETS for part in parts]
     headings = 0
     for at, block in enumerate(blocks):
         part = _headed_part(block)
         if not part or parts[at] & part:
             continue
         end = _section_end(blocks, at)
-        if part == NEWSLETTER and sum(len(each.words) for each in blocks[at:end]) > _MAX_NEWSLETTER_WORDS:
+        if part == NEWSLETTER and sum(sizes[at:end]) > _MAX_NEWSLETTER_WORDS:
             continue
         for later in range(at, end):
             parts[later] |= part
@@ -114,9 +130,13 @@ def _named_parts(element: Any, known: dict[Any, int]) -> int:
         path.append(box)
         box = box.getparent()
     for box in reversed(path):
-        name = f"{box.get('class') or ''} {box.get('id') or ''}".lower()
-        for part, pattern in _NAMED:
-            if not parts & part and pattern.search(name):
-                parts |= part
+        for name in ((box.get("class") or ""), (box.get("id") or "")):
+            if name:
+                parts |= _parts_named(name.lower())
         known[box] = parts
     return parts
+
+
+@functools.lru_cache(maxsize=_NAMES_REMEMBERED)
+def _parts_named(name: str) -> int:
+    return sum(part for part, pattern in _NAMED if pattern.search(name)) if _ANY_NAMED.search(name) else 0

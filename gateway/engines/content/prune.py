@@ -46,8 +46,9 @@ class Content:
 @dataclass(frozen=True, slots=True)
 class PageMeasures:
     """A measured page: its blocks, their feature rows (none for a page with too many blocks), which blocks are
-    comments, the bits of page_parts of each, the words outside comments, the page's signals, the region from which it was measured, whether it has
-    scripts, whether it declares one product, whether the rules of its `style` elements were ignored (see html.hidden), and the second opinion."""
+    comments, the bits of page_parts of each, the words outside comments, the page's signals, the region from which it
+    was measured, whether it has scripts, whether it declares one product, whether the rules of its `style` elements
+    were ignored (see html.hidden), and the second opinion."""
 
     blocks: list[TextBlock]
     rows: list[list[float]]

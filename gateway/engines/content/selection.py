@@ -56,8 +56,8 @@ come back empty; at double, the menus of short articles stay. Of the share half 
 reads short product pages with everything around them."""
 _TINY_WORDS = 40
 """A page of at most so many words outside its furniture is read whole. Chosen: a notice, an error, a small table. At
-half, single cells and lines of such pages are lost; at double, teasers below short texts stay.
-"""
+half, single cells and lines of such pages are lost; at double, menus that are not marked as such come with short
+reference pages (5 of 80 of SQLite's documentation)."""
 _SENTENCE_WORDS = 5
 """Words of a sentence. Chosen: at half the words "please wait" are a page, at double a short sentence is none."""
 _OWN_SHARE = 0.25
@@ -83,8 +83,9 @@ _FURNITURE_NAMES = _BITS["foot"] | _BITS["side"] | _BITS["modal"] | _BITS["share
 @dataclass(frozen=True, slots=True)
 class PageEvidence:
     """Input of the decision. `comments` marks the blocks of a comment section, `parts` has the bits of page_parts;
-    `own_words` counts the running text outside comments; `types` has the probability of each page type (page_types.TYPES); `scripted`: the page has scripts;
-    `is_product`: it declares one product; `opinion`: the second opinion, where it was asked."""
+    `own_words` counts the running text outside comments; `types` has the probability of each page type
+    (page_types.TYPES); `scripted`: the page has scripts; `is_product`: it declares one product; `opinion`: the second
+    opinion, where it was asked."""
 
     blocks: Sequence[TextBlock]
     comments: Sequence[bool]
@@ -119,9 +120,11 @@ def _set_aside(page: PageEvidence) -> list[bool]:
     """Blocks that are no content on a page of this type, whatever the model says."""
     parts, types = page_parts.CONSENT, page.types
     if types["documentation"] < _LIKELY:
-        parts |= page_parts.NEWSLETTER
+        parts |= page_parts.NEWSLETTER | page_parts.REFERENCES
     if page.is_product or types["product"] >= _LIKELY:
         parts |= page_parts.REVIEWS | page_parts.DELIVERY
+    if types["collection"] >= _LIKELY:
+        parts |= page_parts.FACETS
     aside = [bool(part & parts) for part in page.parts]
     if _drops_comments(page):
         aside = list(map(operator.or_, aside, page.comments))

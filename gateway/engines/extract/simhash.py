@@ -41,7 +41,9 @@ def simhash(text: str, max_words: int = _MAX_WORDS) -> int:
     shingles = {" ".join(words[at : at + 3]) for at in range(len(words) - 2)}
     digests = [hashlib.blake2b(shingle.encode(), digest_size=_DIGEST_BYTES).digest() for shingle in shingles]
     joined = b"".join(digests)
-    counts = [joined[place::_DIGEST_BYTES].translate(bit).count(1) for place in range(_DIGEST_BYTES) for bit in _BIT_OF_BYTE]
+    counts = [
+        joined[place::_DIGEST_BYTES].translate(bit).count(1) for place in range(_DIGEST_BYTES) for bit in _BIT_OF_BYTE
+    ]
     return sum(1 << at for at, count in enumerate(counts) if count > len(shingles) / 2)
 
 

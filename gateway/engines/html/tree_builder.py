@@ -26,9 +26,8 @@ _MAX_TAG_BLANKS = 4_000
 double the time is four times as long; at half, large data is near."""
 _TAG = re.compile(r"<(/?[A-Za-z][A-Za-z0-9-]*)")
 _TAGS_AT_ONCE = 250
-"""Tags whose order is left out at first, see _nests_deeply. Chosen: at double, pages with many elements open at once are
-looked at tag by tag for nothing; at half the count takes longer."""
-"""An element that nothing closes: written out, it would take in the end of the page."""
+"""Tags counted together, see _nests_deeply. Chosen: at double, pages with many elements open at once are looked at tag
+by tag for nothing; at half counting takes longer."""
 _NOT_NESTED = frozenset(
     {
         "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr",
@@ -36,7 +35,7 @@ _NOT_NESTED = frozenset(
         "head", "body",
     }
 )  # fmt: skip
-"""Elements that are empty, or that the next of their kind closes: left open they do not nest."""
+"""Elements that are empty, or that the next of their kind closes: left open they do not nest. Nothing closes others."""
 
 
 def normalised(markup: str) -> str:
