@@ -64,6 +64,10 @@ _OWN_SHARE = 0.25
 """Share of a page's words outside its furniture from which these are content without a sentence among them: lists of
 links, tables of numbers. At half, the contacts on pages that scripts draw are content; at double, short lists under
 long menus are lost."""
+_LISTED_WORDS = 100
+"""Words outside the furniture from which a page with scripts is a list, though it has no sentence. Chosen: the page of
+a program that draws itself has some labels and an address. At half these are read as lists, at double short lists of
+links on sites with scripts are refused."""
 _LOOSE_WORDS = 8
 """Words of text directly inside the body that are kept on pages that are not short. Chosen: half lets labels such as
 "Free call in 24 hours" in; double loses single sentences."""
@@ -159,7 +163,8 @@ def _whole_text(page: PageEvidence) -> list[bool]:
     keep = [not _is_furniture(block) for block in page.blocks]
     own, total = _words(page.blocks, keep), _words(page.blocks, [True] * len(keep))
     sentences = [is_own and _is_sentence(block) for block, is_own in zip(page.blocks, keep, strict=True)]
-    if any(sentences) or (own >= _OWN_SHARE * total and not page.scripted):
+    is_list = own >= _OWN_SHARE * total and (not page.scripted or own >= _LISTED_WORDS)
+    if any(sentences) or is_list:
         return keep
     if not own and not page.scripted and any(map(_is_sentence, page.blocks)):
         return [True] * len(keep)  # all the text stands in a footer or an aside

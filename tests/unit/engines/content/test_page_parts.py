@@ -34,6 +34,15 @@ def _parts(body: str, word: str) -> int:
     return next(part for block, part in zip(found, parts_of(found), strict=True) if word in block.text)
 
 
+@pytest.mark.parametrize(("links", "is_read"), [(60, True), (12, False)])
+def test_a_long_list_of_links_is_read_though_the_page_has_scripts(links: int, is_read: bool) -> None:
+    items = "".join(f"<div><a href='/{at}'>Item {at}</a></div>" for at in range(links))
+    found = _blocks(f"{items}<script>draw()</script>")
+    types = dict.fromkeys(TYPES, 0.1)
+    evidence = PageEvidence(found, [False] * len(found), parts_of(found), 0, types, scripted=True)
+    assert any(select_blocks(evidence, [0.01] * len(found))) is is_read
+
+
 def _kept(body: str, page_type: str, *, is_product: bool = False, likely: float = 0.9) -> str:
     """What is kept on a page of this type when the model takes everything for content."""
     found = _blocks(body)
