@@ -3,7 +3,10 @@
 import argparse
 import asyncio
 import sys
+import time
 from pathlib import Path
+
+import orjson
 
 from gateway.app.reading import open_reader
 from gateway.cli.argument_types import Parsers, add_state_options
@@ -11,6 +14,7 @@ from gateway.config.environment import Environment
 from gateway.config.loader import load_config
 from gateway.config.settings import Config
 from gateway.domain import ExtractRequest, Json
+from gateway.engines.crawl.site_folder import file_name, front_matter
 
 EX_USAGE = 2
 
@@ -38,20 +42,36 @@ def _extract(arguments: argparse.Namespace, environment: Environment) -> int:
         return EX_USAGE
     config = load_config(arguments.config, arguments.state_dir, environment)
     request = ExtractRequest(tuple(arguments.urls), extract_depth=arguments.depth, format=arguments.format)
-    return asyncio.run(_run(config, request, arguments.screenshot))
+    data = asyncio.run(_read(config, request, arguments.screenshot))
+    if arguments.json:
+        sys.stdout.write(orjson.dumps(data, option=orjson.OPT_INDENT_2).decode() + "\n")
+    elif arguments.out is not None:
+        _write(data, arguments.out)
+    else:
+        sys.stdout.write(_printed(data))
+    for failure in data["failed_results"]:
+        sys.stderr.write(f"not read: {failure['url']}: {failure['error']}\n")
+    return 1 if data["failed_results"] else 0
 
 
-async def _run(config: Config, request: ExtractRequest, screenshot: Path | None) -> int:
-    """0 when every page could be read, else 1."""
+async def _read(config: Config, request: ExtractRequest, screenshot: Path | None) -> Json:
+    """The result of the extract; the picture of its first page is written to `screenshot`."""
     async with open_reader(config) as reader:
         data = await reader.read(request)
         if screenshot is not None:
             picture = await reader.picture(request.urls[0])
             await asyncio.to_thread(screenshot.write_bytes, picture)
-    sys.stdout.write(_printed(data))
-    for failure in data["failed_results"]:
-        sys.stderr.write(f"not read: {failure['url']}: {failure['error']}\n")
-    return 1 if data["failed_results"] else 0
+    return data
+
+
+def _write(data: Json, folder: Path) -> None:
+    """A file a page, with its address and title at its head. Raises OSError."""
+    for page in data["results"]:
+        path = folder / file_name(page["url"])
+        path.parent.mkdir(parents=True, exist_ok=True)
+        head = front_matter(page["url"], page.get("title", ""), None, time.time())
+        path.write_text(f"{head}{page['raw_content']}\n", encoding="utf-8")
+    sys.stdout.write(f"{len(data['results'])} pages written to {folder}\n")
 
 
 def _printed(data: Json) -> str:

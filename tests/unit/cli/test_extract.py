@@ -1,6 +1,7 @@
 """`gateway extract`: pages on standard output, failures on standard error, and what is refused at once."""
 
 import asyncio
+import json
 import os
 from pathlib import Path
 
@@ -29,6 +30,19 @@ async def test_pages_are_printed_and_failures_named(tmp_path: Path, capsys: pyte
     several = capsys.readouterr()
     assert f"<!-- {site.url}/a -->\n\n# A" in several.out and f"<!-- {site.url}/b -->\n\n# B" in several.out
     assert f"not read: {site.url}/none: the site answered 404" in several.err
+
+
+async def test_pages_are_written_as_files_or_as_the_raw_result(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with serving(Site({"/a": page("A", WORDS)})) as site:
+        out = tmp_path / "pages"
+        assert await extracting(tmp_path, site, f"{site.url}/a", "--out", str(out)) == 0
+        assert "1 pages written" in capsys.readouterr().out
+        assert await extracting(tmp_path, site, f"{site.url}/a", "--json") == 0
+    (file,) = out.rglob("*.md")
+    assert file.read_text().startswith(f'---\naddress: "{site.url}/a"\n') and "# A" in file.read_text()
+    assert json.loads(capsys.readouterr().out)["results"][0]["url"] == f"{site.url}/a"
 
 
 async def test_a_picture_of_several_pages_or_without_a_browser_is_refused(
