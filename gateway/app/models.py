@@ -88,7 +88,9 @@ def _model(model: Model, resources: AsyncExitStack) -> ModelEntry:
         if not has_tools:
             queued = FanOutUpstream(PromptedToolsUpstream(queued))
         upstream = OcrAdapter(queued, image_placeholder=settings.image_placeholder) if model.kind == "ocr" else queued
-        options = UpstreamOptions(settings.model, settings.extra_body, settings.json_object, has_tools)
+        options = UpstreamOptions(
+            settings.model, settings.extra_body, settings.json_object, has_tools, accepts_files=settings.accepts_files
+        )
         is_native, wait_s = settings.responses == "native", settings.first_event_wait_s
         targets.append(Target(upstream, options, settings.weight, is_native, wait_s))
     created, length = int(time.time()), model.context_length
