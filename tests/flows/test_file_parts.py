@@ -44,7 +44,8 @@ async def test_a_file_part_of_chat_becomes_its_text(server: InProcessGateway, up
 async def test_the_text_of_a_file_is_masked_like_a_message(start_gateway: StartGateway, upstream: Upstream) -> None:
     server = await start_gateway(toml(upstream) + MASKED)
     upstream.will(up.answer())
-    await ask(server, messages=asked(file_part()))
+    status, answer, _ = await ask(server, messages=asked(file_part()))
+    assert status == 200, answer
     assert "for the crane" in sent_text(upstream) and "ann.lee" not in sent_text(upstream)
 
 

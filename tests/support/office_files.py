@@ -77,7 +77,7 @@ def pdf_file(pages: list[list[tuple[float, float, float, str]]]) -> bytes:
         )
         kids.append(f"{len(objects)} 0 R")
     objects[1] = f"<< /Type /Pages /Count {len(kids)} /Kids [{' '.join(kids)}] >>"
-    out, places = bytearray(b"%PDF-1.4\n"), []
+    out, places = bytearray(b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n"), []
     for number, content in enumerate(objects, 1):
         places.append(len(out))
         out += f"{number} 0 obj\n{content}\nendobj\n".encode("cp1252")
