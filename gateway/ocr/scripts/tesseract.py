@@ -91,12 +91,12 @@ class Tesseract:
         api.SetImage(pillow().image.fromarray(gray[top:bottom, left:right]))
         api.Recognize()
         try:
-            return _lines(api.GetTSVText(0), api.GetUTF8Text(), left, top)
+            return read_lines(api.GetTSVText(0), api.GetUTF8Text(), left, top)
         finally:
             api.Clear()
 
 
-def _lines(table: str, text: str, left: int, top: int) -> list[Line]:
+def read_lines(table: str, text: str, left: int, top: int) -> list[Line]:
     """The lines of a reading; places of the crop become places of the page.
 
     `table` (TSV) has the words' boxes and confidences, but splits Korean and Thai words; `text` has the lines with
