@@ -1,6 +1,11 @@
-"""Functions of `engines.content` and `engines.html.hidden` on one parsed page: rows of `hostile_functions`."""
+"""Functions of `engines.content`, `engines.html.hidden`, `engines.office` on one page: rows of `hostile_functions`."""
 
+import io
 import itertools
+import zipfile
+from collections.abc import Callable, Mapping
+from functools import partial
+from html import escape
 from typing import Any
 
 from gateway.engines.content import blocks
@@ -10,6 +15,9 @@ from gateway.engines.content.structured_data import read_structured_data
 from gateway.engines.content.structured_text import completed
 from gateway.engines.html.hidden import drop_hidden
 from gateway.engines.html.metadata import read_head
+from gateway.engines.office.reader import read_document
+
+Make = Callable[[int], Any]
 
 
 def comments(root: Any) -> int:
@@ -34,3 +42,27 @@ def structured(root: Any) -> str:
     """What structured data adds to a short text."""
     data = read_structured_data(root, read_head(root, "https://example.org/a/b"))
     return completed("a text of 19.99", data, "product", plain=False)
+
+
+def text_document(body: bytes) -> object:
+    """The text of an .odt."""
+    return read_document("odt", body, plain=False)
+
+
+def text_documents(texts: Mapping[str, Make]) -> dict[str, Make]:
+    """.odt files with one paragraph, a text of each kind."""
+    head, end = '<a xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"><text:p>', "</text:p></a>"
+    return {name: partial(_packed, text, head, end) for name, text in texts.items()}
+
+
+def odd_documents(pages: Mapping[str, Make]) -> dict[str, Make]:
+    """.odt files whose content is any markup."""
+    return {name: partial(_packed, page, "", "") for name, page in pages.items()}
+
+
+def _packed(make: Make, head: str, end: str, size: int) -> bytes:
+    content = escape(str(make(size))) if head else str(make(size))
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("content.xml", (head + content + end).encode("utf-8", "replace"))
+    return out.getvalue()

@@ -130,7 +130,11 @@ SCRIPTS = (
     ("Cyrillic", "\u0400", "\u04ff"),
     ("Greek", "\u0370", "\u03ff"),
     ("Arabic", "\u0600", "\u06ff"),
+    ("Hebrew", "\u0590", "\u05ff"),
+    ("Thai", "\u0e00", "\u0e7f"),
+    ("Devanagari", "\u0900", "\u097f"),
     ("Latin", "A", "\u024f"),
+    ("Latin", "\u1e00", "\u1eff"),
 )
 
 

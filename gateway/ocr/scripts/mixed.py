@@ -144,6 +144,9 @@ def _best_pack(doubtful: Sequence[Line], gray: Any, reader: ScriptReader) -> pac
         fits = sorted((line.fit * packs.share_in(line.text, pack.script) for line in readings), reverse=True)
         if fits and fits[:2][-1] > most:
             best, most = pack, fits[:2][-1]
+    if best is None:  # the lines may have been cut badly: a clear guess is tried on their whole area
+        clear = guess.clear_guess(" ".join(line.text for line in doubtful))
+        best = next((pack for pack in candidates if pack.script.name == clear), None)
     return best
 
 
