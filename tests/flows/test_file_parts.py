@@ -34,11 +34,17 @@ def sent_text(upstream: Upstream) -> str:
 
 async def test_a_file_part_of_chat_becomes_its_text(server: InProcessGateway, upstream: Upstream) -> None:
     upstream.will(up.answer())
-    status, _, _ = await ask(server, messages=asked(file_part(), file_part(docx_file(), "goods.docx")))
+    status, _, _ = await ask(server, messages=asked(file_part()))
     assert status == 200
     text = sent_text(upstream)
-    assert "Content of the file report.pdf:\n\n# Harbour report" in text
-    assert "- rope\n- paint" in text and "base64" not in text
+    assert "Content of the file report.pdf:\n\n# Harbour report" in text and "base64" not in text
+
+
+@pytest.mark.slow
+async def test_an_office_file_is_told_by_its_bytes(server: InProcessGateway, upstream: Upstream) -> None:
+    upstream.will(up.answer())
+    status, _, _ = await ask(server, messages=asked(file_part(docx_file(), "goods.docx")))
+    assert status == 200 and "- rope\n- paint" in sent_text(upstream)
 
 
 async def test_the_text_of_a_file_is_masked_like_a_message(start_gateway: StartGateway, upstream: Upstream) -> None:
