@@ -37,7 +37,7 @@ TOUCHES: dict[str, dict[str, str]] = {
         "_choices_actions": "nor the help of each command",
     },
     "engines.office.word": {
-        "_tc": "python-docx gives a merged cell once for each of its places; its element alone tells that it is the same",
+        "_tc": "a merged cell comes once for each of its places; its element alone tells that it is the same",
     },
     "metrics": {
         "_upper_bounds": "a histogram's bounds: many amounts are counted in one go",
