@@ -35,6 +35,9 @@ class Upstream:
     accepts_files: bool = False
     image_placeholder: str = "strip"
     extra_body: Mapping[str, Any] = field(default_factory=dict)
+    proxy: str = ""
+    proxy_auth: Secret | None = None
+    ca_file: str = ""
 
 
 @dataclass(frozen=True, slots=True)
