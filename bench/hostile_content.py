@@ -1,8 +1,13 @@
-"""Functions of `engines.content` and `engines.html.hidden` on one parsed page: rows of `hostile_functions`."""
+"""Functions of `engines.content`, `engines.html.hidden`, `engines.office` on one page: rows of `hostile_functions`."""
 
+import io
 import itertools
 import json
 import re
+import zipfile
+from collections.abc import Callable, Mapping
+from functools import partial
+from html import escape
 from typing import Any
 
 from gateway.engines.content import blocks
@@ -17,6 +22,10 @@ from gateway.engines.html.script_signs import read_signs
 
 _XML_ODD = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 """Characters that no document holds."""
+
+from gateway.engines.office.reader import read_document
+
+Make = Callable[[int], Any]
 
 
 def comments(root: Any) -> int:
@@ -59,3 +68,27 @@ def state(text: str) -> str:
     pushed = f"self.__next_f.push({json.dumps([1, '0:' + element])})"
     etree.SubElement(root, "script").text = _XML_ODD.sub("", pushed)
     return embedded_text(root)
+
+
+def text_document(body: bytes) -> object:
+    """The text of an .odt."""
+    return read_document("odt", body, plain=False)
+
+
+def text_documents(texts: Mapping[str, Make]) -> dict[str, Make]:
+    """.odt files with one paragraph, a text of each kind."""
+    head, end = '<a xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"><text:p>', "</text:p></a>"
+    return {name: partial(_packed, text, head, end) for name, text in texts.items()}
+
+
+def odd_documents(pages: Mapping[str, Make]) -> dict[str, Make]:
+    """.odt files whose content is any markup."""
+    return {name: partial(_packed, page, "", "") for name, page in pages.items()}
+
+
+def _packed(make: Make, head: str, end: str, size: int) -> bytes:
+    content = escape(str(make(size))) if head else str(make(size))
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("content.xml", (head + content + end).encode("utf-8", "replace"))
+    return out.getvalue()

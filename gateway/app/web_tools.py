@@ -18,6 +18,7 @@ from gateway.engines.crawl.page_loader import PageLoader
 from gateway.engines.crawl.relevance import Chooser
 from gateway.engines.crawl.site_folder import SiteFolder
 from gateway.engines.crawl.site_writer import SiteWriter
+from gateway.engines.extract.options import ExtractOptions
 from gateway.engines.extract.parse_pool import ParsePool
 from gateway.engines.extract.shortening import shorten_in
 from gateway.engines.fetch.address_policy import AddressPolicy
@@ -41,6 +42,7 @@ from gateway.services.completion.service import CompletionService, OwnModel
 from gateway.services.hosted_tools.loop import LoopLimits
 from gateway.services.hosted_tools.web_search import SearchSettings
 from gateway.services.websearch.service import WebSearchDeps, WebSearchService, WebSearchSettings
+from gateway.web.handlers.file_parts import ReadText
 from gateway.web.handlers.hosted_mcp import HostedMcp, McpServerEntry
 from gateway.web.handlers.hosted_search import HostedSettings
 
@@ -127,6 +129,18 @@ def engine_deps(
     model = config.web.instructions_model
     chooser = Chooser(OwnModel(completions, model) if completions and model else None)
     return EngineDeps(loader, RobotsCache(fetcher, config.web.user_agent), index, chooser, renderer), pool
+
+
+def file_reader(pool: ParsePool) -> ReadText:
+    """Reads files of requests in the processes that parse pages."""
+
+    async def read(data: bytes, media_type: str, name: str, owner: str) -> str:
+        page = await pool.extract(data, ExtractOptions(name or "file", media_type), owner)
+        scanned = ", ".join(map(str, page.get("scanned", ())))
+        note = f"\n\n[pages without text, not read: {scanned}]" if scanned else ""
+        return f"{page['content']}{note}"
+
+    return read
 
 
 @asynccontextmanager

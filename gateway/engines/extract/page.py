@@ -4,6 +4,7 @@ Runs in the parsing processes; plain data in, plain data out. It knows no networ
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from gateway.domain import Json
@@ -21,6 +22,7 @@ from gateway.engines.html.metadata import Head, images_of, links_of, read_head, 
 from gateway.engines.html.script_signs import FEW_WORDS, count_words, read_signs
 from gateway.engines.html.text_check import holdable, text_only
 from gateway.engines.markdown.writer import Writer, WriterOptions
+from gateway.engines.office.reader import KINDS, page_range, read_document
 from gateway.engines.text.invisible import strip_invisible, visible
 
 MAX_TEXT_CHARS = 2_000_000
@@ -41,7 +43,8 @@ _DESCRIPTION_CHARS = 500
 def extract(body: bytes, options: ExtractOptions) -> Json:
     """The page. Raises FetchFailed, EngineMissing.
 
-    `{kind, title, content, hash, simhash, invisible}`, `{part?, sections?, lacks_section?}` as `engines.extract.part`
+    `{kind, title, content, hash, simhash, invisible}`, for documents `scanned?` (see engines.office.reader),
+    `{part?, sections?, lacks_section?}` as `engines.extract.part`
     has them, and for HTML `{canonical, refresh, published, noindex, lang, favicon, description, scripted, login,
     needs_browser, page_type, styles_ignored, links?, images?}`. `invisible` counts characters that nobody sees and that
     were taken out (engines.text.invisible); `styles_ignored`: the page hides most of its own text, which was read all
@@ -53,8 +56,20 @@ def extract(body: bytes, options: ExtractOptions) -> Json:
     kind = documents.kind_of(options.content_type, body)
     if kind == "html":
         return _html_page(holdable(text_only(decode(body, options.content_type))), options)
+    if kind in KINDS:
+        return _document_page(kind, body, options)
     title, text = documents.read(kind, body, options.content_type, options.format == "text")
     return _complete_page(text, options, {"title": title or title_from_url(options.url), "kind": kind})
+
+
+def _document_page(kind: str, body: bytes, options: ExtractOptions) -> Json:
+    """A PDF or Office document; `scanned` are the numbers of pages without text. A fragment may name pages."""
+    pages = page_range(options.fragment)
+    document = read_document(kind, body, plain=options.format == "text", pages=pages)
+    page: Json = {"title": document.title or title_from_url(options.url), "kind": kind}
+    if document.scanned:
+        page["scanned"] = list(document.scanned)
+    return _complete_page(document.text, replace(options, fragment="") if pages else options, page)
 
 
 def _html_page(markup: str, options: ExtractOptions) -> Json:
