@@ -36,6 +36,17 @@ CROSSING_SLACK, CROSSING_SLACK_HEIGHTS = 0.1, 0.5
 """A line crosses an x only when it reaches further than this share of its width, at most this many heights, beyond it:
 boxes have margins, and ragged lines reach into a gutter. At half, narrow gutters are missed; at double, short lines in
 the gutter count for a column."""
+MIN_NARROW_LINES, MIN_NARROW_HEIGHTS = 5, 3
+MAX_ALIGNED, SAME_ROW = 0.55, 0.2
+"""A column too narrow for the measures above is one too when it has so many lines, so many heights wide, and its rows
+are its own: no more than MAX_ALIGNED of them have one beside them whose middle differs by less than SAME_ROW heights.
+Rows of a form or table are aligned nearly all; of two columns of text a fourth is by chance. At half, side bars of
+contents are read across; at double (above 1), lists of pairs lose their rows."""
+MAX_ASIDE_SHARE, ASIDE_SIZE = 0.35, 0.9
+"""A column so narrow, as a share of the width, whose lines are lower by this factor than those beside it, is an aside:
+contents, notes. At half, none is found; at double, columns of text are."""
+JUSTIFIED_GAP = 2.5
+"""Pieces of one row, in heights apart, that are one line with wide spaces: justified text in a narrow column."""
 MAX_DEPTH = 8
 """Bounds the recursion of columns within columns; printed pages have two or three levels. Beyond it rows are read."""
 
@@ -45,6 +56,21 @@ Row = list[int]
 def reading_order(rects: Sequence[Rect]) -> list[list[Row]]:
     """Groups (a column of a band) of rows of indices, in reading order. Every index appears once."""
     return [rows_of(rects, group) for group in _groups(rects, list(range(len(rects))), 0) if group]
+
+
+def columns_of(rects: Sequence[Rect]) -> list[list[int]]:
+    """The indices in parts that are read one after the other: columns, and what crosses them; one part for one
+    column."""
+    return [group for group in _groups(rects, list(range(len(rects))), 0) if group]
+
+
+def is_aside(rects: Sequence[Rect], others: Sequence[Rect]) -> bool:
+    """Whether a column holds contents or notes beside the text of the others: it is narrow, its letters are smaller."""
+    if min(len(rects), len(others)) < MIN_COLUMN_LINES:
+        return False
+    column, rest = hull(list(rects)), hull(list(others))
+    height, usual = (median(rect.height for rect in part) for part in (rects, others))
+    return column.width <= MAX_ASIDE_SHARE * column.union(rest).width and height < ASIDE_SIZE * usual
 
 
 def rows_of(rects: Sequence[Rect], members: Sequence[int]) -> list[Row]:
@@ -110,8 +136,10 @@ def _groups(rects: Sequence[Rect], members: list[int], depth: int) -> list[list[
         rest = [] if wide is None else [i for i in rest if rects[i].center_y >= rects[wide].center_y]
         left = [i for i in above if rects[i].center_x < gutter]
         right = [i for i in above if rects[i].center_x >= gutter]
-        for column in (left, right):
-            if column:
+        columns = [column for column in (left, right) if column]
+        if len(columns) == 2 and is_aside([rects[i] for i in left], [rects[i] for i in right]):
+            columns.reverse()
+        for column in columns:
                 groups.extend(_groups(rects, column, depth + 1))
         if wide is not None:
             groups.append([wide])
@@ -148,7 +176,7 @@ def _gutter(rects: Sequence[Rect], members: list[int]) -> float | None:
             continue
         left = [rects[i] for i in members if not _crosses(rects[i], x) and rects[i].center_x < x]
         right = [rects[i] for i in members if not _crosses(rects[i], x) and rects[i].center_x >= x]
-        if not (_is_column(left, extent) and _is_column(right, extent)):
+        if not (_is_column(left, right, extent) and _is_column(right, left, extent)):
             continue
         gap = min(rect.x1 for rect in right) - max(rect.x2 for rect in left)
         score = (crossing, -gap, x)
@@ -157,9 +185,38 @@ def _gutter(rects: Sequence[Rect], members: list[int]) -> float | None:
     return None if best is None else best[2]
 
 
-def _is_column(rects: list[Rect], extent: Rect) -> bool:
-    """Whether there are enough lines, long for the area and for their own height; a form's labels are not."""
+def _is_column(rects: list[Rect], beside: list[Rect], extent: Rect) -> bool:
+    """Whether there are enough lines, long for the area and for their own height, or with rows of their own; a form's
+    labels are not."""
     if len(rects) < MIN_COLUMN_LINES:
         return False
-    width = median(rect.width for rect in rects)
-    return width >= max(MIN_COLUMN_WIDTH_SHARE * extent.width, MIN_COLUMN_HEIGHTS * median(r.height for r in rects))
+    height = median(rect.height for rect in rects)
+    width = median(rect.width for rect in _unbroken(rects))
+    if width >= max(MIN_COLUMN_WIDTH_SHARE * extent.width, MIN_COLUMN_HEIGHTS * height):
+        return True
+    is_wide = len(rects) >= MIN_NARROW_LINES and width >= MIN_NARROW_HEIGHTS * height
+    return is_wide and aligned_share(rects, beside) <= MAX_ALIGNED
+
+
+def aligned_share(rects: Sequence[Rect], beside: Sequence[Rect]) -> float:
+    """The share of the rectangles of the side with fewer that have one of the other at their middle's height."""
+    fewer, more = sorted((rects, beside), key=len)
+    middles = [rect.center_y for rect in more]
+    near = sum(
+        any(abs(rect.center_y - middle) < SAME_ROW * rect.height for middle in middles) for rect in fewer
+    )
+    return near / len(fewer) if fewer else 0.0
+
+
+def _unbroken(rects: list[Rect]) -> list[Rect]:
+    """The lines of a column, with the pieces of justified rows joined."""
+    whole: list[Rect] = []
+    for row in rows_of(rects, range(len(rects))):
+        for index in row:
+            rect = rects[index]
+            is_same = whole and index != row[0] and rect.x1 - whole[-1].x2 < JUSTIFIED_GAP * rect.height
+            if is_same:
+                whole[-1] = whole[-1].union(rect)
+            else:
+                whole.append(rect)
+    return whole

@@ -17,12 +17,13 @@ from gateway.ocr.image.decode import UprightImage, decode_page
 from gateway.ocr.image.deskew import Frame, level, mostly_tall, skew_of
 from gateway.ocr.image.grounds import even_grounds
 from gateway.ocr.image.ink import measure, part_words, parts_of, rhythm, tighten
+from gateway.ocr.image.panels import find_panels
 from gateway.ocr.layout import render
 from gateway.ocr.layout.blocks import build_blocks
 from gateway.ocr.layout.code import is_monospaced
-from gateway.ocr.layout.reading_order import reading_order
+from gateway.ocr.layout.panel_order import page_order
 from gateway.ocr.layout.region_model import LayoutModel
-from gateway.ocr.layout.regions import complete
+from gateway.ocr.layout.regions import View, complete
 from gateway.ocr.layout.ruling_lines import ruled_regions
 from gateway.ocr.layout.tables import build_table
 from gateway.ocr.text import locate
@@ -46,8 +47,8 @@ PASSAGE_GAP = 0.9
 
 @dataclass(slots=True)
 class PageReading:
-    """A page while it is read: the decoded image, its upright and level pixels (BGR and gray), its lines, and the frame
-    that maps boxes back to the image."""
+    """A page while it is read: the decoded image, its upright and level pixels (BGR and gray), the frame that maps boxes
+    back to the image, its lines and its panels (cards, side bars)."""
 
     page: UprightImage
     pixels: Any
@@ -55,6 +56,7 @@ class PageReading:
     gray: Any
     frame: Frame
     lines: list[Line]
+    panels: list[Rect]
 
 
 class OcrEngine:
@@ -131,9 +133,9 @@ class OcrEngine:
         gray = cv2.cvtColor(even, cv2.COLOR_BGR2GRAY)
         frame = Frame(page.width, page.height, turns, skew)
         measured = [measure(gray, line) for line in lines]
-        return PageReading(
-            page, pixels, even, gray, frame, [part for line in measured for part in parts_of(gray, line)]
-        )
+        parts = [part for line in measured for part in parts_of(gray, line)]
+        panels = find_panels(pixels, [line.rect for line in parts])
+        return PageReading(page, pixels, even, gray, frame, parts, panels)
 
     def _lines(self, pixels: Any) -> list[Line]:
         assert self._reader is not None
@@ -175,11 +177,12 @@ class OcrEngine:
         assert self._layout is not None
         regions = self._layout.regions(reading.even)
         ruled = ruled_regions(reading.gray)
-        return complete(regions, ruled, reading.lines, reading.pixels, partial(rhythm, reading.gray))
+        view = View(reading.pixels, reading.panels, partial(rhythm, reading.gray))
+        return complete(regions, ruled, reading.lines, view)
 
     def _blocks(self, reading: PageReading) -> Iterator[PageBlock]:
         """The page's blocks in reading order, each as soon as it has been read."""
-        blocks = build_blocks(reading.lines, self._regions(reading))
+        blocks = build_blocks(reading.lines, self._regions(reading), reading.panels)
         texts = self._read_in_turn(reading, [line for block in blocks for line in block.lines])
         for block in blocks:
             block.lines = [line for line in islice(texts, len(block.lines)) if line.text]
@@ -217,7 +220,7 @@ class OcrEngine:
 
     def _plain(self, reading: PageReading) -> Iterator[str]:
         """Rows of the page in reading order; tables as Markdown tables."""
-        blocks = build_blocks(reading.lines, self._regions(reading))
+        blocks = build_blocks(reading.lines, self._regions(reading), reading.panels)
         tables = [block for block in blocks if block.label in ("table", "code")]
         read_tables: list[PageBlock] = []
         texts = self._read_in_turn(reading, [line for block in tables for line in block.lines])
@@ -237,7 +240,7 @@ class OcrEngine:
     def _passages(self, reading: PageReading, loose: list[Line], tables: list[PageBlock]) -> Iterator[str]:
         """Texts of neighbouring rows, and of tables, in reading order."""
         rects = [line.rect for line in loose] + [block.rect for block in tables]
-        groups = reading_order(rects)
+        groups = page_order(rects, reading.panels)
         texts = self._read_in_turn(reading, [loose[i] for g in groups for row in g for i in row if i < len(loose)])
         for group in groups:
             passage: list[str] = []
@@ -262,13 +265,13 @@ class OcrEngine:
 
     def _locate(self, reading: PageReading, sought: str) -> Iterator[str]:
         lines = [part_words(reading.gray, line) for line in self._read_in_turn(reading, reading.lines) if line.text]
-        rows = [[lines[i] for i in row] for group in reading_order([line.rect for line in lines]) for row in group]
+        rows = [[lines[i] for i in row] for group in page_order([line.rect for line in lines], reading.panels) for row in group]
         hits = locate.find_text(rows, sought)
         if not hits:
             label = {"picture": "image", "figure": "image", "heading": "title", "paragraph": "text"}
             name = sought.casefold().removeprefix("the ").rstrip("s")
             reading.lines = lines
-            found = build_blocks(lines, self._regions(reading))
+            found = build_blocks(lines, self._regions(reading), reading.panels)
             rects = [self._block_rect(reading, block) for block in found if block.label == label.get(name, name)]
             hits = [locate.Hit(sought, (rect,)) for rect in rects]
         if not hits:
