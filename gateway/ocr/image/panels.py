@@ -39,6 +39,8 @@ with margins are cut; at double, a line's last word may stick out."""
 CELLS, RIM_CELLS = 2, 8
 """So many panels that touch one another, side by side, are a table's cells; RIM_CELLS if one reaches the picture's rim,
 as the bars of a program do."""
+NEAR, ROW_PIECES = 0.9, 3
+"""Rows of so many pieces, nearer than NEAR heights to a side from both hands, are rows of one striped table."""
 BAR_SIDES = 3
 """A panel inside another that shares one or two of its sides is a cell; with three it is a bar."""
 
@@ -133,7 +135,25 @@ def _holds(rect: Rect, lines: Sequence[Rect]) -> bool:
     inside = [line for line, share in zip(lines, shares, strict=True) if share >= 1 - CUT_SHARE]
     if not inside or any(CUT_SHARE < share < 1 - CUT_SHARE for share in shares):
         return False
+    outside = [line for line, share in zip(lines, shares, strict=True) if share <= CUT_SHARE]
+    if any(_goes_on(inside, outside, rect, edge) for edge in (rect.y1, rect.y2)):
+        return False
     return max(line.center_y for line in inside) - min(line.center_y for line in inside) > inside[0].height / 2
+
+
+def _goes_on(inside: list[Rect], outside: list[Rect], rect: Rect, edge: float) -> bool:
+    """Whether rows of pieces go on over a level side, as those of a striped table do: near on both hands."""
+    height = inside[0].height
+    near = [
+        [line for line in part if line.x1 < rect.x2 and line.x2 > rect.x1 and _away(line, edge) < NEAR * height]
+        for part in (inside, outside)
+    ]
+    return min(map(len, near)) >= ROW_PIECES
+
+
+def _away(line: Rect, y: float) -> float:
+    """How far a line's nearer rim is from a height."""
+    return min(abs(line.y1 - y), abs(line.y2 - y))
 
 
 def _without_cells(rects: list[Rect], page: Rect) -> list[Rect]:

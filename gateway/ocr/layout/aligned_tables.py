@@ -5,6 +5,7 @@ score them all together, and no measurement of a single one is recorded. Lengths
 explanation says otherwise.
 """
 
+from itertools import combinations
 from statistics import median
 
 from gateway.ocr.layout.reading_order import bands_of, rows_of
@@ -35,6 +36,21 @@ above one another, shifted a little, count as two columns."""
 MOST, NEARLY_ALL = 0.6, 0.8
 """Shares of rows or edges that must fit: MOST allows headings, empty cells and totals in a table; NEARLY_ALL is for two
 columns, where chance is likelier. At half, chance alignments pass; double is all of them and more."""
+ALIGNED, MIN_PIECE_WIDTH = 0.2, 0.9
+"""Pieces of one row whose middles differ by at most ALIGNED stand on one line; MOST of a table's rows have two such.
+Texts that merely lie beside one another, a side bar and its page, have them by chance in two of five rows. A piece
+narrower than MIN_PIECE_WIDTH is a bullet and stands with its text. At half, jitter of boxes hides tables; at double, a
+side bar and its page are one."""
+MAX_HOLES = 2
+"""Rows of two pieces, one after the other, inside a table of more columns: totals of groups, missing values. At half,
+such tables fall in two; at double, two tables become one."""
+SAME_GAP, GAP_JITTER = 1.3, 0.15
+"""A row of two pieces before the first or after the last row of more belongs to the table when its gap is no more than
+SAME_GAP times the usual one, and GAP_JITTER: sums of an invoice, and addresses above it, are set apart. At half, last
+rows with empty cells are lost; at double, sums join."""
+MAX_PAIR_GAP = 10
+"""Between a list's longest name and its values; what is further away is another block, as two addresses in a letter's
+head. At half, lists over a page's width are missed; at double, the two addresses become a table."""
 NEARLY_AS_WIDE = 0.9
 """A line so wide, as a share of the widest, is as wide: justified text with a word less at its end."""
 
@@ -43,7 +59,8 @@ def aligned_tables(lines: list[Line]) -> list[Rect]:
     """Boxes around runs of rows whose pieces are aligned in columns: three or more, or two unlike running text."""
     rects = [line.rect for line in lines]
     rows = [[rects[i] for i in row] for row in bands_of(rects, rows_of(rects, range(len(rects))))]
-    return [hull([rect for row in run for rect in row]) for run in _runs(rows) if _is_table(run)]
+    runs = [part for run in _runs(rows) for part in _parts(run)]
+    return [hull([rect for row in run for rect in row]) for run in runs if _is_table(run)]
 
 
 def _runs(rows: list[list[Rect]]) -> list[list[list[Rect]]]:
@@ -57,6 +74,41 @@ def _runs(rows: list[list[Rect]]) -> list[list[list[Rect]]]:
         runs.append(run)
         run = [row] if len(row) > 1 else []
     return [run for run in [*runs, run] if run]
+
+
+def _parts(run: list[list[Rect]]) -> list[list[list[Rect]]]:
+    """The run's parts that may be tables: rows of three pieces and more with what belongs to them, and what remains."""
+    cores: list[list[int]] = []
+    for number, row in enumerate(run):
+        if len(_side_by_side(row)) < MIN_TABLE_COLUMNS:
+            continue
+        if cores and sum(len(between) > 1 for between in run[cores[-1][-1] + 1 : number]) <= MAX_HOLES:
+            cores[-1].append(number)
+        else:
+            cores.append([number])
+    parts, start = [], 0
+    for core in cores:
+        if len(core) < MIN_TABLE_ROWS:
+            continue
+        first, last = core[0], core[-1]
+        usual = median(_gap(run[n], run[n + 1]) for n in range(first, last))
+        while first > start and _is_near(run[first - 1], run[first], usual):
+            first -= 1
+        while last + 1 < len(run) and _is_near(run[last], run[last + 1], usual):
+            last += 1
+        parts += [run[start:first], run[first : last + 1]]
+        start = last + 1
+    return [part for part in [*parts, run[start:]] if part]
+
+
+def _gap(above: list[Rect], below: list[Rect]) -> float:
+    return hull(below).y1 - hull(above).y2
+
+
+def _is_near(above: list[Rect], below: list[Rect], usual: float) -> bool:
+    """Whether two rows are no further apart than a table's."""
+    height = median(rect.height for rect in [*above, *below])
+    return _gap(above, below) <= SAME_GAP * max(0.0, usual) + GAP_JITTER * height
 
 
 def _follows(above: list[Rect], below: list[Rect]) -> bool:
@@ -76,7 +128,7 @@ def _goes_on(run: list[list[Rect]], piece: Rect) -> bool:
 
 def _is_table(run: list[list[Rect]]) -> bool:
     full = [row for row in map(_side_by_side, run) if len(row) > 1]
-    if len(full) < MIN_TABLE_ROWS:
+    if len(full) < MIN_TABLE_ROWS or sum(map(_is_aligned, run)) < MOST * len(full):
         return False
     rects = [rect for row in run for rect in row]
     height = median(rect.height for rect in rects)
@@ -88,6 +140,16 @@ def _is_table(run: list[list[Rect]]) -> bool:
     filled = [sum(any(rect.overlap(column) for rect in row) for row in full) for column in columns]
     full_columns = sum(count >= MOST * len(full) for count in filled)
     return full_columns >= MIN_TABLE_COLUMNS and median(c.width for c in columns) <= MAX_COLUMN_WIDTH * height
+
+
+def _is_aligned(row: list[Rect]) -> bool:
+    """Whether two pieces of a row, beside one another, stand on one line."""
+    pieces = [rect for rect in row if rect.width >= MIN_PIECE_WIDTH * rect.height]
+    return any(
+        abs(one.center_y - other.center_y) <= ALIGNED * min(one.height, other.height)
+        and min(one.x2, other.x2) - max(one.x1, other.x1) <= 0
+        for one, other in combinations(pieces, 2)
+    )
 
 
 def _side_by_side(rects: list[Rect]) -> list[Rect]:
@@ -111,7 +173,8 @@ def _is_list_of_pairs(rows: list[list[Rect]], height: float) -> bool:
     aligned = max(_share_near([getattr(r, side) for r in values], SAME_EDGE * height) for side in ("x1", "x2"))
     if aligned < NEARLY_ALL or _share_near([r.x1 for r in names], SAME_EDGE * height) < MOST:
         return False
-    if min(right.x1 for right in values) < max(left.x2 for left in names) - OVERLAP * height:
+    gap = min(right.x1 for right in values) - max(left.x2 for left in names)
+    if not -OVERLAP * height <= gap <= MAX_PAIR_GAP * height:
         return False
     usual, widest = median(r.width for r in names), max(r.width for r in names)
     is_even = sum(r.width >= NEARLY_AS_WIDE * widest for r in names) > MOST * len(names)

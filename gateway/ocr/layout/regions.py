@@ -14,6 +14,7 @@ from gateway.ocr.extras import vision
 from gateway.ocr.layout.code import Rhythm, code_regions
 from gateway.ocr.layout.aligned_tables import aligned_tables
 from gateway.ocr.layout.panel_order import panel_of
+from gateway.ocr.layout.reading_order import texts_beside
 from gateway.ocr.types import Line, Rect, Region, hull
 
 MAX_LINE_HEIGHT_RATIO = 5
@@ -60,7 +61,8 @@ def complete(seen: list[Region], ruled: list[Rect], lines: list[Line], view: Vie
     seen = [region for region in seen if not _spans_panels(region.rect, view.panels)]
     ruled = [rect for rect in ruled if not _spans_panels(rect, view.panels)]
     parts = _by_panel(lines, view.panels)
-    code = [region for part in parts for region in code_regions(part, view.rhythm)]
+    beside = [[part[i] for i in text] for part in parts for text in texts_beside([line.rect for line in part])]
+    code = [region for part in beside for region in code_regions(part, view.rhythm)]
     blocks = [region.rect for region in code]
     seen = [region for region in seen if not _meets(region.rect, blocks)]
     ruled = [rect for rect in ruled if not _meets(rect, blocks)]
@@ -69,8 +71,8 @@ def complete(seen: list[Region], ruled: list[Rect], lines: list[Line], view: Vie
         rect for part in parts for rect in aligned_tables([line for line in part if not _inside(line.rect, taken)])
     ]
     tables = [Region("table", rect, 1.0) for rect in ruled] + [Region("table", rect, 0.9) for rect in aligned]
-    # An aligned table has been trimmed to its rows; what the model saw around it is not kept.
-    seen = [region for region in seen if region.label != "table" or not _overlaps(region.rect, aligned)]
+    # A table shows in its rules or its rows: what the model takes for one without either is a list.
+    seen = [region for region in seen if region.label != "table"]
     regions = tables + [region for region in seen if not _inside(region.rect, [table.rect for table in tables])]
     return code + _with_pictures(regions, lines, view, blocks)
 
@@ -107,10 +109,6 @@ def _spans_panels(rect: Rect, panels: list[Rect]) -> bool:
 
 def _holds_panel(rect: Rect, panels: list[Rect]) -> bool:
     return any(panel.share_in(rect) > INSIDE_SHARE for panel in panels)
-
-
-def _overlaps(rect: Rect, others: list[Rect]) -> bool:
-    return any(rect.overlap(other) > 0 for other in others)
 
 
 def _meets(rect: Rect, blocks: list[Rect]) -> bool:
