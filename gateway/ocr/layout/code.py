@@ -41,6 +41,9 @@ distances of rows of the block is on its next row."""
 READ_PITCH, READ_SHARE = 0.07, 0.7
 """Words of a block whose letters, once read, stand at its pitch within this share. Measured: of code .95 and
 more lie within .04, of running text at its best pitch .2 to .6."""
+BESIDE, BESIDE_SHARE = 0.2, 0.8
+"""A run of lines beside another belongs to it when this share of its lines stand on the other's rows, within BESIDE
+heights: chance gives two of five. At half the first, jitter parts columns; at half the second, chance joins them."""
 MAX_ROWS_APART = 5.0
 """Greatest distance of a block's lines, in line heights: some blank lines. At half, functions two lines apart part; at
 double, code joins the next example."""
@@ -66,7 +69,7 @@ def code_regions(lines: list[Line], rhythm: Rhythm) -> list[Region]:
         if not _is_code(alike, pitch):
             continue
         fitting = [line for line in lines if _same_line(line, pitch) or rhythm(line, pitch) >= KNOWN_RHYTHM]
-        for run in _runs([line for line in fitting if _is_wide(line)], lines):
+        for run in _on_one_grid(_runs([line for line in fitting if _is_wide(line)], lines)):
             if _is_code([line for line in run if _same_line(line, pitch)], pitch):
                 found.append(Region("code", _whole(run, fitting, pitch), 1.0, pitch))
     return _apart(found)
@@ -108,15 +111,37 @@ def _runs(alike: list[Line], lines: list[Line]) -> list[list[Line]]:
     return runs
 
 
+def _on_one_grid(runs: list[list[Line]]) -> list[list[Line]]:
+    """The runs, those joined whose rows are at the same heights: the columns of a listing are one block, the lines of a
+    side bar and of the page beside it are not."""
+    joined: list[list[Line]] = []
+    for run in sorted(runs, key=len, reverse=True):
+        block = next((other for other in joined if _is_beside(run, other)), None)
+        if block is None:
+            joined.append(list(run))
+        else:
+            block.extend(run)
+    return joined
+
+
+def _is_beside(run: list[Line], block: list[Line]) -> bool:
+    height = median(line.rect.height for line in block)
+    middles = [line.rect.center_y for line in block]
+    near = sum(any(abs(line.rect.center_y - middle) < BESIDE * height for middle in middles) for line in run)
+    return near > BESIDE_SHARE * len(run)
+
+
 def _is_wide(line: Line) -> bool:
     return line.rect.width >= SHORT * line.rect.height
 
 
 def _continues(run: list[Line], line: Line, foreign: list[Rect]) -> bool:
-    above = run[-1].rect
+    above, block = run[-1].rect, hull([member.rect for member in run])
     if line.rect.y1 - above.y2 > MAX_ROWS_APART * line.rect.height:
         return False
-    across = hull([member.rect for member in run]).union(line.rect)
+    if line.rect.x1 > block.x2 or line.rect.x2 < block.x1:
+        return False
+    across = block.union(line.rect)
     between = Rect(across.x1, above.center_y, across.x2, line.rect.center_y)
     return not any(
         rect.center_y > between.y1 and rect.center_y < between.y2 and rect.x1 < between.x2 and rect.x2 > between.x1

@@ -16,6 +16,9 @@ MAX_CROSSING_SHARE = 0.35
 """Share of an area's lines that may cross a gutter: titles, captions, footers and wide figures of a short page of two
 columns. Measured with bench/ocr_real.py: at 0.12 a third of short papers are read across their columns; 0.35 reads
 these, and nothing else differs. At double, chance gaps in running text count as gutters."""
+FEW_CROSSING_SHARE = 0.08
+"""The same between texts that only chance put side by side, where nothing is set across both. At double, the lines of a
+terminal part where many end."""
 MIN_COLUMN_LINES = 4
 MIN_COLUMN_WIDTH_SHARE = 0.2
 MIN_COLUMN_HEIGHTS = 7
@@ -129,7 +132,7 @@ def texts_beside(rects: Sequence[Rect]) -> list[list[int]]:
     """As `columns_of`, but parted only between columns whose rows are their own: columns of a listing stay together."""
 
     def split(members: list[int], depth: int) -> list[list[int]]:
-        gutter = _gutter(rects, members) if depth < MAX_DEPTH else None
+        gutter = _gutter(rects, members, FEW_CROSSING_SHARE) if depth < MAX_DEPTH else None
         if gutter is None:
             return [members]
         left = [i for i in members if rects[i].center_x < gutter]
@@ -239,8 +242,9 @@ def _crosses(rect: Rect, x: float) -> bool:
     return rect.x1 + slack < x < rect.x2 - slack
 
 
-def _gutter(rects: Sequence[Rect], members: list[int]) -> float | None:
-    """The x of the best gutter among the members, None when they are one column."""
+def _gutter(rects: Sequence[Rect], members: list[int], most_crossing: float = MAX_CROSSING_SHARE) -> float | None:
+    """The x of the best gutter among the members, None when they are one column. `most_crossing`: share of them that
+    may cross it."""
     if len(members) < 2 * MIN_COLUMN_LINES:
         return None
     extent = hull([rects[i] for i in members])
@@ -249,7 +253,7 @@ def _gutter(rects: Sequence[Rect], members: list[int]) -> float | None:
     for edge in edges:
         x = edge - 1.0
         crossing = sum(_crosses(rects[i], x) for i in members)
-        if crossing > MAX_CROSSING_SHARE * len(members):
+        if crossing > most_crossing * len(members):
             continue
         left = [rects[i] for i in members if not _crosses(rects[i], x) and rects[i].center_x < x]
         right = [rects[i] for i in members if not _crosses(rects[i], x) and rects[i].center_x >= x]
