@@ -38,6 +38,8 @@ below joins."""
 SAME_ROW, NEXT_ROW = 0.6, 0.9
 """Lines whose middles differ by less, in line heights, stand on one row; a line whose middle is within NEXT_ROW
 distances of rows of the block is on its next row."""
+FEW_STEPS = 3
+"""Rows so many distances apart still tell the distance of rows; beyond, one row more or less makes no difference."""
 READ_PITCH, READ_SHARE = 0.07, 0.7
 """Words of a block whose letters, once read, stand at its pitch within this share. Measured: of code .95 and
 more lie within .04, of running text at its best pitch .2 to .6."""
@@ -196,10 +198,15 @@ def _fits(line: Line, run: list[Line], step: float) -> bool:
 
 
 def _row_step(run: list[Line]) -> float:
-    """The distance of neighbouring rows: the least, as rows between may be short or blank."""
+    """The distance of neighbouring rows: near the least, as rows between may be short or blank."""
     height = median(line.rect.height for line in run)
-    steps = [below - above for above, below in pairwise(sorted(line.rect.center_y for line in run))]
-    return min((step for step in steps if step > SAME_ROW * height), default=height)
+    middles = sorted(line.rect.center_y for line in run)
+    steps = [below - above for above, below in pairwise(middles) if below - above > SAME_ROW * height]
+    if not steps:
+        return height
+    least = sorted(steps)[len(steps) // 4]
+    near = [(step, round(step / least)) for step in steps if round(step / least) <= FEW_STEPS]
+    return sum(step for step, _ in near) / sum(count for _, count in near)
 
 
 def _apart(found: list[Region]) -> list[Region]:

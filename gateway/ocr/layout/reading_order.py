@@ -8,6 +8,7 @@ together, and no measurement of a single one is recorded.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from statistics import median
 
 from gateway.ocr.types import Rect, hull
@@ -40,9 +41,10 @@ CROSSING_SLACK, CROSSING_SLACK_HEIGHTS = 0.1, 0.5
 boxes have margins, and ragged lines reach into a gutter. At half, narrow gutters are missed; at double, short lines in
 the gutter count for a column."""
 MIN_NARROW_LINES, MIN_NARROW_HEIGHTS = 5, 3
-MAX_ALIGNED, SAME_ROW = 0.55, 0.2
+MAX_ALIGNED, SAME_ROW, ROW_SHARE, MIN_REACH_PX = 0.55, 0.2, 0.15, 1.5
 """A column too narrow for the measures above is one too when it has so many lines, so many heights wide, and its rows
-are its own: no more than MAX_ALIGNED of them have one beside them whose middle differs by less than SAME_ROW heights.
+are its own: no more than MAX_ALIGNED of them have one beside them whose middle differs by less than SAME_ROW heights,
+ROW_SHARE of the distance of those rows, and MIN_REACH_PX.
 Rows of a form or table are aligned nearly all; of two columns of text a fourth is by chance. At half, side bars of
 contents are read across; at double (above 1), lists of pairs lose their rows."""
 MAX_ASIDE_SHARE, ASIDE_SIZE = 0.35, 0.9
@@ -282,11 +284,14 @@ def _is_column(rects: list[Rect], beside: list[Rect], extent: Rect) -> bool:
 def aligned_share(rects: Sequence[Rect], beside: Sequence[Rect]) -> float:
     """The share of the rectangles of the side with fewer that have one of the other at their middle's height."""
     fewer, more = sorted((rects, beside), key=len)
-    middles = [rect.center_y for rect in more]
-    near = sum(
-        any(abs(rect.center_y - middle) < SAME_ROW * rect.height for middle in middles) for rect in fewer
-    )
-    return near / len(fewer) if fewer else 0.0
+    middles = sorted(rect.center_y for rect in more)
+    step = median(below - above for above, below in pairwise(middles)) if len(middles) > 1 else float("inf")
+
+    def is_near(rect: Rect) -> bool:
+        reach = min(SAME_ROW * rect.height, max(ROW_SHARE * step, MIN_REACH_PX))
+        return any(abs(rect.center_y - middle) < reach for middle in middles)
+
+    return sum(map(is_near, fewer)) / len(fewer) if fewer else 0.0
 
 
 def _unbroken(rects: list[Rect]) -> list[Rect]:
