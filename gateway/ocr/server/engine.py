@@ -20,7 +20,9 @@ from gateway.ocr.image.ink import measure, part_words, parts_of, rhythm, tighten
 from gateway.ocr.image.panels import find_panels
 from gateway.ocr.layout import render
 from gateway.ocr.layout.blocks import build_blocks
+from gateway.ocr.layout.cells import cell_grid
 from gateway.ocr.layout.code import is_monospaced
+from gateway.ocr.layout.glyphs import read_cells
 from gateway.ocr.layout.panel_order import page_order
 from gateway.ocr.layout.region_model import LayoutModel
 from gateway.ocr.layout.regions import View, complete
@@ -197,8 +199,12 @@ class OcrEngine:
             block.table = build_table(reading.gray, block.rect, block.lines)
             if block.table is None:
                 block.label = "text"
-        elif block.label == "code" and not is_monospaced(block.lines, block.pitch):
-            block.label = "text"
+        elif block.label == "code":
+            if is_monospaced(block.lines, block.pitch):
+                grid = cell_grid(reading.gray, block.lines, block.pitch)
+                block.lines = (read_cells(grid) if grid is not None else None) or block.lines
+            else:
+                block.label = "text"
 
     # --- modes ----------------------------------------------------------------------------------------------------
 
@@ -223,14 +229,15 @@ class OcrEngine:
         blocks = build_blocks(reading.lines, self._regions(reading), reading.panels)
         tables = [block for block in blocks if block.label in ("table", "code")]
         read_tables: list[PageBlock] = []
+        inside: set[int] = set()
         texts = self._read_in_turn(reading, [line for block in tables for line in block.lines])
         for block in tables:
             lines = islice(texts, len(block.lines))
-            block.lines = [line for line in lines if line.text]
+            found = block.lines = [line for line in lines if line.text]
             self._finish(reading, block)
             if block.label != "text":
                 read_tables.append(block)
-        inside = {id(line.quad) for block in read_tables for line in block.lines}
+                inside.update(id(line.quad) for line in found)
         loose = [line for line in reading.lines if id(line.quad) not in inside]
         separator = ""
         for text in self._passages(reading, loose, read_tables):

@@ -1,0 +1,140 @@
+"""The cells of a block of code: where its rows and columns are, and the ink of each cell.
+
+Letters of one pitch stand in a grid. Its columns follow from the ink of the whole block, its rows from the middles of
+its lines. Knows nothing of what the letters are: see `glyphs`. The thresholds are chosen; bench/ocr_real.py scores them
+all together.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from math import pi
+from statistics import median
+from typing import Any
+
+from gateway.ocr.extras import vision
+from gateway.ocr.layout.reading_order import rows_of
+from gateway.ocr.types import Line, hull
+
+PITCH_RANGE, PITCH_STEPS = 0.012, 49
+"""The pitch is sought in this share around the measured one, which is that of single lines, in so many steps: 100
+columns must end within half a letter. At half, boxes of tilted pages miss it; at double, a neighbouring peak wins."""
+MAX_ROWS, MAX_COLUMNS = 200, 400
+"""Rows and columns of a block; larger ones are a mistake of the pitch and stay as they were read."""
+MAX_OFF_GRID, ON_GRID_SHARE = 0.18, 0.85
+"""This share of the rows must lie within MAX_OFF_GRID distances of a grid of rows, else the block has none and is read
+line by line. At half, rounding of pixels hides grids; at double, chance does not."""
+GROUND_PERCENTILE = 80
+"""The ground of a cell: so many of its pixels, in per cent, are darker. At half, bold letters are ground."""
+BLANK_SHARE, BLANK_STEP = 0.22, 24
+"""A cell is blank when its darkest pixel differs from its ground by less than this share of what the letters do, and by
+less than so many levels of 256. At half, guides of indentation are letters; at double, pale comments are blank."""
+MIDDLE_SHARE = 0.8
+"""Share of a cell's width in which a letter must have ink: neighbours reach over the side."""
+MIN_CELL_PX = 4
+"""Narrower cells show no letter."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellGrid:
+    """A block's grid. `left`, `pitch`: of its columns; `middles`: heights of its rows; `ink`: rows x columns x height x
+    width, 0 to 1; `inked`: rows x columns; `members`: the lines of each row."""
+
+    left: float
+    pitch: float
+    middles: tuple[float, ...]
+    ink: Any
+    inked: Any
+    members: tuple[tuple[Line, ...], ...]
+
+    def column_of(self, x: float) -> int:
+        return int((x - self.left) // self.pitch)
+
+    def x_of(self, column: int) -> float:
+        return self.left + (column + 0.5) * self.pitch
+
+
+def cell_grid(gray: Any, lines: list[Line], pitch: float) -> CellGrid | None:
+    """The grid of read lines of one pitch; None where rows or columns are not regular. `gray`: the page, dark ink."""
+    _, numpy = vision()
+    if pitch < MIN_CELL_PX or not lines:
+        return None
+    rects = [line.rect for line in lines]
+    rows = [[lines[i] for i in row] for row in rows_of(rects, range(len(rects)))]
+    grid = _row_grid(rows)
+    if grid is None:
+        return None
+    step, middles, members = grid
+    box = hull(rects)
+    top, bottom = max(0, int(min(middles) - step)), min(gray.shape[0], int(max(middles) + step) + 1)
+    first, last = max(0, int(box.x1 - 2 * pitch)), min(gray.shape[1], int(box.x2 + 2 * pitch))
+    part = gray[top:bottom, first:last]
+    if part.size == 0 or len(middles) > MAX_ROWS:
+        return None
+    pitch, phase = _columns(part, pitch)
+    left = first + phase
+    count = int((last - left) // pitch)
+    if not 0 < count <= MAX_COLUMNS:
+        return None
+    height, width = max(MIN_CELL_PX, round(step)), max(MIN_CELL_PX, round(pitch))
+    ys = numpy.rint(numpy.array(middles) - height / 2).astype(int)[:, None] + numpy.arange(height)
+    xs = numpy.rint(left + pitch * numpy.arange(count)).astype(int)[:, None] + numpy.arange(width)
+    ys, xs = ys.clip(0, gray.shape[0] - 1), xs.clip(0, gray.shape[1] - 1)
+    cells = gray[ys[:, None, :, None], xs[None, :, None, :]].astype(numpy.float32)
+    ink, inked = _ink_of(cells)
+    return CellGrid(left, pitch, tuple(middles), ink, inked, members)
+
+
+def _row_grid(rows: list[list[Line]]) -> tuple[float, list[float], tuple[tuple[Line, ...], ...]] | None:
+    """The distance of rows, the middles of all rows from one above the first to one below the last, and the lines of
+    each; None where the rows are not regular."""
+    _, numpy = vision()
+    middles = [median(line.rect.center_y for line in row) for row in rows]
+    if len(middles) < 2:
+        return None
+    steps = sorted(below - above for above, below in pairwise(middles))
+    step = steps[len(steps) // 3]
+    if step < MIN_CELL_PX:
+        return None
+    numbers = [0]
+    for above, below in pairwise(middles):
+        numbers.append(numbers[-1] + max(1, round((below - above) / step)))
+    slope, start = numpy.polyfit(numbers, middles, 1)
+    off = numpy.abs(numpy.array(middles) - start - slope * numpy.array(numbers))
+    if float((off <= MAX_OFF_GRID * slope).mean()) < ON_GRID_SHARE:
+        return None
+    by_number = dict(zip(numbers, rows, strict=True))
+    span = range(-1, numbers[-1] + 2)
+    return (
+        float(slope),
+        [float(start + slope * number) for number in span],
+        tuple(tuple(by_number.get(number, ())) for number in span),
+    )
+
+
+def _columns(part: Any, pitch: float) -> tuple[float, float]:
+    """The exact pitch, and the x of the first column's left side, from the spectrum of the block's ink."""
+    _, numpy = vision()
+    ground = numpy.percentile(part, GROUND_PERCENTILE, axis=1, keepdims=True)
+    dark = numpy.clip(ground - part, 0, None)
+    profile = (dark > BLANK_SHARE * dark.max()).sum(axis=0).astype(numpy.float64)
+    profile -= profile.mean()
+    pitches = pitch * numpy.linspace(1 - PITCH_RANGE, 1 + PITCH_RANGE, PITCH_STEPS)
+    turns = numpy.exp(2j * numpy.pi * (numpy.arange(len(profile)) + 0.5)[None] / pitches[:, None]) @ profile
+    best = int(numpy.abs(turns).argmax())
+    exact = float(pitches[best])
+    middle = float(numpy.angle(turns[best])) / (2 * pi) * exact
+    return exact, (middle - exact / 2) % exact
+
+
+def _ink_of(cells: Any) -> tuple[Any, Any]:
+    """The ink of each cell, 1 where it is darkest, and which cells have any."""
+    _, numpy = vision()
+    ground = numpy.percentile(cells, GROUND_PERCENTILE, axis=(2, 3), keepdims=True)
+    ink = numpy.clip(ground - cells, 0, None)
+    width = ink.shape[3]
+    margin = round((1 - MIDDLE_SHARE) / 2 * width)
+    darkest = ink[:, :, :, margin : width - margin].max(axis=(2, 3))
+    inked = darkest >= BLANK_STEP
+    usual = float(numpy.median(darkest[inked])) if inked.any() else 0.0
+    inked &= darkest >= BLANK_SHARE * usual
+    return ink / numpy.maximum(1.0, darkest)[:, :, None, None].clip(1.0), inked

@@ -1,0 +1,98 @@
+"""Signs that the line detector passes over, known by their shape in a cell: bars, dashes, and the lines of frames.
+
+Knows nothing of letters. The thresholds are chosen; bench/ocr_real.py scores them all together.
+"""
+
+from typing import Any
+
+from gateway.ocr.extras import vision
+
+DARK = 0.4
+"""Ink, of the darkest, that counts."""
+EDGE_PX = 1
+"""Rows or columns of pixels at a cell's side in which a line that reaches it has ink."""
+SLIM, LOW = 0.34, 0.2
+"""Greatest width of an upright stroke, and height of a level one, as shares of the cell."""
+MIN_BAR, MIN_DASH = 0.5, 0.35
+"""Least height of a bar and width of a dash, as shares of the cell."""
+MIDDLE, BOTTOM = (0.25, 0.75), 0.75
+"""Where the middle of a dash lies, and below what height that of an underscore, as shares of the cell's height."""
+ARMS = {
+    "ud": "│",
+    "lr": "─",
+    "dr": "┌",
+    "dl": "┐",
+    "ur": "└",
+    "ul": "┘",
+    "udr": "├",
+    "udl": "┤",
+    "dlr": "┬",
+    "ulr": "┴",
+    "udlr": "┼",
+}
+"""The signs of light frames by the sides that their lines reach: up, down, left, right (Unicode 2500 to 253C)."""
+
+
+def sign_of(ink: Any) -> str:
+    """The bar, dash or frame's sign that a cell holds; empty for anything else. `ink`: height x width, 0 to 1."""
+    _, numpy = vision()
+    dark = ink >= DARK
+    rows, columns = numpy.flatnonzero(dark.any(axis=1)), numpy.flatnonzero(dark.any(axis=0))
+    if not len(rows):
+        return ""
+    height, width = dark.shape
+    tall, wide = (rows[-1] - rows[0] + 1) / height, (columns[-1] - columns[0] + 1) / width
+    arms = _arms(dark)
+    if arms in ARMS and _is_thin(dark):
+        return ARMS[arms]
+    middle = (rows[0] + rows[-1] + 1) / 2 / height
+    full = dark[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+    if wide <= SLIM and tall >= MIN_BAR and full.any(axis=1).all() and _is_straight(dark):
+        return "|"
+    if tall <= LOW and wide >= MIN_DASH and full.any(axis=0).all():
+        return "-" if MIDDLE[0] < middle < MIDDLE[1] else "_" if middle >= BOTTOM else ""
+    return "+" if _is_plus(full, tall, wide) else ""
+
+
+def _arms(dark: Any) -> str:
+    """The sides that the ink reaches near their middle."""
+    height, width = dark.shape
+    across, down = slice(width // 4, width - width // 4), slice(height // 5, height - height // 5)
+    sides = {
+        "u": dark[:EDGE_PX, across],
+        "d": dark[-EDGE_PX:, across],
+        "l": dark[down, :EDGE_PX],
+        "r": dark[down, -EDGE_PX:],
+    }
+    return "".join(name for name, part in sides.items() if part.any())
+
+
+def _is_thin(dark: Any) -> bool:
+    """Whether the ink is one upright and one level stroke at most."""
+    height, width = dark.shape
+    strokes = dark.sum(axis=1) > SLIM * width
+    columns = dark.sum(axis=0) > LOW * height
+    level, upright = int(strokes.sum()), int(columns.sum())
+    others = dark & ~strokes[:, None] & ~columns[None, :]
+    return level <= max(2, LOW * height) and upright <= max(2, SLIM * width) and int(others.sum()) <= 2
+
+
+def _is_straight(dark: Any) -> bool:
+    """Whether every inked row has its ink at the same place."""
+    _, numpy = vision()
+    columns = numpy.arange(dark.shape[1])
+    inked = dark[dark.any(axis=1)]
+    middles = (inked * columns).sum(axis=1) / inked.sum(axis=1)
+    return float(numpy.ptp(middles)) <= 1.0
+
+
+def _is_plus(full: Any, tall: float, wide: float) -> bool:
+    """Whether a level and an upright stroke cross in the middle, and there is nothing else."""
+    height, width = full.shape
+    if min(height, width) < 5 or tall > 0.7 or wide < MIN_DASH:
+        return False
+    row, column = full.sum(axis=1) >= 0.9 * width, full.sum(axis=0) >= 0.9 * height
+    rest = full & ~row[:, None] & ~column[None, :]
+    middle_row, middle_column = height // 2, width // 2
+    crosses = row[middle_row - 1 : middle_row + 2].any() and column[middle_column - 1 : middle_column + 2].any()
+    return bool(crosses and row.sum() <= 0.4 * height and column.sum() <= 0.45 * width and not rest.any())

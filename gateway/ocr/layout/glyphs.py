@@ -1,0 +1,259 @@
+"""Reads a block of code again, cell by cell: letters that look the same are the same.
+
+The recogniser reads lines as it reads prose, and errs where prose does not help: `0` for `O` or `o`, `l` for `1`, signs
+left out. On a screen each letter of a monospaced typeface is drawn alike wherever it stands. So the cells are gathered
+by their shape; each shape takes the character that most of its readings say, readings between letters of their own kind
+first. Where as many letters were read as a word has cells, a character changes only if its shape clearly says so; else
+the word is spelled by its shapes. The thresholds are chosen; bench/ocr_real.py scores them all together.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gateway.ocr.extras import vision
+from gateway.ocr.layout.cells import CellGrid
+from gateway.ocr.layout.frames import sign_of
+from gateway.ocr.types import Line, Rect, hull
+
+SAME_SHAPE = 0.955
+"""Likeness (cosine of their ink, best of small shifts) from which two cells have one shape. At half the distance from 1,
+roundings of pixels part letters; at double, `c` and `e` are one in small print."""
+SHIFTS = ((0, 0), (0, 1), (0, -1), (1, 0), (-1, 0))
+"""Shifts, in pixels down and right, by which cells are compared: letters stand on whole pixels, the grid does not."""
+MAX_SHAPES = 900
+"""Shapes of a block; more are no screen's letters but a photograph's, which are left as they were read."""
+MIN_FITTING = 0.6
+"""Share of words with as many letters as cells; with fewer the grid is not that of the letters."""
+IN_CONTEXT, ALONE = 3, 1
+"""Weights of a reading between letters of its kind (both digits, or both letters) and of any other."""
+CLEAR_SHARE, MIN_VOTES = 0.7, 4
+"""A shape's character replaces another reading when it has this share of the votes, and so many."""
+KNOWN_SHARE = 0.5
+"""Least share of the votes for a shape to spell a word that was read with too many or too few letters."""
+LOOK_ALIKE = ("0Oo", "cC", "sS", "vV", "wW", "xX", "zZ", "l1I|", "5S", "2Z", "8B", "pP", "kK", "uU")
+"""Characters that the recogniser takes for one another without a word around them."""
+LOW_TOP = 0.5
+"""A shape is as high as small letters when its top is nearer to theirs than to that of capitals and digits."""
+
+
+@dataclass(slots=True)
+class Shapes:
+    """The shape of every cell (-1 for a blank one), the first cell of each shape, and the votes for its character."""
+
+    of_cell: Any
+    firsts: list[tuple[int, int]]
+    votes: list[Counter[str]]
+
+
+@dataclass(slots=True)
+class Run:
+    """A word of a row: its first column, its number of cells, and the characters that were read there."""
+
+    start: int
+    length: int
+    read: str = ""
+
+    @property
+    def fits(self) -> bool:
+        return len(self.read) == self.length
+
+
+def read_cells(grid: CellGrid) -> list[Line] | None:
+    """The block's rows as lines, one a row, with a letter for every column; None where the cells say nothing."""
+    shapes = _shapes(grid)
+    if shapes is None:
+        return None
+    rows = [_runs(grid, number) for number in range(len(grid.middles))]
+    words = [run for runs in rows for run in runs if run.read]
+    if not words or sum(run.fits for run in words) < MIN_FITTING * len(words):
+        return None
+    _vote(shapes, rows)
+    signs = [sign_of(grid.ink[first]) for first in shapes.firsts]
+    if not any(sign in "─┌┐└┘├┤┬┴┼" for sign in signs if sign):
+        signs = ["|" if sign == "│" else sign for sign in signs]
+    characters = _characters(grid, shapes, signs)
+    texts = [[_spelled(run, number, shapes, characters) for run in runs] for number, runs in enumerate(rows)]
+    lines = (_line(grid, number, runs, texts[number]) for number, runs in enumerate(rows) if runs)
+    return [line for line in lines if line is not None]
+
+
+def _shapes(grid: CellGrid) -> Shapes | None:
+    """Gathers the inked cells by shape: each joins the first shape that it is like, commonest drawings first."""
+    _, numpy = vision()
+    places = numpy.argwhere(grid.inked)
+    if not len(places):
+        return None
+    ink = grid.ink[places[:, 0], places[:, 1]]
+    coarse = (ink * 7).round().astype(numpy.uint8).reshape(len(ink), -1)
+    _, firsts, inverse, counts = numpy.unique(coarse, axis=0, return_index=True, return_inverse=True, return_counts=True)
+    order = numpy.argsort(-counts, kind="stable")
+    if len(order) > MAX_SHAPES:
+        return None
+    likeness = _likeness(ink[firsts[order]])
+    shape_of = numpy.full(len(order), -1)
+    leaders: list[int] = []
+    for number in range(len(order)):
+        near = likeness[number, leaders] if leaders else numpy.zeros(0)
+        if len(near) and near.max() >= SAME_SHAPE:
+            shape_of[number] = int(near.argmax())
+        else:
+            shape_of[number] = len(leaders)
+            leaders.append(number)
+    rank = numpy.empty(len(order), int)
+    rank[order] = numpy.arange(len(order))
+    of_cell = numpy.full(grid.inked.shape, -1)
+    of_cell[places[:, 0], places[:, 1]] = shape_of[rank[inverse.ravel()]]
+    cells = [places[firsts[order[leader]]] for leader in leaders]
+    return Shapes(of_cell, [(int(row), int(column)) for row, column in cells], [Counter() for _ in leaders])
+
+
+def _likeness(ink: Any) -> Any:
+    """The cosine of every pair of cells, at the best of SHIFTS."""
+    _, numpy = vision()
+
+    def unit(cells: Any) -> Any:
+        flat = cells.reshape(len(cells), -1)
+        return flat / numpy.maximum(1e-6, numpy.linalg.norm(flat, axis=1, keepdims=True))
+
+    whole = unit(ink)
+    best = numpy.zeros((len(ink), len(ink)), numpy.float32)
+    for down, right in SHIFTS:
+        best = numpy.maximum(best, whole @ unit(numpy.roll(ink, (down, right), axis=(1, 2))).T)
+    return best
+
+
+def _runs(grid: CellGrid, number: int) -> list[Run]:
+    """A row's runs of inked cells, with the characters read there: each belongs to the nearest run."""
+    inked = grid.inked[number].tolist()
+    runs: list[Run] = []
+    for column, has_ink in enumerate(inked):
+        if has_ink and runs and runs[-1].start + runs[-1].length == column:
+            runs[-1].length += 1
+        elif has_ink:
+            runs.append(Run(column, 1))
+    letters = sorted(
+        (x, character)
+        for line in grid.members[number]
+        if len(line.letters) == len(line.text)
+        for x, character in zip(line.letters, line.text, strict=True)
+        if not character.isspace()
+    )
+    for x, character in letters:
+        column = (x - grid.left) / grid.pitch
+        if runs:
+            nearest = min(runs, key=lambda run: max(run.start - column, column - run.start - run.length, 0.0))
+            nearest.read += character
+    return runs
+
+
+def _vote(shapes: Shapes, rows: list[list[Run]]) -> None:
+    for number, runs in enumerate(rows):
+        for run in runs:
+            if not run.fits:
+                continue
+            for place, character in enumerate(run.read):
+                around = run.read[max(0, place - 1) : place] + run.read[place + 1 : place + 2]
+                weight = IN_CONTEXT if around and all(_kind(c) == _kind(character) for c in around) else ALONE
+                shapes.votes[shapes.of_cell[number, run.start + place]][character] += weight
+
+
+def _kind(character: str) -> str:
+    if character.isdigit():
+        return "digit"
+    return "capital" if character.isupper() else "small" if character.islower() else "sign"
+
+
+def _characters(grid: CellGrid, shapes: Shapes, signs: list[str]) -> list[tuple[str, float, int]]:
+    """For each shape its character, the share of the votes for it, and their number."""
+    tops = _tops(grid, shapes)
+    found = []
+    for number, votes in enumerate(shapes.votes):
+        total = votes.total()
+        if signs[number] and (signs[number] in "|│─┌┐└┘├┤┬┴┼" or not total):
+            found.append((signs[number], 1.0, MIN_VOTES))
+            continue
+        if not total:
+            found.append(("", 0.0, 0))
+            continue
+        counts = _of_its_height(votes, tops[number])
+        character, count = counts.most_common(1)[0]
+        found.append((character, count / total, total))
+    return found
+
+
+def _tops(grid: CellGrid, shapes: Shapes) -> list[bool | None]:
+    """Whether each shape is as high as small letters; None where these or capitals are not known."""
+    _, numpy = vision()
+    tops = []
+    for first in shapes.firsts:
+        rows = numpy.flatnonzero((grid.ink[first] > 0.5).any(axis=1))
+        tops.append(float(rows[0]) if len(rows) else 0.0)
+    usual = [
+        numpy.median(known) if known else None
+        for kinds in ("aenrumgq", "AEHTNRLMDB234567")
+        for known in [
+            [
+                top
+                for top, votes in zip(tops, shapes.votes, strict=True)
+                if votes and votes.most_common(1)[0][0] in kinds
+            ]
+        ]
+    ]
+    low, high = usual
+    if low is None or high is None or low - high < 2:
+        return [None] * len(tops)
+    return [bool(top >= high + LOW_TOP * (low - high)) for top in tops]
+
+
+def _of_its_height(votes: Counter[str], is_low: bool | None) -> Counter[str]:
+    """The votes, those for a letter of the wrong height given to its look-alike of the right one."""
+    if is_low is None:
+        return votes
+    moved: Counter[str] = Counter()
+    for character, count in votes.items():
+        if is_low and character in "0OCSVWXZ":
+            character = "o" if character == "0" else character.lower()
+        elif not is_low and character in "ocsvwxz":
+            character = character.upper() if character != "o" else ("0" if votes["0"] > votes["O"] else "O")
+        moved[character] += count
+    return moved
+
+
+def _spelled(run: Run, number: int, shapes: Shapes, characters: list[tuple[str, float, int]]) -> str:
+    """A run's text."""
+    cells = [characters[shapes.of_cell[number, run.start + place]] for place in range(run.length)]
+    if run.fits:
+        return "".join(
+            known if share >= CLEAR_SHARE and votes >= MIN_VOTES else read
+            for read, (known, share, votes) in zip(run.read, cells, strict=True)
+        )
+    if all(known and share >= KNOWN_SHARE for known, share, _ in cells):
+        return "".join(known for known, _, _ in cells)
+    return run.read
+
+
+def _line(grid: CellGrid, number: int, runs: list[Run], texts: list[str]) -> Line | None:
+    """A row as one line with its spaces; None where nothing is known of its ink."""
+    text, letters = "", list[float]()
+    for run, piece in zip(runs, texts, strict=True):
+        if not piece:
+            continue
+        gap = run.start - len(text) if not text else max(1, run.start - len(text))
+        text += " " * gap + piece
+    first = len(text) - len(text.lstrip())
+    text = text.strip()
+    if not text:
+        return None
+    letters = [grid.x_of(first + place) for place in range(len(text))]
+    members = grid.members[number]
+    left, right = grid.x_of(first) - grid.pitch / 2, grid.x_of(first + len(text)) - grid.pitch / 2
+    if members:
+        rect = hull([line.rect for line in members])
+        score = sum(line.score * len(line.text) for line in members) / max(1, sum(len(line.text) for line in members))
+        return replace(members[0], rect=rect, text=text, letters=tuple(letters), score=score, words=())
+    height = grid.middles[1] - grid.middles[0]
+    middle = grid.middles[number]
+    rect = Rect(left, middle - height / 2, right, middle + height / 2)
+    quad = ((rect.x1, rect.y1), (rect.x2, rect.y1), (rect.x2, rect.y2), (rect.x1, rect.y2))
+    return Line(rect, quad, text, 1.0, letters=tuple(letters))
