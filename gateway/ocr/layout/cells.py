@@ -28,6 +28,8 @@ GROUND_PERCENTILE = 80
 BLANK_SHARE, BLANK_STEP = 0.22, 24
 """A cell is blank when its darkest pixel differs from its ground by less than this share of what the letters do, and by
 less than so many levels of 256. At half, guides of indentation are letters; at double, pale comments are blank."""
+MAX_DOWN = 0.25
+"""Rows are moved by at most this share of their distance."""
 MIDDLE_SHARE = 0.8
 """Share of a cell's width in which a letter must have ink: neighbours reach over the side."""
 MIN_CELL_PX = 4
@@ -76,7 +78,8 @@ def cell_grid(gray: Any, lines: list[Line], pitch: float) -> CellGrid | None:
     if not 0 < count <= MAX_COLUMNS:
         return None
     height, width = max(MIN_CELL_PX, round(step)), max(MIN_CELL_PX, round(pitch))
-    ys = numpy.rint(numpy.array(middles) - height / 2).astype(int)[:, None] + numpy.arange(height)
+    sides = numpy.array(middles) - height / 2
+    ys = numpy.rint(sides + _down(part, sides - top, step)).astype(int)[:, None] + numpy.arange(height)
     xs = numpy.rint(left + pitch * numpy.arange(count)).astype(int)[:, None] + numpy.arange(width)
     ys, xs = ys.clip(0, gray.shape[0] - 1), xs.clip(0, gray.shape[1] - 1)
     cells = gray[ys[:, None, :, None], xs[None, :, None, :]].astype(numpy.float32)
@@ -124,6 +127,17 @@ def _columns(part: Any, pitch: float) -> tuple[float, float]:
     exact = float(pitches[best])
     middle = float(numpy.angle(turns[best])) / (2 * pi) * exact
     return exact, (middle - exact / 2) % exact
+
+
+def _down(part: Any, sides: Any, step: float) -> int:
+    """How far down to move the rows' upper sides, so that the least ink is cut: boxes of lines miss underscores."""
+    _, numpy = vision()
+    ground = numpy.percentile(part, GROUND_PERCENTILE, axis=1, keepdims=True)
+    dark = numpy.clip(ground - part, 0, None).sum(axis=1)
+    reach = int(MAX_DOWN * step)
+    moves = sorted(range(-reach, reach + 1), key=abs)
+    cut = [dark[numpy.rint(sides + move).astype(int).clip(0, len(dark) - 1)].sum() for move in moves]
+    return moves[int(numpy.argmin(cut))]
 
 
 def _ink_of(cells: Any) -> tuple[Any, Any]:

@@ -37,7 +37,7 @@ def code_text(lines: list[Line], pitch: float) -> str:
     """
     rects = [line.rect for line in lines]
     rows = [[lines[i] for i in row] for row in rows_of(rects, range(len(rects)))]
-    rows = [[_without_ligatures(line, pitch) if line.letters else line for line in row if line.text] for row in rows]
+    rows = [[without_ligatures(line, pitch) if line.letters else line for line in row if line.text] for row in rows]
     rows = [row for row in rows if row]
     middles = [median(line.rect.center_y for line in row) for row in rows]
     rows = _without_gutter(rows, middles, pitch)
@@ -77,7 +77,7 @@ def _row_step(middles: list[float]) -> float:
     return max(1.0, steps[len(steps) // 3]) if steps else 1.0
 
 
-def _without_ligatures(line: Line, pitch: float) -> Line:
+def without_ligatures(line: Line, pitch: float) -> Line:
     """The line with signs that are two letters wide written as the two letters that programming typefaces join."""
     text, letters = "", list[float]()
     for place, character in enumerate(line.text):

@@ -13,10 +13,14 @@ EDGE_PX = 1
 """Rows or columns of pixels at a cell's side in which a line that reaches it has ink."""
 SLIM, LOW = 0.34, 0.2
 """Greatest width of an upright stroke, and height of a level one, as shares of the cell."""
-MIN_BAR, MIN_DASH = 0.5, 0.35
-"""Least height of a bar and width of a dash, as shares of the cell."""
+MIN_BAR, MIN_DASH, MAX_EQUAL = 0.66, 0.35, 0.4
+"""Least height of a bar, width of a dash, and greatest height of `=`, as shares of the cell."""
 MIDDLE, BOTTOM = (0.25, 0.75), 0.75
 """Where the middle of a dash lies, and below what height that of an underscore, as shares of the cell's height."""
+FULL_ARM, CENTRE = 0.45, (0.3, 0.7)
+"""A frame's stroke runs over this share of the cell at least, half of it for a corner, near its middle."""
+FRAME_RUN = 3
+"""So many level strokes in a row show that a block has frames; without, an upright one is a bar."""
 ARMS = {
     "ud": "│",
     "lr": "─",
@@ -33,6 +37,20 @@ ARMS = {
 """The signs of light frames by the sides that their lines reach: up, down, left, right (Unicode 2500 to 253C)."""
 
 
+def signs_of(ink: Any, of_cell: Any) -> list[str]:
+    """The sign of each shape (`sign_of`). `ink`: of the shapes; `of_cell`: rows x columns, the shape of each cell.
+    Signs of frames are given only where there is a frame."""
+    _, numpy = vision()
+    signs = [sign_of(cell) for cell in ink]
+    level = numpy.isin(of_cell, [number for number, sign in enumerate(signs) if sign == "─"])
+    runs = level[:, FRAME_RUN - 1 :].copy()
+    for step in range(1, FRAME_RUN):
+        runs &= level[:, FRAME_RUN - 1 - step : level.shape[1] - step]
+    if runs.any():
+        return signs
+    return ["|" if sign == "│" else "" if sign in ARMS.values() else sign for sign in signs]
+
+
 def sign_of(ink: Any) -> str:
     """The bar, dash or frame's sign that a cell holds; empty for anything else. `ink`: height x width, 0 to 1."""
     _, numpy = vision()
@@ -43,14 +61,17 @@ def sign_of(ink: Any) -> str:
     height, width = dark.shape
     tall, wide = (rows[-1] - rows[0] + 1) / height, (columns[-1] - columns[0] + 1) / width
     arms = _arms(dark)
-    if arms in ARMS and _is_thin(dark):
+    if arms in ARMS and _is_frame(dark, arms):
         return ARMS[arms]
     middle = (rows[0] + rows[-1] + 1) / 2 / height
     full = dark[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
     if wide <= SLIM and tall >= MIN_BAR and full.any(axis=1).all() and _is_straight(dark):
         return "|"
-    if tall <= LOW and wide >= MIN_DASH and full.any(axis=0).all():
-        return "-" if MIDDLE[0] < middle < MIDDLE[1] else "_" if middle >= BOTTOM else ""
+    if wide >= MIN_DASH and full.any(axis=0).all():
+        if not full.any(axis=1).all():
+            return "=" if tall <= MAX_EQUAL and MIDDLE[0] < middle < MIDDLE[1] else ""
+        if tall <= LOW:
+            return "-" if MIDDLE[0] < middle < MIDDLE[1] else "_" if middle >= BOTTOM else ""
     return "+" if _is_plus(full, tall, wide) else ""
 
 
@@ -67,14 +88,29 @@ def _arms(dark: Any) -> str:
     return "".join(name for name, part in sides.items() if part.any())
 
 
-def _is_thin(dark: Any) -> bool:
-    """Whether the ink is one upright and one level stroke at most."""
+def _is_frame(dark: Any, arms: str) -> bool:
+    """Whether the ink is an upright and a level stroke through the cell's middle, or the one of them that has arms."""
     height, width = dark.shape
-    strokes = dark.sum(axis=1) > SLIM * width
-    columns = dark.sum(axis=0) > LOW * height
-    level, upright = int(strokes.sum()), int(columns.sum())
-    others = dark & ~strokes[:, None] & ~columns[None, :]
-    return level <= max(2, LOW * height) and upright <= max(2, SLIM * width) and int(others.sum()) <= 2
+    level, upright = _stroke(dark, width, "l" in arms or "r" in arms), _stroke(dark.T, height, "u" in arms or "d" in arms)
+    if level is None or upright is None:
+        return False
+    rest = dark.copy()
+    rest[level, :] = False
+    rest[:, upright] = False
+    return not rest.any()
+
+
+def _stroke(dark: Any, length: int, is_wanted: bool) -> slice | None:
+    """The rows of a level stroke through the middle; an empty slice where none is wanted, None where there is none."""
+    _, numpy = vision()
+    if not is_wanted:
+        return slice(0, 0)
+    full = numpy.flatnonzero(dark.sum(axis=1) >= FULL_ARM * length)
+    size = len(dark)
+    if not len(full) or full[-1] - full[0] + 1 > max(2, LOW * size):
+        return None
+    middle = (full[0] + full[-1] + 1) / 2 / size
+    return slice(int(full[0]), int(full[-1]) + 1) if CENTRE[0] <= middle <= CENTRE[1] else None
 
 
 def _is_straight(dark: Any) -> bool:

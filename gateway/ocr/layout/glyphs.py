@@ -13,7 +13,8 @@ from typing import Any
 
 from gateway.ocr.extras import vision
 from gateway.ocr.layout.cells import CellGrid
-from gateway.ocr.layout.frames import sign_of
+from gateway.ocr.layout.code_text import without_ligatures
+from gateway.ocr.layout.frames import signs_of
 from gateway.ocr.types import Line, Rect, hull
 
 SAME_SHAPE = 0.955
@@ -29,21 +30,25 @@ IN_CONTEXT, ALONE = 3, 1
 """Weights of a reading between letters of its kind (both digits, or both letters) and of any other."""
 CLEAR_SHARE, MIN_VOTES = 0.7, 4
 """A shape's character replaces another reading when it has this share of the votes, and so many."""
+MIN_SURE, UNLIKE = 3, 0.9
+"""So many readings in context make a shape surely `0` or `O`; a shape less like it than UNLIKE is not the same one in
+another weight."""
 KNOWN_SHARE = 0.5
 """Least share of the votes for a shape to spell a word that was read with too many or too few letters."""
-LOOK_ALIKE = ("0Oo", "cC", "sS", "vV", "wW", "xX", "zZ", "l1I|", "5S", "2Z", "8B", "pP", "kK", "uU")
-"""Characters that the recogniser takes for one another without a word around them."""
-LOW_TOP = 0.5
-"""A shape is as high as small letters when its top is nearer to theirs than to that of capitals and digits."""
+TOP_INK, SURE_TOP, MIN_RISE_PX = 0.3, 0.25, 2.5
+"""Its top is the first row of pixels with TOP_INK. A shape is as high as small letters, or as capitals and digits, when its top is within this share of their distance,
+which must be so many pixels: round letters begin lower, in print of few pixels by half of it."""
 
 
 @dataclass(slots=True)
 class Shapes:
-    """The shape of every cell (-1 for a blank one), the first cell of each shape, and the votes for its character."""
+    """The shape of every cell (-1 for a blank one); of each shape its first cell, the votes for its character, and how
+    like it is to the others."""
 
     of_cell: Any
     firsts: list[tuple[int, int]]
     votes: list[Counter[str]]
+    likeness: Any
 
 
 @dataclass(slots=True)
@@ -69,9 +74,7 @@ def read_cells(grid: CellGrid) -> list[Line] | None:
     if not words or sum(run.fits for run in words) < MIN_FITTING * len(words):
         return None
     _vote(shapes, rows)
-    signs = [sign_of(grid.ink[first]) for first in shapes.firsts]
-    if not any(sign in "─┌┐└┘├┤┬┴┼" for sign in signs if sign):
-        signs = ["|" if sign == "│" else sign for sign in signs]
+    signs = signs_of([grid.ink[first] for first in shapes.firsts], shapes.of_cell)
     characters = _characters(grid, shapes, signs)
     texts = [[_spelled(run, number, shapes, characters) for run in runs] for number, runs in enumerate(rows)]
     lines = (_line(grid, number, runs, texts[number]) for number, runs in enumerate(rows) if runs)
@@ -104,8 +107,8 @@ def _shapes(grid: CellGrid) -> Shapes | None:
     rank[order] = numpy.arange(len(order))
     of_cell = numpy.full(grid.inked.shape, -1)
     of_cell[places[:, 0], places[:, 1]] = shape_of[rank[inverse.ravel()]]
-    cells = [places[firsts[order[leader]]] for leader in leaders]
-    return Shapes(of_cell, [(int(row), int(column)) for row, column in cells], [Counter() for _ in leaders])
+    cells = [places[firsts[order[leader]]].tolist() for leader in leaders]
+    return Shapes(of_cell, [(row, column) for row, column in cells], [Counter() for _ in leaders], likeness[leaders][:, leaders])
 
 
 def _likeness(ink: Any) -> Any:
@@ -136,6 +139,7 @@ def _runs(grid: CellGrid, number: int) -> list[Run]:
         (x, character)
         for line in grid.members[number]
         if len(line.letters) == len(line.text)
+        for line in (without_ligatures(line, grid.pitch),)
         for x, character in zip(line.letters, line.text, strict=True)
         if not character.isspace()
     )
@@ -153,9 +157,16 @@ def _vote(shapes: Shapes, rows: list[list[Run]]) -> None:
             if not run.fits:
                 continue
             for place, character in enumerate(run.read):
-                around = run.read[max(0, place - 1) : place] + run.read[place + 1 : place + 2]
-                weight = IN_CONTEXT if around and all(_kind(c) == _kind(character) for c in around) else ALONE
+                around = _kinds_around(run.read, place)
+                weight = IN_CONTEXT if around == {_kind(character)} else ALONE
                 shapes.votes[shapes.of_cell[number, run.start + place]][character] += weight
+
+
+def _kinds_around(text: str, place: int) -> set[str]:
+    """The kinds of the nearest letters or digits on both sides within a word."""
+    before = next((c for c in reversed(text[:place]) if c.isalnum()), "")
+    after = next((c for c in text[place + 1 :] if c.isalnum()), "")
+    return {_kind(character) for character in (before, after) if character}
 
 
 def _kind(character: str) -> str:
@@ -167,6 +178,10 @@ def _kind(character: str) -> str:
 def _characters(grid: CellGrid, shapes: Shapes, signs: list[str]) -> list[tuple[str, float, int]]:
     """For each shape its character, the share of the votes for it, and their number."""
     tops = _tops(grid, shapes)
+    sure = {
+        character: [n for n, votes in enumerate(shapes.votes) if votes[character] >= IN_CONTEXT * MIN_SURE]
+        for character in "0O"
+    }
     found = []
     for number, votes in enumerate(shapes.votes):
         total = votes.total()
@@ -176,7 +191,7 @@ def _characters(grid: CellGrid, shapes: Shapes, signs: list[str]) -> list[tuple[
         if not total:
             found.append(("", 0.0, 0))
             continue
-        counts = _of_its_height(votes, tops[number])
+        counts = _unlike_known(_of_its_height(votes, tops[number]), shapes.likeness[number], sure)
         character, count = counts.most_common(1)[0]
         found.append((character, count / total, total))
     return found
@@ -187,7 +202,7 @@ def _tops(grid: CellGrid, shapes: Shapes) -> list[bool | None]:
     _, numpy = vision()
     tops = []
     for first in shapes.firsts:
-        rows = numpy.flatnonzero((grid.ink[first] > 0.5).any(axis=1))
+        rows = numpy.flatnonzero((grid.ink[first] > TOP_INK).any(axis=1))
         tops.append(float(rows[0]) if len(rows) else 0.0)
     usual = [
         numpy.median(known) if known else None
@@ -201,21 +216,35 @@ def _tops(grid: CellGrid, shapes: Shapes) -> list[bool | None]:
         ]
     ]
     low, high = usual
-    if low is None or high is None or low - high < 2:
+    if low is None or high is None or low - high < MIN_RISE_PX:
         return [None] * len(tops)
-    return [bool(top >= high + LOW_TOP * (low - high)) for top in tops]
+    shares = [(top - high) / (low - high) for top in tops]
+    return [True if share >= 1 - SURE_TOP else False if share <= SURE_TOP else None for share in shares]
 
 
 def _of_its_height(votes: Counter[str], is_low: bool | None) -> Counter[str]:
-    """The votes, those for a letter of the wrong height given to its look-alike of the right one."""
+    """The votes, weak ones for a letter of the wrong height given to its look-alike of the right one."""
     if is_low is None:
         return votes
     moved: Counter[str] = Counter()
     for character, count in votes.items():
-        if is_low and character in "0OCSVWXZ":
+        if count >= IN_CONTEXT * MIN_SURE:
+            pass
+        elif is_low and character in "0OCSVWXZ":
             character = "o" if character == "0" else character.lower()
-        elif not is_low and character in "ocsvwxz":
-            character = character.upper() if character != "o" else ("0" if votes["0"] > votes["O"] else "O")
+        elif not is_low and character in "csvwxz":
+            character = character.upper()
+        moved[character] += count
+    return moved
+
+
+def _unlike_known(votes: Counter[str], likeness: Any, sure: dict[str, list[int]]) -> Counter[str]:
+    """The votes; those for `0` given to `O`, and the other way, where another shape is surely that one and unlike."""
+    moved: Counter[str] = Counter()
+    for character, count in votes.items():
+        others = sure.get(character, [])
+        if others and count < IN_CONTEXT * MIN_SURE and max(likeness[n] for n in others) < UNLIKE:
+            character = "O" if character == "0" else "0"
         moved[character] += count
     return moved
 
