@@ -20,9 +20,9 @@ PITCH_RANGE, PITCH_STEPS = 0.012, 49
 columns must end within half a letter. At half, boxes of tilted pages miss it; at double, a neighbouring peak wins."""
 MAX_ROWS, MAX_COLUMNS = 200, 400
 """Rows and columns of a block; larger ones are a mistake of the pitch and stay as they were read."""
-MAX_OFF_GRID, ON_GRID_SHARE = 0.18, 0.85
+MAX_OFF_GRID, ON_GRID_SHARE, OFF_ROW = 0.18, 0.85, 0.35
 """This share of the rows must lie within MAX_OFF_GRID distances of a grid of rows, else the block has none and is read
-line by line. At half, rounding of pixels hides grids; at double, chance does not."""
+line by line; a row further than OFF_ROW off stays as it was read. At half, rounding of pixels hides grids; at double, chance does not."""
 GROUND_PERCENTILE = 80
 """The ground of a cell: so many of its pixels, in per cent, are darker. At half, bold letters are ground."""
 BLANK_SHARE, BLANK_STEP = 0.22, 24
@@ -39,7 +39,7 @@ MIN_CELL_PX = 4
 @dataclass(frozen=True, slots=True)
 class CellGrid:
     """A block's grid. `left`, `pitch`: of its columns; `middles`: heights of its rows; `ink`: rows x columns x height x
-    width, 0 to 1; `inked`: rows x columns; `members`: the lines of each row."""
+    width, 0 to 1; `inked`: rows x columns; `members`: the lines of each row; `others`: lines on no row."""
 
     left: float
     pitch: float
@@ -47,9 +47,7 @@ class CellGrid:
     ink: Any
     inked: Any
     members: tuple[tuple[Line, ...], ...]
-
-    def column_of(self, x: float) -> int:
-        return int((x - self.left) // self.pitch)
+    others: tuple[Line, ...]
 
     def x_of(self, column: int) -> float:
         return self.left + (column + 0.5) * self.pitch
@@ -65,8 +63,8 @@ def cell_grid(gray: Any, lines: list[Line], pitch: float) -> CellGrid | None:
     grid = _row_grid(rows)
     if grid is None:
         return None
-    step, middles, members = grid
-    box = hull(rects)
+    step, middles, members, others = grid
+    box = hull([line.rect for row in members for line in row])
     top, bottom = max(0, int(min(middles) - step)), min(gray.shape[0], int(max(middles) + step) + 1)
     first, last = max(0, int(box.x1 - 2 * pitch)), min(gray.shape[1], int(box.x2 + 2 * pitch))
     part = gray[top:bottom, first:last]
@@ -84,12 +82,19 @@ def cell_grid(gray: Any, lines: list[Line], pitch: float) -> CellGrid | None:
     ys, xs = ys.clip(0, gray.shape[0] - 1), xs.clip(0, gray.shape[1] - 1)
     cells = gray[ys[:, None, :, None], xs[None, :, None, :]].astype(numpy.float32)
     ink, inked = _ink_of(cells)
-    return CellGrid(left, pitch, tuple(middles), ink, inked, members)
+    for line in others:
+        near = numpy.abs(numpy.array(middles) - line.rect.center_y) < step
+        first, last = int((line.rect.x1 - left) // pitch), int((line.rect.x2 - left) // pitch) + 1
+        inked[near, max(0, first) : max(0, last)] = False
+    return CellGrid(left, pitch, tuple(middles), ink, inked, members, others)
 
 
-def _row_grid(rows: list[list[Line]]) -> tuple[float, list[float], tuple[tuple[Line, ...], ...]] | None:
-    """The distance of rows, the middles of all rows from one above the first to one below the last, and the lines of
-    each; None where the rows are not regular."""
+Rows = tuple[tuple[Line, ...], ...]
+
+
+def _row_grid(rows: list[list[Line]]) -> tuple[float, list[float], Rows, tuple[Line, ...]] | None:
+    """The distance of rows, the middles of all rows from one above the first to one below the last, the lines of each,
+    and the lines of none; None where the rows are not regular."""
     _, numpy = vision()
     middles = [median(line.rect.center_y for line in row) for row in rows]
     if len(middles) < 2:
@@ -98,19 +103,26 @@ def _row_grid(rows: list[list[Line]]) -> tuple[float, list[float], tuple[tuple[L
     step = steps[len(steps) // 3]
     if step < MIN_CELL_PX:
         return None
+    # A row whose pieces' boxes differ comes in two: they get one number.
     numbers = [0]
     for above, below in pairwise(middles):
-        numbers.append(numbers[-1] + max(1, round((below - above) / step)))
+        numbers.append(numbers[-1] + round((below - above) / step))
+    if numbers[-1] < 1:
+        return None
     slope, start = numpy.polyfit(numbers, middles, 1)
     off = numpy.abs(numpy.array(middles) - start - slope * numpy.array(numbers))
     if float((off <= MAX_OFF_GRID * slope).mean()) < ON_GRID_SHARE:
         return None
-    by_number = dict(zip(numbers, rows, strict=True))
+    by_number: dict[int, list[Line]] = {}
+    others: list[Line] = []
+    for number, row, away in zip(numbers, rows, off.tolist(), strict=True):
+        (by_number.setdefault(number, []) if away <= OFF_ROW * slope else others).extend(row)
     span = range(-1, numbers[-1] + 2)
     return (
         float(slope),
         [float(start + slope * number) for number in span],
         tuple(tuple(by_number.get(number, ())) for number in span),
+        tuple(others),
     )
 
 

@@ -26,7 +26,9 @@ SAME_PITCH = 0.03
 are missed; at double, chance peaks of running text agree."""
 MIN_LETTERS = 40
 MIN_ROWS, FEW_ROWS, FEW_ROWS_RHYTHM = 3, 2, 0.3
-"""Letters and rows of sure lines that make a block of code; FEW_ROWS are enough with a clearer rhythm. At half, a name
+MANY_ROWS, MANY_ROWS_RHYTHM = 8, 0.22
+"""Letters and rows of sure lines that make a block of code; FEW_ROWS are enough with a clearer rhythm, and MANY_ROWS of
+one pitch, one after the other, are no chance with a weaker one. At half, a name
 in a sentence does; at double, short examples are read as text."""
 MIN_WIDTH, MAX_WIDTH = 0.85, 1.4
 """Pitch of monospaced letters, in heights of small letters. Measured: 1.01 to 1.19 in nine typefaces; running text, at
@@ -46,6 +48,9 @@ more lie within .04, of running text at its best pitch .2 to .6."""
 BESIDE, BESIDE_SHARE = 0.2, 0.8
 """A run of lines beside another belongs to it when this share of its lines stand on the other's rows, within BESIDE
 heights: chance gives two of five. At half the first, jitter parts columns; at half the second, chance joins them."""
+OFF_ROWS, NEAR_LINES = 0.25, 3
+"""A line so far from the rows of its NEAR_LINES nearest, in distances of rows, is not of the block. At half, jitter costs the block its first
+line; at double, no line is too far."""
 MAX_ROWS_APART = 5.0
 """Greatest distance of a block's lines, in line heights: some blank lines. At half, functions two lines apart part; at
 double, code joins the next example."""
@@ -72,6 +77,7 @@ def code_regions(lines: list[Line], rhythm: Rhythm) -> list[Region]:
             continue
         fitting = [line for line in lines if _same_line(line, pitch) or rhythm(line, pitch) >= KNOWN_RHYTHM]
         for run in _on_one_grid(_runs([line for line in fitting if _is_wide(line)], lines)):
+            run = _on_rows(run)
             if _is_code([line for line in run if _same_line(line, pitch)], pitch):
                 found.append(Region("code", _whole(run, fitting, pitch), 1.0, pitch))
     return _apart(found)
@@ -133,6 +139,21 @@ def _is_beside(run: list[Line], block: list[Line]) -> bool:
     return near > BESIDE_SHARE * len(run)
 
 
+def _on_rows(run: list[Line]) -> list[Line]:
+    """The run without lines at its ends that are not at its distance of rows: a title bar above, a status bar below."""
+    step = _row_step(run)
+    kept = sorted(run, key=lambda line: line.rect.center_y)
+    for end in (0, -1):
+        while len(kept) > MIN_ROWS:
+            y = kept[end].rect.center_y
+            near = sorted(abs(line.rect.center_y - y) for line in kept if line is not kept[end])[:NEAR_LINES]
+            phases = [(away / step) % 1 for away in near]
+            if median(min(phase, 1 - phase) for phase in phases) <= OFF_ROWS:
+                break
+            kept.pop(end)
+    return kept
+
+
 def _is_wide(line: Line) -> bool:
     return line.rect.width >= SHORT * line.rect.height
 
@@ -159,8 +180,8 @@ def _is_code(run: list[Line], pitch: float) -> bool:
     rows = len(rows_of([line.rect for line in run], range(len(run))))
     rhythm = median(line.rhythm for line in run)
     width = median(pitch / (line.size or pitch) for line in run)
-    is_clear = rhythm >= (SURE_RHYTHM if rows >= MIN_ROWS else FEW_ROWS_RHYTHM) and rows >= FEW_ROWS
-    return is_clear and letters >= MIN_LETTERS and MIN_WIDTH <= width <= MAX_WIDTH
+    least = FEW_ROWS_RHYTHM if rows < MIN_ROWS else SURE_RHYTHM if rows < MANY_ROWS else MANY_ROWS_RHYTHM
+    return rows >= FEW_ROWS and rhythm >= least and letters >= MIN_LETTERS and MIN_WIDTH <= width <= MAX_WIDTH
 
 
 def _whole(run: list[Line], lines: list[Line], pitch: float) -> Rect:

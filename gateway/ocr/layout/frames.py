@@ -13,8 +13,10 @@ EDGE_PX = 1
 """Rows or columns of pixels at a cell's side in which a line that reaches it has ink."""
 SLIM, LOW = 0.34, 0.2
 """Greatest width of an upright stroke, and height of a level one, as shares of the cell."""
-MIN_BAR, MIN_DASH, MAX_EQUAL = 0.66, 0.35, 0.4
-"""Least height of a bar, width of a dash, and greatest height of `=`, as shares of the cell."""
+MIN_BAR, MIN_MARK, MIN_DASH, MAX_EQUAL = 0.66, 0.45, 0.35, 0.4
+"""Least height of a bar and of `!`, width of a dash, and greatest height of `=`, as shares of the cell."""
+UPPER = 0.55
+"""Least share of `!` above its gap: of a colon it is half and less, of an `i` a quarter."""
 MIDDLE, BOTTOM = (0.25, 0.75), 0.75
 """Where the middle of a dash lies, and below what height that of an underscore, as shares of the cell's height."""
 FULL_ARM, CENTRE = 0.45, (0.3, 0.7)
@@ -65,8 +67,11 @@ def sign_of(ink: Any) -> str:
         return ARMS[arms]
     middle = (rows[0] + rows[-1] + 1) / 2 / height
     full = dark[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
-    if wide <= SLIM and tall >= MIN_BAR and full.any(axis=1).all() and _is_straight(dark):
-        return "|"
+    if wide <= SLIM and tall >= MIN_MARK and _is_straight(dark):
+        gaps = numpy.flatnonzero(~full.any(axis=1))
+        if not len(gaps):
+            return "|" if tall >= MIN_BAR else ""
+        return "!" if gaps[0] >= UPPER * len(full) and gaps[-1] - gaps[0] + 1 == len(gaps) else ""
     if wide >= MIN_DASH and full.any(axis=0).all():
         if not full.any(axis=1).all():
             return "=" if tall <= MAX_EQUAL and MIDDLE[0] < middle < MIDDLE[1] else ""

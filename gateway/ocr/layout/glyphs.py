@@ -15,6 +15,7 @@ from gateway.ocr.extras import vision
 from gateway.ocr.layout.cells import CellGrid
 from gateway.ocr.layout.code_text import without_ligatures
 from gateway.ocr.layout.frames import signs_of
+from gateway.ocr.layout.glyph_heights import heights_of, of_its_height
 from gateway.ocr.types import Line, Rect, hull
 
 SAME_SHAPE = 0.955
@@ -30,24 +31,30 @@ IN_CONTEXT, ALONE = 3, 1
 """Weights of a reading between letters of its kind (both digits, or both letters) and of any other."""
 CLEAR_SHARE, MIN_VOTES = 0.7, 4
 """A shape's character replaces another reading when it has this share of the votes, and so many."""
-MIN_SURE, UNLIKE = 3, 0.9
-"""So many readings in context make a shape surely `0` or `O`; a shape less like it than UNLIKE is not the same one in
-another weight."""
+LOOK_ALIKE = {
+    "0": ("O", {"capital"}),
+    "O": ("0", {"digit"}),
+    "1": ("l", {"small"}),
+    "l": ("1", {"digit"}),
+}
+"""What the recogniser takes for one another, and the kind of letters beside which that is likely; or none."""
+MIN_SURE, UNLIKE = 3, 0.88
+"""So many readings in context make a shape surely that character; a shape less like it than UNLIKE is not the same one in another weight, but its look-alike."""
+NEAR_SHAPE = 0.88
+"""A shape that was never read is that of its nearest, if so like: neighbours that reach into a cell change its ink."""
 KNOWN_SHARE = 0.5
 """Least share of the votes for a shape to spell a word that was read with too many or too few letters."""
-TOP_INK, SURE_TOP, MIN_RISE_PX = 0.3, 0.25, 2.5
-"""Its top is the first row of pixels with TOP_INK. A shape is as high as small letters, or as capitals and digits, when its top is within this share of their distance,
-which must be so many pixels: round letters begin lower, in print of few pixels by half of it."""
 
 
 @dataclass(slots=True)
 class Shapes:
-    """The shape of every cell (-1 for a blank one); of each shape its first cell, the votes for its character, and how
-    like it is to the others."""
+    """The shape of every cell (-1 for a blank one); of each shape its first cell, the votes for its character, the
+    kinds of letters that stand beside it, and how like it is to the others."""
 
     of_cell: Any
     firsts: list[tuple[int, int]]
     votes: list[Counter[str]]
+    around: list[set[str]]
     likeness: Any
 
 
@@ -78,7 +85,7 @@ def read_cells(grid: CellGrid) -> list[Line] | None:
     characters = _characters(grid, shapes, signs)
     texts = [[_spelled(run, number, shapes, characters) for run in runs] for number, runs in enumerate(rows)]
     lines = (_line(grid, number, runs, texts[number]) for number, runs in enumerate(rows) if runs)
-    return [line for line in lines if line is not None]
+    return [*(line for line in lines if line is not None), *grid.others]
 
 
 def _shapes(grid: CellGrid) -> Shapes | None:
@@ -108,7 +115,7 @@ def _shapes(grid: CellGrid) -> Shapes | None:
     of_cell = numpy.full(grid.inked.shape, -1)
     of_cell[places[:, 0], places[:, 1]] = shape_of[rank[inverse.ravel()]]
     cells = [places[firsts[order[leader]]].tolist() for leader in leaders]
-    return Shapes(of_cell, [(row, column) for row, column in cells], [Counter() for _ in leaders], likeness[leaders][:, leaders])
+    return Shapes(of_cell, [(row, column) for row, column in cells], [Counter() for _ in leaders], [set() for _ in leaders], likeness[leaders][:, leaders])
 
 
 def _likeness(ink: Any) -> Any:
@@ -159,7 +166,9 @@ def _vote(shapes: Shapes, rows: list[list[Run]]) -> None:
             for place, character in enumerate(run.read):
                 around = _kinds_around(run.read, place)
                 weight = IN_CONTEXT if around == {_kind(character)} else ALONE
-                shapes.votes[shapes.of_cell[number, run.start + place]][character] += weight
+                shape = shapes.of_cell[number, run.start + place]
+                shapes.votes[shape][character] += weight
+                shapes.around[shape] |= around
 
 
 def _kinds_around(text: str, place: int) -> set[str]:
@@ -177,74 +186,40 @@ def _kind(character: str) -> str:
 
 def _characters(grid: CellGrid, shapes: Shapes, signs: list[str]) -> list[tuple[str, float, int]]:
     """For each shape its character, the share of the votes for it, and their number."""
-    tops = _tops(grid, shapes)
+    heights = heights_of([grid.ink[first] for first in shapes.firsts], shapes.votes)
     sure = {
         character: [n for n, votes in enumerate(shapes.votes) if votes[character] >= IN_CONTEXT * MIN_SURE]
-        for character in "0O"
+        for character in LOOK_ALIKE
     }
-    found = []
+    voted = [number for number, votes in enumerate(shapes.votes) if votes]
+    found: list[tuple[str, float, int]] = []
     for number, votes in enumerate(shapes.votes):
         total = votes.total()
-        if signs[number] and (signs[number] in "|│─┌┐└┘├┤┬┴┼" or not total):
+        if signs[number] and (signs[number] not in "-_=+" or not total):
             found.append((signs[number], 1.0, MIN_VOTES))
             continue
         if not total:
-            found.append(("", 0.0, 0))
+            nearest = max(voted, key=lambda other: shapes.likeness[number][other], default=number)
+            is_near = nearest != number and shapes.likeness[number][nearest] >= NEAR_SHAPE
+            found.append((shapes.votes[nearest].most_common(1)[0][0], KNOWN_SHARE, 0) if is_near else ("", 0.0, 0))
             continue
-        counts = _unlike_known(_of_its_height(votes, tops[number]), shapes.likeness[number], sure)
+        counts = of_its_height(votes, heights[number], shapes.around[number])
+        counts = _unlike_known(counts, shapes, number, sure)
         character, count = counts.most_common(1)[0]
         found.append((character, count / total, total))
     return found
 
 
-def _tops(grid: CellGrid, shapes: Shapes) -> list[bool | None]:
-    """Whether each shape is as high as small letters; None where these or capitals are not known."""
-    _, numpy = vision()
-    tops = []
-    for first in shapes.firsts:
-        rows = numpy.flatnonzero((grid.ink[first] > TOP_INK).any(axis=1))
-        tops.append(float(rows[0]) if len(rows) else 0.0)
-    usual = [
-        numpy.median(known) if known else None
-        for kinds in ("aenrumgq", "AEHTNRLMDB234567")
-        for known in [
-            [
-                top
-                for top, votes in zip(tops, shapes.votes, strict=True)
-                if votes and votes.most_common(1)[0][0] in kinds
-            ]
-        ]
-    ]
-    low, high = usual
-    if low is None or high is None or low - high < MIN_RISE_PX:
-        return [None] * len(tops)
-    shares = [(top - high) / (low - high) for top in tops]
-    return [True if share >= 1 - SURE_TOP else False if share <= SURE_TOP else None for share in shares]
-
-
-def _of_its_height(votes: Counter[str], is_low: bool | None) -> Counter[str]:
-    """The votes, weak ones for a letter of the wrong height given to its look-alike of the right one."""
-    if is_low is None:
-        return votes
-    moved: Counter[str] = Counter()
-    for character, count in votes.items():
-        if count >= IN_CONTEXT * MIN_SURE:
-            pass
-        elif is_low and character in "0OCSVWXZ":
-            character = "o" if character == "0" else character.lower()
-        elif not is_low and character in "csvwxz":
-            character = character.upper()
-        moved[character] += count
-    return moved
-
-
-def _unlike_known(votes: Counter[str], likeness: Any, sure: dict[str, list[int]]) -> Counter[str]:
-    """The votes; those for `0` given to `O`, and the other way, where another shape is surely that one and unlike."""
+def _unlike_known(votes: Counter[str], shapes: Shapes, number: int, sure: dict[str, list[int]]) -> Counter[str]:
+    """The votes; weak ones given to the look-alike where another shape is surely that character and unlike, and what
+    stands beside is of the look-alike's kind."""
     moved: Counter[str] = Counter()
     for character, count in votes.items():
         others = sure.get(character, [])
-        if others and count < IN_CONTEXT * MIN_SURE and max(likeness[n] for n in others) < UNLIKE:
-            character = "O" if character == "0" else "0"
+        is_weak = others and count < IN_CONTEXT * MIN_SURE
+        if is_weak and max(shapes.likeness[number][n] for n in others) < UNLIKE:
+            alike, kinds = LOOK_ALIKE[character]
+            character = alike if shapes.around[number] <= kinds else character
         moved[character] += count
     return moved
 
