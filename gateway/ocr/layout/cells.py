@@ -5,6 +5,7 @@ its lines. Knows nothing of what the letters are: see `glyphs`. The thresholds a
 all together.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import pi
@@ -13,7 +14,7 @@ from typing import Any
 
 from gateway.ocr.extras import vision
 from gateway.ocr.layout.reading_order import rows_of
-from gateway.ocr.types import Line, hull
+from gateway.ocr.types import Line, Rect, hull
 
 PITCH_RANGE, PITCH_STEPS = 0.012, 49
 """The pitch is sought in this share around the measured one, which is that of single lines, in so many steps: 100
@@ -23,6 +24,8 @@ MAX_ROWS, MAX_COLUMNS = 200, 400
 MAX_OFF_GRID, ON_GRID_SHARE, OFF_ROW = 0.18, 0.85, 0.35
 """This share of the rows must lie within MAX_OFF_GRID distances of a grid of rows, else the block has none and is read
 line by line; a row further than OFF_ROW off stays as it was read. At half, rounding of pixels hides grids; at double, chance does not."""
+FOREIGN = 0.8
+"""Rows whose middle is so near, in distances of rows, to that of a line of no row share its ink."""
 GROUND_PERCENTILE = 80
 """The ground of a cell: so many of its pixels, in per cent, are darker. At half, bold letters are ground."""
 BLANK_SHARE, BLANK_STEP = 0.22, 24
@@ -53,8 +56,9 @@ class CellGrid:
         return self.left + (column + 0.5) * self.pitch
 
 
-def cell_grid(gray: Any, lines: list[Line], pitch: float) -> CellGrid | None:
-    """The grid of read lines of one pitch; None where rows or columns are not regular. `gray`: the page, dark ink."""
+def cell_grid(gray: Any, lines: list[Line], pitch: float, foreign: Sequence[Rect] = ()) -> CellGrid | None:
+    """The grid of read lines of one pitch; None where rows or columns are not regular. `gray`: the page, dark ink;
+    `foreign`: boxes of other lines, whose ink is not the block's."""
     _, numpy = vision()
     if pitch < MIN_CELL_PX or not lines:
         return None
@@ -82,9 +86,9 @@ def cell_grid(gray: Any, lines: list[Line], pitch: float) -> CellGrid | None:
     ys, xs = ys.clip(0, gray.shape[0] - 1), xs.clip(0, gray.shape[1] - 1)
     cells = gray[ys[:, None, :, None], xs[None, :, None, :]].astype(numpy.float32)
     ink, inked = _ink_of(cells)
-    for line in others:
-        near = numpy.abs(numpy.array(middles) - line.rect.center_y) < step
-        first, last = int((line.rect.x1 - left) // pitch), int((line.rect.x2 - left) // pitch) + 1
+    for rect in (*foreign, *(line.rect for line in others)):
+        near = numpy.abs(numpy.array(middles) - rect.center_y) < FOREIGN * step
+        first, last = int((rect.x1 - left) // pitch), int((rect.x2 - left) // pitch) + 1
         inked[near, max(0, first) : max(0, last)] = False
     return CellGrid(left, pitch, tuple(middles), ink, inked, members, others)
 

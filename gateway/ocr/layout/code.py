@@ -7,6 +7,7 @@ explanation says otherwise; bench/ocr_real.py scores them all together.
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from math import log
 from statistics import median
@@ -40,8 +41,8 @@ below joins."""
 SAME_ROW, NEXT_ROW = 0.6, 0.9
 """Lines whose middles differ by less, in line heights, stand on one row; a line whose middle is within NEXT_ROW
 distances of rows of the block is on its next row."""
-FEW_STEPS = 3
-"""Rows so many distances apart still tell the distance of rows; beyond, one row more or less makes no difference."""
+ONE_STEP, FEW_STEPS = 1.3, 3
+"""The least distances of rows, up to this factor, are of neighbours. Rows so many distances apart still tell the distance of rows; beyond, one row more or less makes no difference."""
 READ_PITCH, READ_SHARE = 0.07, 0.7
 """Words of a block whose letters, once read, stand at its pitch within this share. Measured: of code .95 and
 more lie within .04, of running text at its best pitch .2 to .6."""
@@ -81,6 +82,34 @@ def code_regions(lines: list[Line], rhythm: Rhythm) -> list[Region]:
             if _is_code([line for line in run if _same_line(line, pitch)], pitch):
                 found.append(Region("code", _whole(run, fitting, pitch), 1.0, pitch))
     return _apart(found)
+
+
+def without_frames(panels: list[Rect], lines: list[Line]) -> list[Rect]:
+    """The panels without those that are frames drawn with signs: the lines inside and those right above or below stand
+    on one grid of rows, at one pitch. `lines`: measured, unread."""
+    kept = []
+    for panel in panels:
+        inside = [line for line in lines if line.rect.share_in(panel) > INSIDE]
+        beside = [line for line in lines if line not in inside and _is_next_to(line.rect, panel)]
+        sure = [[line for line in part if line.rhythm >= KNOWN_RHYTHM] for part in (inside, beside)]
+        if not all(sure) or not _is_one_grid(sure[0], sure[1]):
+            kept.append(panel)
+    return kept
+
+
+def _is_next_to(rect: Rect, panel: Rect) -> bool:
+    near = min(abs(rect.center_y - panel.y1), abs(rect.center_y - panel.y2)) < MAX_ROWS_APART * rect.height
+    return near and rect.x1 < panel.x2 and rect.x2 > panel.x1
+
+
+def _is_one_grid(inside: list[Line], beside: list[Line]) -> bool:
+    pitches = [median(line.pitch for line in part) for part in (inside, beside)]
+    if not _same(*pitches):
+        return False
+    step = _row_step([*inside, *beside])
+    middle = inside[0].rect.center_y
+    phases = [((line.rect.center_y - middle) / step) % 1 for line in beside]
+    return median(min(phase, 1 - phase) for phase in phases) <= OFF_ROWS
 
 
 def _same_line(line: Line, pitch: float) -> bool:
@@ -225,18 +254,29 @@ def _row_step(run: list[Line]) -> float:
     steps = [below - above for above, below in pairwise(middles) if below - above > SAME_ROW * height]
     if not steps:
         return height
-    least = sorted(steps)[len(steps) // 4]
+    least = median(step for step in steps if step <= ONE_STEP * min(steps))
     near = [(step, round(step / least)) for step in steps if round(step / least) <= FEW_STEPS]
     return sum(step for step, _ in near) / sum(count for _, count in near)
 
 
 def _apart(found: list[Region]) -> list[Region]:
-    """The regions without those mostly inside a larger one."""
+    """The regions, those joined that lie in one another, or one right below another of its pitch."""
     kept: list[Region] = []
     for region in sorted(found, key=lambda region: -region.rect.area):
-        if not any(region.rect.share_in(other.rect) > INSIDE for other in kept):
+        near = [n for n, other in enumerate(kept) if _is_one(other, region)]
+        if near:
+            other = kept[near[0]]
+            kept[near[0]] = replace(other, rect=other.rect.union(region.rect))
+        elif not any(region.rect.share_in(other.rect) > INSIDE for other in kept):
             kept.append(region)
     return kept
+
+
+def _is_one(one: Region, other: Region) -> bool:
+    """Whether two regions of one pitch touch, one below the other."""
+    across = min(one.rect.x2, other.rect.x2) - max(one.rect.x1, other.rect.x1)
+    gap = max(one.rect.y1, other.rect.y1) - min(one.rect.y2, other.rect.y2)
+    return _same(one.pitch, other.pitch) and across > INSIDE * min(one.rect.width, other.rect.width) and gap <= 0
 
 
 def is_monospaced(lines: list[Line], pitch: float) -> bool:

@@ -19,6 +19,8 @@ UPPER = 0.55
 """Least share of `!` above its gap: of a colon it is half and less, of an `i` a quarter."""
 MIDDLE, BOTTOM = (0.25, 0.75), 0.75
 """Where the middle of a dash lies, and below what height that of an underscore, as shares of the cell's height."""
+DOT = (0.6, 0.85)
+"""Where the middle of a full stop lies, as a share of the cell's height."""
 FULL_ARM, CENTRE = 0.45, (0.3, 0.7)
 """A frame's stroke runs over this share of the cell at least, half of it for a corner, near its middle."""
 FRAME_RUN = 3
@@ -77,6 +79,8 @@ def sign_of(ink: Any) -> str:
             return "=" if tall <= MAX_EQUAL and MIDDLE[0] < middle < MIDDLE[1] else ""
         if tall <= LOW:
             return "-" if MIDDLE[0] < middle < MIDDLE[1] else "_" if middle >= BOTTOM else ""
+    if tall <= LOW and wide <= SLIM + LOW and full.all() and DOT[0] < middle < DOT[1]:
+        return "."
     return "+" if _is_plus(full, tall, wide) else ""
 
 

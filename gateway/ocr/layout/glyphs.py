@@ -195,7 +195,7 @@ def _characters(grid: CellGrid, shapes: Shapes, signs: list[str]) -> list[tuple[
     found: list[tuple[str, float, int]] = []
     for number, votes in enumerate(shapes.votes):
         total = votes.total()
-        if signs[number] and (signs[number] not in "-_=+" or not total):
+        if signs[number] and (signs[number] not in "-_=+." or not total):
             found.append((signs[number], 1.0, MIN_VOTES))
             continue
         if not total:

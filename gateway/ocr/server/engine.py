@@ -19,9 +19,9 @@ from gateway.ocr.image.grounds import even_grounds
 from gateway.ocr.image.ink import measure, part_words, parts_of, rhythm, tighten
 from gateway.ocr.image.panels import find_panels
 from gateway.ocr.layout import render
-from gateway.ocr.layout.blocks import build_blocks
+from gateway.ocr.layout.blocks import CLAIM_SHARE, build_blocks
 from gateway.ocr.layout.cells import cell_grid
-from gateway.ocr.layout.code import is_monospaced
+from gateway.ocr.layout.code import is_monospaced, without_frames
 from gateway.ocr.layout.glyphs import read_cells
 from gateway.ocr.layout.panel_order import page_order
 from gateway.ocr.layout.region_model import LayoutModel
@@ -136,7 +136,7 @@ class OcrEngine:
         frame = Frame(page.width, page.height, turns, skew)
         measured = [measure(gray, line) for line in lines]
         parts = [part for line in measured for part in parts_of(gray, line)]
-        panels = find_panels(pixels, [line.rect for line in parts])
+        panels = without_frames(find_panels(pixels, [line.rect for line in parts]), parts)
         return PageReading(page, pixels, even, gray, frame, parts, panels)
 
     def _lines(self, pixels: Any) -> list[Line]:
@@ -201,7 +201,8 @@ class OcrEngine:
                 block.label = "text"
         elif block.label == "code":
             if is_monospaced(block.lines, block.pitch):
-                grid = cell_grid(reading.gray, block.lines, block.pitch)
+                foreign = [line.rect for line in reading.lines if line.rect.share_in(block.rect) < CLAIM_SHARE]
+                grid = cell_grid(reading.gray, block.lines, block.pitch, foreign)
                 block.lines = (read_cells(grid) if grid is not None else None) or block.lines
             else:
                 block.label = "text"
