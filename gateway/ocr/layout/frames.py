@@ -9,8 +9,9 @@ from gateway.ocr.extras import vision
 
 DARK = 0.4
 """Ink, of the darkest, that counts."""
-EDGE_PX = 1
-"""Rows or columns of pixels at a cell's side in which a line that reaches it has ink."""
+END_PX, SIDE_PX = 2, 1
+"""Rows of pixels at a cell's upper and lower end, and columns at its sides, in one of which a line that reaches there
+has ink: heights of rows are rounded, dashes nearly reach the sides."""
 SLIM, LOW = 0.34, 0.2
 """Greatest width of an upright stroke, and height of a level one, as shares of the cell."""
 MIN_BAR, MIN_MARK, MIN_DASH, MAX_EQUAL = 0.66, 0.45, 0.35, 0.4
@@ -23,8 +24,8 @@ DOT = (0.6, 0.85)
 """Where the middle of a full stop lies, as a share of the cell's height."""
 FULL_ARM, CENTRE = 0.45, (0.3, 0.7)
 """A frame's stroke runs over this share of the cell at least, half of it for a corner, near its middle."""
-FRAME_RUN = 3
-"""So many level strokes in a row show that a block has frames; without, an upright one is a bar."""
+FRAME_RUN, FULL_BAR = 3, 0.9
+"""Bars of FULL_BAR of the row's distance are a frame's, where there is one. So many level strokes in a row show that a block has frames; without, an upright one is a bar."""
 ARMS = {
     "ud": "│",
     "lr": "─",
@@ -51,8 +52,16 @@ def signs_of(ink: Any, of_cell: Any) -> list[str]:
     for step in range(1, FRAME_RUN):
         runs &= level[:, FRAME_RUN - 1 - step : level.shape[1] - step]
     if runs.any():
-        return signs
+        full = [_rise(cell) >= FULL_BAR for cell in ink]
+        return ["│" if sign == "|" and is_full else sign for sign, is_full in zip(signs, full, strict=True)]
     return ["|" if sign == "│" else "" if sign in ARMS.values() else sign for sign in signs]
+
+
+def _rise(cell: Any) -> float:
+    """The height of a cell's ink, as a share of the cell's."""
+    _, numpy = vision()
+    rows = numpy.flatnonzero((cell >= DARK).any(axis=1))
+    return float(rows[-1] - rows[0] + 1) / len(cell) if len(rows) else 0.0
 
 
 def sign_of(ink: Any) -> str:
@@ -89,10 +98,10 @@ def _arms(dark: Any) -> str:
     height, width = dark.shape
     across, down = slice(width // 4, width - width // 4), slice(height // 5, height - height // 5)
     sides = {
-        "u": dark[:EDGE_PX, across],
-        "d": dark[-EDGE_PX:, across],
-        "l": dark[down, :EDGE_PX],
-        "r": dark[down, -EDGE_PX:],
+        "u": dark[:END_PX, across],
+        "d": dark[-END_PX:, across],
+        "l": dark[down, :SIDE_PX],
+        "r": dark[down, -SIDE_PX:],
     }
     return "".join(name for name, part in sides.items() if part.any())
 

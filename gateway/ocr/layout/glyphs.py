@@ -7,6 +7,7 @@ first. Where as many letters were read as a word has cells, a character changes 
 the word is spelled by its shapes. The thresholds are chosen; bench/ocr_real.py scores them all together.
 """
 
+from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,8 +22,11 @@ from gateway.ocr.types import Line, Rect, hull
 SAME_SHAPE = 0.955
 """Likeness (cosine of their ink, best of small shifts) from which two cells have one shape. At half the distance from 1,
 roundings of pixels part letters; at double, `c` and `e` are one in small print."""
-SHIFTS = ((0, 0), (0, 1), (0, -1), (1, 0), (-1, 0))
-"""Shifts, in pixels down and right, by which cells are compared: letters stand on whole pixels, the grid does not."""
+SHIFTS = ((0, 1), (1, 0))
+"""Shifts, in pixels down and right, by which cells are compared, to both sides: letters stand on whole pixels, the grid
+does not."""
+LEVELS = 7
+"""Cells of the same ink, in so many levels, are one drawing."""
 MAX_SHAPES = 900
 """Shapes of a block; more are no screen's letters but a photograph's, which are left as they were read."""
 MIN_FITTING = 0.6
@@ -38,7 +42,10 @@ LOOK_ALIKE = {
     "l": ("1", {"digit"}),
 }
 """What the recogniser takes for one another, and the kind of letters beside which that is likely; or none."""
-MIN_SURE, UNLIKE = 3, 0.88
+MIN_UNREAD, MAX_UNKNOWN = 5, 0.2
+"""A run of so many cells that the recogniser did not read at all is the line of a frame: a smaller share of its cells may
+be unknown, and are as the others."""
+MIN_SURE, UNLIKE = 3, 0.94
 """So many readings in context make a shape surely that character; a shape less like it than UNLIKE is not the same one in another weight, but its look-alike."""
 NEAR_SHAPE = 0.88
 """A shape that was never read is that of its nearest, if so like: neighbours that reach into a cell change its ink."""
@@ -60,11 +67,13 @@ class Shapes:
 
 @dataclass(slots=True)
 class Run:
-    """A word of a row: its first column, its number of cells, and the characters that were read there."""
+    """A word of a row: its first column, its number of cells, and the characters that were read there, without
+    spaces and with them."""
 
     start: int
     length: int
     read: str = ""
+    spaced: str = ""
 
     @property
     def fits(self) -> bool:
@@ -95,8 +104,10 @@ def _shapes(grid: CellGrid) -> Shapes | None:
     if not len(places):
         return None
     ink = grid.ink[places[:, 0], places[:, 1]]
-    coarse = (ink * 7).round().astype(numpy.uint8).reshape(len(ink), -1)
-    _, firsts, inverse, counts = numpy.unique(coarse, axis=0, return_index=True, return_inverse=True, return_counts=True)
+    drawings: dict[bytes, int] = {}
+    flat = (ink * LEVELS).round().astype(numpy.uint8).reshape(len(ink), -1)
+    inverse = numpy.array([drawings.setdefault(cell.tobytes(), len(drawings)) for cell in flat])
+    _, firsts, counts = numpy.unique(inverse, return_index=True, return_counts=True)
     order = numpy.argsort(-counts, kind="stable")
     if len(order) > MAX_SHAPES:
         return None
@@ -113,7 +124,7 @@ def _shapes(grid: CellGrid) -> Shapes | None:
     rank = numpy.empty(len(order), int)
     rank[order] = numpy.arange(len(order))
     of_cell = numpy.full(grid.inked.shape, -1)
-    of_cell[places[:, 0], places[:, 1]] = shape_of[rank[inverse.ravel()]]
+    of_cell[places[:, 0], places[:, 1]] = shape_of[rank[inverse]]
     cells = [places[firsts[order[leader]]].tolist() for leader in leaders]
     return Shapes(of_cell, [(row, column) for row, column in cells], [Counter() for _ in leaders], [set() for _ in leaders], likeness[leaders][:, leaders])
 
@@ -127,9 +138,10 @@ def _likeness(ink: Any) -> Any:
         return flat / numpy.maximum(1e-6, numpy.linalg.norm(flat, axis=1, keepdims=True))
 
     whole = unit(ink)
-    best = numpy.zeros((len(ink), len(ink)), numpy.float32)
-    for down, right in SHIFTS:
-        best = numpy.maximum(best, whole @ unit(numpy.roll(ink, (down, right), axis=(1, 2))).T)
+    best = whole @ whole.T
+    for shift in SHIFTS:
+        moved = whole @ unit(numpy.roll(ink, shift, axis=(1, 2))).T
+        best = numpy.maximum(best, numpy.maximum(moved, moved.T))  # moved the other way, it is the other's likeness
     return best
 
 
@@ -142,20 +154,28 @@ def _runs(grid: CellGrid, number: int) -> list[Run]:
             runs[-1].length += 1
         elif has_ink:
             runs.append(Run(column, 1))
-    letters = sorted(
-        (x, character)
-        for line in grid.members[number]
-        if len(line.letters) == len(line.text)
-        for line in (without_ligatures(line, grid.pitch),)
-        for x, character in zip(line.letters, line.text, strict=True)
-        if not character.isspace()
-    )
-    for x, character in letters:
-        column = (x - grid.left) / grid.pitch
-        if runs:
-            nearest = min(runs, key=lambda run: max(run.start - column, column - run.start - run.length, 0.0))
-            nearest.read += character
+    starts = [run.start for run in runs]
+    for line in sorted(grid.members[number], key=lambda line: line.rect.x1):
+        if runs and len(line.letters) == len(line.text):
+            _share_out(without_ligatures(line, grid.pitch), grid, runs, starts)
     return runs
+
+
+def _share_out(line: Line, grid: CellGrid, runs: list[Run], starts: list[int]) -> None:
+    """Gives a line's characters to the runs, each to the nearest, with the spaces between those of one run."""
+    last: Run | None = None
+    is_apart = False
+    for x, character in zip(line.letters, line.text, strict=True):
+        if character.isspace():
+            is_apart = True
+            continue
+        column = (x - grid.left) / grid.pitch
+        place = bisect_right(starts, column) - 1
+        near = [runs[n] for n in (place, place + 1) if 0 <= n < len(runs)]
+        run = min(near, key=lambda run: max(run.start - column, column - run.start - run.length, 0.0))
+        run.spaced += " " + character if is_apart and run is last else character
+        run.read += character
+        last, is_apart = run, False
 
 
 def _vote(shapes: Shapes, rows: list[list[Run]]) -> None:
@@ -232,9 +252,13 @@ def _spelled(run: Run, number: int, shapes: Shapes, characters: list[tuple[str, 
             known if share >= CLEAR_SHARE and votes >= MIN_VOTES else read
             for read, (known, share, votes) in zip(run.read, cells, strict=True)
         )
-    if all(known and share >= KNOWN_SHARE for known, share, _ in cells):
+    unknown = sum(not known or share < KNOWN_SHARE for known, share, _ in cells)
+    if unknown == 0:
         return "".join(known for known, _, _ in cells)
-    return run.read
+    if not run.read and run.length >= MIN_UNREAD and unknown <= MAX_UNKNOWN * run.length:
+        commonest = Counter(known for known, _, _ in cells if known).most_common(1)[0][0]
+        return "".join(known or commonest for known, _, _ in cells)
+    return run.spaced
 
 
 def _line(grid: CellGrid, number: int, runs: list[Run], texts: list[str]) -> Line | None:
