@@ -19,7 +19,7 @@ from gateway.ocr.layout.frames import signs_of
 from gateway.ocr.layout.glyph_heights import heights_of, of_its_height
 from gateway.ocr.types import Line, Rect, hull
 
-SAME_SHAPE = 0.955
+SAME_SHAPE = 0.975
 """Likeness (cosine of their ink, best of small shifts) from which two cells have one shape. At half the distance from 1,
 roundings of pixels part letters; at double, `c` and `e` are one in small print."""
 SHIFTS = ((0, 1), (1, 0))
