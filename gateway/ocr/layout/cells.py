@@ -24,6 +24,8 @@ MAX_ROWS, MAX_COLUMNS = 200, 400
 MAX_OFF_GRID, ON_GRID_SHARE, OFF_ROW = 0.18, 0.85, 0.35
 """This share of the rows must lie within MAX_OFF_GRID distances of a grid of rows, else the block has none and is read
 line by line; a row further than OFF_ROW off stays as it was read. At half, rounding of pixels hides grids; at double, chance does not."""
+SIDE_PX = 2
+"""Pixels on both sides of a panel's edge that may be its stroke."""
 FOREIGN = 0.8
 """Rows whose middle is so near, in distances of rows, to that of a line of no row share its ink."""
 GROUND_PERCENTILE = 80
@@ -94,6 +96,26 @@ def cell_grid(gray: Any, lines: list[Line], pitch: float, foreign: Sequence[Rect
 
 
 Rows = tuple[tuple[Line, ...], ...]
+
+
+def without_sides(gray: Any, panels: Sequence[Rect], box: Rect) -> Any:
+    """The page with the sides of the panels around a block painted over: they are no signs."""
+    around = [panel for panel in panels if box.overlap(panel) > 0]
+    if not around:
+        return gray
+    gray = gray.copy()
+    height, width = gray.shape
+    for panel in around:
+        left, right = max(0, int(panel.x1) - SIDE_PX), min(width, int(panel.x2) + SIDE_PX + 1)
+        top, bottom = max(0, int(panel.y1) - SIDE_PX), min(height, int(panel.y2) + SIDE_PX + 1)
+        for side, inner in ((panel.y1, 1), (panel.y2, -1)):
+            source = min(height - 1, max(0, int(side) + inner * (SIDE_PX + 2)))
+            gray[max(0, int(side) - SIDE_PX) : int(side) + SIDE_PX + 1, left:right] = gray[source, left:right]
+        for side, inner in ((panel.x1, 1), (panel.x2, -1)):
+            source = min(width - 1, max(0, int(side) + inner * (SIDE_PX + 2)))
+            columns = gray[top:bottom, source : source + 1]
+            gray[top:bottom, max(0, int(side) - SIDE_PX) : int(side) + SIDE_PX + 1] = columns
+    return gray
 
 
 def _row_grid(rows: list[list[Line]]) -> tuple[float, list[float], Rows, tuple[Line, ...]] | None:

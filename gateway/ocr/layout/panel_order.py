@@ -121,10 +121,11 @@ def _by_columns(rects: Sequence[Rect], items: list[Item], columns: list[Rect]) -
         (panel,) = (item for item in items if isinstance(item, Panel))
         return _ordered(rects, [*panel.pieces, *panel.panels, *(i for i in items if i is not panel)])
     flat = [[rects[i] for item in part for i in _pieces(item)] for part in parts]
+    extents = [hull([_rect(rects, item) for item in part]) for part in parts]
     asides = [
         number
         for number, part in enumerate(flat)
-        if part and is_aside(part, [rect for other in flat if other is not part for rect in other])
+        if is_aside(part, [rect for other in flat if other is not part for rect in other], extents[number])
     ]
     ordered = [part for number, part in enumerate(parts) if number not in asides]
     ordered += [parts[number] for number in asides]

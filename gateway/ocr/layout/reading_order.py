@@ -56,8 +56,8 @@ MIN_APART_HEIGHTS, MIN_APART_SHARE = 8, 0.22
 """Two blocks beside one another, as the two addresses at the head of a letter, are further apart than this, in heights
 and as a share of the area's width. At half, forms lose their rows; at double, addresses are read across."""
 MIN_BLOCK_ROWS, SAME_LEFT, MIN_RAGGED = 2, 0.4, 1.0
-"""Each of the blocks has so many rows from one left edge (within SAME_LEFT heights), and rows that differ in width by
-more than MIN_RAGGED heights: numbers, set to the right, are the values of their rows. At half, sums are read as a
+"""Each of the blocks has so many rows from one left edge (within SAME_LEFT heights), and one has rows that differ in
+width by more than MIN_RAGGED heights: numbers, set to the right, are the values of their rows. At half, sums are read as a
 block; at double, short addresses are read across."""
 MAX_DEPTH = 8
 """Bounds the recursion of columns within columns; printed pages have two or three levels. Beyond it rows are read."""
@@ -78,6 +78,8 @@ def _blocks_apart(rects: Sequence[Rect], rows: list[Row]) -> list[list[Row]]:
     start = 0
     while start < len(rows):
         end, cut = _block_end(rects, rows, start, width)
+        if end == start:
+            end, cut = _tall_end(rects, rows, start, width)
         if end == start:
             parts[-1].append(rows[start])
             start += 1
@@ -108,10 +110,31 @@ def _block_end(rects: Sequence[Rect], rows: list[Row], start: int, width: float)
             sides[place or 0].append(rect)
         end += 1
     left, right = sides
-    if min(len(left), len(right)) < MIN_BLOCK_ROWS or not (_is_ragged(left) and _is_ragged(right)):
+    if min(len(left), len(right)) < MIN_BLOCK_ROWS or not (_is_ragged(left) or _is_ragged(right)):
         return start, 0.0
     most, least = max(rect.x2 for rect in left), min(rect.x1 for rect in right)
     return (end, (most + least) / 2) if least - most >= apart else (start, 0.0)
+
+
+def _tall_end(rects: Sequence[Rect], rows: list[Row], start: int, width: float) -> tuple[int, float]:
+    """The same for a large line with several small ones far beside it, as a firm's name and its address."""
+    pieces = [rects[i] for i in rows[start]]
+    end = start + 1
+    while end < len(rows):
+        following = [rects[i] for i in rows[end]]
+        tall = max((*pieces, *following), key=lambda rect: rect.height)
+        if any(min(tall.y2, rect.y2) - max(tall.y1, rect.y1) < MIN_BESIDE * rect.height for rect in following):
+            break
+        pieces += following
+        end += 1
+    tall = max(pieces, key=lambda rect: rect.height)
+    beside = [rect for rect in pieces if rect is not tall]
+    apart = max(MIN_APART_HEIGHTS * min(rect.height for rect in pieces), MIN_APART_SHARE * width)
+    if len(beside) < MIN_BLOCK_ROWS or len(beside) < end - start or any(r.height >= tall.height for r in beside):
+        return start, 0.0
+    around = hull(beside)
+    left, right = (tall.x2, around.x1) if tall.x1 < around.x1 else (around.x2, tall.x1)
+    return (end, (left + right) / 2) if right - left >= apart else (start, 0.0)
 
 
 def _edge_of(rect: Rect, edges: tuple[float, float]) -> int | None:
@@ -146,11 +169,12 @@ def texts_beside(rects: Sequence[Rect]) -> list[list[int]]:
     return split(list(range(len(rects))), 0)
 
 
-def is_aside(rects: Sequence[Rect], others: Sequence[Rect]) -> bool:
-    """Whether a column holds contents or notes beside the text of the others: it is narrow, its letters are smaller."""
+def is_aside(rects: Sequence[Rect], others: Sequence[Rect], extent: Rect | None = None) -> bool:
+    """Whether a column holds contents or notes beside the text of the others: it is narrow, its letters are smaller.
+    `extent`: of the column, where it is more than that of its text."""
     if min(len(rects), len(others)) < MIN_COLUMN_LINES:
         return False
-    column, rest = hull(list(rects)), hull(list(others))
+    column, rest = extent or hull(list(rects)), hull(list(others))
     height, usual = (median(rect.height for rect in part) for part in (rects, others))
     return column.width <= MAX_ASIDE_SHARE * column.union(rest).width and height < ASIDE_SIZE * usual
 

@@ -20,7 +20,7 @@ from gateway.ocr.image.ink import measure, part_words, parts_of, rhythm, tighten
 from gateway.ocr.image.panels import find_panels
 from gateway.ocr.layout import render
 from gateway.ocr.layout.blocks import CLAIM_SHARE, build_blocks
-from gateway.ocr.layout.cells import cell_grid
+from gateway.ocr.layout.cells import cell_grid, without_sides
 from gateway.ocr.layout.code import is_monospaced, without_frames
 from gateway.ocr.layout.glyphs import read_cells
 from gateway.ocr.layout.panel_order import page_order
@@ -202,7 +202,8 @@ class OcrEngine:
         elif block.label == "code":
             if is_monospaced(block.lines, block.pitch):
                 foreign = [line.rect for line in reading.lines if line.rect.share_in(block.rect) < CLAIM_SHARE]
-                grid = cell_grid(reading.gray, block.lines, block.pitch, foreign)
+                gray = without_sides(reading.gray, reading.panels, block.rect)
+                grid = cell_grid(gray, block.lines, block.pitch, foreign)
                 block.lines = (read_cells(grid) if grid is not None else None) or block.lines
             else:
                 block.label = "text"
