@@ -91,8 +91,8 @@ def without_frames(panels: list[Rect], lines: list[Line]) -> list[Rect]:
     for panel in panels:
         inside = [line for line in lines if line.rect.share_in(panel) > INSIDE]
         beside = [line for line in lines if line not in inside and _is_next_to(line.rect, panel)]
-        sure = [[line for line in part if line.rhythm >= KNOWN_RHYTHM] for part in (inside, beside)]
-        if not all(sure) or not _is_one_grid(sure[0], sure[1]):
+        inside, beside = ([line for line in part if line.pitch] for part in (inside, beside))
+        if not inside or not beside or not _is_one_grid(inside, beside):
             kept.append(panel)
     return kept
 
@@ -103,9 +103,11 @@ def _is_next_to(rect: Rect, panel: Rect) -> bool:
 
 
 def _is_one_grid(inside: list[Line], beside: list[Line]) -> bool:
-    pitches = [median(line.pitch for line in part) for part in (inside, beside)]
-    if not _same(*pitches):
-        return False
+    pitch = median(line.pitch for line in inside)
+    for part in (inside, beside):
+        alike = [line for line in part if line.rhythm >= KNOWN_RHYTHM and _same(line.pitch, pitch)]
+        if len(alike) <= INSIDE * len(part):
+            return False
     step = _row_step([*inside, *beside])
     middle = inside[0].rect.center_y
     phases = [((line.rect.center_y - middle) / step) % 1 for line in beside]

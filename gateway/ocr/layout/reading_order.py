@@ -130,7 +130,7 @@ def _tall_end(rects: Sequence[Rect], rows: list[Row], start: int, width: float) 
     tall = max(pieces, key=lambda rect: rect.height)
     beside = [rect for rect in pieces if rect is not tall]
     apart = max(MIN_APART_HEIGHTS * min(rect.height for rect in pieces), MIN_APART_SHARE * width)
-    if len(beside) < MIN_BLOCK_ROWS or len(beside) < end - start or any(r.height >= tall.height for r in beside):
+    if len(beside) < MIN_BLOCK_ROWS or len(beside) < end - start - 1 or any(r.height >= tall.height for r in beside):
         return start, 0.0
     around = hull(beside)
     left, right = (tall.x2, around.x1) if tall.x1 < around.x1 else (around.x2, tall.x1)
