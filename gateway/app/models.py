@@ -106,7 +106,7 @@ def _embedded_target(kind: str, embedded: EmbeddedUpstream, resources: AsyncExit
     answering: CompletionUpstream = queued if kind == "ocr" else FanOutUpstream(PromptedToolsUpstream(queued))
     upstream = OnDemandUpstream(answering, embedded.wake, embedded.fingerprint)
     resources.push_async_callback(client.close)
-    served = OcrAdapter(upstream, context_tokens=0) if kind == "ocr" else upstream
+    served = OcrAdapter(upstream, context_tokens=0, reports=True) if kind == "ocr" else upstream
     return Target(served, UpstreamOptions(embedded.model, has_tools=kind == "ocr"))
 
 

@@ -50,7 +50,7 @@ MANY_PARAMETERS: dict[str, str] = {}
 FORBIDDEN_NAMES = {"utils", "helpers", "common", "manager", "base"}
 OPTIONAL = {
     "lxml", "lxml_html_clean", "selectolax", "trafilatura", "pypdf", "pypdfium2", "markdown_it", "xllamacpp",
-    "rapid_layout", "onnxruntime", "PIL", "cv2", "numpy", "redis", "psycopg",
+    "rapid_layout", "onnxruntime", "PIL", "cv2", "numpy", "redis", "psycopg", "tesserocr",
 }  # fmt: skip
 
 

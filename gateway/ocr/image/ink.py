@@ -107,7 +107,7 @@ def _cut(line: Line, start: float, end: float) -> Line:
     )
     xs, ys = [x for x, _ in quad], [y for _, y in quad]
     rect = Rect(min(xs), min(ys), max(xs), max(ys))
-    return replace(line, rect=rect, quad=quad, text="", score=0.0, words=())
+    return replace(line, rect=rect, quad=quad, text="", score=0.0, words=(), fit=0.0, is_read=False)
 
 
 def _between(one: tuple[float, float], other: tuple[float, float], share: float) -> tuple[float, float]:

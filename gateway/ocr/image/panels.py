@@ -66,7 +66,11 @@ def find_panels(pixels: Any, lines: Sequence[Rect]) -> list[Rect]:
     level = [Edge(0.0, 0.0, width), Edge(height, 0.0, width), *level]
     pairs = combinations(sorted(upright), 2)
     found = [(left, right, rect) for left, right in pairs if (rect := _between(left, right, level, width)) is not None]
-    kept = [rect for rect in _distinct(_nearest(found, width)) if rect.area <= MAX_PAGE_SHARE * width * height and _holds(rect, lines)]
+    kept = [
+        rect
+        for rect in _distinct(_nearest(found, width))
+        if rect.area <= MAX_PAGE_SHARE * width * height and _holds(rect, lines)
+    ]
     return _without_cells(kept, Rect(0, 0, width, height))
 
 
@@ -162,9 +166,7 @@ def _without_cells(rects: list[Rect], page: Rect) -> list[Rect]:
     for rect in rects:
         near = [group for group in groups if any(_touch(rect, other) for other in group)]
         groups = [group for group in groups if group not in near] + [[rect, *(r for group in near for r in group)]]
-    cells = {
-        rect for group in groups if len(group) >= (RIM_CELLS if _at_rim(group, page) else CELLS) for rect in group
-    }
+    cells = {rect for group in groups if len(group) >= (RIM_CELLS if _at_rim(group, page) else CELLS) for rect in group}
     return [rect for rect in rects if rect not in cells and not any(_is_cell_of(rect, other) for other in rects)]
 
 

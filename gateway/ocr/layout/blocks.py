@@ -17,8 +17,8 @@ from gateway.ocr.layout.reading_order import rows_of
 from gateway.ocr.layout.regions import plausible
 from gateway.ocr.types import Line, PageBlock, Rect, Region, hull
 
-LABELS = {"title": "title", "table": "table", "figure": "image", "code": "code"}
-WHOLE = ("table", "figure", "code")
+LABELS = {"title": "title", "table": "table", "figure": "image", "code": "code", "equation": "equation"}
+WHOLE = ("table", "figure", "code", "equation")
 """Regions that are one block with all their lines, and take one place in the order."""
 CLAIM_SHARE = 0.5
 """Share of a line's area that must lie in a region for the line to belong to it. Chosen: the greater part. At half,

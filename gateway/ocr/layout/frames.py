@@ -109,7 +109,10 @@ def _arms(dark: Any) -> str:
 def _is_frame(dark: Any, arms: str) -> bool:
     """Whether the ink is an upright and a level stroke through the cell's middle, or the one of them that has arms."""
     height, width = dark.shape
-    level, upright = _stroke(dark, width, "l" in arms or "r" in arms), _stroke(dark.T, height, "u" in arms or "d" in arms)
+    level, upright = (
+        _stroke(dark, width, "l" in arms or "r" in arms),
+        _stroke(dark.T, height, "u" in arms or "d" in arms),
+    )
     if level is None or upright is None:
         return False
     rest = dark.copy()

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gateway.ocr.extras import vision
-from gateway.ocr.layout.cells import CellGrid
+from gateway.ocr.layout.cells import CellGrid, cell_grid, without_sides
 from gateway.ocr.layout.code_text import without_ligatures
 from gateway.ocr.layout.frames import signs_of
 from gateway.ocr.layout.glyph_heights import heights_of, of_its_height
-from gateway.ocr.types import Line, Rect, hull
+from gateway.ocr.types import Line, PageBlock, Rect, hull
 
 SAME_SHAPE = 0.975
 """Likeness (cosine of their ink, best of small shifts) from which two cells have one shape. At half the distance from 1,
@@ -53,6 +53,12 @@ KNOWN_SHARE = 0.5
 """Least share of the votes for a shape to spell a word that was read with too many or too few letters."""
 
 
+SHAPE_FIT = 0.9
+"""Confidence of a row that was read by its shapes alone."""
+INSIDE = 0.5
+"""Share of a line in the block from which it is of the block, as blocks.CLAIM_SHARE."""
+
+
 @dataclass(slots=True)
 class Shapes:
     """The shape of every cell (-1 for a blank one); of each shape its first cell, the votes for its character, the
@@ -78,6 +84,14 @@ class Run:
     @property
     def fits(self) -> bool:
         return len(self.read) == self.length
+
+
+def read_block(gray: Any, block: PageBlock, lines: list[Line], panels: list[Rect]) -> list[Line]:
+    """The lines of a read block of code, by their cells where it has such. `gray`: the page, dark ink; `lines` and
+    `panels`: of the page."""
+    foreign = [line.rect for line in lines if line.rect.share_in(block.rect) < INSIDE]
+    grid = cell_grid(without_sides(gray, panels, block.rect), block.lines, block.pitch, foreign)
+    return (read_cells(grid) if grid is not None else None) or block.lines
 
 
 def read_cells(grid: CellGrid) -> list[Line] | None:
@@ -126,7 +140,13 @@ def _shapes(grid: CellGrid) -> Shapes | None:
     of_cell = numpy.full(grid.inked.shape, -1)
     of_cell[places[:, 0], places[:, 1]] = shape_of[rank[inverse]]
     cells = [places[firsts[order[leader]]].tolist() for leader in leaders]
-    return Shapes(of_cell, [(row, column) for row, column in cells], [Counter() for _ in leaders], [set() for _ in leaders], likeness[leaders][:, leaders])
+    return Shapes(
+        of_cell,
+        [(row, column) for row, column in cells],
+        [Counter() for _ in leaders],
+        [set() for _ in leaders],
+        likeness[leaders][:, leaders],
+    )
 
 
 def _likeness(ink: Any) -> Any:
@@ -278,10 +298,12 @@ def _line(grid: CellGrid, number: int, runs: list[Run], texts: list[str]) -> Lin
     left, right = grid.x_of(first) - grid.pitch / 2, grid.x_of(first + len(text)) - grid.pitch / 2
     if members:
         rect = hull([line.rect for line in members])
-        score = sum(line.score * len(line.text) for line in members) / max(1, sum(len(line.text) for line in members))
-        return replace(members[0], rect=rect, text=text, letters=tuple(letters), score=score, words=())
+        letters_read = max(1, sum(len(line.text) for line in members))
+        score = sum(line.score * len(line.text) for line in members) / letters_read
+        fit = sum(line.fit * len(line.text) for line in members) / letters_read
+        return replace(members[0], rect=rect, text=text, letters=tuple(letters), score=score, fit=fit, words=())
     height = grid.middles[1] - grid.middles[0]
     middle = grid.middles[number]
     rect = Rect(left, middle - height / 2, right, middle + height / 2)
     quad = ((rect.x1, rect.y1), (rect.x2, rect.y1), (rect.x2, rect.y2), (rect.x1, rect.y2))
-    return Line(rect, quad, text, 1.0, letters=tuple(letters))
+    return Line(rect, quad, text, SHAPE_FIT, letters=tuple(letters), fit=SHAPE_FIT, is_read=True)

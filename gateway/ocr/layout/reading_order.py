@@ -246,7 +246,7 @@ def _groups(rects: Sequence[Rect], members: list[int], depth: int) -> list[list[
         if len(columns) == 2 and is_aside([rects[i] for i in left], [rects[i] for i in right]):
             columns.reverse()
         for column in columns:
-                groups.extend(_groups(rects, column, depth + 1))
+            groups.extend(_groups(rects, column, depth + 1))
         if wide is not None:
             groups.append([wide])
     return _joined_crossings(groups, set(crossing))

@@ -36,7 +36,7 @@ BULLET = re.compile(r"^(?:[•·●▪◦‣\-–*]|\d{1,3}[.)]|[a-zA-Z][.)])\s*
 
 def content_of(block: PageBlock) -> str:
     """A block's content for the Markdown mode: heading, paragraph, `<table>`, nothing for an image."""
-    if block.label == "image":
+    if block.label in ("image", "equation"):
         return ""
     if block.label == "code":
         return fenced(code_text(block.lines, block.pitch))
