@@ -25,7 +25,8 @@ CORNER_PX = 26
 """Sides may end so far before the corner, which may be round. At half, cards of modern styles are missed; at double, a
 level edge near a card is taken for its side."""
 SAME_PX = 4
-"""Sides that differ by less end at one height. At half, blurred edges do not meet; at double, those of neighbours do."""
+"""Sides that differ by less end at one height. At half, blurred edges do not meet; at double, those of neighbours
+do."""
 MAX_EDGES = 240
 """Edges of each direction that are looked at, the longest first; pairs of them are compared. A screen has under a
 hundred; more are a picture's or a large table's."""

@@ -23,7 +23,8 @@ MAX_ROWS, MAX_COLUMNS = 200, 400
 """Rows and columns of a block; larger ones are a mistake of the pitch and stay as they were read."""
 MAX_OFF_GRID, ON_GRID_SHARE, OFF_ROW = 0.18, 0.85, 0.35
 """This share of the rows must lie within MAX_OFF_GRID distances of a grid of rows, else the block has none and is read
-line by line; a row further than OFF_ROW off stays as it was read. At half, rounding of pixels hides grids; at double, chance does not."""
+line by line; a row further than OFF_ROW off stays as it was read. At half, rounding of pixels hides grids; at double,
+chance does not."""
 SIDE_PX = 2
 """Pixels on both sides of a panel's edge that may be its stroke."""
 FOREIGN = 0.8

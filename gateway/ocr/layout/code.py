@@ -42,7 +42,8 @@ SAME_ROW, NEXT_ROW = 0.6, 0.9
 """Lines whose middles differ by less, in line heights, stand on one row; a line whose middle is within NEXT_ROW
 distances of rows of the block is on its next row."""
 ONE_STEP, FEW_STEPS = 1.3, 3
-"""The least distances of rows, up to this factor, are of neighbours. Rows so many distances apart still tell the distance of rows; beyond, one row more or less makes no difference."""
+"""The least distances of rows, up to this factor, are of neighbours. Rows so many distances apart still tell the
+distance of rows; beyond, one row more or less makes no difference."""
 READ_PITCH, READ_SHARE = 0.07, 0.7
 """Words of a block whose letters, once read, stand at its pitch within this share. Measured: of code .95 and
 more lie within .04, of running text at its best pitch .2 to .6."""
@@ -50,8 +51,8 @@ BESIDE, BESIDE_SHARE = 0.2, 0.8
 """A run of lines beside another belongs to it when this share of its lines stand on the other's rows, within BESIDE
 heights: chance gives two of five. At half the first, jitter parts columns; at half the second, chance joins them."""
 OFF_ROWS, NEAR_LINES = 0.25, 3
-"""A line so far from the rows of its NEAR_LINES nearest, in distances of rows, is not of the block. At half, jitter costs the block its first
-line; at double, no line is too far."""
+"""A line so far from the rows of its NEAR_LINES nearest, in distances of rows, is not of the block. At half, jitter
+costs the block its first line; at double, no line is too far."""
 MAX_ROWS_APART = 5.0
 """Greatest distance of a block's lines, in line heights: some blank lines. At half, functions two lines apart part; at
 double, code joins the next example."""

@@ -25,7 +25,8 @@ DOT = (0.6, 0.85)
 FULL_ARM, CENTRE = 0.45, (0.3, 0.7)
 """A frame's stroke runs over this share of the cell at least, half of it for a corner, near its middle."""
 FRAME_RUN, FULL_BAR = 3, 0.9
-"""Bars of FULL_BAR of the row's distance are a frame's, where there is one. So many level strokes in a row show that a block has frames; without, an upright one is a bar."""
+"""Bars of FULL_BAR of the row's distance are a frame's, where there is one. So many level strokes in a row show that a
+block has frames; without, an upright one is a bar."""
 ARMS = {
     "ud": "│",
     "lr": "─",

@@ -12,23 +12,13 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gateway.ocr.extras import vision
 from gateway.ocr.layout.cells import CellGrid, cell_grid, without_sides
 from gateway.ocr.layout.code_text import without_ligatures
 from gateway.ocr.layout.frames import signs_of
 from gateway.ocr.layout.glyph_heights import heights_of, of_its_height
+from gateway.ocr.layout.shapes import Shapes, shapes_of
 from gateway.ocr.types import Line, PageBlock, Rect, hull
 
-SAME_SHAPE = 0.975
-"""Likeness (cosine of their ink, best of small shifts) from which two cells have one shape. At half the distance from 1,
-roundings of pixels part letters; at double, `c` and `e` are one in small print."""
-SHIFTS = ((0, 1), (1, 0))
-"""Shifts, in pixels down and right, by which cells are compared, to both sides: letters stand on whole pixels, the grid
-does not."""
-LEVELS = 7
-"""Cells of the same ink, in so many levels, are one drawing."""
-MAX_SHAPES = 900
-"""Shapes of a block; more are no screen's letters but a photograph's, which are left as they were read."""
 MIN_FITTING = 0.6
 """Share of words with as many letters as cells; with fewer the grid is not that of the letters."""
 IN_CONTEXT, ALONE = 3, 1
@@ -43,10 +33,11 @@ LOOK_ALIKE = {
 }
 """What the recogniser takes for one another, and the kind of letters beside which that is likely; or none."""
 MIN_UNREAD, MAX_UNKNOWN = 5, 0.2
-"""A run of so many cells that the recogniser did not read at all is the line of a frame: a smaller share of its cells may
-be unknown, and are as the others."""
+"""A run of so many cells that the recogniser did not read at all is the line of a frame: a smaller share of its cells
+may be unknown, and are as the others."""
 MIN_SURE, UNLIKE = 3, 0.94
-"""So many readings in context make a shape surely that character; a shape less like it than UNLIKE is not the same one in another weight, but its look-alike."""
+"""So many readings in context make a shape surely that character; a shape less like it than UNLIKE is not the same one
+in another weight, but its look-alike."""
 NEAR_SHAPE = 0.88
 """A shape that was never read is that of its nearest, if so like: neighbours that reach into a cell change its ink."""
 KNOWN_SHARE = 0.5
@@ -57,18 +48,6 @@ SHAPE_FIT = 0.9
 """Confidence of a row that was read by its shapes alone."""
 INSIDE = 0.5
 """Share of a line in the block from which it is of the block, as blocks.CLAIM_SHARE."""
-
-
-@dataclass(slots=True)
-class Shapes:
-    """The shape of every cell (-1 for a blank one); of each shape its first cell, the votes for its character, the
-    kinds of letters that stand beside it, and how like it is to the others."""
-
-    of_cell: Any
-    firsts: list[tuple[int, int]]
-    votes: list[Counter[str]]
-    around: list[set[str]]
-    likeness: Any
 
 
 @dataclass(slots=True)
@@ -96,7 +75,7 @@ def read_block(gray: Any, block: PageBlock, lines: list[Line], panels: list[Rect
 
 def read_cells(grid: CellGrid) -> list[Line] | None:
     """The block's rows as lines, one a row, with a letter for every column; None where the cells say nothing."""
-    shapes = _shapes(grid)
+    shapes = shapes_of(grid)
     if shapes is None:
         return None
     rows = [_runs(grid, number) for number in range(len(grid.middles))]
@@ -109,60 +88,6 @@ def read_cells(grid: CellGrid) -> list[Line] | None:
     texts = [[_spelled(run, number, shapes, characters) for run in runs] for number, runs in enumerate(rows)]
     lines = (_line(grid, number, runs, texts[number]) for number, runs in enumerate(rows) if runs)
     return [*(line for line in lines if line is not None), *grid.others]
-
-
-def _shapes(grid: CellGrid) -> Shapes | None:
-    """Gathers the inked cells by shape: each joins the first shape that it is like, commonest drawings first."""
-    _, numpy = vision()
-    places = numpy.argwhere(grid.inked)
-    if not len(places):
-        return None
-    ink = grid.ink[places[:, 0], places[:, 1]]
-    drawings: dict[bytes, int] = {}
-    flat = (ink * LEVELS).round().astype(numpy.uint8).reshape(len(ink), -1)
-    inverse = numpy.array([drawings.setdefault(cell.tobytes(), len(drawings)) for cell in flat])
-    _, firsts, counts = numpy.unique(inverse, return_index=True, return_counts=True)
-    order = numpy.argsort(-counts, kind="stable")
-    if len(order) > MAX_SHAPES:
-        return None
-    likeness = _likeness(ink[firsts[order]])
-    shape_of = numpy.full(len(order), -1)
-    leaders: list[int] = []
-    for number in range(len(order)):
-        near = likeness[number, leaders] if leaders else numpy.zeros(0)
-        if len(near) and near.max() >= SAME_SHAPE:
-            shape_of[number] = int(near.argmax())
-        else:
-            shape_of[number] = len(leaders)
-            leaders.append(number)
-    rank = numpy.empty(len(order), int)
-    rank[order] = numpy.arange(len(order))
-    of_cell = numpy.full(grid.inked.shape, -1)
-    of_cell[places[:, 0], places[:, 1]] = shape_of[rank[inverse]]
-    cells = [places[firsts[order[leader]]].tolist() for leader in leaders]
-    return Shapes(
-        of_cell,
-        [(row, column) for row, column in cells],
-        [Counter() for _ in leaders],
-        [set() for _ in leaders],
-        likeness[leaders][:, leaders],
-    )
-
-
-def _likeness(ink: Any) -> Any:
-    """The cosine of every pair of cells, at the best of SHIFTS."""
-    _, numpy = vision()
-
-    def unit(cells: Any) -> Any:
-        flat = cells.reshape(len(cells), -1)
-        return flat / numpy.maximum(1e-6, numpy.linalg.norm(flat, axis=1, keepdims=True))
-
-    whole = unit(ink)
-    best = whole @ whole.T
-    for shift in SHIFTS:
-        moved = whole @ unit(numpy.roll(ink, shift, axis=(1, 2))).T
-        best = numpy.maximum(best, numpy.maximum(moved, moved.T))  # moved the other way, it is the other's likeness
-    return best
 
 
 def _runs(grid: CellGrid, number: int) -> list[Run]:

@@ -9,7 +9,8 @@ neither pixels nor text.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from gateway.ocr.layout.reading_order import Row, columns_of, is_aside, reading_order
+from gateway.ocr.layout.reading_order import columns_of, is_aside, reading_order
+from gateway.ocr.layout.side_blocks import Row
 from gateway.ocr.types import Rect, hull
 
 INSIDE = 0.5
@@ -38,7 +39,8 @@ Item = int | Panel
 
 
 def page_order(rects: Sequence[Rect], panels: Sequence[Rect]) -> list[list[Row]]:
-    """Groups of rows of indices, in reading order, as `reading_order` gives them; `panels`: of the page, maybe nested."""
+    """Groups of rows of indices, in reading order, as `reading_order` gives them; `panels`: of the page, maybe
+    nested."""
     if not panels:
         return reading_order(rects)
     root = _tree(rects, panels)

@@ -11,11 +11,11 @@ from statistics import median
 from typing import Any
 
 from gateway.ocr.extras import vision
-from gateway.ocr.layout.code import Rhythm, code_regions
 from gateway.ocr.layout.aligned_tables import aligned_tables
+from gateway.ocr.layout.code import Rhythm, code_regions
 from gateway.ocr.layout.panel_order import panel_of
 from gateway.ocr.layout.reading_order import texts_beside
-from gateway.ocr.types import Line, Rect, Region, hull
+from gateway.ocr.types import Line, Rect, Region
 
 MAX_LINE_HEIGHT_RATIO = 5
 """A line higher than so many median lines is a picture that the detector took for a letter. At half, large titles are

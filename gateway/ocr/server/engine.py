@@ -134,8 +134,7 @@ class OcrEngine:
             pixels, lines = level(pixels, lines, skew)
         gray = cv2.cvtColor(even, cv2.COLOR_BGR2GRAY)
         frame = Frame(page.width, page.height, turns, skew)
-        measured = [measure(gray, line) for line in lines]
-        parts = [part for line in measured for part in parts_of(gray, line)]
+        parts = [part for line in lines for part in parts_of(gray, measure(gray, line))]
         panels = without_frames(find_panels(pixels, [line.rect for line in parts]), parts)
         return self._with_other_scripts(PageReading(page, pixels, even, gray, frame, parts, panels))
 
@@ -202,12 +201,11 @@ class OcrEngine:
                 block.lines = read_block(reading.gray, block, reading.lines, reading.panels)
             else:
                 block.label = "text"
-        if block.label == "equation":
-            if all(line.fit >= EQUATION_FIT for line in block.lines):
-                block.label = "text"
-            else:
-                block.lines = []
-                reading.report.warn(EQUATION_LEFT_OUT)
+        if block.label == "equation" and all(line.fit >= EQUATION_FIT for line in block.lines):
+            block.label = "text"
+        elif block.label == "equation":
+            block.lines = []
+            reading.report.warn(EQUATION_LEFT_OUT)
 
     # --- modes ----------------------------------------------------------------------------------------------------
 
@@ -298,7 +296,5 @@ class OcrEngine:
 
     def _describe(self, reading: PageReading) -> str:
         blocks = list(self._blocks(reading))
-        frame = reading.frame
-        turned = {0: 0, 1: 90, 2: 180, 3: 270}[frame.quarter_turns]
-        page = reading.page
-        return render.describe(blocks, page.full_width, page.full_height, turned, frame.skew_deg)
+        frame, page = reading.frame, reading.page
+        return render.describe(blocks, page.full_width, page.full_height, 90 * frame.quarter_turns, frame.skew_deg)

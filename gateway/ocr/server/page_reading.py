@@ -12,8 +12,8 @@ from gateway.ocr.types import Line, Rect
 
 @dataclass(slots=True)
 class PageReading:
-    """A page while it is read: the decoded image, its upright and level pixels (BGR and gray), the frame that maps boxes
-    back to the image, its lines and its panels (cards, side bars)."""
+    """A page while it is read: the decoded image, its upright and level pixels (BGR and gray), the frame that maps
+    boxes back to the image, its lines and its panels (cards, side bars)."""
 
     page: UprightImage
     pixels: Any
