@@ -136,8 +136,10 @@ def _row_grid(rows: list[list[Line]]) -> tuple[float, list[float], Rows, tuple[L
         numbers.append(numbers[-1] + round((below - above) / step))
     if numbers[-1] < 1:
         return None
-    slope, start = numpy.polyfit(numbers, middles, 1)
-    off = numpy.abs(numpy.array(middles) - start - slope * numpy.array(numbers))
+    slope, _ = numpy.polyfit(numbers, middles, 1)
+    starts = numpy.array(middles) - slope * numpy.array(numbers)
+    start = numpy.median(starts)
+    off = numpy.abs(starts - start)
     if float((off <= MAX_OFF_GRID * slope).mean()) < ON_GRID_SHARE:
         return None
     by_number: dict[int, list[Line]] = {}
