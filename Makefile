@@ -38,8 +38,9 @@ $(VENV)/.installed-%: $(wildcard requirements/*.txt) setup.cfg | $(BIN)/python
 $(VENV)/.installed-: $(VENV)/.installed-core
 	@touch $@
 
-run: install  ## fresh machine to a running server on 127.0.0.1:8080 (EXTRAS= for the core alone)
-	$(BIN)/gateway serve --state-dir $(STATE)
+run: install  ## fresh machine to a running server on 127.0.0.1:8080 (EXTRAS= for the core alone; CONFIG=, PORT=, OPS_PORT=)
+	$(if $(PORT),GATEWAY_PORT=$(PORT)) $(if $(OPS_PORT),GATEWAY_OPS_PORT=$(OPS_PORT)) \
+		$(BIN)/gateway serve --state-dir $(STATE) $(if $(CONFIG),--config $(CONFIG))
 
 test: $(VENV)/.installed-dev  ## the suite, real engines included, and the coverage of gateway/ (TESTARGS: only these tests)
 ifdef TESTARGS

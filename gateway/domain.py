@@ -14,9 +14,9 @@ from gateway.texts import TextSlot
 Json: TypeAlias = dict[str, Any]
 """A decoded JSON object."""
 
-SCOPES: tuple[str, ...] = ("web-search", "chat", "responses", "ocr", "embeddings")
+SCOPES: tuple[str, ...] = ("web-search", "chat", "responses", "ocr", "embeddings", "admin")
 """What a key may be allowed to do: the web tools, the routes of chat and messages, the responses route, models of kind
-`ocr`, the embeddings route."""
+`ocr`, the embeddings route, the console's data on the ops listener."""
 
 OWN_TOOLS_LABEL = "gateway"
 """The label of the gateway's own web tools among MCP servers. They need the scope `web-search`."""
@@ -261,8 +261,7 @@ class RequestStats:
     output_tokens: int = 0
     cached_tokens: int = 0  # of the input tokens, those that the upstream had in its cache
     sent_events: int = 0  # of a stream, once it has ended
-    tool_calls: int = 0  # of tools that the gateway ran for the model
-    tools: dict[str, int] = field(default_factory=dict)  # calls by name of the web tool
+    tools: dict[str, int] = field(default_factory=dict)  # calls by name of the web tool, or by `mcp:LABEL`
     upstream_s: float = 0.0
     outcome: Outcome = ""
     user_hash: str = ""

@@ -65,7 +65,7 @@ class Metrics:
         )
         self.loop_lag = histogram("gateway_loop_lag_seconds", "How late the event loop runs its timers")
         self.retries = counter("gateway_upstream_retries", "Calls to upstreams beyond a request's first", "model")
-        self.tool_calls = counter("gateway_tool_calls", "Calls of web tools", "tool", "outcome")
+        self.tool_calls = counter("gateway_tool_calls", "Calls of web tools and MCP servers", "tool", "outcome")
         self.tool_duration = histogram("gateway_tool_duration_seconds", "Requests of one web tool call", "tool")
         self.worker_starts = counter("gateway_worker_starts", "Starts of processes that serve, the first ones included")
         self.store_failures = counter("gateway_store_failures", "Shared state that was not read or written", "store")

@@ -142,12 +142,13 @@ class Budgets:
         told = await self._counters.reserve([amount._replace(limit=None) for _, amount in corrections])
         self._note(corrections, told.totals, limits)
 
-    async def charge_tool(self, caller: Caller, tool: str, limits: dict[str, LimitState]) -> None:
-        """Count one call of a web tool. Raises BudgetSpent; then nothing is counted."""
+    async def charge_tool(self, caller: Caller, tool: str, limits: dict[str, LimitState], model: str = "") -> None:
+        """Count one call of a tool, for a model where the gateway calls it for one. Raises BudgetSpent; then nothing is
+        counted."""
         amounts = []
         if per_day := _chosen(caller.tool_calls_per_day, self._defaults.tool_calls_per_day):
             amounts.append((TOOLS_DAY, 1, per_day))
-        cost = self._prices.cost(tool, Used(tool_calls=1))
+        cost = self._prices.tool_cost(tool, model)
         if cost and (spend := self._spend_limit(caller)):
             amounts.append((SPEND_MONTH, cost, spend))
         if amounts:

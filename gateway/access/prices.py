@@ -38,6 +38,11 @@ class PriceList:
         """Whether a model or tool has a price."""
         return name in self._prices
 
+    def tool_cost(self, tool: str, model: str, calls: int = 1) -> int:
+        """What calls of a tool cost: its own price, else that of the model for which the gateway called it (empty: a
+        caller called it); 0 where neither has one."""
+        return self.cost(tool if self.has(tool) else model, Used(tool_calls=calls))
+
     def cost(self, name: str, used: Used) -> int:
         """What was used of a model or tool costs; 0 where it has no price."""
         price = self._prices.get(name)

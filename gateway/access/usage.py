@@ -34,7 +34,8 @@ GROUPS = ("day", "key", "model", "tool")
 
 
 class UsageKey(NamedTuple):
-    """One row: a key, the model that answered or the web tool that ran, the other one empty."""
+    """One row: a key, and the model that answered or the tool that ran; both for a tool that the gateway ran for a
+    model, whose tokens are in the row of the model alone."""
 
     key: str
     model: str = ""
@@ -68,7 +69,10 @@ class UsageBook:
                 self.lost += requests
                 return
             counts = self._rows[self._day, row] = [0] * len(_COLUMNS)
-        spend = self._prices.cost(row.model or row.tool, used)
+        if row.tool:
+            spend = self._prices.tool_cost(row.tool, row.model, used.tool_calls)
+        else:
+            spend = self._prices.cost(row.model, used)
         amounts = (requests, used.input_tokens, used.cached_tokens, used.output_tokens, used.tool_calls, spend)
         for index, amount in enumerate(amounts):
             counts[index] += amount

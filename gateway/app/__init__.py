@@ -13,7 +13,7 @@ from aiohttp import web
 
 from gateway.app.embedding import local_embedder, passage_vectors
 from gateway.app.models import completion_service, guardrail, image_loader
-from gateway.app.routes import Handlers, endpoint_table
+from gateway.app.routes import Handlers, admin_rows, endpoint_table
 from gateway.app.sampler import Sampler
 from gateway.app.shared import SharedParts, shared_parts
 from gateway.app.web_tools import engine_deps, hosted_mcp, hosted_settings, web_fetcher, websearch_services
@@ -28,8 +28,10 @@ from gateway.metrics import Metrics
 from gateway.sanitize.pipeline import Sanitizer
 from gateway.services.completion.response_store import ResponseStore
 from gateway.services.ocr.service import OcrService
+from gateway.shared_state.state_file import STATE_FILE
 from gateway.web.client_address import client_address
 from gateway.web.endpoints import EndpointTable
+from gateway.web.handlers.admin import AdminHandler
 from gateway.web.handlers.chat import ChatHandler
 from gateway.web.handlers.embeddings import EmbeddingsHandler
 from gateway.web.handlers.hosted_responses import HostedResponses
@@ -37,12 +39,16 @@ from gateway.web.handlers.hosted_search import HostedSearch
 from gateway.web.handlers.mcp import WebSearchHandler
 from gateway.web.handlers.messages import MessagesHandler
 from gateway.web.handlers.models import ModelsHandler
+from gateway.web.handlers.openapi import document
 from gateway.web.handlers.ops import OpsPages
 from gateway.web.handlers.responses import ResponsesHandler
 from gateway.web.in_flight import InFlight
 from gateway.web.request_log import Recorder
-from gateway.web.server.chain import application
+from gateway.web.server.chain import application, same_application
 from gateway.web.state import SERVER_STATE, ServerState
+
+CONSOLE_API = web.AppKey("console_api", web.Application)
+_CONSOLE_PATH = "/api"
 
 
 def build_app(config: Config, embedded: Embedded | None = None, docs_address: str = "") -> web.Application:
@@ -78,6 +84,7 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
         notes=lambda: [*shared.notes(), *filter(None, [deps.index.problem])],
     )
     app = application(server, config.server.max_body_bytes)
+    app[CONSOLE_API] = _console_api(config, server, handlers, shared)
     sampler = Sampler(server, shared, completions, deps.index)
     app.cleanup_ctx.append(_start_and_close(shared, sampler, resources))
     return app
@@ -91,7 +98,19 @@ def build_ops_app(
     `waiting` names what is not ready yet; none means ready. `hosts`: names of the listener beside loopback's.
     `metrics_folder` holds the metrics that several workers share; empty with one worker.
     """
-    return OpsPages(app[SERVER_STATE], waiting, hosts, metrics_folder).app()
+    openapi = document(app[CONSOLE_API][SERVER_STATE].endpoints.rows, _CONSOLE_PATH)
+    ops = OpsPages(app[SERVER_STATE], waiting, hosts, metrics_folder, openapi).app()
+    ops.add_subapp(_CONSOLE_PATH, app[CONSOLE_API])
+    return ops
+
+
+def _console_api(config: Config, server: ServerState, handlers: Handlers, shared: SharedParts) -> web.Application:
+    """The product routes and the console's data, below `/api` of the ops listener: a page there needs no other origin.
+    The base path is for what stands before the product listener, so it has none here."""
+    currency = config.prices[0].currency if config.prices else ""
+    admin = AdminHandler(shared.records, config.state_dir / STATE_FILE, config.sanitize, currency)
+    table = endpoint_table("", handlers, admin_rows(admin), mounted_at=_CONSOLE_PATH)
+    return same_application(replace(server, endpoints=table, origin_is_checked=True), config.server.max_body_bytes)
 
 
 def _server_state(config: Config, endpoints: EndpointTable, sanitizer: Sanitizer, shared: SharedParts) -> ServerState:
@@ -105,7 +124,7 @@ def _server_state(config: Config, endpoints: EndpointTable, sanitizer: Sanitizer
         limiter=shared.limiter,
         sanitizer=sanitizer,
         metrics=metrics,
-        recorder=Recorder(metrics, shared.usage),
+        recorder=Recorder(metrics, shared.usage, shared.records if config.ops.port else None),
         allowed_origins=frozenset(config.server.allowed_origins),
         body_timeout_s=config.server.body_timeout_s,
         max_json_values=config.server.max_json_values,

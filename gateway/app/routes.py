@@ -1,9 +1,11 @@
 """The table of every product route: method, path, handler, dialect, scopes, body check."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gateway.mcp.dialect import WebSearchDialect
 from gateway.web.endpoints import Check, Endpoint, EndpointTable, Handler
+from gateway.web.handlers.admin import MAX_PREVIEW_BYTES, AdminHandler
 from gateway.web.handlers.chat import ChatHandler
 from gateway.web.handlers.embeddings import EmbeddingsHandler
 from gateway.web.handlers.mcp import WebSearchHandler
@@ -28,8 +30,11 @@ class Handlers:
     models: ModelsHandler
 
 
-def endpoint_table(base_path: str, handlers: Handlers) -> EndpointTable:
-    """Every product route. A caller's key needs one of the scopes; a route without scopes takes any valid key."""
+def endpoint_table(
+    base_path: str, handlers: Handlers, more: Iterable[Endpoint] = (), mounted_at: str = ""
+) -> EndpointTable:
+    """Every product route, and `more`. A caller's key needs one of the scopes; a route without scopes takes any valid
+    key. `mounted_at`: see `EndpointTable`."""
     mcp, chat, responses, models = handlers.mcp, handlers.chat, handlers.responses, handlers.models
     chat_form, responses_form = ChatDialect(), ResponsesDialect()
     scope, on_chat, stored = frozenset({"responses"}), frozenset({"chat", "ocr"}), "/v1/responses/{response_id}"
@@ -49,7 +54,19 @@ def endpoint_table(base_path: str, handlers: Handlers) -> EndpointTable:
             "websearch", "POST", "/tools/websearch/mcp", mcp.handle, WebSearchDialect(), frozenset({"web-search"}),
             mcp.check, charged=False, max_body_bytes=mcp.max_body_bytes),
     ]  # fmt: skip
-    return EndpointTable(rows, base_path)
+    return EndpointTable([*rows, *more], base_path, mounted_at)
+
+
+def admin_rows(admin: AdminHandler) -> list[Endpoint]:
+    """The console's data. What a page asks for every few seconds takes nothing from the key's calls a minute."""
+    form, scope = ChatDialect(), frozenset({"admin"})
+    return [
+        Endpoint("admin", "GET", "/admin/usage", admin.usage, form, scope, charged=False),
+        Endpoint("admin", "GET", "/admin/requests", admin.requests, form, scope, charged=False),
+        Endpoint(
+            "admin", "POST", "/admin/sanitize", admin.sanitize, form, scope, admin.check,
+            max_body_bytes=MAX_PREVIEW_BYTES),
+    ]  # fmt: skip
 
 
 def _messages_rows(messages: MessagesHandler) -> list[Endpoint]:

@@ -24,6 +24,7 @@ from gateway.shared_state.redis_connection import RedisConnection, RedisTimes
 from gateway.shared_state.redis_state import RedisCounters, RedisEntries, RedisWindows
 from gateway.shared_state.sqlite_state import SqliteCounters, SqliteEntries, SqliteWindows
 from gateway.shared_state.state_file import STATE_FILE, StateFile
+from gateway.web.request_records import RequestRecords
 
 _AWAY = (
     "Redis cannot be reached: limits are divided by shared.machines, and each machine finds its own stored responses"
@@ -46,6 +47,7 @@ class SharedParts:
     responses: Entries
     searches: Entries | None
     bus: Bus
+    records: RequestRecords
 
     def notes(self) -> list[str]:
         """What the operator must mend."""
@@ -55,6 +57,8 @@ class SharedParts:
     async def start(self) -> None:
         """Listen for messages, and connect to Redis: whether it answers or not, within seconds."""
         self.bus.start()
+        if self.config.ops.port:
+            self.records.open()
         if self.redis is not None:
             await self.redis.check()
         await self.usage.start()
@@ -110,6 +114,8 @@ def shared_parts(config: Config, resources: AsyncExitStack) -> SharedParts:
     prices = PriceList(config.prices)
     usage = UsageBook(file, prices, config.usage.keep_days)
     resources.push_async_callback(usage.close)
+    records = RequestRecords(config.state_dir / "requests")
+    resources.callback(records.close)
     budget = config.limits.response_store_bytes_per_key
     return SharedParts(
         config=config,
@@ -124,6 +130,7 @@ def shared_parts(config: Config, resources: AsyncExitStack) -> SharedParts:
         responses=_responses(config, file, redis, budget),
         searches=_entries("searches", file, redis, MAX_CACHE_BYTES, MAX_CACHE_BYTES) if redis or workers > 1 else None,
         bus=bus,
+        records=records,
     )
 
 

@@ -1,9 +1,11 @@
 """Composition of the web tools: the safe fetcher, the embedded engine with its index, the search providers."""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 from gateway import __version__
 from gateway.access.private_files import create_private
@@ -12,6 +14,8 @@ from gateway.engines.crawl.engine import EngineDeps, LocalWebEngine
 from gateway.engines.crawl.index_import import IndexFiller
 from gateway.engines.crawl.page_loader import PageLoader
 from gateway.engines.crawl.relevance import Chooser
+from gateway.engines.crawl.site_folder import SiteFolder
+from gateway.engines.crawl.site_writer import SiteWriter
 from gateway.engines.extract.parse_pool import ParsePool
 from gateway.engines.extract.shortening import shorten_in
 from gateway.engines.fetch.address_policy import AddressPolicy
@@ -128,6 +132,21 @@ async def open_index(config: Config) -> AsyncIterator[IndexFiller]:
         resources.push_async_callback(fetcher.close)
         deps, pool = engine_deps(config, fetcher, resources)
         yield IndexFiller(deps, pool, config.web)
+
+
+@asynccontextmanager
+async def open_site(config: Config, folder: Path, *, is_jsonl: bool) -> AsyncIterator[SiteWriter]:
+    """A crawl into a folder without a server, for the command line. Raises InvalidRequest for a folder of no use."""
+    fetcher = web_fetcher(config, f"{config.ops.host}:{config.ops.port}" if config.ops.port else "")
+    async with AsyncExitStack() as resources:
+        resources.push_async_callback(fetcher.close)
+        pool = ParsePool(share=config.limits.share_of_parse)
+        resources.push_async_callback(pool.close)
+        site = SiteFolder(folder, is_jsonl=is_jsonl)
+        await asyncio.to_thread(site.open)
+        slots = HostSlots(config.web.per_host_concurrency, share=config.limits.share_of_parse)
+        robots = RobotsCache(fetcher, config.web.user_agent)
+        yield SiteWriter(PageLoader(fetcher, pool, slots, site), robots, site, config.web)
 
 
 @asynccontextmanager

@@ -12,6 +12,7 @@ from typing import Any, TextIO
 import aiohttp
 import orjson
 
+from gateway.cli.connection import NO_ANSWER, Connection
 from gateway.domain import Json
 
 _TIMEOUT_S = 180
@@ -41,7 +42,7 @@ def arguments_from(pairs: list[str]) -> Json:
     return arguments
 
 
-async def call_tool(url: str, key: str, tool: str, arguments: Json, watch: TextIO | None) -> Json:
+async def call_tool(gateway: Connection, tool: str, arguments: Json, watch: TextIO | None) -> Json:
     """The result of the tool: `{content: [{type, text}], isError, structuredContent?}`. Raises CallFailed.
 
     `tool`: the name with or without `websearch-`; `status` is short for `search_status`. `watch`: where progress is
@@ -54,7 +55,7 @@ async def call_tool(url: str, key: str, tool: str, arguments: Json, watch: TextI
         params["_meta"] = {"progressToken": 1}
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
     headers = {
-        "Authorization": f"Bearer {key}",
+        "Authorization": f"Bearer {gateway.key}",
         "Accept": "application/json, text/event-stream",
         "MCP-Protocol-Version": "2025-06-18",
     }
@@ -62,13 +63,11 @@ async def call_tool(url: str, key: str, tool: str, arguments: Json, watch: TextI
     try:
         async with (
             aiohttp.ClientSession(timeout=timeout, read_bufsize=_MAX_LINE_BYTES) as session,
-            session.post(f"{url.rstrip('/')}/tools/websearch/mcp", json=body, headers=headers) as reply,
+            session.post(f"{gateway.url}/tools/websearch/mcp", json=body, headers=headers) as reply,
         ):
             return await _read_result(reply, watch)
     except (aiohttp.ClientError, TimeoutError) as error:
-        raise CallFailed(
-            f"no answer from {url} ({type(error).__name__}); start `gateway serve`, or give its address with --url"
-        ) from None
+        raise CallFailed(f"no answer from {gateway.url} ({type(error).__name__}); {NO_ANSWER}") from None
 
 
 async def _read_result(reply: aiohttp.ClientResponse, watch: TextIO | None) -> Json:
@@ -141,11 +140,11 @@ _FORMATS: dict[str, Callable[[Json], str]] = {
 }
 
 
-def run(url: str, key: str, tool: str, pairs: list[str], *, raw: bool) -> int:
+def run(gateway: Connection, tool: str, pairs: list[str], *, raw: bool) -> int:
     """Call the tool and print its result; `raw` prints the JSON. The exit code: 0, or 1 for any failure."""
     watch = sys.stderr if sys.stderr.isatty() else None
     try:
-        result: Any = asyncio.run(call_tool(url, key, tool, arguments_from(pairs), watch))
+        result: Any = asyncio.run(call_tool(gateway, tool, arguments_from(pairs), watch))
     except CallFailed as error:
         sys.stderr.write(f"gateway call: {error}\n")
         return 1

@@ -60,11 +60,11 @@ def add_commands(parsers: Parsers) -> None:
 
 
 def _registry(arguments: argparse.Namespace, environment: Environment) -> KeyRegistry:
-    """The file in `--keys-file`, else what the configuration says, else the default file; paths are relative to the
-    state directory."""
+    """The file in `--keys-file` (a path as the shell means it), else what the configuration says, else the default file
+    in the state directory."""
     state_dir = arguments.state_dir or environment.state_dir
     if arguments.keys_file is not None:
-        return KeyFile(state_dir / arguments.keys_file)
+        return KeyFile(arguments.keys_file)
     if arguments.config is None:
         return KeyFile(state_dir / Access().keys_file)
     config = load_config(arguments.config, arguments.state_dir, environment)

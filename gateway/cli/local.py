@@ -15,7 +15,7 @@ from gateway.config.settings import Config
 from gateway.domain import Json, Progress
 from gateway.engines.index.copy import copy_pages
 from gateway.errors import InvalidRequest
-from gateway.sanitize.report import explain
+from gateway.sanitize.report import explain, preview
 
 _BAR_WIDTH = 24
 """Characters of a progress bar."""
@@ -26,7 +26,7 @@ def index_add(config: Config, source: str, limit: int) -> int:
 
     async def run() -> Json:
         async with open_index(config) as filler:
-            return await filler.add(source, limit, _progress(sys.stderr))
+            return await filler.add(source, limit, progress_on(sys.stderr))
 
     answer = asyncio.run(run())
     for failure in answer["failed"]:
@@ -71,16 +71,17 @@ def index_copy(config: Config, backend: str) -> int:
 
     async def run() -> int:
         async with open_copy(config, backend) as (source, target):
-            return await copy_pages(source, target, _progress(sys.stderr))
+            return await copy_pages(source, target, progress_on(sys.stderr))
 
     sys.stdout.write(f"{asyncio.run(run())} pages copied to {backend}\n")
     return 0
 
 
-def sanitize(config: Config, source: str, profile: str | None) -> int:
+def sanitize(config: Config, source: str, profile: str | None, *, is_check: bool = False) -> int:
     """`gateway sanitize [FILE|-]`: print what the sanitizer finds in a text. `profile` overrides the configured one.
 
-    Raises InvalidRequest when the file cannot be read. Otherwise 0.
+    0; with `is_check` 1 if a value would be masked or refused in a request. Raises InvalidRequest when the file cannot
+    be read.
     """
     if source == "-":
         text = sys.stdin.read()
@@ -90,7 +91,10 @@ def sanitize(config: Config, source: str, profile: str | None) -> int:
         except OSError as error:
             raise InvalidRequest(f"cannot read {source}: {error.strerror}") from None
     sys.stdout.write(explain(text, config.sanitize, profile) + "\n")
-    return 0
+    if not is_check:
+        return 0
+    found = preview(text, config.sanitize, profile)["findings"]
+    return int(any(each["request"] in ("redact", "block") for each in found))
 
 
 def ocr(config: Config, options: ocr_command.OcrOptions) -> int:
@@ -106,7 +110,7 @@ def ocr(config: Config, options: ocr_command.OcrOptions) -> int:
     return ocr_command.run(asyncio.run(fetch()), options)
 
 
-def _progress(out: TextIO) -> Progress:
+def progress_on(out: TextIO) -> Progress:
     """Progress drawn as a bar on a terminal; ignored elsewhere, where a line for each step would be noise."""
     return Progress(lambda state: _draw(state, out)) if out.isatty() else Progress()
 

@@ -1,31 +1,43 @@
-"""`gateway call`, `index`, `sanitize` and `ocr`: parses their arguments and calls them."""
+"""`gateway call`, `search`, `index`, `sanitize` and `ocr`: parses their arguments and calls them."""
 
 import argparse
-import sys
 from pathlib import Path
 
 from gateway.cli import call
 from gateway.cli import local as commands
 from gateway.cli.argument_types import Parsers, add_state_options, count
+from gateway.cli.connection import add_connection_options, connection
 from gateway.cli.ocr import OcrOptions
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config
 from gateway.config.settings import Config
 
-EX_USAGE = 2
-
 
 def add_commands(parsers: Parsers) -> None:
-    """Add `call`, `index`, `sanitize` and `ocr`."""
-    tool = parsers.add_parser("call", help="call one web tool of a running gateway")
+    """Add `call`, `search`, `index`, `sanitize` and `ocr`."""
+    tool = parsers.add_parser(
+        "call",
+        help="call one web tool of a running gateway",
+        epilog='example: gateway call extract urls=https://example.com/ query="who owns it"',
+    )
     tool.add_argument("tool", metavar="TOOL", help="search, extract, crawl, map or search_status")
-    tool.add_argument("pairs", metavar="key=value", nargs="*", help="its arguments")
-    tool.add_argument("--url", default="http://127.0.0.1:8080", help="default: %(default)s")
-    tool.add_argument("--key", help="default: the contents of STATE_DIR/dev-key")
-    tool.add_argument("--state-dir", type=Path, metavar="DIR")
-    tool.add_argument("--json", action="store_true", help="the raw result")
+    tool.add_argument("pairs", metavar="key=value", nargs="*", help="its arguments, before or after the options")
+    tool.add_argument("--json", action="store_true", help="print the raw result")
+    add_connection_options(tool)
     tool.set_defaults(command=_call)
-    index = parsers.add_parser("index", help="manage the local search index")
+    search = parsers.add_parser(
+        "search",
+        help="search with a running gateway",
+        epilog="example: gateway search --max-results 3 how long until a revoked key is refused",
+    )
+    search.add_argument("words", metavar="WORD", nargs="+", help="the query")
+    search.add_argument("--max-results", type=count, default=5, metavar="N", help="default: %(default)s")
+    search.add_argument("--json", action="store_true", help="print the raw result")
+    add_connection_options(search)
+    search.set_defaults(command=_search)
+    index = parsers.add_parser(
+        "index", help="manage the local search index", epilog="example: gateway index add https://docs.example.com/"
+    )
     actions = index.add_subparsers(required=True, metavar="ACTION")
     add = actions.add_parser("add", help="add a site or a folder of documents, for every key")
     add.add_argument("source", metavar="URL|DIR")
@@ -45,11 +57,16 @@ def add_commands(parsers: Parsers) -> None:
 
 
 def _add_text_commands(parsers: Parsers) -> None:
-    clean = parsers.add_parser("sanitize", help="show what the sanitizer finds in a text")
+    clean = parsers.add_parser(
+        "sanitize",
+        help="show what the sanitizer finds in a text",
+        epilog="example: git diff | gateway sanitize --check",
+    )
     clean.add_argument("file", metavar="FILE", nargs="?", default="-", help="default: -, standard input")
     clean.add_argument("--profile", choices=("balanced", "strict"))
+    clean.add_argument("--check", action="store_true", help="exit with 1 if a value would be masked in a request")
     clean.set_defaults(command=_sanitize)
-    read = parsers.add_parser("ocr", help="read an image, a TIFF or a PDF")
+    read = parsers.add_parser("ocr", help="read an image, a TIFF or a PDF", epilog="example: gateway ocr scan.pdf")
     read.add_argument("source", metavar="FILE|URL")
     read.add_argument("--mode", default="", choices=("markdown", "free", "locate", "describe", "custom"))
     read.add_argument("--prompt", default="", help="for mode custom")
@@ -82,7 +99,9 @@ def _index_copy(arguments: argparse.Namespace, environment: Environment) -> int:
 
 
 def _sanitize(arguments: argparse.Namespace, environment: Environment) -> int:
-    return commands.sanitize(_config(arguments, environment), arguments.file, arguments.profile)
+    return commands.sanitize(
+        _config(arguments, environment), arguments.file, arguments.profile, is_check=arguments.check
+    )
 
 
 def _ocr(arguments: argparse.Namespace, environment: Environment) -> int:
@@ -93,13 +112,10 @@ def _ocr(arguments: argparse.Namespace, environment: Environment) -> int:
 
 
 def _call(arguments: argparse.Namespace, environment: Environment) -> int:
-    key = arguments.key
-    if not key:
-        file = (arguments.state_dir or environment.state_dir) / "dev-key"
-        if not file.is_file():
-            sys.stderr.write(
-                f"gateway: there is no key in {file}; give --key, or --state-dir DIR with a dev-key in it\n"
-            )
-            return EX_USAGE
-        key = file.read_text().strip()
-    return call.run(arguments.url, key, arguments.tool, arguments.pairs, raw=arguments.json)
+    gateway = connection(arguments, environment)
+    return call.run(gateway, arguments.tool, arguments.pairs, raw=arguments.json)
+
+
+def _search(arguments: argparse.Namespace, environment: Environment) -> int:
+    pairs = [f"query={' '.join(arguments.words)}", f"max_results={arguments.max_results}"]
+    return call.run(connection(arguments, environment), "search", pairs, raw=arguments.json)

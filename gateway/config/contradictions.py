@@ -80,6 +80,7 @@ def _shared_contradictions(config: Config) -> Iterator[tuple[str, str]]:
 def _price_contradictions(config: Config) -> Iterator[tuple[str, str]]:
     """A price belongs to something that exists, there is one for each, and all are in one currency."""
     known = {TEXT_MODEL, OCR_MODEL, *WEB_TOOLS, *(model.name for model in config.models)}
+    known |= {f"mcp:{server.label}" for server in config.mcp_servers}
     seen: set[str] = set()
     for index, price in enumerate(config.prices):
         if price.model not in known:

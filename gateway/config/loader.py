@@ -22,7 +22,12 @@ from gateway.schemas.messages import Problem
 
 Section = TypeVar("Section")
 
-_VARIABLES = {"server.host": "GATEWAY_HOST", "server.port": "GATEWAY_PORT", "log.level": "GATEWAY_LOG_LEVEL"}
+_VARIABLES = {
+    "server.host": "GATEWAY_HOST",
+    "server.port": "GATEWAY_PORT",
+    "ops.port": "GATEWAY_OPS_PORT",
+    "log.level": "GATEWAY_LOG_LEVEL",
+}
 """The configuration keys that an environment variable overrides, and its name."""
 
 

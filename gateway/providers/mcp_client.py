@@ -189,6 +189,8 @@ class McpSession:
             and decoded.get("jsonrpc") == "2.0"
             and ("error" in decoded or answer.status == 200)
         ):
+            if not _is_answer(decoded, number):
+                raise UpstreamError("the MCP server answered another request than was sent")
             return decoded
         if answer.status != 200:
             raise upstream_error(answer.status, None, None)
@@ -205,7 +207,7 @@ class McpSession:
                     message = orjson.loads(data)
                 except orjson.JSONDecodeError:
                     raise UpstreamError("the MCP server sent an event that is not JSON") from None
-                if isinstance(message, dict) and message.get("id") == number and "method" not in message:
+                if isinstance(message, dict) and "method" not in message and _is_answer(message, number):
                     return message
         raise UpstreamError("the MCP server ended its stream without an answer")
 
@@ -250,6 +252,13 @@ class McpSession:
         with contextlib.suppress(aiohttp.ClientError, OSError, TimeoutError):
             async with asyncio.timeout(_LAST_WORDS_S):
                 await self._client.http.delete(self._settings.url, self._headers("", {}))
+
+
+def _is_answer(message: Json, number: int) -> bool:
+    """Whether a message answers the request with this id. An error without an id is about a request that the server
+    could not read, which is the only one on its way (JSON-RPC 2.0, section 5)."""
+    given = message.get("id")
+    return (given == number and not isinstance(given, bool)) or (given is None and "error" in message)
 
 
 def header_value(name: str) -> str:

@@ -6,9 +6,42 @@ Uses the detectors only, not the guardrail. Shows at most the first four charact
 from dataclasses import replace
 
 from gateway.config.sanitize_settings import Sanitize
+from gateway.domain import Json
 from gateway.sanitize.masking.policy import ActionTable, actions
 from gateway.sanitize.scan.scanner import Scanner
 from gateway.sanitize.text.findings import Finding, masked
+
+
+def preview(text: str, config: Sanitize, profile: str | None = None) -> Json:
+    """The same for a program: `{profile, findings: [{start, end, line, column, entity, certain, request, response}],
+    request_text, response_text}`.
+
+    `start` and `end` count characters (code points) of the text; `request` and `response` are the actions.
+    """
+    config = config if profile is None else replace(config, profile=profile)
+    findings = Scanner(config.patterns, config.allow_list).scan(text)
+    request_actions, response_actions = actions(config, "requests"), actions(config, "responses")
+    rows = []
+    for finding in findings:
+        line, column = _line_and_column(text, finding.start)
+        rows.append(
+            {
+                "start": finding.start,
+                "end": finding.end,
+                "line": line,
+                "column": column,
+                "entity": finding.entity,
+                "certain": finding.certain,
+                "request": request_actions.action(finding.entity, finding.certain),
+                "response": response_actions.action(finding.entity, finding.certain),
+            }
+        )
+    return {
+        "profile": config.profile,
+        "findings": rows,
+        "request_text": masked(text, _redacted(findings, request_actions)),
+        "response_text": masked(text, _redacted(findings, response_actions)),
+    }
 
 
 def explain(text: str, config: Sanitize, profile: str | None = None) -> str:

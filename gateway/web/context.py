@@ -40,7 +40,8 @@ class RequestContext:
     reservation: Reservation | None = None
 
     async def charge(self, tool: str = "") -> None:
-        """Take one call from the key's calls a minute, and of a web tool from its budget. Raises RateLimited."""
+        """Take one call from the key's calls a minute, and of a tool (a web tool, or `mcp:LABEL`) from its budgets.
+        Raises RateLimited."""
         try:
             state = await self.server.limiter.charge(self.caller)
         except RateLimited as error:
@@ -50,7 +51,8 @@ class RequestContext:
             self.limits["requests"] = state
         if tool:
             if self.server.budgets is not None:
-                await self.server.budgets.charge_tool(self.caller, tool, self.limits)
+                model = self.stats.model or (self.reservation.model if self.reservation is not None else "")
+                await self.server.budgets.charge_tool(self.caller, tool, self.limits, model)
             self.stats.tools[tool] = self.stats.tools.get(tool, 0) + 1
 
 

@@ -56,12 +56,15 @@ class Endpoint:
 class EndpointTable:
     """The rows, found by handler or path."""
 
-    def __init__(self, endpoints: Iterable[Endpoint], base_path: str) -> None:
-        """`base_path` is empty or begins with a slash and has none at its end. One row must be named `chat`."""
+    def __init__(self, endpoints: Iterable[Endpoint], base_path: str, mounted_at: str = "") -> None:
+        """`base_path` is empty or begins with a slash and has none at its end. One row must be named `chat`.
+
+        `mounted_at`: where the application of these routes is a part of another one.
+        """
         rows = tuple(endpoints)
         self._base_path = base_path
         self._by_handler = {row.handler: row for row in rows}
-        self._by_path = {base_path + row.path: row for row in rows}
+        self._by_path = {mounted_at + base_path + row.path: row for row in rows}
         self._fallback = next(row for row in rows if row.name == "chat")
 
     @property

@@ -14,6 +14,7 @@ from gateway.access.prices import Used
 from gateway.access.usage import UsageBook, UsageKey
 from gateway.domain import RequestStats
 from gateway.metrics import Metrics
+from gateway.web.request_records import RequestRecords
 
 _GATHER_S = 0.05
 _MAX_GATHERED = 256
@@ -43,9 +44,10 @@ class Finished:
 class Recorder:
     """Gathers the records of one server and writes them in groups."""
 
-    def __init__(self, metrics: Metrics, usage: UsageBook | None = None) -> None:
-        """`usage`: where what keys have used is counted; None: nowhere."""
+    def __init__(self, metrics: Metrics, usage: UsageBook | None = None, records: RequestRecords | None = None) -> None:
+        """`usage`: where what keys have used is counted; `records`: where the last requests are kept; None: nowhere."""
         self._metrics = metrics
+        self._records = records
         self._usage = usage
         self._gathered: list[Finished] = []
 
@@ -73,7 +75,10 @@ class Recorder:
             metrics.requests.inc(len(group))
             metrics.duration.observe_many([each.total_s for each in group])
             metrics.overhead.observe_many([max(0.0, each.total_s - each.stats.upstream_s) for each in group])
-        logs.events("request", [_line(finished) for finished in gathered])
+        lines = [_line(finished) for finished in gathered]
+        logs.events("request", lines)
+        if self._records is not None:  # not the console's own: it asks every few seconds
+            self._records.add([line for line in lines if line["endpoint"] != "admin"])
         logs.flush()
 
     def _count_rare(self, finished: Finished) -> None:
@@ -100,7 +105,8 @@ class Recorder:
 
 
 def _count_usage(usage: UsageBook, gathered: Sequence[Finished]) -> None:
-    """Requests of models, and calls of tools; any other request of a key is counted without either.
+    """Requests of models, and calls of tools, those for a model under both; any other request of a key is counted
+    without either.
 
     The naive form is one `usage.add` for each: a group has few different rows.
     """
@@ -109,7 +115,9 @@ def _count_usage(usage: UsageBook, gathered: Sequence[Finished]) -> None:
         stats = finished.stats
         if stats.tools:
             for tool, calls in stats.tools.items():
-                usage.add(UsageKey(stats.key_id, tool=tool), Used(tool_calls=calls), 0 if stats.model else calls)
+                usage.add(
+                    UsageKey(stats.key_id, stats.model, tool), Used(tool_calls=calls), 0 if stats.model else calls
+                )
             if not stats.model:
                 continue
         if stats.key_id:
@@ -118,7 +126,6 @@ def _count_usage(usage: UsageBook, gathered: Sequence[Finished]) -> None:
             used.input_tokens += stats.input_tokens
             used.cached_tokens += stats.cached_tokens
             used.output_tokens += stats.output_tokens
-            used.tool_calls += stats.tool_calls
             rows[row] = used, requests + 1
     for row, (used, requests) in rows.items():
         usage.add(row, used, requests)

@@ -26,7 +26,8 @@ def _random_bits() -> Callable[[int], int]:
 class ServerState:
     """Made once by `app`. `allowed_origins`: pages that may call and read. `body_timeout_s`: time for one body.
     `max_json_values`: what a body may hold. `address_of`: a request's client. `budgets` None: keys have none. `notes`
-    gives what the operator must mend in shared state and the index.
+    gives what the operator must mend in shared state and the index. `origin_is_checked`: the listener lets no page of
+    another origin through (`own_host`).
 
     `id_bits(n)` makes the n random bits of a request id: a seeded generator, since ids must be unique but not secret,
     and the kernel's randomness costs a system call each.
@@ -43,6 +44,7 @@ class ServerState:
     budgets: Budgets | None = None
     notes: Callable[[], list[str]] = list
     allowed_origins: frozenset[str] = frozenset()
+    origin_is_checked: bool = False
     body_timeout_s: float = 30.0
     max_json_values: int = 500_000
     address_of: AddressOf = connection_address

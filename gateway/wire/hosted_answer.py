@@ -10,6 +10,11 @@ from typing import NamedTuple, TypeAlias
 
 from gateway.domain import Json
 
+LOGPROBS_LEFT_OUT = (
+    "logprobs were left out: the text of this answer is put together from pieces that are not its tokens"
+)
+"""A warning. The tokens of several rounds, cut anew at citations, do not spell the pieces of the text."""
+
 
 class Source(NamedTuple):
     """A page that the model was shown. `number` is what the model cites it by, from 1 on."""

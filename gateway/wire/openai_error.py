@@ -23,6 +23,15 @@ _ANSWER_LENGTHS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 _TOO_LONG_ANSWER = re.compile(r"\b(max_(?:completion_|output_)?tokens)\b.{0,60}? too large")
 """Fields for the length of an answer, and vLLM's words for one that does not fit, in which it names the model's context
 length too. The prompt fits there: clients that shorten it would not get further."""
+_FAILURES = {
+    "rate_limit_exceeded": 429,
+    "insufficient_quota": 429,
+    "context_length_exceeded": 400,
+    "invalid_prompt": 400,
+    "server_error": 500,
+}
+"""Codes of a failed response that clients act on, and the status that each would have had (openai-python's types and
+Codex CLI 0.169, read 2026-11-22)."""
 _ADDRESS = re.compile(
     r"(?i)\b[a-z][a-z0-9+]{1,15}://\S+"
     r"|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?\b"
@@ -54,6 +63,23 @@ def responses_error_object(error: GatewayError) -> Json:
     param = error.param
     named = _OF_RESPONSES.get(re.split(r"[.\[]", param)[0], param) if param is not None else None
     return {**error_object(error), "param": named}
+
+
+def failure_code(error: GatewayError) -> str:
+    """The `error.code` of a response that failed while it was streamed: one of those that OpenAI's API has there."""
+    if error.code in _FAILURES:
+        return error.code
+    if error.status == 429:
+        return "rate_limit_exceeded"
+    return "invalid_prompt" if 400 <= error.status < 500 and isinstance(error, UpstreamRefused) else "server_error"
+
+
+def error_in_stream(body: Any) -> UpstreamError:
+    """The error for `{"error": {code, message}}` within an answer; the code, a word or a number, tells the status."""
+    code = _error_fields(body).get("code")
+    if isinstance(code, int) and 400 <= code < 600:
+        return upstream_error(code, body, None)
+    return upstream_error(_FAILURES.get(code, 500) if isinstance(code, str) else 500, body, None)
 
 
 def scrubbed(text: Any) -> str:

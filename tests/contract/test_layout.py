@@ -200,7 +200,7 @@ def test_the_top_level_holds_only_what_has_a_reason() -> None:
     fixed = {
         "setup.cfg", "pyproject.toml", "Makefile", "README.md", "ARCHITECTURE.md", "CHANGES.md", "THREATS.md",
         "LICENSE", "CONTRIBUTING.md", "SECURITY.md", ".github", ".pre-commit-config.yaml", "setup.py", "requirements",
-        "gateway", "schemas", "tests", "systemd", "docs", "bench", ".ci", ".gitignore",
+        "gateway", "schemas", "tests", "systemd", "docs", "bench", "examples", ".ci", ".gitignore",
     }  # fmt: skip
     assert tops - fixed == set()
 

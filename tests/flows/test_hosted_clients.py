@@ -9,20 +9,13 @@ import pytest
 from openai.types.responses import ResponseFunctionWebSearch, ResponseOutputMessage
 from openai.types.responses.response_output_text import AnnotationURLCitation
 
-from tests.support.gateways import StartGateway
-from tests.support.hosted_search import Scene, round_of, scene, search
+from tests.support.hosted_search import Scene, round_of, search
 from tests.support.model_clients import ai_sdk_command, python_of
 from tests.support.official import run_client
 from tests.support.paths import CLIENTS
 
 LIMIT_S = 10
 PARIS = "https://a.example.com/paris"
-
-
-@pytest.fixture
-async def stage(start_gateway: StartGateway) -> AsyncIterator[Scene]:
-    async with scene(start_gateway) as made:
-        yield made
 
 
 @pytest.fixture

@@ -57,6 +57,36 @@ async def test_a_model_that_fails_after_the_search_ends_the_stream_as_failed(sta
     assert "error" in chunks[-1]
 
 
+@pytest.mark.parametrize("is_stream", [True, False], ids=["streamed", "whole"])
+async def test_logprobs_are_not_asked_for_and_the_caller_is_told(stage: Scene, is_stream: bool) -> None:
+    stage.model.will(round_of("Paris.", is_stream=is_stream))
+    body = {**CHAT, "logprobs": True, "top_logprobs": 2, "stream": is_stream}
+    _, answer = await post(stage, "/v1/chat/completions", body)
+    choices = [choice for chunk in answer for choice in chunk["choices"]] if is_stream else answer["choices"]
+    assert "logprobs were left out" in str(choices[-1]["provider_specific_fields"]["warnings"])
+    assert not {"logprobs", "top_logprobs"} & stage.sent[0].keys()
+    for more in ({"top_logprobs": 2}, {"include": ["message.output_text.logprobs"]}):
+        stage.model.will(round_of("Paris.", is_stream=is_stream))
+        response = await respond(stage, stream=is_stream, **more)
+        assert "logprobs were left out" in str(response["provider_specific_fields"]["warnings"])
+
+
+async def test_a_stream_that_fails_tells_what_it_has_sent_and_why(stage: Scene) -> None:
+    busy = up.frame({"error": {"message": "too many", "code": "rate_limit_exceeded"}})
+    stage.model.will(round_of(search()), up.stream(up.chunk({"content": "It is Paris [1] and"}), busy))
+    _, events = await post(stage, "/v1/responses", {**ASK, "stream": True})
+    error, failed = events[-2], events[-1]["response"]
+    assert error["code"] == failed["error"]["code"] == "rate_limit_exceeded" and failed["status"] == "failed"
+    found, message = failed["output"]
+    assert found == next(event["item"] for event in events if event["type"] == "response.output_item.done")
+    assert (message["type"], message["status"]) == ("message", "incomplete")
+    part = message["content"][0]
+    sent = "".join(event["delta"] for event in events if event["type"] == "response.output_text.delta")
+    note = part["annotations"][0]
+    assert part["text"] == sent and sent.startswith("It is Paris [1]")
+    assert sent[note["start_index"] : note["end_index"]] == "[1]"
+
+
 @pytest.mark.parametrize("is_stream", [True, False])
 async def test_a_search_that_fails_is_told_to_the_model_and_the_answer_goes_on(stage: Scene, is_stream: bool) -> None:
     stage.provider.answer = stage.provider.broken

@@ -13,7 +13,7 @@ from gateway.embedded.child_server import free_port
 from tests.support.gateways import StartGateway
 from tests.support.hosted_checks import check_type
 from tests.support.hosted_mcp import LIMIT_S, WORDS, Stage, kinds, mcp_stage, tool_messages
-from tests.support.hosted_search import call, post, round_of, scene, search
+from tests.support.hosted_search import SEARCH, call, post, round_of, scene, search
 from tests.support.model_clients import python_of
 from tests.support.official import run_client
 from tests.support.paths import CLIENTS
@@ -100,6 +100,21 @@ async def test_a_call_waits_for_approval_over_stored_responses(stage: Stage, app
     )
     assert status == 200 and kinds(third["output"]) == ["message"], "an approved call is run once, lists are told once"
     assert len(stage.server.calls) == int(approve) and len(tool_messages(stage)) == 1
+
+
+@pytest.mark.parametrize("stage", ["always"], indirect=True)
+async def test_an_approval_without_its_server_among_the_tools_is_refused(stage: Stage) -> None:
+    _, first = await stage.respond(round_of(call("words__delete"), is_stream=False))
+    asked = next(item for item in first["output"] if item["type"] == "mcp_approval_request")
+    approval = {"type": "mcp_approval_response", "approval_request_id": asked["id"], "approve": True}
+    for tools in ([], [SEARCH], [{"type": "function", "name": "f", "parameters": {}}]):
+        status, answer = await stage.respond(tools=tools, previous_response_id=first["id"], input=[approval])
+        assert (status, answer["error"]["param"]) == (400, "tools") and "'words'" in answer["error"]["message"]
+    refusal = {**approval, "approve": False}
+    status, _ = await stage.respond(
+        round_of("Not deleted.", is_stream=False), tools=[], previous_response_id=first["id"], input=[refusal]
+    )
+    assert status == 200 and stage.server.calls == []
 
 
 async def test_an_approval_of_nothing_is_refused(stage: Stage) -> None:

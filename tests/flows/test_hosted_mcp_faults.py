@@ -42,6 +42,22 @@ async def test_a_server_that_fails_is_told_and_the_answer_goes_on(
     assert "response.mcp_list_tools.failed" in [event["type"] for event in events]
 
 
+@pytest.mark.parametrize(("number", "form"), [(99, "json"), (None, "json"), (True, "json"), ("2", "events")])
+async def test_an_answer_to_another_request_is_refused(stage: Stage, number: Any, form: str) -> None:
+    stage.server.form, stage.server.answers_as = form, {"tools/list": number}
+    _, response = await stage.respond(round_of("Without it.", is_stream=False))
+    listing, message = response["output"]
+    assert "another request" in listing["error"] or "without an answer" in listing["error"]
+    assert listing["tools"] == [] and message["content"][0]["text"] == "Without it."
+
+
+async def test_an_error_without_an_id_is_told_as_the_answer(stage: Stage) -> None:
+    stage.server.answers_as, stage.server.error = {"tools/call": None}, {"code": -32700, "message": "no such word"}
+    rounds = (round_of(call("words__lookup", word="x"), is_stream=False), round_of("Sorry.", is_stream=False))
+    await stage.respond(*rounds)
+    assert "no such word" in tool_messages(stage)[0]
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -1,6 +1,5 @@
 """Hosted web search: who may use it, what leaves and what comes in masked, which pages may be read."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import aiohttp
@@ -25,12 +24,6 @@ from tests.support.hosted_search import (
 CARD, MAIL = "4539 1488 0343 6467", "jane.roe@example.com"
 PARIS = "https://a.example.com/paris"
 BOTH = "[sanitize]\nroutes = ['websearch', 'responses', 'chat']\n"
-
-
-@pytest.fixture
-async def stage(start_gateway: StartGateway) -> AsyncIterator[Scene]:
-    async with scene(start_gateway) as made:
-        yield made
 
 
 @pytest.mark.parametrize("is_stream", [True, False])

@@ -1,6 +1,5 @@
 """Hosted web search over several requests: stored answers, replayed items, and models that search another way."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import aiohttp
@@ -26,12 +25,6 @@ from tests.support.hosted_search import (
 PARIS = "https://a.example.com/paris"
 ADD = {"type": "function", "name": "add", "parameters": {"type": "object", "properties": {}}}
 WITH_RESULTS = ["web_search_call.results"]
-
-
-@pytest.fixture
-async def stage(start_gateway: StartGateway) -> AsyncIterator[Scene]:
-    async with scene(start_gateway) as made:
-        yield made
 
 
 def output_of(response: Any) -> dict[str, Any]:

@@ -1,24 +1,16 @@
 """`web_search_20250305` on `/v1/messages`, read by the official SDK: blocks, citations, mixed turns, failures."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import anthropic
 import pytest
 
 from tests.flows.test_messages import ADD, LIMIT_S, MODEL
-from tests.support.gateways import StartGateway
-from tests.support.hosted_search import Scene, call, round_of, scene, search
+from tests.support.hosted_search import Scene, call, round_of, search
 
 TOOL = {"type": "web_search_20250305", "name": "web_search", "max_uses": 3}
 QUESTION: list[Any] = [{"role": "user", "content": "What is the capital of France?"}]
-
-
-@pytest.fixture
-async def stage(start_gateway: StartGateway) -> AsyncIterator[Scene]:
-    async with scene(start_gateway) as made:
-        yield made
 
 
 async def message(stage: Scene, *, streamed: bool = True, key: str = "", **body: Any) -> Any:

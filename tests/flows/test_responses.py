@@ -11,8 +11,8 @@ import pytest
 from openai.types.responses import ResponseOutputMessage, ResponseReasoningItem
 
 from tests.support import upstream as up
-from tests.support.asking import ask
-from tests.support.gateways import InProcessGateway
+from tests.support.asking import ask, toml
+from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.upstream import Upstream
 
 TOOL = {"type": "function", "name": "add", "description": "adds", "parameters": {"type": "object", "properties": {}}}
@@ -148,6 +148,27 @@ async def test_no_text_at_all_is_one_empty_message(client: openai.AsyncOpenAI, u
     upstream.will(up.stream(up.chunk({"role": "assistant", "content": ""}), up.chunk({}, "stop"), up.DONE))
     _, final = await streamed(client, input="hello")
     assert [item.type for item in final.output] == ["message"] and final.output_text == ""
+
+
+async def test_a_failed_stream_has_the_text_that_was_sent_and_no_more(
+    start_gateway: StartGateway, upstream: Upstream
+) -> None:
+    server = await start_gateway(toml(upstream) + '[guardrail]\nenabled = "off"\n[sanitize]\nroutes = ["responses"]\n')
+    text = [up.chunk({"content": piece}) for piece in ("Pay with 4539 1488", " 0343 6467 or")]
+    upstream.will(up.stream(*text, *call_chunks(), up.frame({"error": {"message": "no", "code": 429}})))
+    body = {"model": "SvcLLM", "input": "x", "stream": True, "tools": [TOOL]}
+    async with (
+        aiohttp.ClientSession(headers=server.headers) as session,
+        session.post(server.url + "/v1/responses", json=body) as answer,
+    ):
+        raw = (await answer.read()).decode()
+    events = [orjson.loads(line[6:]) for line in raw.splitlines() if line.startswith("data: {")]
+    failed = events[-1]["response"]
+    message, call = failed["output"]
+    assert failed["error"]["code"] == "rate_limit_exceeded" and "6467" not in raw
+    sent = [event["delta"] for event in events if event["type"] == "response.output_text.delta"]
+    assert message["content"][0]["text"] == "".join(sent) == "Pay with [REDACTED:CREDIT_CARD] or"
+    assert (call["status"], call["arguments"]) == ("incomplete", '{"a":1}')
 
 
 async def test_a_late_failure_is_an_error_then_failed(server: InProcessGateway, upstream: Upstream) -> None:

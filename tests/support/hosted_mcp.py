@@ -24,12 +24,12 @@ class Stage:
         self.server = server
         self.key = key
 
-    async def respond(self, *rounds: Any, **body: Any) -> tuple[int, Any]:
+    async def respond(self, *rounds: Any, key: str = "", **body: Any) -> tuple[int, Any]:
         """Status, and the response or the events."""
         if rounds:
             self.scene.model.will(*rounds)
         return await post(
-            self.scene, "/v1/responses", {"model": "SvcLLM", "input": "go", "tools": [WORDS], **body}, self.key
+            self.scene, "/v1/responses", {"model": "SvcLLM", "input": "go", "tools": [WORDS], **body}, key or self.key
         )
 
 
@@ -41,7 +41,7 @@ def words_toml(url: str, approval: str = "never", more: str = "") -> str:
 
 
 @asynccontextmanager
-async def mcp_stage(start_gateway: StartGateway, approval: str = "never") -> AsyncIterator[Stage]:
+async def mcp_stage(start_gateway: StartGateway, approval: str = "never", more: str = "") -> AsyncIterator[Stage]:
     server, site = McpServer(), Site()
 
     async def handle(request: web.Request) -> web.StreamResponse:
@@ -51,7 +51,7 @@ async def mcp_stage(start_gateway: StartGateway, approval: str = "never") -> Asy
         return await start_gateway(toml, GATEWAY_CREDENTIAL_WORDS="Bearer SECRET-OF-WORDS")
 
     site.pages["/mcp"] = handle
-    async with serving(site), scene(start, words_toml(f"{site.url}/mcp", approval)) as made:
+    async with serving(site), scene(start, words_toml(f"{site.url}/mcp", approval, more)) as made:
         keys = KeyFile(made.server.config.state_dir / made.server.config.access.keys_file)
         key, _ = keys.create(KeyRequest("mcp", ("responses", "web-search", "mcp:words")))
         yield Stage(made, server, key)

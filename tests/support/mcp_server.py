@@ -21,7 +21,8 @@ TOOLS: list[dict[str, Any]] = [
 @dataclass
 class McpServer:
     """`form`: `json` or `events`. `revision`: what it agrees on; 2026-07-28 knows no initialize. `result` answers every
-    call; `status` other than 200 answers every request. `seen`: `(method, params, headers)`."""
+    call; `status` other than 200 answers every request. `answers_as`: the id that answers to a
+    method have in place of the request's. `seen`: `(method, params, headers)`."""
 
     form: str = "json"
     revision: str = "2025-11-25"
@@ -32,6 +33,7 @@ class McpServer:
     raw: bytes | None = None
     location: str = ""
     waits: bool = False
+    answers_as: dict[str, Any] = field(default_factory=dict)
     page_size: int = 1
     seen: list[tuple[str, Any, Any]] = field(default_factory=list)
     waiting: asyncio.Event = field(default_factory=asyncio.Event)
@@ -71,7 +73,11 @@ class McpServer:
                 await asyncio.sleep(30)
             finally:
                 self.released.set()
-        answer = {"jsonrpc": "2.0", "id": number, **self._answer(method, message["params"])}
+        answer = {
+            "jsonrpc": "2.0",
+            "id": self.answers_as.get(method, number),
+            **self._answer(method, message["params"]),
+        }
         headers = {"Mcp-Session-Id": "s1"} if method == "initialize" else {}
         if self.form == "json":
             return web.json_response(answer, headers=headers)

@@ -4,13 +4,14 @@ What cannot be fetched (no network, another platform) skips the test with a plai
 """
 
 import shutil
+from pathlib import Path
 
 import pytest
 
 from tests.support.official import fetch_modules, fetching, make_venv
 from tests.support.paths import CLIENTS, ROOT
 
-AI, AGENTS = CLIENTS / "ai", CLIENTS / "agents"
+AI, AGENTS, CONSOLE, OPENAPI, OPENAI = (CLIENTS / name for name in ("ai", "agents", "console", "openapi", "openai"))
 
 
 def python_of(name: str) -> str:
@@ -39,3 +40,35 @@ def agent(package: str, binary: str) -> str:
     if not found:
         pytest.skip(f"{package} is not made for this platform: the coding agent is not run")
     return str(found[0])
+
+
+def console_command() -> list[str]:
+    """Node with the program that drives the console in a browser, its driver and an accessibility checker beside it."""
+    npm, node = shutil.which("npm"), shutil.which("node")
+    if npm is None or node is None:
+        pytest.skip("npm or node is not installed: the console is not tried in a browser")
+    with fetching():
+        fetch_modules(npm, CONSOLE, CONSOLE / "package-lock.json")
+    return [node, str(CONSOLE / "console.mjs")]
+
+
+def openapi_command() -> list[str]:
+    """Node with the program that makes a client of the gateway's OpenAPI document, and the generator beside it."""
+    npm, node = shutil.which("npm"), shutil.which("node")
+    if npm is None or node is None:
+        pytest.skip("npm or node is not installed: no client is made of the OpenAPI document")
+    with fetching():
+        fetch_modules(npm, OPENAPI, OPENAPI / "package-lock.json")
+    return [node, str(OPENAPI / "make.mjs")]
+
+
+def openai_js_command(program: Path) -> list[str]:
+    """Node with a program that uses OpenAI's SDK for JavaScript; the program is copied beside the SDK."""
+    npm, node = shutil.which("npm"), shutil.which("node")
+    if npm is None or node is None:
+        pytest.skip("npm or node is not installed: OpenAI's SDK for JavaScript is not run")
+    with fetching():
+        fetch_modules(npm, OPENAI, OPENAI / "package-lock.json")
+        copy = OPENAI / "node_modules" / program.name
+        shutil.copy(program, copy)
+    return [node, str(copy)]

@@ -73,7 +73,7 @@ class CrawlPlan:
     """A crawl to run from `root`, a canonical URL, for at most `budget_s` seconds.
 
     `map_only` fetches no pages at the greatest depth. `take` gets each page with its whole content as it is read;
-    the outcome keeps `hold_chars` of the content.
+    the outcome keeps `hold_chars` of the content. `delay_s`: the least time between requests to one host.
     """
 
     request: CrawlRequest
@@ -82,6 +82,7 @@ class CrawlPlan:
     map_only: bool = False
     take: Callable[[LoadedPage], Awaitable[None]] | None = None
     hold_chars: int = 2_000_000
+    delay_s: float = 0.0
 
 
 class Crawler:
@@ -171,7 +172,9 @@ class Crawler:
     async def _process(self, visit: Visit) -> None:
         try:
             robots = await self._rules(visit.url)
-            page = await self._loader.load(self._options(visit.url), robots.delay_s, self._pauses)
+            page = await self._loader.load(
+                self._options(visit.url), max(robots.delay_s, self._plan.delay_s), self._pauses
+            )
             await self._check_redirect(visit, page)
         except FetchFailed as failure:
             self._record_failure(visit, failure)

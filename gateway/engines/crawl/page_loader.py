@@ -8,7 +8,9 @@ import asyncio
 import copy
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 from urllib.parse import urlsplit
 
 from gateway.domain import Json
@@ -48,13 +50,15 @@ class LoadedPage:
     """A page that was read.
 
     `url` is the address after redirects, `data` the result of `engines.extract.page.extract`. `public` is False when
-    only the operator's allow-list permitted the fetch. `fetched_at` is Unix time.
+    only the operator's allow-list permitted the fetch. `fetched_at` is Unix time. `validators`: `etag` and
+    `last-modified`, as far as the site sent them.
     """
 
     url: str
     data: Json
     public: bool = True
     fetched_at: float = field(default_factory=time.time)
+    validators: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def address(self) -> str:
@@ -65,12 +69,26 @@ class LoadedPage:
         return canonical(self.url) or self.url
 
 
+class SavedPages(Protocol):
+    """Pages that were read at an earlier time."""
+
+    def page(self, url: str) -> LoadedPage | None:
+        """The page of the address `url` as it was, with the validators that the site sent; None for an unknown one."""
+        ...
+
+    def keep(self, url: str, page: LoadedPage) -> None:
+        """Remember what has just been read for the address `url`, links included."""
+        ...
+
+
 class PageLoader:
     """Loads pages for all callers of the gateway: one instance and its copies for each caller (`of`), so that hosts'
     limits count all of them together."""
 
-    def __init__(self, fetcher: Fetcher, pool: ParsePool, slots: HostSlots) -> None:
+    def __init__(self, fetcher: Fetcher, pool: ParsePool, slots: HostSlots, saved: "SavedPages | None" = None) -> None:
+        """`saved`: pages of an earlier time, which are asked for only if they have changed."""
         self.fetcher = fetcher
+        self._saved = saved
         self.pool = pool
         self._slots = slots
         self._owner = ""
@@ -89,7 +107,10 @@ class PageLoader:
         url = options.url
         pauses = pauses or HostPauses()
         for _ in range(MAX_REFRESHES + 1):
-            fetched = await self._fetch_politely(url, delay_s, pauses)
+            saved = self._saved.page(url) if self._saved is not None else None
+            fetched = await self._fetch_politely(url, delay_s, pauses, saved)
+            if fetched.status == 304 and saved is not None:
+                return saved
             if not 200 <= fetched.status < 300:
                 raise status_failure(fetched)
             target = refresh_target(fetched.headers.get("refresh", ""), fetched.url)
@@ -102,7 +123,10 @@ class PageLoader:
             if not target or target in (url, fetched.url) or len(page.get("content", "")) > _MAX_REFRESH_PAGE_CHARS:
                 if "noindex" in fetched.headers.get("x-robots-tag", "").lower():
                     page["noindex"] = True
-                return LoadedPage(fetched.url, page, fetched.public)
+                loaded = LoadedPage(fetched.url, page, fetched.public, validators=_validators_of(fetched))
+                if self._saved is not None:
+                    self._saved.keep(options.url, loaded)
+                return loaded
             url = target
         raise FetchFailed("the page refreshes to another one too many times", "redirects")
 
@@ -119,11 +143,13 @@ class PageLoader:
             body = await asyncio.to_thread(decoder_for("gzip", _SITEMAP_BYTES).feed, body)
         return await self.pool.extract(body, ExtractOptions(fetched.url, task="sitemap"), self._owner)
 
-    async def _fetch_politely(self, url: str, delay_s: float, pauses: HostPauses) -> Fetched:
+    async def _fetch_politely(
+        self, url: str, delay_s: float, pauses: HostPauses, saved: LoadedPage | None = None
+    ) -> Fetched:
         host = urlsplit(url).netloc.lower()
         async with self._slots.hold(host, delay_s, self._owner):
             await pauses.wait(host)
-            fetched = await self.fetcher.fetch(url)
+            fetched = await self.fetcher.fetch(url, conditions=_conditions(saved))
             wait_s = pauses.note(host, fetched.status, _pause_of(fetched))
             if wait_s is not None and wait_s <= MAX_WAIT_S:
                 await asyncio.sleep(wait_s)
@@ -140,6 +166,18 @@ def status_failure(fetched: Fetched) -> FetchFailed:
     if wait_s is not None and fetched.status in (429, 503):
         message += f"; it asks to wait {math.ceil(wait_s)} s"
     return FetchFailed(message, "http_status", http_status=fetched.status, retry_after_s=wait_s)
+
+
+def _validators_of(fetched: Fetched) -> dict[str, str]:
+    return {name: fetched.headers[name] for name in ("etag", "last-modified") if name in fetched.headers}
+
+
+def _conditions(saved: LoadedPage | None) -> dict[str, str]:
+    """The headers that ask for a page only if it is not as it was. Source: RFC 9110 §13.1, read 2026-11-22."""
+    if saved is None:
+        return {}
+    names = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
+    return {names[name]: value for name, value in saved.validators.items()}
 
 
 def _pause_of(fetched: Fetched) -> float | None:

@@ -10,6 +10,7 @@ It knows neither robots.txt nor what is in a page. Source: RFC 9110.
 import asyncio
 import ssl
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -45,7 +46,9 @@ _LARGE_HEADERS = (
 )
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _ACCEPT = "text/html,application/xhtml+xml;q=0.9,application/pdf;q=0.8,*/*;q=0.5"
-_USED_HEADERS = ("retry-after", "last-modified", "x-robots-tag", "refresh", "link", "server")
+_USED_HEADERS = ("retry-after", "etag", "last-modified", "x-robots-tag", "refresh", "link", "server")
+
+_UNCONDITIONAL: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +108,22 @@ class Fetcher:
             self._session = None
         await self._guard.close()
 
-    async def fetch(self, url: str, limits: FetchLimits | None = None, accept: str = _ACCEPT) -> Fetched:
-        """The response after at most MAX_HOPS redirects, whatever its status. Raises FetchFailed."""
+    async def fetch(
+        self,
+        url: str,
+        limits: FetchLimits | None = None,
+        accept: str = _ACCEPT,
+        conditions: Mapping[str, str] = _UNCONDITIONAL,
+    ) -> Fetched:
+        """The response after at most MAX_HOPS redirects, whatever its status. Raises FetchFailed.
+
+        `conditions`: headers that make the request conditional (RFC 9110 §13); they are sent to `url` alone.
+        """
         limits = limits or self.limits
         began_s = time.monotonic()
         try:
             async with asyncio.timeout(limits.total_s):
-                return await self._follow(parse_url(url), limits, accept)
+                return await self._follow(parse_url(url), limits, accept, conditions)
         except FetchFailed:
             raise
         except TimeoutError as error:
@@ -130,13 +142,12 @@ class Fetcher:
             raise FetchFailed(f"the image's host answered {fetched.status}", "http_status", http_status=fetched.status)
         return fetched.body
 
-    async def _follow(self, url: URL, limits: FetchLimits, accept: str) -> Fetched:
+    async def _follow(self, url: URL, limits: FetchLimits, accept: str, conditions: Mapping[str, str]) -> Fetched:
         cookies: dict[str, dict[str, str]] = {}
         for _ in range(MAX_HOPS + 1):
             self._check(url)
-            request = self._open_session().get(
-                url, headers=self._headers(accept, cookies.get(url.raw_host or "")), allow_redirects=False
-            )
+            headers = {**self._headers(accept, cookies.get(url.raw_host or "")), **conditions}
+            request = self._open_session().get(url, headers=headers, allow_redirects=False)
             async with request as response:
                 location = response.headers.get("Location")
                 if response.status not in _REDIRECTS or not location:
@@ -147,7 +158,7 @@ class Fetcher:
             target = join(str(url), location)
             if target is None:
                 raise FetchFailed("the page redirects to something that is not a web address", "redirects")
-            url = parse_url(target)
+            url, conditions = parse_url(target), _UNCONDITIONAL
         raise FetchFailed(f"the page redirects more than {MAX_HOPS} times", "redirects")
 
     def _check(self, url: URL) -> None:

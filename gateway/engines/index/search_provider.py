@@ -81,12 +81,12 @@ class LocalSearch:
             raise UpstreamUnavailable(
                 "the local search index cannot be read at present; ask again later, or see the gateway's status"
             ) from error
+        if not hits:
+            return {"results": [], "images": [], "note": _NOTHING}
         results = await asyncio.to_thread(
             lambda: [_search_result(hit, place, request) for place, hit in enumerate(hits)]
         )
         answer: Json = {"results": results, "images": []}
-        if not results:
-            return {**answer, "note": _NOTHING}
         return {**answer, "note": _NOTHING_FITS} if results[0]["score"] < FITTING_SCORE else answer
 
     async def stats(self) -> Json:

@@ -3,11 +3,12 @@
 | written                          | visible link                    | cites                       |
 |----------------------------------|---------------------------------|-----------------------------|
 | `[text](url)`, `([text](url))`   | all of it, with round brackets  | the source with this url    |
-| `[2]`, `[1, 3]`, `[^2]`          | the brackets and all in them    | the sources by number       |
-| `【2】`, `【2†…】`                 | the same                        | the source by number        |
+| `[2]`, `[1, 3]`, `[1-3]`, `[^2]` | the brackets and all in them    | the sources by number       |
+| `【2】`, `［1、3］`, `【2†…】`      | the same                        | the sources by number       |
 | `https://…`                      | the address                     | the source with this url    |
 
-Nothing is a citation in code, in an image, after a backslash, and where one of the named sources was never shown. The
+Nothing is a citation in code, in an image, after a backslash, and where one of the named sources was never shown. An
+index outside of marked code is told from a number after a word by what stands beside it (`_is_index`). The
 text itself is not changed. Naive form: `push` of the whole text, then `flush`; cut anywhere, the pieces join to the
 same text with the same links, since a decision is only made once no later text can change it. Held back is only a
 beginning that may still become a link to a source; `_MAX_LABEL_CHARS` and the longest address bound it.
@@ -20,18 +21,26 @@ from gateway.engines.fetch.urls import MAX_URL_CHARS
 from gateway.services.hosted_tools.sources import Sources
 from gateway.wire.hosted_answer import Source, TextPiece
 
-_START = re.compile(r"[`(\[【]|https?://|h(?:t(?:tp?)?)?\Z|https?(?::/?)?\Z")
+_START = re.compile(r"[`(\[【［]|~~~|~{1,2}\Z|https?://|h(?:t(?:tp?)?)?\Z|https?(?::/?)?\Z")
 """Where a link or code may begin. The last two: an address that is cut by the end of what has come."""
-_CODE_END, _LINE_CODE_END = re.compile("`{1,64}"), re.compile("`{1,64}|\n")
+_CODE_RUN, _TILDE_RUN, _LINE_CODE_END = re.compile("`{1,64}"), re.compile("~{1,64}"), re.compile("`{1,64}|\n")
 """Chosen: nobody writes more backticks; longer runs count as several, so that a run is read again 64 times at most."""
-_NUMBERS = re.compile(r"\^?\d{1,3}(?: ?[,;] ?\d{1,3}){0,9}")
-_ASIAN_NUMBER = re.compile(r"(\d{1,3})(?:†[^\n]{0,300})?")
+_RANGE = r"\^?\d{1,3}(?: ?[-‐‑–—−~～] ?\d{1,3})?"
+_NUMBERS = re.compile(rf"({_RANGE}(?: ?[,;、，；] ?{_RANGE}){{0,9}})(?:†[^\n]{{0,300}})?")
+_MAX_RANGE = 10
+"""Chosen: sources that one marker names; a longer range is no citation but a pattern or a count."""
+_CLOSING = {"[": "]", "【": "】", "［": "］"}
+_NAME_CHARS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$"
+_MAX_NAME_CHARS = 40
+"""Chosen: names in code are shorter; at half long ones are taken for words, double changes nothing."""
 _URL_STOP = re.compile(r"[ \t\r\n<>\"|^{}\[\]`\\【】，。、；：！？（）《》「」…]")
 _OTHER_STOP = re.compile(r"[^\x21-\x7e]|[<>\"|^{}\[\]`\\]")
 """What ends an address: of a source, which may have letters of other scripts, and any other."""
 _LINK_STOP = re.compile(r"[ \t\n()]")
 _TRAILING = ".,;:!?*_~'"
 """Punctuation after an address that belongs to the sentence."""
+_MIN_FENCE = 3
+"""Backticks or tildes that begin a block of code, as in CommonMark."""
 _MAX_DEPTH = 4
 """Chosen: brackets within brackets of an address; titles of encyclopedias have one. Each costs a look."""
 _MAX_LABEL_CHARS = 300
@@ -59,8 +68,9 @@ class CitationFinder:
     def __init__(self, sources: Sources) -> None:
         self._sources = sources
         self._held = ""
-        self._before = ""  # the last character that was let go
-        self._code = 0  # how many backticks opened the code that the text is in
+        self._before = ""  # the last characters that were let go
+        self._code = 0  # how many backticks or tildes opened the code that the text is in
+        self._code_mark = "`"
         self._in_address = False  # of no source; it may have an address of one in it, which is no link
         self._is_last = False
 
@@ -94,7 +104,8 @@ class CitationFinder:
         if position > plain:
             pieces.append(TextPiece(text[plain:position]))
         if position:
-            self._before, self._held = text[position - 1], text[position:]
+            self._before = self._head(text, position)
+            self._held = text[position:]
         return pieces
 
     def _next(self, text: str, position: int) -> _Found | _Wait:
@@ -113,29 +124,31 @@ class CitationFinder:
         if begin > position:
             return _Found(position, begin)
         first = text[begin]
-        if first == "`":
+        if first in "`~":
             return self._code_start(text, begin)
         if first == "(":
             return self._in_round_brackets(text, begin)
-        if first == "[":
+        if first in _CLOSING:
             return self._in_brackets(text, begin) or _Found(begin, begin + 1)
-        if first == "【":
-            return self._in_asian_brackets(text, begin)
         return self._address(text, begin)
 
     def _code_start(self, text: str, begin: int) -> _Found | _Wait:
-        run = _CODE_END.match(text, begin)
+        mark = text[begin]
+        run = (_CODE_RUN if mark == "`" else _TILDE_RUN).match(text, begin)
         assert run is not None
         end = run.end()
         if end == len(text) and not self._is_last:
             return _WAIT
-        self._code = end - begin
+        if mark == "~" and (end - begin < _MIN_FENCE or self._head(text, begin).rpartition("\n")[2].strip(" >")):
+            return _Found(begin, end)  # a fence of tildes stands at the beginning of a line
+        self._code, self._code_mark = end - begin, mark
         return _Found(begin, end)
 
     def _code_end(self, text: str, position: int) -> _Found | _Wait:
         """To the end of the code: as many backticks as began it, more for a fence; a line's end for code in a line."""
-        is_fence = self._code > 2
-        for match in (_CODE_END if is_fence else _LINE_CODE_END).finditer(text, position):
+        is_fence = self._code >= _MIN_FENCE
+        fence = _CODE_RUN if self._code_mark == "`" else _TILDE_RUN
+        for match in (fence if is_fence else _LINE_CODE_END).finditer(text, position):
             if match.end() == len(text) and match[0] != "\n" and not self._is_last:
                 return _Found(position, match.start()) if match.start() > position else _WAIT
             size = match.end() - match.start()
@@ -163,21 +176,52 @@ class CitationFinder:
     def _in_brackets(self, text: str, begin: int) -> _Found | _Wait | None:
         """A Markdown link, or numbers in brackets; None when the bracket begins neither."""
         limit = begin + 1 + _MAX_LABEL_CHARS
-        end = text.find("]", begin + 1, limit)
+        end = text.find(_CLOSING[text[begin]], begin + 1, limit)
         label = text[begin + 1 : end if end >= 0 else limit]
         if "\n" in label or "[" in label or (end < 0 and (self._is_last or len(text) >= limit)):
             return None
         if end < 0 or (end + 1 == len(text) and not self._is_last):
             return _WAIT
-        before = text[begin - 1] if begin else self._before
-        if text.startswith("(", end + 1):
+        before = self._head(text, begin)[-1:]
+        if text.startswith("(", end + 1) and text[begin] == "[":
             link = self._destination(text, begin, end + 2)
             return link._replace(cited=()) if isinstance(link, _Found) and before in ("!", "\\") else link
-        if before == "\\" or not _NUMBERS.fullmatch(label):
+        cited = self._numbered(label) if before != "\\" else ()
+        if not cited:
             return None
-        named = [self._sources.numbered(int(each)) for each in re.split(r"\D+", label.lstrip("^"))]
-        cited = tuple(dict.fromkeys(source for source in named if source is not None))
-        return _Found(begin, end + 1, cited) if None not in named else None
+        if before and before in _NAME_CHARS and text[end + 1 :] == " " and not self._is_last:
+            return _WAIT
+        return None if self._is_index(text, begin, end + 1) else _Found(begin, end + 1, cited)
+
+    def _numbered(self, label: str) -> tuple[Source, ...]:
+        """The sources that a label names; none where it names anything else, or a source that was never shown."""
+        numbers = _NUMBERS.fullmatch(label)
+        found: dict[Source, None] = {}
+        for each in re.split("[,;、，；]", numbers[1]) if numbers else ():
+            ends = [int(number) for number in re.findall(r"\d+", each)]
+            if not 0 <= ends[-1] - ends[0] < _MAX_RANGE:
+                return ()
+            for number in range(ends[0], ends[-1] + 1):
+                source = self._sources.numbered(number)
+                if source is None:
+                    return ()
+                found[source] = None
+        return tuple(found)
+
+    def _head(self, text: str, position: int) -> str:
+        """The last characters before a position."""
+        return (self._before + text[max(0, position - _MAX_NAME_CHARS) : position])[-_MAX_NAME_CHARS:]
+
+    def _is_index(self, text: str, begin: int, end: int) -> bool:
+        """Whether the brackets are an index of code that nobody has marked: after a name as only code has it (`a[1]`,
+        `my_list[1]`, `$row[1]`), or assigned to (`word[1] = 2`). After a word (`Paris[1]`) they are a citation."""
+        head = self._head(text, begin)
+        while head.endswith("]") and head[head.rfind("[") + 1 : -1].isdecimal():
+            head = head[: head.rfind("[")]
+        name = head[len(head.rstrip(_NAME_CHARS)) :]
+        is_variable = name[:1] == "$" and name[1:2].isalpha()
+        is_code = (len(name) == 1 and name.islower()) or "_" in name.strip("_") or is_variable
+        return is_code or (bool(name) and text[end : end + 2].lstrip(" ").startswith("="))
 
     def _destination(self, text: str, begin: int, start: int) -> _Found | _Wait | None:
         """The address of a Markdown link that begins at `begin`, and its end. A title may follow the address."""
@@ -208,15 +252,6 @@ class CitationFinder:
         if len(bare) < len("https://"):
             return "https://".startswith(bare) or bare.startswith("http:")
         return bare.startswith("http") and self._sources.may_begin(bare.removesuffix(">"))
-
-    def _in_asian_brackets(self, text: str, begin: int) -> _Found | _Wait:
-        limit = begin + 1 + _MAX_LABEL_CHARS
-        end = text.find("】", begin + 1, limit)
-        if end < 0 and len(text) < limit and not self._is_last and "\n" not in text[begin:]:
-            return _WAIT
-        number = _ASIAN_NUMBER.fullmatch(text, begin + 1, end) if end >= 0 else None
-        source = self._sources.numbered(int(number[1])) if number else None
-        return _Found(begin, end + 1, (source,)) if source is not None else _Found(begin, begin + 1)
 
     def _address(self, text: str, begin: int) -> _Found | _Wait:
         """An address in running text, without the punctuation after it."""

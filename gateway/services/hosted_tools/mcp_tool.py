@@ -156,7 +156,7 @@ class McpTool:
             return f"there is no tool '{call.name[:80]}'; call another", True
         sent = {"arguments": call.arguments}
         if self._grant.cleans:
-            await self._caller.charge("")
+            await self._caller.charge(self.kind)
             if len(call.arguments) <= _MAX_ARGUMENTS_CHARS:
                 await self._caller.clean(TextUnit([TextSlot(sent, "arguments", "arguments", "json")]), "requests")
         try:

@@ -24,7 +24,7 @@ _NO_FORM = ResultForm(structured=False, extra={})
 @dataclass(frozen=True, slots=True)
 class ToolCaller:
     """For whom tools are called. `owner`: the key's id. `charge(tool)` takes one call from the key's calls a minute
-    and, of a web tool, from its budget, and raises RateLimited. `clean`: see there."""
+    and from its budgets, and raises RateLimited. `clean`: see there."""
 
     owner: str
     request_id: str

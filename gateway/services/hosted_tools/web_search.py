@@ -77,7 +77,7 @@ class WebSearchTool:
         """Chat function tools, with names that are not among `taken`. The local index has no pages to open."""
         offered = _FUNCTIONS if self._options.external else {_SEARCH: _FUNCTIONS[_SEARCH]}
         self._names = {_free_name(name, taken): name for name in offered}
-        return [_function(shown, *_FUNCTIONS[name]) for shown, name in self._names.items()]
+        return [_TOOLS[name] if shown == name else _named(shown, name) for shown, name in self._names.items()]
 
     @property
     def guidance(self) -> str:
@@ -191,10 +191,16 @@ def _free_name(name: str, taken: Collection[str]) -> str:
     return name
 
 
-def _function(name: str, description: str, fields: Mapping[str, str]) -> Json:
+def _named(shown: str, name: str) -> Json:
+    """The chat function tool `name`, shown to the model under a name that is free."""
+    description, fields = _FUNCTIONS[name]
     properties = {field: {"type": "string", "description": text} for field, text in fields.items()}
     schema = {"type": "object", "properties": properties, "required": list(fields), "additionalProperties": False}
-    return {"type": "function", "function": {"name": name, "description": description, "parameters": schema}}
+    return {"type": "function", "function": {"name": shown, "description": description, "parameters": schema}}
+
+
+_TOOLS = {name: _named(name, name) for name in _FUNCTIONS}
+"""Made once, as they are the same in every request; nobody changes them."""
 
 
 def _decoded(arguments: str) -> Json:

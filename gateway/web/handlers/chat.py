@@ -23,10 +23,12 @@ from gateway.web.replies import EventReply, JsonReply
 from gateway.wire.chat.dialect import ChatDialect
 from gateway.wire.chat.hosted_answer import HostedChat
 from gateway.wire.chat.request import is_legacy
+from gateway.wire.hosted_answer import LOGPROBS_LEFT_OUT
 from gateway.wire.url_citations import KeptLinks
 
 SCOPE_OF_KIND = {"text": "chat", "ocr": "ocr"}
 """The scope a key needs on the chat route, by the model's kind; models of other kinds have a route of their own."""
+_TOKEN_FIELDS = ("logprobs", "top_logprobs")
 _ROUTE_OF_KIND = {
     "ocr": "reads images; use it on /v1/chat/completions",
     "embedding": "makes embeddings; use it on /v1/embeddings",
@@ -99,8 +101,10 @@ class ChatHandler:
             if is_wrong:
                 raise InvalidRequest(f"{name}: is not supported with {param}; leave one of the two out", param=name)
         self._hosted.require_scope(context.caller, param)
-        asked = {name: value for name, value in body.items() if name != param}
+        asked = {name: value for name, value in body.items() if name not in (param, *_TOKEN_FIELDS)}
         stats, started_s, answer = context.stats, time.perf_counter(), HostedChat(body, entry.name)
+        if body.get("logprobs"):
+            stats.warnings.append(LOGPROBS_LEFT_OUT)
         events = self._hosted.answer(context, entry, HostedRequest(LoopRequest(asked), options))
         if body.get("stream"):
             reply = EventReply(

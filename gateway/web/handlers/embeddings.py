@@ -2,17 +2,22 @@
 
 import time
 from collections.abc import Mapping
+from typing import Any
 
 from aiohttp import web
 
 from gateway import schemas
 from gateway.domain import Json
+from gateway.errors import InvalidRequest
 from gateway.services.completion.embeddings import EmbeddingService
 from gateway.services.completion.service import CompletionService
 from gateway.web.context import CONTEXT
 from gateway.web.handlers.chat import require_kind, timing_headers
 from gateway.web.handlers.json_body import checked_body
 from gateway.web.replies import JsonReply
+
+_MAX_INPUTS = 2048
+"""Texts, or lists of tokens, of one request: as in OpenAI's API reference."""
 
 
 class EmbeddingsHandler:
@@ -25,7 +30,9 @@ class EmbeddingsHandler:
 
     def check(self, raw: bytes, headers: Mapping[str, str]) -> Json:
         """The body (schemas/embeddings.json). Raises InvalidRequest that names the wrong field."""
-        return checked_body(raw, self._checker)
+        body: Json = checked_body(raw, self._checker)
+        _require_one_kind(body["input"])
+        return body
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """JsonReply of `{object: "list", data, model, usage}`. Raises ModelNotFound, InvalidRequest, UpstreamError."""
@@ -36,3 +43,14 @@ class EmbeddingsHandler:
         started_s = time.perf_counter()
         answer = await self._service.create(body, context.stats)
         return JsonReply(answer, headers=timing_headers(context.stats, started_s))
+
+
+def _require_one_kind(value: Any) -> None:
+    """Raises InvalidRequest for a list of texts and tokens, and for too many texts."""
+    if not isinstance(value, list):
+        return
+    kinds = {type(each) for each in value}
+    if len(value) > _MAX_INPUTS and kinds != {int}:
+        raise InvalidRequest(f"input: must have at most {_MAX_INPUTS} texts or lists of tokens", param="input")
+    if len(kinds) > 1:
+        raise InvalidRequest("input: must hold texts alone, tokens alone, or lists of tokens alone", param="input")

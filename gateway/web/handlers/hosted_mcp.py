@@ -17,7 +17,7 @@ from gateway.services.hosted_tools.web_calls import ToolCaller, WebCalls
 from gateway.web.context import RequestContext
 from gateway.web.handlers.hosted_search import WEB_SEARCH_SCOPE
 from gateway.web.middleware.sanitize import clean_tool_texts
-from gateway.wire.responses.mcp_request import ApprovalRule, ApprovedCall, McpWish
+from gateway.wire.responses.mcp_request import ApprovalRule, ApprovedCall, McpWish, refuse_unserved
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +63,7 @@ class HostedMcp:
         """The tools of the checked wishes that may be called; the caller closes their servers. Raises InvalidRequest
         for an approved call of a server that the request does not name."""
         offered = [wish for wish in wishes if wish.is_offered]
-        for call in talk.approved:
-            if call.label not in {wish.label for wish in offered}:
-                raise InvalidRequest(
-                    f"tools must name the server of the approved call: '{call.label[:80]}'", param="tools"
-                )
+        refuse_unserved(talk.approved, {wish.label for wish in offered})
         return [self._tool(context, wish, talk) for wish in offered]
 
     def _tool(self, context: RequestContext, wish: McpWish, talk: McpConversation) -> tuple[McpTool, ToolServer]:

@@ -8,6 +8,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from gateway.domain import Json
+from gateway.errors import InvalidRequest
 from gateway.ports import ToolServer
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.hosted_tools.loop import LoopRequest
@@ -83,7 +84,11 @@ class HostedResponses:
             for items in (earlier, body["input"])
         )
         hosted = {"mcp", search.tool["type"]} if search is not None else {"mcp"}
-        chat = to_chat({**body, "input": recent}, past, hosted)
+        try:
+            chat = to_chat({**body, "input": recent}, past, hosted)
+        except InvalidRequest:
+            to_chat(body, earlier, hosted)  # names the item by its place in what the caller sent
+            raise
         context.stats.warnings += chat.warnings
         if search is not None:
             body["tools"] = [with_defaults(tool) if tool is search.tool else tool for tool in body["tools"]]
@@ -96,7 +101,9 @@ class HostedResponses:
             is_kept=body.get("store") is not False,
             others=[tool for tool, _ in others],
         )
-        events = _closing(self._search.answer(context, entry, asked), [server for _, server in others])
+        events = self._search.answer(context, entry, asked)
+        if others:
+            events = _closing(events, [server for _, server in others])
         return HostedAnswer(chat, events, _kinds(body.get("include")))
 
 

@@ -1,37 +1,29 @@
-"""The ops listener: health, readiness, metrics and the project's documentation, without keys, on loopback.
+"""The ops listener: health, readiness, metrics, documentation and the console's files, without keys, on loopback.
 
 A probe never calls a model. Readiness names what is missing; a failing upstream does not make it 503. Knows no product
-route.
+route: those below `/api` are an application of their own.
 """
 
-import html
-from collections.abc import Callable, Collection, Mapping
-from importlib import resources
+from collections.abc import Callable, Collection
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry, generate_latest, multiprocess
 
+from gateway.domain import Json
+from gateway.web.handlers.console import ConsolePages
+from gateway.web.handlers.documents import DocumentPages
+from gateway.web.handlers.openapi import reference
 from gateway.web.middleware.own_host import only_own_hosts
 from gateway.web.state import ServerState
 
-try:
-    from markdown_it import MarkdownIt
-except ImportError:  # the [web] extra is absent: pages are served as they were written
-    MarkdownIt = None
-
 METRICS_TYPE = "text/plain; version=0.0.4"
 """Content-Type of Prometheus' text format (prometheus.io, "Exposition formats")."""
-
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title></head>
-<body><nav>{links}</nav><main>{body}</main></body></html>
-"""
 
 
 class OpsPages:
     """The listener's handlers. `waiting()`: names of the parts that are not ready yet. `hosts`: what a request may name
     as Host (see `only_own_hosts`). `metrics_folder`: where several workers write their metrics; empty for a single
-    process."""
+    process. `openapi`: the document of the routes below `/api` (`handlers.openapi`)."""
 
     def __init__(
         self,
@@ -39,12 +31,14 @@ class OpsPages:
         waiting: Callable[[], list[str]],
         hosts: Collection[str] = (),
         metrics_folder: str = "",
+        openapi: Json | None = None,
     ) -> None:
         self._server = server
         self._waiting = waiting
         self._hosts = hosts
         self._metrics_folder = metrics_folder
-        self._docs = _documents()
+        self._openapi = openapi
+        self._documents = DocumentPages({"interface": reference(openapi)} if openapi else {})
 
     def app(self) -> web.Application:
         """A new application with the routes."""
@@ -52,8 +46,9 @@ class OpsPages:
         app.router.add_get("/healthz", self.health)
         app.router.add_get("/readyz", self.ready)
         app.router.add_get("/metrics", self.metrics)
-        app.router.add_get("/docs/", self.contents)
-        app.router.add_get("/docs/{page:.+}", self.page)
+        ConsolePages().add_to(app)
+        app.router.add_get("/openapi.json", self.openapi)
+        self._documents.add_to(app)
         return app
 
     async def health(self, request: web.Request) -> web.Response:
@@ -82,40 +77,6 @@ class OpsPages:
             multiprocess.MultiProcessCollector(registry, path=self._metrics_folder)  # type: ignore[no-untyped-call]
         return web.Response(body=generate_latest(registry), headers={"Content-Type": METRICS_TYPE})
 
-    async def contents(self, request: web.Request) -> web.Response:
-        """The list of documentation pages, as HTML."""
-        titles = {name: _title(name, text) for name, text in self._docs.items()}
-        items = "".join(f'<li><a href="{name}">{html.escape(title)}</a></li>' for name, title in titles.items())
-        body = f"<h1>Documentation of the gateway</h1><ul>{items}</ul>"
-        return _html("Documentation of the gateway", body, self._docs)
-
-    async def page(self, request: web.Request) -> web.Response:
-        """One page as HTML, or as Markdown without the [web] extra; 404 for an unknown one. Names as the files link to
-        each other in the repository (`docs/errors.md`) are redirected."""
-        path = request.match_info["page"]
-        name = path.rsplit("/", 1)[-1].removesuffix(".md").lower()
-        text = self._docs.get(name)
-        if text is not None and name != path:
-            raise web.HTTPMovedPermanently(f"/docs/{name}")
-        if text is None:
-            raise web.HTTPNotFound(text="no such page; see /docs/")
-        if MarkdownIt is None:
-            return web.Response(text=text, content_type="text/markdown", charset="utf-8")
-        return _html(_title(name, text), MarkdownIt("commonmark").enable("table").render(text), self._docs)
-
-
-def _documents() -> Mapping[str, str]:
-    folder = resources.files("gateway_docs")
-    names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".md"))
-    return {name.removesuffix(".md"): folder.joinpath(name).read_text(encoding="utf-8") for name in names}
-
-
-def _title(name: str, text: str) -> str:
-    first = text.split("\n", 1)[0]
-    return first.removeprefix("# ").strip() if first.startswith("# ") else name
-
-
-def _html(title: str, body: str, pages: Mapping[str, str]) -> web.Response:
-    links = " ".join(f'<a href="/docs/{name}">{html.escape(name)}</a>' for name in pages)
-    text = _PAGE.format(title=html.escape(title), links=links, body=body)
-    return web.Response(text=text, content_type="text/html", charset="utf-8")
+    async def openapi(self, request: web.Request) -> web.Response:
+        """The OpenAPI document."""
+        return web.json_response(self._openapi)

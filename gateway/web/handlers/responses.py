@@ -26,6 +26,7 @@ from gateway.web.middleware.sanitize import clean_request
 from gateway.web.replies import EventReply, JsonReply
 from gateway.wire.responses.events import ResponseStream
 from gateway.wire.responses.hosted_stream import HostedStream
+from gateway.wire.responses.mcp_request import approved_calls, refuse_unserved
 from gateway.wire.responses.native_answer import NativeStream
 from gateway.wire.responses.object import new_id
 from gateway.wire.responses.request import input_items, refuse_unkept, to_chat
@@ -75,6 +76,8 @@ class ResponsesHandler:
         wishes = self._hosted.wishes(context) if self._hosted is not None else None
         if wishes is not None and not (native and wishes.may_pass):
             return await self._answer_hosted(context, entry, earlier, wishes)
+        if not native:
+            refuse_unserved(approved_calls([*earlier, *body["input"]]), ())
         chat = None if native else to_chat(body, earlier)
         headers = _warning_headers(chat.dropped if chat is not None else [])
         storing = self._storing(context, earlier)

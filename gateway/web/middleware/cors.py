@@ -42,7 +42,8 @@ def check_origin(request: web.Request, origin: str) -> None:
     """
     if len(request.headers.getall(hdrs.ORIGIN)) > 1:
         raise Forbidden("more than one Origin header; send one", code="origin_not_allowed")
-    if origin in request[CONTEXT].server.allowed_origins:
+    server = request[CONTEXT].server
+    if server.origin_is_checked or origin in server.allowed_origins:
         return
     scheme, separator, rest = origin.partition("://")
     host = rest.rpartition(":")[0] if rest.rpartition(":")[2].isdigit() else rest

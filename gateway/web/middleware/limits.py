@@ -59,6 +59,6 @@ async def _settle(context: RequestContext, reservation: Reservation, has_left: b
     was_cut = has_left or stats.outcome in ("client_gone", "truncated")
     if was_cut and stats.attempts and not (stats.input_tokens or stats.output_tokens):
         stats.input_tokens, stats.output_tokens = reservation.input_tokens, stats.sent_events
-    used = Used(stats.input_tokens, stats.cached_tokens, stats.output_tokens, stats.tool_calls)
+    used = Used(stats.input_tokens, stats.cached_tokens, stats.output_tokens)
     if context.server.budgets is not None:
         await asyncio.shield(context.server.budgets.settle(reservation, stats.model, used, context.limits))

@@ -28,9 +28,15 @@ def application(server: ServerState, max_body_bytes: int) -> web.Application:
 
     The caller (`app`) adds the clean-up of the services.
     """
+    app = same_application(server, max_body_bytes)
+    app.cleanup_ctx.append(loop_watch)
+    return app
+
+
+def same_application(server: ServerState, max_body_bytes: int) -> web.Application:
+    """As `application`, for a second listener of a process whose loop is watched already."""
     chain = (observing(server), errors, auth, limits, deliver, body, sanitize)
     app = web.Application(middlewares=chain, client_max_size=max_body_bytes)
     app[SERVER_STATE], app[IN_FLIGHT] = server, server.in_flight
     server.endpoints.register(app)
-    app.cleanup_ctx.append(loop_watch)
     return app

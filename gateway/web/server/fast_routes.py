@@ -27,12 +27,14 @@ class Front:
         """`app` must have all its routes and middlewares: later ones are not seen."""
         self._otherwise = otherwise
         self._fixed: dict[tuple[str, str], tuple[web.UrlMappingMatchInfo, Handler]] = {}
-        for route in app.router.routes():
-            if isinstance(route.resource, web.PlainResource):
-                info = web.UrlMappingMatchInfo({}, route)
-                info.add_app(app)
-                info.freeze()
-                self._fixed[route.method, route.resource.canonical] = info, _chained(app, route.handler)
+        # Not `app.router.routes()`: it gives those of sub-applications too, which have middlewares of their own.
+        for resource in app.router.resources():
+            if isinstance(resource, web.PlainResource):
+                for route in resource:
+                    info = web.UrlMappingMatchInfo({}, route)
+                    info.add_app(app)
+                    info.freeze()
+                    self._fixed[route.method, resource.canonical] = info, _chained(app, route.handler)
 
     def __call__(self, request: web.Request) -> Awaitable[web.StreamResponse]:
         """The answer to one request. Raises what the middlewares raise."""

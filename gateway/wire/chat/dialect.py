@@ -5,8 +5,7 @@ Source: OpenAI API reference, read 2026-11-21. Knows no HTTP and no sanitizing r
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from gateway.domain import Event, Json
@@ -17,16 +16,15 @@ from gateway.wire.chat.answer import new_id
 from gateway.wire.cut_blocked import withhold
 from gateway.wire.field_rules import is_made_id, is_plain_word
 from gateway.wire.ocr import REPORT
+from gateway.wire.one_question import OneQuestion, message_units
 from gateway.wire.openai_error import error_object
-from gateway.wire.text_walk import answer_slots, request_steps
+from gateway.wire.text_walk import answer_slots
 from gateway.wire.untrusted_json import table_in
 
 _CHOICE = re.compile(r"choices\[(\d+)\]")
 _OWN_IN_REQUESTS = frozenset(("messages", "model", "user"))
 """Members of a request that are no text of this walk: messages are units of their own, `model` is replaced by a name of
 ours, `user` by a keyed hash."""
-_PLAIN_MESSAGE = frozenset(("role", "content"))
-"""Members of most messages; the schema allows six words as roles."""
 _OWN_IN_ANSWERS = frozenset(("choices", "model", "object"))
 _OWN_IN_CHOICES = frozenset(("provider_specific_fields",))
 """Members of an answer and a choice that the gateway writes itself, and the choices, which are walked on their own."""
@@ -37,7 +35,7 @@ _CALL_TEXTS: tuple[tuple[str, str, Form], ...] = (("function", "arguments", "jso
 """The texts of a tool call's delta: (its object, the field, its form)."""
 
 
-class ChatDialect:
+class ChatDialect(OneQuestion):
     """Implements `wire.dialect.Dialect`, which documents the methods; stateless.
 
     A unit is one message of a request, one choice of an answer, which is then the unit's `owner`, or all the rest.
@@ -48,27 +46,9 @@ class ChatDialect:
         """`chat`."""
         return "chat"
 
-    @property
-    def is_one_question(self) -> bool:
-        """True: all units of a request lead to one answer."""
-        return True
-
     def request_units(self, body: Json) -> Iterable[TextUnit]:
         """One unit for each message, and one for all else. `body`: a checked request, `{messages: [{role, …}], …}`."""
-        for index, message in enumerate(body["messages"]):
-            where = f"messages[{index}]"
-            slots: list[TextSlot] | Callable[[], Iterator[list[TextSlot]]]
-            if message.keys() == _PLAIN_MESSAGE and type(message["content"]) is str:  # what the walk finds in it
-                slots = [TextSlot(message, "content", f"{where}.content", name="content")] if message["content"] else []
-            else:
-                slots = partial(request_steps, message, where)
-            if slots:
-                yield TextUnit(slots)
-        yield TextUnit(lambda: request_steps(body, skip=_OWN_IN_REQUESTS))
-
-    def refuse_request(self, body: Json, unit: TextUnit, error: GatewayError) -> None:
-        """Raises `error`: one refused message refuses the request."""
-        raise error
+        return message_units(body, _OWN_IN_REQUESTS)
 
     def reply_units(self, data: Json) -> list[TextUnit]:
         """One unit for each choice; the first has the strings outside the choices too. `data`: `{choices, …}`."""

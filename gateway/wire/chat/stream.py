@@ -32,7 +32,7 @@ from gateway.wire.chat.answer import MATCHED_STOP, AnswerContext, finish_reason,
 from gateway.wire.chat.chunk_relay import ChunkPattern, split_around_content
 from gateway.wire.chat.tool_call_deltas import CallDeltas
 from gateway.wire.ocr import REPORT
-from gateway.wire.openai_error import upstream_error
+from gateway.wire.openai_error import error_in_stream
 
 _MAX_LEARNT = 8
 """Patterns that a stream may learn before any chunk was relayed; every four relayed chunks allow one more. Chosen: at
@@ -262,7 +262,5 @@ def _decode_chunk(data: bytes) -> Json:
     if not isinstance(chunk, dict) or not isinstance(chunk.get("choices") or [], list):
         raise UpstreamError("the upstream sent a chunk that is not valid")
     if chunk.get("error"):
-        error = chunk["error"]
-        status = error.get("code") if isinstance(error, dict) else None
-        raise upstream_error(status if isinstance(status, int) and 400 <= status < 600 else 500, chunk, None)
+        raise error_in_stream(chunk)
     return chunk

@@ -9,14 +9,15 @@ from typing import Any
 from gateway.domain import Event, Json
 from gateway.errors import GatewayError
 from gateway.texts import TextSlot, TextUnit
+from gateway.wire.one_question import OneQuestion, whole_unit
 from gateway.wire.openai_error import error_object
-from gateway.wire.text_walk import answer_slots, request_steps
+from gateway.wire.text_walk import answer_slots
 
 _OWN_IN_REQUESTS = frozenset(("model", "user"))
 """Members of a request that never leave as they are: a name of ours and a keyed hash go instead."""
 
 
-class EmbeddingsDialect:
+class EmbeddingsDialect(OneQuestion):
     """Implements `wire.dialect.Dialect`, which documents the methods; stateless. There are no streams."""
 
     @property
@@ -24,18 +25,9 @@ class EmbeddingsDialect:
         """`embeddings`."""
         return "embeddings"
 
-    @property
-    def is_one_question(self) -> bool:
-        """True: all inputs lead to one answer."""
-        return True
-
     def request_units(self, body: Any) -> Iterable[TextUnit]:
         """One unit: every string of the request."""
-        yield TextUnit(lambda: request_steps(body, skip=_OWN_IN_REQUESTS), owner=body)
-
-    def refuse_request(self, body: Any, unit: TextUnit, error: GatewayError) -> None:
-        """Raises `error`."""
-        raise error
+        return whole_unit(body, _OWN_IN_REQUESTS)
 
     def reply_units(self, data: Any) -> list[TextUnit]:
         """One unit without texts, to which findings in the request are noted: `wire.embeddings.answer` makes the answer

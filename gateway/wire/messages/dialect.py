@@ -3,8 +3,7 @@
 Source: Anthropic API reference (Messages, errors), read 2026-11-22. `stream` makes bodies and events themselves.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from gateway.domain import Event, Json
@@ -13,12 +12,12 @@ from gateway.texts import TextSlot, TextUnit
 from gateway.wire.cut_blocked import withhold
 from gateway.wire.messages.errors import error_object
 from gateway.wire.messages.object import stop_fields
-from gateway.wire.text_walk import answer_slots, answer_steps, request_steps
+from gateway.wire.one_question import OneQuestion, message_units
+from gateway.wire.text_walk import answer_slots, answer_steps
 
 _OWN_IN_REQUESTS = frozenset(("messages", "model", "metadata"))
 """Members of a request that are no text of this walk: messages are units of their own; a name of ours and a keyed hash
 go on instead of the others."""
-_PLAIN_MESSAGE = frozenset(("role", "content"))
 _OWN_IN_ANSWERS = frozenset(("model", "type", "role", "provider_specific_fields"))
 """Members of a message that the gateway writes itself."""
 _OWN_IN_EVENTS = frozenset(("delta", "index", "type", "block", "message", "usage", "provider_specific_fields"))
@@ -29,7 +28,7 @@ _FLOWS = {"text": "text", "text_delta": "text", "thinking": "thinking", "thinkin
 """Which blocks and deltas continue the text of the block before."""
 
 
-class MessagesDialect:
+class MessagesDialect(OneQuestion):
     """Implements `wire.dialect.Dialect`, which documents the methods; stateless.
 
     A unit is one message of a request, or all the rest of it; an answer is one unit. The body is the unit's `owner`.
@@ -40,27 +39,9 @@ class MessagesDialect:
         """`messages`."""
         return "messages"
 
-    @property
-    def is_one_question(self) -> bool:
-        """True: all units of a request lead to one answer."""
-        return True
-
     def request_units(self, body: Json) -> Iterable[TextUnit]:
         """One unit for each message, and one for all else. `body`: a checked request."""
-        for index, message in enumerate(body["messages"]):
-            where = f"messages[{index}]"
-            slots: list[TextSlot] | Callable[[], Iterator[list[TextSlot]]]
-            if message.keys() == _PLAIN_MESSAGE and type(message["content"]) is str:  # what the walk finds in it
-                slots = [TextSlot(message, "content", f"{where}.content", name="content")] if message["content"] else []
-            else:
-                slots = partial(request_steps, message, where)
-            if slots:
-                yield TextUnit(slots)
-        yield TextUnit(lambda: request_steps(body, skip=_OWN_IN_REQUESTS))
-
-    def refuse_request(self, body: Any, unit: TextUnit, error: GatewayError) -> None:
-        """Raises `error`."""
-        raise error
+        return message_units(body, _OWN_IN_REQUESTS)
 
     def reply_units(self, data: Any) -> list[TextUnit]:
         """One unit: every string of a message, or of a count, which has none."""

@@ -38,6 +38,7 @@ class MessageStream:
         self.message = objects.new_message(body["model"])
         self.message["usage"] |= {"input_tokens": input_tokens, "output_tokens": 1}
         self.blocks = Blocks(thinking_display(body))
+        self._is_open = False
         self._is_refused = False
         self._finish_reason: str | None = None
         self._matched: object = None
@@ -49,15 +50,10 @@ class MessageStream:
     async def run(self, chunks: EventStream) -> EventStream:
         """The events of a stream of normal chat chunks ended by `[DONE]`. Raises what `chunks` raises."""
         async with aclosing(chunks):
-            opened = False
             async for batch in chunks:
                 events: EventBatch = []
-                for event in batch:
-                    chunk = sse.decode(event)
-                    if chunk is None:
-                        continue
-                    if not opened:
-                        opened = True
+                for chunk in sse.decoded(batch):
+                    if not self._is_open:
                         self.message["model"] = chunk.get("model", self.message["model"])
                         events += self.opening()
                     events += self._chunk_events(chunk)
@@ -67,10 +63,8 @@ class MessageStream:
     async def run_hosted(self, batches: HostedEvents) -> EventStream:
         """The events of a stream with hosted tools. Raises what `batches` raises."""
         async with aclosing(batches):
-            opened = False
             async for batch in batches:
-                events: EventBatch = [] if opened else list(self.opening())
-                opened = True
+                events: EventBatch = [] if self._is_open else list(self.opening())
                 for each in batch:
                     events += self._hosted_events(each)
                 yield events
@@ -110,6 +104,7 @@ class MessageStream:
 
     def opening(self) -> Iterator[Event]:
         """`message_start` and a `ping`."""
+        self._is_open = True
         yield _named({"type": "message_start", "message": {**self.message, "usage": dict(self.message["usage"])}})
         yield _named({"type": "ping"})
 

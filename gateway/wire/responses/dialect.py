@@ -13,9 +13,10 @@ from gateway.texts import TextSlot, TextUnit
 from gateway.wire import sse
 from gateway.wire.cut_blocked import withhold
 from gateway.wire.field_rules import is_made_id
+from gateway.wire.one_question import OneQuestion, whole_unit
 from gateway.wire.openai_error import responses_error_object
 from gateway.wire.responses import object as objects
-from gateway.wire.text_walk import answer_slots, answer_steps, request_steps
+from gateway.wire.text_walk import answer_slots, answer_steps
 
 _OWN_IN_REQUESTS = frozenset(("model", "user"))
 """Members of a request that never leave as they are: a name of ours and a keyed hash go instead."""
@@ -30,7 +31,7 @@ _PLAIN_DELTA = frozenset(
 """A delta without other members holds no other string than its piece of text and its id."""
 
 
-class ResponsesDialect:
+class ResponsesDialect(OneQuestion):
     """Implements `wire.dialect.Dialect`, which documents the methods; stateless.
 
     A request is one unit, a response is one unit; the body is the unit's `owner`.
@@ -41,18 +42,9 @@ class ResponsesDialect:
         """`responses`."""
         return "responses"
 
-    @property
-    def is_one_question(self) -> bool:
-        """True: all units of a request lead to one answer."""
-        return True
-
     def request_units(self, body: Any) -> Iterable[TextUnit]:
         """One unit: every string of the request."""
-        yield TextUnit(lambda: request_steps(body, skip=_OWN_IN_REQUESTS), owner=body)
-
-    def refuse_request(self, body: Any, unit: TextUnit, error: GatewayError) -> None:
-        """Raises `error`."""
-        raise error
+        return whole_unit(body, _OWN_IN_REQUESTS)
 
     def reply_units(self, data: Any) -> list[TextUnit]:
         """One unit: every string of a response, `{instructions, output: [item], …}`, or of a page of items."""

@@ -22,12 +22,13 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import aclosing
 
-from gateway.domain import Event, EventBatch, EventStream, Json
+from gateway.domain import Event, EventStream, Json
 from gateway.errors import GatewayError
 from gateway.wire import sse
-from gateway.wire.openai_error import responses_error_object
+from gateway.wire.openai_error import failure_code, responses_error_object
 from gateway.wire.responses import object as objects
 from gateway.wire.responses.calls import StreamedCall
+from gateway.wire.responses.sent_items import SentItems
 from gateway.wire.responses.tool_names import ToolNames
 
 
@@ -51,34 +52,26 @@ class ResponseStream:
         self._finish_reason: str | None = None
         self._usage: Json | None = None
         self.backend: Json | None = None
+        self._sent = SentItems()
+        self._is_open = False
 
     async def run(self, chunks: EventStream) -> EventStream:
         """The events of the whole stream, for normal chat chunks ended by `[DONE]`. Raises what `chunks` raises."""
         async with aclosing(chunks):
-            opened = False
             async for batch in chunks:
-                events: EventBatch = []
-                for event in batch:
-                    chunk = sse.decode(event)
-                    if chunk is None:
-                        continue
-                    if not opened:
-                        opened = True
-                        events += self._opening(chunk)
-                    events += self._chunk_events(chunk)
-                yield events
+                yield [event for chunk in sse.decoded(batch) for event in self._chunk_events(chunk)]
         yield list(self._ending())
 
     def error_events(self, error: GatewayError) -> list[Event]:
-        """`error`, then `response.failed` with an empty output.
+        """`error`, then `response.failed` with what has left of the output, which is masked as it has left.
 
         The `error` event has both of its known shapes: its fields at the top, and again under `error`.
         """
         wire_error = responses_error_object(error)
         flat = {"code": error.code, "message": error.message, "param": wire_error["param"], "error": wire_error}
         self.response["status"] = "failed"
-        self.response["error"] = {"code": "server_error", "message": error.message}
-        self.response["output"] = []
+        self.response["error"] = {"code": failure_code(error), "message": error.message}
+        self.response["output"] = self._sent.at_failure()
         return [self._event("error", flat), self._event("response.failed", {"response": self.response})]
 
     def refused_events(self, error: GatewayError, usage: Json) -> list[Event]:
@@ -100,6 +93,7 @@ class ResponseStream:
 
     def _numbered(self, data: Json) -> Json:
         data["sequence_number"] = next(self._numbers)
+        self._sent.note(data)
         return data
 
     def _opening(self, chunk: Json) -> Iterator[Event]:
@@ -110,6 +104,9 @@ class ResponseStream:
             yield self._event(kind, {"response": {**self.response, "output": []}})
 
     def _chunk_events(self, chunk: Json) -> Iterator[Event]:
+        if not self._is_open:
+            self._is_open = True
+            yield from self._opening(chunk)
         self._usage = chunk.get("usage") or self._usage
         for choice in chunk.get("choices") or ():
             delta = choice.get("delta") or {}

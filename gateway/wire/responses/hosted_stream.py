@@ -69,6 +69,10 @@ class WebSearchItems:
         return [] if phase == "failed" else [(f"response.web_search_call.{phase}", {})]
 
 
+_UNSENT = Event.from_data({})
+"""Stands for every event of an answer that is not streamed: only the response object is wanted of it."""
+
+
 class _FinalText:
     """How many characters of a message have left, as masked."""
 
@@ -97,6 +101,7 @@ class HostedStream(ResponseStream):
         self._final = _FinalText()
         self._positions: dict[int, Json] = {}
         self._is_silent_end = False
+        self._is_whole = False
         self.response["model"] = model
 
     async def run_hosted(self, batches: AsyncGenerator[list[HostedEvent], None]) -> EventStream:
@@ -113,10 +118,14 @@ class HostedStream(ResponseStream):
 
     async def whole(self, batches: AsyncGenerator[list[HostedEvent], None]) -> Json:
         """The response object of the same answer, not streamed. Raises what `batches` raises."""
+        self._is_whole = True
         async with aclosing(self.run_hosted(batches)) as events:
             async for _ in events:
                 pass
         return self.response
+
+    def _event(self, kind: str, fields: Json) -> Event:
+        return _UNSENT if self._is_whole else super()._event(kind, fields)
 
     def _events_for(self, event: HostedEvent) -> Iterator[Event]:
         match event:
@@ -144,7 +153,8 @@ class HostedStream(ResponseStream):
         part, position = self._message["content"][0], {**self._position(self._message), "content_index": 0}
         end = len(part["text"])
         notes = [_citation(source, end - len(piece.text), end) for source in piece.citations]
-        delta.finish = partial(self._finish_delta, self._final, notes)
+        if not self._is_whole:
+            delta.finish = partial(self._finish_delta, self._final, notes)
         yield delta
         for note in notes:
             self._positions[id(note)] = {name: note[name] for name in ("start_index", "end_index")}

@@ -14,6 +14,8 @@ from gateway.wire.responses.tool_names import ToolNames, ToolRef
 from gateway.wire.untrusted_json import list_in, table_in, tables_in, texts_in
 
 _CALLERS_OWN = ("server_url", "headers", "authorization", "connector_id", "tunnel_id")
+_MCP_ITEMS = ("mcp_call", "mcp_approval_response")
+"""Items that a chat model is shown in another form."""
 _SHOWN_CHARS = 80
 
 
@@ -160,9 +162,21 @@ def approved_calls(items: Sequence[Json]) -> list[ApprovedCall]:
     return approved
 
 
+def refuse_unserved(approved: Sequence[ApprovedCall], labels: Collection[str]) -> None:
+    """Raises InvalidRequest for an approved call of a server that no tool of the request names: nobody could run it."""
+    for call in approved:
+        if call.label not in labels:
+            raise InvalidRequest(
+                f"tools must name the server of the approved call: '{call.label[:_SHOWN_CHARS]}'", param="tools"
+            )
+
+
 def replayed(items: Sequence[Json], everything: Sequence[Json]) -> Iterator[Json]:
     """The items with calls of MCP tools, run or refused, as function calls with their outputs. The requests for
     approval are looked for in `everything`."""
+    if not any(item.get("type") in _MCP_ITEMS for item in items):
+        yield from items
+        return
     requests = {str(item.get("id")): item for item in everything if item.get("type") == "mcp_approval_request"}
     for item in items:
         if item.get("type") == "mcp_call" and item.get("id"):

@@ -16,7 +16,7 @@ from gateway.domain import Event, EventBatch, EventStream, Json
 from gateway.errors import UpstreamError
 from gateway.wire import sse
 from gateway.wire.chat.answer import arguments_text
-from gateway.wire.openai_error import upstream_error
+from gateway.wire.openai_error import error_in_stream
 from gateway.wire.responses import object as objects
 from gateway.wire.responses.call_kinds import CALL_KINDS, KIND_OF_CALL
 from gateway.wire.responses.events import ResponseStream
@@ -40,7 +40,7 @@ def repair_response(answer: Any, body: Json, model: str, backend: Json) -> Json:
     if not isinstance(answer, dict) or not isinstance(answer.get("output"), list):
         raise UpstreamError("the upstream's answer is not a response object")
     if answer.get("status") == "failed":
-        raise upstream_error(500, answer, None)
+        raise error_in_stream(answer)
     response = objects.new_response(body)
     response.update({k: v for k, v in answer.items() if k not in _OURS and (v is not None or k not in response)})
     created = answer.get("created_at") or answer.get("created")
@@ -144,7 +144,7 @@ class NativeStream(ResponseStream):
         kind = str(data.get("type") or "")
         if kind in _FAILURES:
             failure = data.get("response") if isinstance(data.get("response"), dict) else data
-            raise upstream_error(500, failure, None)
+            raise error_in_stream(failure)
         if not self._opened:
             yield from self._open_response(data.get("response"))
         if not _is_event_name(kind):

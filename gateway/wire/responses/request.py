@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
+from gateway.wire.hosted_answer import LOGPROBS_LEFT_OUT
 from gateway.wire.responses.messages import MessageBuilder
 from gateway.wire.responses.tool_names import ToolNames
 from gateway.wire.responses.tools import declared_tools, offered_tools, set_tools
-from gateway.wire.untrusted_json import table_in
+from gateway.wire.untrusted_json import list_in, table_in
 
 _NOT_CHAT = frozenset(
     {
@@ -25,6 +26,9 @@ _NOT_CHAT = frozenset(
     }
 )  # fmt: skip
 """Fields that are translated below, or that chat upstreams do not have. All others are sent as they are."""
+
+_LOGPROBS = "message.output_text.logprobs"
+"""What `include` has for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +89,10 @@ def to_chat(
         chat.pop("parallel_tool_calls", None)
     if body.get("stream"):
         chat["stream_options"] = {"include_usage": True}
-    return ChatRequest(chat, offered.dropped, offered.names, messages.warnings + _dropped(offered.dropped))
+    warnings = [*messages.warnings, *_dropped(offered.dropped)]
+    if body.get("top_logprobs") or _LOGPROBS in list_in(body, "include"):
+        warnings.append(LOGPROBS_LEFT_OUT)
+    return ChatRequest(chat, offered.dropped, offered.names, warnings)
 
 
 def input_items(body: Json) -> list[Json]:

@@ -1,0 +1,98 @@
+// Calls of the gateway's own interface, below /api of this origin. The key lives in this tab's session storage alone.
+
+const SLOT = "gateway-key";
+
+/** The key that was typed in, or "". */
+export const key = () => sessionStorage.getItem(SLOT) ?? "";
+export const setKey = (value) => (value ? sessionStorage.setItem(SLOT, value) : sessionStorage.removeItem(SLOT));
+
+/** What the gateway refused, in its own words. */
+export class ApiError extends Error {
+  constructor(message, status = 0, requestId = "") {
+    super(message);
+    this.status = status;
+    this.requestId = requestId;
+  }
+}
+
+/** The answer to one call, its body unread. Throws ApiError for every status above 399. `headers`: more of them. */
+export async function send(method, path, body, { signal, headers = {} } = {}) {
+  const all = { ...headers };
+  if (key()) all.Authorization = `Bearer ${key()}`;
+  if (body !== undefined) all["Content-Type"] = "application/json";
+  let answer;
+  try {
+    answer = await fetch(path, { method, headers: all, body: body === undefined ? undefined : JSON.stringify(body), signal, credentials: "omit", redirect: "error" });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new ApiError("the gateway does not answer; it may have stopped, or the tunnel to it has closed");
+  }
+  if (!answer.ok) {
+    const id = answer.headers.get("X-Request-Id") ?? "";
+    let message = `the gateway answered with status ${answer.status}`;
+    try {
+      const data = await answer.json();
+      message = data.error?.message ?? message;
+    } catch { /* not JSON: the status says it */ }
+    if (answer.status === 401 && !key()) message = "this needs an API key: type one in above (the first one is in the file dev-key of the state directory)";
+    throw new ApiError(message, answer.status, id);
+  }
+  return answer;
+}
+
+export const getJson = async (path, options) => (await send("GET", path, undefined, options)).json();
+export const postJson = async (path, body, options) => (await send("POST", path, body, options)).json();
+export const getText = async (path) => (await send("GET", path)).text();
+
+/** The events of a stream: `{event, data}`, `data` decoded; the closing `[DONE]` ends it. */
+export async function* events(answer) {
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    rest += (value ?? "").replaceAll("\r\n", "\n");
+    let end;
+    while ((end = rest.indexOf("\n\n")) >= 0) {
+      const block = rest.slice(0, end);
+      rest = rest.slice(end + 2);
+      const data = [], event = { event: "message" };
+      for (const line of block.split("\n")) {
+        if (line.startsWith("data:")) data.push(line.slice(5).trimStart());
+        else if (line.startsWith("event:")) event.event = line.slice(6).trim();
+      }
+      if (data.join("\n") === "[DONE]") return;
+      if (data.length) yield { ...event, data: JSON.parse(data.join("\n")) };
+    }
+    if (done) return;
+  }
+}
+
+const MCP = "/api/tools/websearch/mcp";
+const MCP_HEADERS = { Accept: "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18" };
+let calls = 0;
+
+/** The result of a JSON-RPC call of the web tools. Throws ApiError. */
+export async function rpc(method, params, signal) {
+  const answer = await send("POST", MCP, rpcBody(method, params), { signal, headers: MCP_HEADERS });
+  let message = null;
+  if (answer.headers.get("Content-Type")?.startsWith("text/event-stream")) {
+    for await (const each of events(answer)) if ("id" in each.data) message = each.data;
+  } else message = await answer.json();
+  if (!message) throw new ApiError("the answer ended before its result");
+  if (message.error) throw new ApiError(message.error.message, 200, answer.headers.get("X-Request-Id") ?? "");
+  return message.result;
+}
+
+const rpcBody = (method, params) => ({ jsonrpc: "2.0", id: ++calls, method, params });
+
+const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
+
+/** The line for a shell that makes the same call; the key stays out of it. */
+export function curl(method, path, body, headers = {}) {
+  const lines = [`curl -sN ${method === "GET" ? "" : `-X ${method} `}${quoted(new URL(path, location.href).href)}`, `-H "Authorization: Bearer $GATEWAY_KEY"`];
+  for (const [name, value] of Object.entries(headers)) lines.push(`-H ${quoted(`${name}: ${value}`)}`);
+  if (body !== undefined) lines.push(`-H 'Content-Type: application/json'`, `-d ${quoted(JSON.stringify(body))}`);
+  return lines.join(" \\\n  ");
+}
+
+export const mcpCurl = (method, params) => curl("POST", MCP, { jsonrpc: "2.0", id: 1, method, params }, MCP_HEADERS);

@@ -1,0 +1,88 @@
+// Makes elements. Text goes in as text, never as HTML: what a model or a web page wrote cannot become an element.
+
+const SVG = "http://www.w3.org/2000/svg";
+const SVG_TAGS = new Set(["svg", "polyline", "rect", "g", "text", "title-svg", "line"]);
+
+/** An element with attributes (`on…`: a listener, `true`: an empty attribute, null and false: none) and children. */
+export function h(tag, attributes = {}, ...children) {
+  const element = SVG_TAGS.has(tag)
+    ? document.createElementNS(SVG, tag.replace("-svg", ""))
+    : document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === false || value === undefined) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+/** Put `children` in the place of what `parent` holds. */
+export function fill(parent, ...children) {
+  parent.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  return parent;
+}
+
+/** A table with a caption. `rows`: lists of texts or elements; columns in `numeric` are aligned to the right. */
+export function table(caption, head, rows, numeric = []) {
+  const cells = (tag, row) => row.map((cell, column) =>
+    h(tag, { class: numeric.includes(column) ? "number" : null, scope: tag === "th" ? "col" : null }, cell ?? ""));
+  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
+    h("table", {}, h("caption", {}, caption), h("thead", {}, h("tr", {}, cells("th", head))),
+      h("tbody", {}, rows.map((row) => h("tr", {}, cells("td", row))))));
+}
+
+/** A labelled field of a form: `input` gets an id if it has none. */
+let fields = 0;
+export function field(label, input, hint = "") {
+  input.id ||= `field-${++fields}`;
+  const note = hint ? h("small", { id: `${input.id}-hint` }, hint) : null;
+  if (note) input.setAttribute("aria-describedby", note.id);
+  return h("p", { class: "field" }, h("label", { for: input.id }, label), input, note);
+}
+
+/** A `<select>` of values. */
+export function select(values, chosen) {
+  return h("select", {}, values.map((value) => h("option", { value, selected: value === chosen }, value)));
+}
+
+/** A button that copies what `text()` gives. */
+export function copyButton(text, label = "Copy") {
+  const button = h("button", { type: "button", class: "quiet" }, label);
+  button.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(text());
+      button.textContent = "Copied";
+    } catch {
+      button.textContent = "Select it and copy by hand";
+    }
+    setTimeout(() => { button.textContent = label; }, 1500);
+  });
+  return button;
+}
+
+/** A box for what went wrong; read out by screen readers. */
+export function failure(error) {
+  const id = error.requestId ? ` (request ${error.requestId})` : "";
+  return h("p", { class: "error", role: "alert" }, `${error.message}${id}`);
+}
+
+/** A line chart of a series of numbers, with its last value as text. */
+export function chart(label, values, unit = "") {
+  const width = 200, height = 44, top = Math.max(...values, 1e-9);
+  const step = width / Math.max(values.length - 1, 1);
+  const points = values.map((value, index) => `${(index * step).toFixed(1)},${(height - 2 - (value / top) * (height - 6)).toFixed(1)}`);
+  const last = values.length ? values[values.length - 1] : 0;
+  const text = `${number(last)}${unit}`;
+  return h("figure", { class: "chart" },
+    h("figcaption", {}, h("span", {}, label), h("strong", {}, text)),
+    h("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${label}: ${text} now, ${number(top)}${unit} at most`, preserveAspectRatio: "none" },
+      h("polyline", { points: points.join(" "), fill: "none" })));
+}
+
+/** A number as people read it. */
+export function number(value) {
+  if (!Number.isFinite(value)) return "-";
+  if (Math.abs(value) >= 1000) return Math.round(value).toLocaleString("en");
+  return String(Math.round(value * 100) / 100);
+}

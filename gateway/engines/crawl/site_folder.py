@@ -1,0 +1,188 @@
+"""A site as a folder of Markdown files, or as one file of JSON lines, for `gateway crawl`.
+
+Beside the pages lies `.gateway-crawl.jsonl`: for each page its file, its links and what the site said of its version. A
+later crawl into the same folder asks for each page only if it has changed (RFC 9110 §13), and goes on where an
+interrupted one stopped. Knows no command line and no fetching.
+"""
+
+import asyncio
+import hashlib
+import re
+import time
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import orjson
+
+from gateway.domain import Json
+from gateway.engines.crawl.page_loader import LoadedPage
+from gateway.errors import InvalidRequest
+
+RECORD_FILE = ".gateway-crawl.jsonl"
+JSONL_FILE = "pages.jsonl"
+_NOT_IN_NAMES = re.compile(r"[^\w.,@+-]+")
+_MAX_NAME_CHARS = 60
+"""Of one folder or file. Chosen: file systems take 255 bytes, a letter has up to four; half would cut the titles that
+many addresses hold, double could be too long."""
+_MAX_PARTS = 12
+"""Folders of one address that become folders. Chosen: sites seldom nest deeper than six; what is deeper goes into the
+name."""
+_FRONT = re.compile(r"\A---\n.*?\n---\n\n?", re.DOTALL)
+
+
+class SiteFolder:
+    """The pages below `folder`. `is_jsonl`: as lines of `pages.jsonl` instead of files. `open` comes first.
+
+    Implements `page_loader.SavedPages`. `written`, `unchanged`: pages of this crawl that were new or other than before,
+    and those that were not.
+    """
+
+    def __init__(self, folder: Path, *, is_jsonl: bool) -> None:
+        self._folder = folder
+        self._is_jsonl = is_jsonl
+        self._records: dict[str, Json] = {}
+        self._texts: dict[str, str] = {}
+        self._files: dict[str, str] = {}
+        self._read: dict[str, tuple[str, list[Any]]] = {}
+        self.written = 0
+        self.unchanged = 0
+
+    def open(self) -> None:
+        """Read what an earlier crawl has left. Raises InvalidRequest when the folder cannot be used."""
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            record_file = self._folder / RECORD_FILE
+            for line in record_file.read_bytes().splitlines() if record_file.exists() else ():
+                record = _decoded(line)
+                if record and isinstance(record.get("url"), str) and isinstance(record.get("file"), str):
+                    self._records[record["url"]] = record
+            if self._is_jsonl:
+                lines = self._folder / JSONL_FILE
+                for line in lines.read_bytes().splitlines() if lines.exists() else ():
+                    page = _decoded(line)
+                    if page and isinstance(page.get("url"), str):
+                        self._texts[page["url"]] = str(page.get("content", ""))
+        except OSError as error:
+            raise InvalidRequest(f"{self._folder} cannot be used: {error.strerror}", param="out") from None
+        self._files = {record["file"]: url for url, record in self._records.items()}
+
+    def page(self, url: str) -> LoadedPage | None:
+        """The page as it was read before; None when it was not, or its file is gone."""
+        record = self._records.get(url)
+        if record is None or not record.get("validators"):
+            return None
+        content = self._saved_text(record)
+        if content is None:
+            return None
+        data = {**record["data"], "content": content, "links": [tuple(link) for link in record["links"]]}
+        return LoadedPage(record["address"], data, validators=record["validators"], fetched_at=record["fetched_at"])
+
+    def keep(self, url: str, page: LoadedPage) -> None:
+        """Remember a page that was asked for as `url`, in case that it is taken."""
+        self._read[page.url] = url, list(page.data.get("links", ()))
+
+    async def take(self, page: LoadedPage) -> None:
+        """Write a page of the crawl. Raises OSError."""
+        url, links = self._read.pop(page.url, (page.url, []))
+        await asyncio.to_thread(self._write, url, page, links)
+
+    def _write(self, url: str, page: LoadedPage, links: list[Any]) -> None:
+        old, data = self._records.get(url), page.data
+        if old is not None and old["data"].get("hash") == data.get("hash") and self._saved_text(old) is not None:
+            self.unchanged += 1
+            if old["validators"] == dict(page.validators):
+                return
+            file = old["file"]
+        else:
+            file = old["file"] if old is not None else self._new_file(page.address)
+            self._store(file, page)
+            self.written += 1
+        record = {
+            "url": url,
+            "address": page.url,
+            "file": file,
+            "fetched_at": page.fetched_at,
+            "validators": dict(page.validators),
+            "links": links,
+            "data": {name: value for name, value in data.items() if name not in ("content", "links")},
+        }
+        self._records[url] = record
+        with (self._folder / RECORD_FILE).open("ab") as lines:
+            lines.write(orjson.dumps(record, default=str) + b"\n")
+
+    def _store(self, file: str, page: LoadedPage) -> None:
+        data = page.data
+        if self._is_jsonl:
+            line = {
+                "url": page.address, "title": data.get("title", ""), "published": data.get("published"),
+                "fetched_at": page.fetched_at, "content": data["content"],
+            }  # fmt: skip
+            self._texts[page.address] = data["content"]
+            with (self._folder / JSONL_FILE).open("ab") as lines:
+                lines.write(orjson.dumps(line) + b"\n")
+            return
+        path = self._folder / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(path.name + ".part")
+        part.write_text(_front_matter(page) + data["content"] + "\n", encoding="utf-8")
+        part.replace(path)  # an interrupt leaves no half page
+
+    def _saved_text(self, record: Json) -> str | None:
+        if self._is_jsonl:
+            return self._texts.get(record["address"])
+        path = self._folder / record["file"]
+        if not path.resolve().is_relative_to(self._folder.resolve()) or not path.is_file():
+            return None
+        return _FRONT.sub("", path.read_text(encoding="utf-8", errors="replace"), count=1).removesuffix("\n")
+
+    def _new_file(self, address: str) -> str:
+        """A name that no other page has, on file systems that know no upper case too."""
+        if self._is_jsonl:
+            return JSONL_FILE
+        name = file_name(address)
+        taken = {each.lower() for each in self._files}
+        if name.lower() in taken:
+            name = f"{name.removesuffix('.md')}-{hashlib.sha256(address.encode()).hexdigest()[:8]}.md"
+        self._files[name] = address
+        return name
+
+
+def file_name(address: str) -> str:
+    """A path below the folder for a page: its host and path with `.md`, and a digest of its query. Never leaves the
+    folder, whatever the address holds."""
+    parts = urlsplit(address)
+    names = [part for part in unquote(parts.path).split("/") if part]
+    names = [_plain(part) for part in names[:_MAX_PARTS]] + (
+        ["-".join(map(_plain, names[_MAX_PARTS:]))] if names[_MAX_PARTS:] else []
+    )
+    if not names or parts.path.endswith("/"):
+        names.append("index")
+    last = re.sub(r"\.(html?|xhtml|php|aspx?|md)$", "", names.pop(), flags=re.IGNORECASE)[:_MAX_NAME_CHARS] or "index"
+    if parts.query:
+        last += "-" + hashlib.sha256(parts.query.encode()).hexdigest()[:8]
+    return "/".join([_plain(parts.netloc), *names, f"{last}.md"])
+
+
+def _plain(name: str) -> str:
+    """Letters, digits and a few signs; no name begins with a dot, so that none is hidden or leads upwards."""
+    return _NOT_IN_NAMES.sub("-", name).strip("-.")[:_MAX_NAME_CHARS] or "-"
+
+
+def _front_matter(page: LoadedPage) -> str:
+    """YAML between two lines of dashes: strings as JSON writes them are YAML too (yaml.org, 1.2, §10.2)."""
+    values = {"address": page.address, "title": page.data.get("title", "")}
+    if page.data.get("published"):
+        values["date"] = str(page.data["published"])
+    values["fetched"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(page.fetched_at))
+    lines = "".join(f"{name}: {orjson.dumps(value).decode()}\n" for name, value in values.items())
+    return f"---\n{lines}---\n\n"
+
+
+def _decoded(line: bytes) -> Json | None:
+    """A line of JSON that is an object; a last line that an interrupt cut is not."""
+    try:
+        value = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return None
+    return value if isinstance(value, dict) else None

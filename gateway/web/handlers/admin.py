@@ -1,0 +1,80 @@
+"""The data of the console, on the ops listener alone, for keys with the scope `admin`: usage, the last requests, and
+what the sanitizer would do with a text. Knows no provider, no model and no page.
+"""
+
+import asyncio
+import re
+import sqlite3
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from aiohttp import web
+
+from gateway import schemas
+from gateway.access.usage import GROUPS, read_usage
+from gateway.config.sanitize_settings import Sanitize
+from gateway.domain import Json
+from gateway.errors import InvalidRequest, StateUnavailable
+from gateway.sanitize.report import preview
+from gateway.web.context import CONTEXT
+from gateway.web.handlers.json_body import checked_body
+from gateway.web.replies import JsonReply
+from gateway.web.request_records import RequestRecords
+
+MAX_PREVIEW_BYTES = 65_536
+"""Largest body of a preview. Chosen: its scan takes 20 ms at most; half would cut long log files, double would hold the
+event loop for what a person notices in other requests."""
+
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_DEFAULT_DAYS = 30
+_MAX_ROWS = 10_000
+"""Chosen: a year of thirty keys; half would cut such a table, double would be a table that nobody reads in a page."""
+
+
+class AdminHandler:
+    """`usage_file`: see `access.usage.read_usage`. `currency` of what was spent, empty without prices."""
+
+    def __init__(self, records: RequestRecords, usage_file: Path, sanitize: Sanitize, currency: str) -> None:
+        self._records = records
+        self._usage_file = usage_file
+        self._sanitize = sanitize
+        self._currency = currency
+        self._checker = schemas.Checker(schemas.load("sanitize_preview"))
+
+    async def usage(self, request: web.Request) -> web.StreamResponse:
+        """`{since, by, currency, rows: [{day?, key?, model?, tool?, requests, input_tokens, cached_tokens,
+        output_tokens, tool_calls, spend}]}` from the day `since` on, summed by the groups of `by`.
+
+        Raises InvalidRequest, StateUnavailable.
+        """
+        since = request.query.get("since") or time.strftime(
+            "%Y-%m-%d", time.gmtime(time.time() - _DEFAULT_DAYS * 86_400)
+        )
+        by = [name for name in request.query.get("by", "key").split(",") if name]
+        if not _DAY.fullmatch(since):
+            raise InvalidRequest("since must be a day such as 2026-11-01", param="since")
+        if not set(by).issubset(GROUPS):
+            raise InvalidRequest(f"by must be of {', '.join(GROUPS)}", param="by")
+        try:
+            rows = await asyncio.to_thread(read_usage, self._usage_file, since, by)
+        except sqlite3.Error:
+            raise StateUnavailable("the usage of keys cannot be read; see the notes of /readyz") from None
+        return JsonReply({"since": since, "by": by, "currency": self._currency, "rows": rows[-_MAX_ROWS:]})
+
+    async def requests(self, request: web.Request) -> web.StreamResponse:
+        """`{requests: [record]}`, the newest first; see `RequestRecords.last`."""
+        request[CONTEXT].server.recorder.flush()
+        return JsonReply({"requests": self._records.last()})
+
+    def check(self, raw: bytes, headers: Mapping[str, str]) -> Json:
+        """The body of a preview (schemas/sanitize_preview.json). Raises InvalidRequest that names the wrong field."""
+        return checked_body(raw, self._checker)
+
+    async def sanitize(self, request: web.Request) -> web.StreamResponse:
+        """What the detectors find in a text and what becomes of it; see `sanitize.report.preview`. Nothing is kept, and
+        no model is asked."""
+        context = request[CONTEXT]
+        body: Json = context.body
+        context.body = None
+        return JsonReply(preview(body["text"], self._sanitize, body.get("profile")))

@@ -1,0 +1,129 @@
+// Drives the console in a real browser as a person would, and tells what was seen. Reads a plan from standard input:
+// {url, key, site, picture, chromium, pictures?}; prints {console, outside, hacked, dialogs, tabs: {...}, axe: [...]}.
+
+import { chromium } from "playwright-core";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+
+const plan = JSON.parse(readFileSync(0, "utf8"));
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"];
+const browser = await chromium.launch({ executablePath: plan.chromium, args: flags });
+const report = { console: [], outside: [], dialogs: 0, hacked: false, tabs: {}, axe: [], bytes: 0 };
+
+let first = null; // the page whose pictures are kept
+
+function watch(page, weighed = false) {
+  page.on("console", (message) => { if (["error", "warning"].includes(message.type())) report.console.push(message.text()); });
+  page.on("pageerror", (error) => report.console.push(String(error)));
+  page.on("dialog", async (dialog) => { report.dialogs += 1; await dialog.dismiss(); });
+  page.on("request", (request) => { if (!request.url().startsWith(plan.url) && !request.url().startsWith("data:")) report.outside.push(request.url()); });
+  page.on("response", async (response) => {
+    if (weighed && !response.url().includes("/api/") && !response.url().includes("/metrics")) report.bytes += (await response.body().catch(() => "")).length;
+  });
+}
+
+async function withKey(page) {
+  await page.goto(`${plan.url}/`);
+  await page.fill("#key", plan.key);
+  await page.click("#key-form button[type=submit]");
+}
+
+async function keep(page, name) {
+  if (plan.pictures && page === first) await page.screenshot({ path: `${plan.pictures}/${name}.png`, fullPage: true });
+}
+
+const work = {
+  async status(page) {
+    await page.waitForSelector("#status .badge");
+    await page.waitForFunction(() => document.querySelectorAll("#status polyline").length === 8);
+    await page.waitForSelector("#status table >> text=search provider");
+    return (await page.innerText("#status")).replace(/\s+/g, " ");
+  },
+  async try(page) {
+    await page.fill("#try textarea >> nth=0", "What is the harbour tax?");
+    await page.click("#try button[type=submit]");
+    await page.waitForSelector("#try .answer strong");
+    const chat = await page.innerHTML("#try .answer");
+    const curl = await page.textContent("#try details pre >> nth=0");
+    await keep(page, "try-chat");
+    await page.check("#interface-tools");
+    await page.selectOption("#tool", "websearch-extract");
+    await page.fill("#try form textarea >> nth=0", plan.site);
+    await page.click("#try form button");
+    await page.waitForSelector("#try .results");
+    await keep(page, "try-tools");
+    return { chat, curl, tool: await page.innerHTML("#try .answer") };
+  },
+  async ocr(page) {
+    await page.setInputFiles("#ocr input[type=file]", plan.picture);
+    await page.click("#ocr button[type=submit]");
+    await page.waitForSelector("#ocr rect", { timeout: 60000 });
+    await page.hover("#ocr .blocks li >> nth=1");
+    const marked = await page.locator("#ocr rect.marked").count();
+    await page.locator("#ocr rect >> nth=2").click();
+    const focused = await page.evaluate(() => document.activeElement.id);
+    return { marked, focused, boxes: await page.locator("#ocr rect").count(), text: await page.innerText("#ocr .blocks"), tables: await page.locator("#ocr .blocks table").count() };
+  },
+  async sanitize(page) {
+    await page.fill("#sanitize textarea", "😀 mail jane.roe@corporation.com, key AKIAIOSFODNN7EXAMPLQ");
+    await page.click("#sanitize button");
+    await page.waitForSelector("#sanitize mark");
+    return { marks: await page.locator("#sanitize mark").allInnerTexts(), request: await page.innerText("#sanitize h3:text('In a request') + pre") };
+  },
+  async usage(page) {
+    await page.waitForSelector("#usage table, #usage p:text('Nothing was used')");
+    return page.innerText("#usage");
+  },
+  async logs(page) {
+    await page.waitForSelector("#logs .link");
+    await page.fill("#logs input[type=search]", "websearch-extract");
+    await page.click("#logs .link >> nth=0");
+    await page.waitForSelector("#logs .story");
+    return page.innerText("#logs");
+  },
+};
+
+const page = (first = await browser.newPage({ viewport: { width: 1200, height: 860 }, colorScheme: "light" }));
+watch(page, true);
+await withKey(page);
+for (const [name, act] of Object.entries(work)) {
+  await page.click(`#tab-${name}`);
+  report.tabs[name] = await act(page);
+  if (name !== "try") await keep(page, name);
+}
+report.hacked = await page.evaluate(() => Boolean(window.hacked));
+
+// By the keyboard alone: from the key's field to the tabs, along them, into a panel.
+await page.focus("#tab-status");
+await page.keyboard.press("End");
+await page.keyboard.press("ArrowRight");
+report.keyboard = await page.evaluate(() => [document.activeElement.id, document.querySelector("#status").hidden]);
+
+// The checker's script may not run under the page's policy: it gets pages of its own, in both colours, on a phone too.
+for (const [name, options] of [["light", { colorScheme: "light" }], ["dark", { colorScheme: "dark" }], ["phone", { viewport: { width: 390, height: 800 } }]]) {
+  const context = await browser.newContext({ ...options, bypassCSP: true });
+  const checked = await context.newPage();
+  watch(checked);
+  await withKey(checked);
+  for (const [tab, act] of Object.entries(work)) {
+    await checked.click(`#tab-${tab}`);
+    if (name === "dark" || tab === "status" || tab === "logs") await act(checked);
+    await checked.evaluate(axe);
+    const { violations } = await checked.evaluate(() => window.axe.run());
+    for (const each of violations) report.axe.push(`${name} ${tab}: ${each.id}: ${each.nodes.map((node) => node.target.join(" ")).slice(0, 3).join("; ")}`);
+    const wide = await checked.evaluate(() => document.documentElement.scrollWidth > innerWidth);
+    if (wide) report.axe.push(`${name} ${tab}: the page is wider than the window`);
+    if (plan.pictures && tab === "status" && name !== "light") await checked.screenshot({ path: `${plan.pictures}/status-${name}.png` });
+  }
+  await context.close();
+}
+
+// Without a key nothing but health is shown, and what is missing is said.
+const bare = await browser.newPage();
+await bare.goto(`${plan.url}/#usage`);
+await bare.waitForSelector("#usage .error");
+report.bare = await bare.innerText("#usage .error");
+
+await browser.close();
+console.log(JSON.stringify(report));

@@ -1,0 +1,38 @@
+"""Every code that an error may have stands in the catalogue for people, with its cause and what to do."""
+
+import ast
+
+import pytest
+
+from tests.support.paths import ROOT
+
+CATALOGUE = (ROOT / "docs" / "errors.md").read_text()
+ROWS = [
+    [cell.strip() for cell in line.strip("|").split("|")] for line in CATALOGUE.splitlines() if line.startswith("| ")
+]
+
+
+def codes() -> list[str]:
+    """Codes of error classes, and those that are given where an error is made."""
+    found = set()
+    for path in sorted((ROOT / "gateway").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if path.name == "errors.py" and path.parent.name == "gateway" and isinstance(node, ast.Assign):
+                names = [each.id for each in node.targets if isinstance(each, ast.Name)]
+                found |= {node.value.value for name in names if name == "code" and isinstance(node.value, ast.Constant)}
+            if isinstance(node, ast.keyword) and node.arg == "code" and isinstance(node.value, ast.Constant):
+                found.add(node.value.value)
+    return sorted(str(code) for code in found if code)
+
+
+@pytest.mark.parametrize("code", codes())
+def test_a_code_has_a_cause_and_what_to_do(code: str) -> None:
+    rows = [row for row in ROWS if f"`{code}`" in row[1]]
+    assert rows, f"docs/errors.md has no row for {code}"
+    assert all(len(row) == 4 and len(row[3]) > 10 for row in rows)
+
+
+def test_the_catalogue_names_no_code_that_is_gone() -> None:
+    source = "\n".join(path.read_text() for path in sorted((ROOT / "gateway").rglob("*.py")))
+    named = {name.strip(" `") for row in ROWS[1:] for name in row[1].split(",") if "`" in name}
+    assert {name for name in named if f'"{name}"' not in source} == set()

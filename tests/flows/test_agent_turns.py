@@ -1,0 +1,228 @@
+"""Turns of agents that mix what other files test one by one: searches, own calls, failures, limits, old items."""
+
+import asyncio
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from tests.support import upstream as up
+from tests.support.hosted_checks import check_events
+from tests.support.hosted_search import (
+    RESULTS,
+    SEARCH,
+    Scene,
+    call,
+    chat,
+    message_of,
+    post,
+    respond,
+    round_of,
+    search,
+    visible,
+)
+
+LEFT_S = 1.0
+ADD = {"type": "function", "name": "add", "parameters": {"type": "object", "properties": {}}}
+PARIS = "https://a.example.com/paris"
+PIXEL = (
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5E"
+    "rkJggg=="
+)
+
+
+async def test_two_searches_beside_two_calls_of_the_caller_are_all_answered_in_the_next_turn(stage: Scene) -> None:
+    asked = (search("one"), call("add", "c2", 1, a=1), search("two", "c3", 2), call("add", "c4", 3, a=2))
+    stage.model.will(round_of("First.", *asked), round_of("Paris [1]."))
+    first = await respond(stage, tools=[SEARCH, ADD])
+    check_events(stage.extra)
+    assert sorted(stage.provider.asked) == ["one", "two"]
+    calls = [item for item in first["output"] if item["type"] == "function_call"]
+    assert [item["type"] for item in first["output"]].count("web_search_call") == 2 and len(calls) == 2
+    outputs = [
+        {"type": "function_call_output", "call_id": each["call_id"], "output": each["call_id"]} for each in calls
+    ]
+    second = await respond(stage, input=outputs[::-1], previous_response_id=first["id"], tools=[SEARCH, ADD])
+    messages = stage.sent[-1]["messages"]
+    made = [each["id"] for message in messages for each in message.get("tool_calls") or ()]
+    answered = [message["tool_call_id"] for message in messages if message["role"] == "tool"]
+    assert len(made) == 4 and sorted(made) == sorted(answered) and {each["call_id"] for each in calls} <= set(made)
+    assert visible(message_of(second)) == [("[1]", PARIS)]
+
+
+@pytest.mark.parametrize("path", ["/v1/responses", "/v1/chat/completions", "/v1/messages"])
+async def test_a_page_that_is_opened_is_let_go_when_the_client_leaves(stage: Scene, path: str) -> None:
+    waiting, released = asyncio.Event(), asyncio.Event()
+
+    async def silent(request: web.Request) -> web.StreamResponse:
+        waiting.set()
+        try:
+            await asyncio.sleep(30)
+        finally:
+            released.set()
+        raise AssertionError("nobody left")
+
+    stage.site.pages["/slow"] = silent
+    page = f"{stage.site.url}/slow"
+    question: dict[str, Any] = {"messages": [{"role": "user", "content": f"Read {page}"}]}
+    if path.endswith("responses"):
+        question = {"input": f"Read {page}", "tools": [SEARCH]}
+    elif path.endswith("completions"):
+        question["web_search_options"] = {}
+    else:
+        question |= {"max_tokens": 99, "tools": [{"type": "web_search_20250305", "name": "web_search"}]}
+    stage.model.will(round_of(call("open_page", url=page)))
+    async with aiohttp.ClientSession(stage.server.url, headers=stage.server.headers) as session:
+        asking = asyncio.create_task(session.post(path, json={"model": "SvcLLM", "stream": True, **question}))
+        await asyncio.wait_for(waiting.wait(), 8)
+        if asking.done():
+            (await asking).close()
+        asking.cancel()
+        await asyncio.wait({asking})
+    await asyncio.wait_for(released.wait(), LEFT_S)
+
+
+async def test_a_search_that_fails_in_the_second_round_keeps_what_the_first_one_found(stage: Scene) -> None:
+    async def by_query(request: web.Request) -> web.StreamResponse:
+        is_first = request.query["q"] == "first"
+        return (
+            web.json_response({"query": "q", "results": RESULTS}) if is_first else await stage.provider.broken(request)
+        )
+
+    stage.provider.answer = by_query
+    rounds = (round_of(search("first")), round_of(search("second", "c2")), round_of("Paris [1–2], Lyon【2】."))
+    stage.model.will(*rounds)
+    response = await respond(stage)
+    check_events(stage.extra)
+    found, failed, _ = response["output"]
+    assert (found["status"], failed["status"]) == ("completed", "failed")
+    links = visible(message_of(response))
+    assert [link for link, _ in links] == ["[1–2]", "[1–2]", "【2】"]
+    assert [url for _, url in links] == [PARIS, "https://b.example.org/lyon", "https://b.example.org/lyon"]
+
+
+async def test_the_limit_of_output_holds_over_all_rounds(stage: Scene) -> None:
+    usage = {"prompt_tokens": 5, "completion_tokens": 30, "total_tokens": 35}
+    stage.model.will(round_of(search(), usage=usage), round_of(search("b", "c2"), usage=usage))
+    response = await respond(stage, max_output_tokens=60)
+    assert [body["max_tokens"] for body in stage.sent] == [60, 30]
+    assert response["incomplete_details"] == {"reason": "max_output_tokens"}
+    assert response["usage"]["output_tokens"] == 60 and response["status"] == "incomplete"
+
+
+async def test_reasoning_before_each_search_is_an_item_of_its_own(stage: Scene) -> None:
+    def thinking(text: str, *chunks: bytes, finish: str) -> Any:
+        return up.stream(up.chunk({"reasoning_content": text}), *chunks, up.chunk({}, finish), up.DONE)
+
+    asked = up.chunk({"tool_calls": [search()]})
+    stage.model.will(
+        thinking("a", asked, finish="tool_calls"), thinking("b", up.chunk({"content": "Paris."}), finish="stop")
+    )
+    response = await respond(stage)
+    check_events(stage.extra)
+    kinds = [item["type"] for item in response["output"]]
+    assert kinds == ["reasoning", "web_search_call", "reasoning", "message"]
+    assert [item["summary"][0]["text"] for item in response["output"] if item["type"] == "reasoning"] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("web_search", {"query": ""}),
+        ("web_search", {"query": 7}),
+        ("open_page", {"url": "https://never.example.net/shown"}),
+        ("open_page", {"url": "file:///etc/passwd"}),
+        ("find_in_page", {"url": PARIS}),
+    ],
+)
+async def test_a_call_that_makes_no_sense_is_told_to_the_model(stage: Scene, name: str, arguments: Any) -> None:
+    stage.model.will(round_of(call(name, **arguments)), round_of("I do not know."))
+    response = await respond(stage)
+    check_events(stage.extra)
+    assert response["output"][0]["status"] == "failed" and message_of(response)["text"] == "I do not know."
+    assert stage.provider.asked == [] and stage.sent[1]["messages"][-1]["content"].startswith("This call failed")
+
+
+async def test_arguments_that_are_no_json_fail_one_call_and_not_the_other(stage: Scene) -> None:
+    broken = search("x")
+    broken["function"]["arguments"] = '{"query": "x"'
+    stage.model.will(round_of(broken, search("good", "c2", 1)), round_of("Paris [1]."))
+    response = await respond(stage)
+    assert [item["status"] for item in response["output"][:2]] == ["failed", "completed"]
+    assert stage.provider.asked == ["good"] and len(visible(message_of(response))) == 1
+
+
+async def test_a_search_without_results_goes_on_without_sources(stage: Scene) -> None:
+    stage.provider.results = []
+    stage.model.will(round_of(search()), round_of("Nothing found [1]."))
+    response = await respond(stage, include=["web_search_call.action.sources", "web_search_call.results"])
+    found = response["output"][0]
+    assert (found["status"], found["action"]["sources"], found["results"]) == ("completed", [], [])
+    assert message_of(response)["annotations"] == []
+
+
+@pytest.mark.parametrize("choice", ["required", {"type": "web_search"}])
+async def test_a_forced_search_is_forced_in_the_first_round_alone(stage: Scene, choice: Any) -> None:
+    stage.model.will(round_of(search()), round_of("Paris."))
+    await respond(stage, tool_choice=choice)
+    assert stage.sent[0]["tool_choice"] and stage.sent[1].get("tool_choice") in (None, "auto")
+
+
+async def test_items_of_every_kind_in_a_history_keep_their_order(stage: Scene) -> None:
+    image = {"type": "input_image", "image_url": PIXEL}
+    history: list[dict[str, Any]] = [
+        {"role": "user", "content": "a"},
+        {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "hm"}]},
+        {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search", "query": "x"}},
+        {"type": "function_call", "call_id": "f1", "name": "add", "arguments": "{}"},
+        {"type": "custom_tool_call", "call_id": "f2", "name": "patch", "input": "*** x"},
+        {"type": "function_call_output", "call_id": "f1", "output": [{"type": "input_text", "text": "3"}, image]},
+        {"type": "custom_tool_call_output", "call_id": "f2", "output": "ok"},
+        {"type": "mcp_list_tools", "id": "ml", "server_label": "words", "tools": []},
+        {"type": "mcp_call", "id": "mc", "server_label": "words", "name": "look", "arguments": "{}", "output": "w"},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "b"}]},
+        {"role": "developer", "content": "c"},
+        {"role": "user", "content": [{"type": "input_text", "text": "d"}, image]},
+    ]
+    stage.model.will(round_of("Ok."))
+    await respond(stage, input=history, tools=[SEARCH, ADD], store=False)
+    messages = stage.sent[0]["messages"]
+    open_calls: list[str] = []
+    for message in messages:
+        if open_calls:
+            assert message["role"] == "tool"
+        if message["role"] == "tool":
+            open_calls.remove(message["tool_call_id"])
+        open_calls += [each["id"] for each in message.get("tool_calls") or ()]
+    later = [*history[:9], {"type": "compaction", "id": "cmp", "encrypted_content": "x"}]
+    body = {"model": "SvcLLM", "input": later, "tools": [SEARCH]}
+    status, answer = await post(stage, "/v1/responses", body)
+    assert (status, answer["error"]["param"]) == (400, "input[9].type")
+    assert not open_calls and messages[-1]["content"][1]["type"] == "image_url"
+    assert [message["content"] for message in messages if message["role"] == "assistant"][-1] == "b"
+
+
+async def test_the_chat_route_has_the_same_turn(stage: Scene) -> None:
+    add = {"type": "function", "function": {"name": "add", "parameters": {}}}
+    stage.model.will(round_of("Let me look.", search(), call("add", "c2", 1, a=1)))
+    message = await chat(stage, tools=[add])
+    assert message["finish_reason"] == "tool_calls" and [each["name"] for each in message["tool_calls"]] == ["add"]
+    assert message["content"] == "Let me look." and stage.provider.asked == ["capital of France"]
+
+
+async def test_a_search_and_a_question_for_json_give_json_without_citations(stage: Scene) -> None:
+    form = {"type": "json_schema", "name": "x", "schema": {"type": "object"}}
+    stage.model.will(round_of(search()), round_of('{"a": [1]}'))
+    response = await respond(stage, text={"format": form})
+    assert message_of(response)["text"] == '{"a": [1]}' and message_of(response)["annotations"] == []
+
+
+async def test_the_same_tool_twice_over_rounds_ends_at_the_callers_limit(stage: Scene) -> None:
+    stage.model.will(*(round_of(search(str(n), f"c{n}")) for n in range(2)), round_of("Enough."))
+    response = await respond(stage, max_tool_calls=1)
+    assert stage.provider.asked == ["0"] and response["status"] == "completed"
+    status, answer = await post(
+        stage, "/v1/responses", {"model": "SvcLLM", "input": "x", "tools": [SEARCH], "max_tool_calls": 0}
+    )
+    assert status == 400 and answer["error"]["param"] == "max_tool_calls"

@@ -1,0 +1,166 @@
+"""The console in a real browser against a running gateway: each tab does its job, nothing of an answer becomes code.
+
+`CONSOLE_PICTURES=docs/pictures` makes the pictures of the documentation anew.
+"""
+
+import json
+import os
+import shutil
+from typing import Any
+
+import aiohttp
+import pytest
+
+from gateway.embedded.servers import Embedded, EmbeddedUpstream
+from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.model_clients import console_command
+from tests.support.ocr_running import SAMPLE
+from tests.support.official import run
+from tests.support.paths import ROOT
+from tests.support.upstream import Upstream, scripted_upstream, stream, text_stream
+from tests.support.websites import Site, serving
+
+HOSTILE = (
+    "The **harbour tax** is 5 %.\n\n<script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>\n\n"
+    "[read](javascript:window.hacked=1) ![p](https://evil.example/pixel.png) [ok](https://example.com/a)\n\n"
+    "| a | b |\n|---|---|\n| <svg onload=alert(1)> | 2 |\n"
+)
+TITLE = "<img src=x onerror=window.hacked=1>"
+PAGE = (
+    f"<!doctype html><title>{TITLE.replace('<', '&lt;')}</title><h1>Tides</h1>"
+    f"<p>{'High water is at noon on most days of the month. ' * 12}</p>"
+)
+MAX_BYTES = 150_000
+"""What the page may weigh, all its files together."""
+
+
+async def in_browser(server: InProcessGateway, page: str, pictures: str = "") -> dict[str, Any]:
+    browser = shutil.which("chromium")
+    if browser is None:
+        pytest.skip("chromium is not installed: the console is not tried in a browser")
+    plan = {
+        "url": server.ops_url, "key": server.key, "site": page, "picture": str(SAMPLE),
+        "chromium": browser, "pictures": pictures,
+    }  # fmt: skip
+    code, out, err = await run(console_command(), json.dumps(plan).encode(), limit_s=240)
+    assert code == 0, err[-3000:]
+    report: dict[str, Any] = json.loads(out)
+    return report
+
+
+def configuration(upstream: Upstream, site: Site) -> str:
+    return (
+        f"[web]\nallow_private = ['{site.address}']\n[[models]]\nname = 'SvcLLM'\nkind = 'text'\n"
+        f"[[models.upstreams]]\nbase_url = '{upstream.url}'\nmodel = 'm'\n"
+    )
+
+
+def embedded_ocr(url: str) -> Embedded:
+    async def wake() -> None:
+        return None
+
+    return Embedded(ocr=EmbeddedUpstream(f"{url}/v1", "embedded-ocr", wake))
+
+
+@pytest.mark.system
+@pytest.mark.skipif("CONSOLE_PICTURES" not in os.environ, reason="CONSOLE_PICTURES names no folder")
+async def test_pictures_of_every_tab_are_made(start_gateway: StartGateway, ocr_url: str) -> None:
+    folder = str(ROOT / os.environ["CONSOLE_PICTURES"])
+    text = "The **harbour tax** is 5 % of the value.\n\n| Goods | Tax |\n|---|---|\n| cloth | 5 % |\n| salt | none |\n"
+    page = f"<!doctype html><title>Tide tables</title><h1>Tides</h1><p>{'High water is at noon. ' * 20}</p>"
+    async with scripted_upstream() as upstream, serving(Site({"/tides": page})) as site:
+        upstream.will(stream(*text_stream((text,))))
+        server = await start_gateway(configuration(upstream, site), embedded_ocr(ocr_url))
+        await in_browser(server, f"{site.url}/tides", folder)
+    assert {"status.png", "try-chat.png", "ocr.png", "sanitize.png", "usage.png", "logs.png"}.issubset(
+        os.listdir(folder)
+    )
+
+
+@pytest.mark.system
+async def test_every_tab_does_its_job_and_nothing_of_an_answer_becomes_code(
+    start_gateway: StartGateway, ocr_url: str
+) -> None:
+    async with scripted_upstream() as upstream, serving(Site({"/tides": PAGE})) as site:
+        upstream.will(stream(*text_stream((HOSTILE[:21], HOSTILE[21:]))))
+        server = await start_gateway(configuration(upstream, site), embedded_ocr(ocr_url))
+        report = await in_browser(server, f"{site.url}/tides")
+
+    assert report["console"] == [] and report["outside"] == []
+    assert not report["hacked"] and report["dialogs"] == 0
+    assert report["axe"] == []
+    assert report["bytes"] < MAX_BYTES
+    assert report["keyboard"] == ["tab-status", False]
+    assert "API key" in report["bare"]
+    tabs = report["tabs"]
+    assert "ready" in tabs["status"] and "search provider" in tabs["status"] and "SvcLLM" in tabs["status"]
+    chat = tabs["try"]["chat"]
+    assert "<strong>harbour tax</strong>" in chat and "&lt;script&gt;" in chat and "<img" not in chat
+    assert 'href="https://example.com/a"' in chat and "javascript:" not in chat.replace('title="javascript:', "")
+    assert "<td>&lt;svg onload=alert(1)&gt;</td>" in chat
+    assert "$GATEWAY_KEY" in tabs["try"]["curl"] and server.key not in tabs["try"]["curl"]
+    assert "&lt;img src=x" in tabs["try"]["tool"] and "High water" in tabs["try"]["tool"]
+    ocr = tabs["ocr"]
+    assert ocr["boxes"] > 5 and ocr["marked"] == 1 and ocr["focused"] == "block-2" and ocr["tables"] == 1
+    assert "Harbour Street Stationers" in ocr["text"] and "Copy paper A4" in ocr["text"]
+    assert [mark.partition("\n")[0].replace("EMAIL", "") for mark in tabs["sanitize"]["marks"]][:1] == [
+        "jane.roe@corporation.com"
+    ]
+    assert "[REDACTED:EMAIL]" in tabs["sanitize"]["request"] and "😀" in tabs["sanitize"]["request"]
+    assert "SvcLLM" in tabs["usage"] or "Nothing was used" in tabs["usage"]
+    assert "websearch-extract" in tabs["logs"] and "in the gateway" in tabs["logs"]
+    assert "harbour tax" not in server.log_text()
+
+
+async def test_the_routes_below_api_ask_for_a_key_and_its_scope(start_gateway: StartGateway) -> None:
+    server = await start_gateway("")
+    outsider = server.make_key("chat")
+    async with aiohttp.ClientSession() as session:
+
+        async def status(path: str, key: str = "", **more: Any) -> int:
+            headers = {"Authorization": f"Bearer {key}"} if key else {}
+            async with session.request(
+                "POST" if more else "GET", server.ops_url + path, headers=headers, **more
+            ) as reply:
+                return reply.status
+
+        for path in ("/api/admin/usage", "/api/admin/requests"):
+            assert [await status(path), await status(path, outsider), await status(path, server.key)] == [401, 403, 200]
+        preview: dict[str, Any] = {"json": {"text": "x"}}
+        assert await status("/api/admin/sanitize", **preview) == 401
+        assert await status("/api/admin/sanitize", server.key, **preview) == 200
+        assert await status("/api/admin/sanitize", server.key, json={"text": "x" * 70_000}) == 413
+        assert await status("/api/v1/chat/completions", **preview) == 401
+        assert await status("/api/tools/websearch/mcp", outsider, **preview) == 403
+        assert await status("/api/v1/models") == 401 and await status("/api/v1/models", outsider) == 200
+
+
+async def test_the_product_listener_has_no_console_and_no_admin_data(start_gateway: StartGateway) -> None:
+    server = await start_gateway("")
+    async with aiohttp.ClientSession(headers=server.headers) as session:
+        for path in ("/", "/console/console.js", "/admin/usage", "/api/admin/usage", "/api/v1/models"):
+            async with session.get(server.url + path) as reply:
+                assert reply.status == 404, path
+
+
+async def test_a_page_of_another_origin_reaches_nothing_below_api(start_gateway: StartGateway) -> None:
+    server = await start_gateway("[server]\nallowed_origins = ['https://app.example']\n")
+    own = server.ops_url
+    async with aiohttp.ClientSession(headers=server.headers) as session:
+        for origin, status in ((own, 200), ("https://app.example", 403), ("http://127.0.0.1:1", 403), ("null", 403)):
+            async with session.get(own + "/api/v1/models", headers={"Origin": origin}) as reply:
+                assert reply.status == status, origin
+
+
+async def test_the_requests_of_the_product_listener_are_told_and_the_console_s_own_are_not(
+    start_gateway: StartGateway,
+) -> None:
+    server = await start_gateway("")
+    async with aiohttp.ClientSession(headers=server.headers) as session:
+        async with session.get(server.url + "/v1/models") as reply:
+            wanted = reply.headers["X-Request-Id"]
+        for _ in range(2):
+            async with session.get(server.ops_url + "/api/admin/requests") as reply:
+                records = (await reply.json())["requests"]
+    assert [record["request_id"] for record in records] == [wanted]
+    assert records[0]["endpoint"] == "models" and records[0]["status"] == 200

@@ -1,0 +1,157 @@
+"""Tools of an MCP server in the loop, without sockets: what is offered, approved, masked and bounded."""
+
+from typing import Any
+
+import pytest
+
+from gateway.domain import Json
+from gateway.errors import UpstreamError
+from gateway.mcp.tools import tool_table
+from gateway.services.hosted_tools.mcp_tool import McpGrant, McpTool
+from gateway.services.hosted_tools.own_tools import OwnTools
+from gateway.services.hosted_tools.sources import Sources
+from gateway.wire.hosted_answer import AnswerEnd, CallPhase, HostedCall
+from gateway.wire.responses.mcp_request import ApprovalRule, ApprovedCall
+from tests.support.scripted_loop import ScriptedModel, ScriptedWeb, call, calls_of, play, text_of
+
+LOOK: Json = {"name": "look", "description": "Looks.\u200b", "inputSchema": {"type": "object"}}
+WIPE: Json = {"name": "wipe", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": False}}
+HUGE: Json = {"name": "huge", "inputSchema": {"type": "object", "description": "x" * 40_000}}
+
+
+class Server:
+    """A server of tools. `result`: of every call; `fails`: raised by all."""
+
+    def __init__(self) -> None:
+        self.listed: list[Json] = [LOOK, WIPE, HUGE]
+        self.result: tuple[str, bool] = ("a word", False)
+        self.fails: UpstreamError | None = None
+        self.called: list[tuple[str, Json]] = []
+
+    async def tools(self) -> list[Json]:
+        if self.fails is not None:
+            raise self.fails
+        return self.listed
+
+    async def call(self, name: str, arguments: Json) -> tuple[str, bool]:
+        self.called.append((name, arguments))
+        return self.result
+
+    async def close(self) -> None:
+        """Nothing is kept."""
+
+
+def never(label: str = "words", **more: Any) -> McpGrant:
+    return McpGrant(label, approval=ApprovalRule("never"), **more)
+
+
+def listings(events: Any) -> list[HostedCall]:
+    return [event.call for event in events if isinstance(event, CallPhase) and event.call.kind == "mcp_list_tools"]
+
+
+async def test_a_tool_is_listed_offered_called_and_paid_for() -> None:
+    web, server = ScriptedWeb(), Server()
+    model = ScriptedModel([call("words__look", word="sea")], ["It is a word."])
+    events = await play(model, [McpTool(server, never(), web.caller)], Sources())
+    listing, made = calls_of(events)
+    assert [tool["name"] for tool in listing.results] == ["look", "wipe"], "a schema of 40 KB is left out"
+    assert listing.results[0]["description"] == "Looks."
+    assert (made.kind, made.name, made.output, made.status) == ("mcp_call", "look", "a word", "completed")
+    assert server.called == [("look", {"word": "sea"})] and web.charged == ["mcp:words"]
+    assert text_of(events) == "It is a word." and isinstance(events[-1], AnswerEnd)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "result", "words"),
+    [
+        ("{", ("", False), "must be a JSON object"),
+        ("[]", ("", False), "must be a JSON object"),
+        ('"' + "x" * 200_001 + '"', ("", False), "must be a JSON object"),
+        ("{}", ("no such word", True), "no such word"),
+    ],
+)
+async def test_a_call_that_fails_says_why(arguments: str, result: tuple[str, bool], words: str) -> None:
+    web, server = ScriptedWeb(), Server()
+    server.result = result
+    made = call("words__look")
+    made["function"]["arguments"] = arguments
+    events = await play(ScriptedModel([made], ["Sorry."]), [McpTool(server, never(), web.caller)], Sources())
+    failed = calls_of(events)[1]
+    assert failed.status == "failed" and words in failed.error and failed.error == failed.output
+
+
+async def test_results_and_arguments_are_masked_and_results_cut() -> None:
+    web, server = ScriptedWeb(), Server()
+    web.secret, server.result = "secret", ("a secret " + "x" * 100, False)
+    model = ScriptedModel([call("words__look", word="my secret")], ["Ok."])
+    events = await play(model, [McpTool(server, never(max_result_chars=20), web.caller)], Sources())
+    made = calls_of(events)[1]
+    assert server.called == [("look", {"word": "my [MASKED]"})]
+    assert made.output == "a [MASKED] xxxxxxxxx\n[cut after 20 characters]"
+
+
+async def test_a_call_that_needs_approval_ends_the_answer_as_a_question() -> None:
+    web, server = ScriptedWeb(), Server()
+    model = ScriptedModel([call("words__wipe")])
+    events = await play(model, [McpTool(server, McpGrant("words"), web.caller)], Sources())
+    asked = calls_of(events)[1]
+    assert (asked.kind, asked.name, asked.ends_turn) == ("mcp_approval_request", "wipe", True)
+    assert server.called == [] and len(model.asked) == 1
+
+
+async def test_an_approved_call_is_run_before_the_model_is_asked() -> None:
+    web, server = ScriptedWeb(), Server()
+    messages: list[Json] = [{"role": "assistant", "content": "I ask."}]
+    approved = [ApprovedCall("mcpr_1", "words", "look", '{"word":"a"}'), ApprovedCall("mcpr_2", "words", "gone", "{}")]
+    grant = McpGrant("words", is_listed=True, approved=approved, messages=messages)
+    events = await play(ScriptedModel(["Done."]), [McpTool(server, grant, web.caller)], Sources())
+    run, gone = calls_of(events)
+    assert listings(events) == [] and run.action["approval_request_id"] == "mcpr_1"
+    assert (run.output, gone.status) == ("a word", "failed") and "no tool 'gone'" in gone.error
+    assert [message["role"] for message in messages] == ["assistant", "tool", "assistant", "tool"]
+    assert messages[0]["content"] == "I ask." and messages[0]["tool_calls"][0]["function"]["name"] == "words__look"
+
+
+async def test_a_list_that_fails_is_told_and_the_answer_goes_on() -> None:
+    web, server = ScriptedWeb(), Server()
+    server.fails = UpstreamError("the server is away")
+    events = await play(ScriptedModel(["Without."]), [McpTool(server, never(), web.caller)], Sources())
+    [listing] = calls_of(events)
+    assert (listing.status, listing.error) == ("failed", "the server is away") and text_of(events) == "Without."
+
+
+async def test_only_allowed_tools_are_offered_the_forced_one_first() -> None:
+    web, server = ScriptedWeb(), Server()
+    tool = McpTool(server, never(allowed=frozenset({"look", "wipe"}), forced="wipe"), web.caller)
+    async for _ in tool.opening():
+        pass
+    assert [each["function"]["name"] for each in tool.functions(())] == ["words__wipe", "words__look"]
+    assert tool.serves("words__look") and not tool.serves("look") and tool.kind == "mcp:words"
+
+
+@pytest.mark.parametrize(
+    ("rule", "tool", "needed"),
+    [
+        (ApprovalRule(), LOOK, True),
+        (ApprovalRule("never"), LOOK, False),
+        (ApprovalRule("always", never=frozenset({"look"})), LOOK, False),
+        (ApprovalRule("never", always=frozenset({"look"})), LOOK, True),
+        (ApprovalRule(never_read_only=True), {"name": "x", "annotations": {"readOnlyHint": True}}, False),
+        (ApprovalRule(never_read_only=True), WIPE, True),
+    ],
+)
+def test_which_calls_need_approval(rule: ApprovalRule, tool: Json, needed: bool) -> None:
+    assert rule.is_needed(tool) is needed
+
+
+@pytest.mark.parametrize("fails", [True, False])
+async def test_the_gateways_own_tools_are_a_server_whose_failures_are_results(fails: bool) -> None:
+    web: Any = ScriptedWeb()
+    web.fails = UpstreamError("down") if fails else None
+    own = OwnTools(tool_table(web), web.calls())
+    assert "websearch-search" in [tool["name"] for tool in await own.tools()]
+    text, is_error = await own.call("websearch-search", {"query": "a"})
+    assert is_error is fails and ("down" if fails else "Paris") in text
+    text, is_error = await own.call("websearch-search", {"query": 7})
+    assert is_error and "query" in text
+    await own.close()

@@ -1,0 +1,121 @@
+"""What is remembered of hosted calls, which domains bind, and which options a caller may send."""
+
+from typing import Any
+
+import pytest
+
+from gateway.domain import Json
+from gateway.errors import InvalidRequest
+from gateway.services.hosted_tools import domains
+from gateway.services.hosted_tools.call_memory import CallMemory
+from gateway.services.hosted_tools.options import of_chat, of_messages, of_tool, with_defaults
+from gateway.services.hosted_tools.sources import Sources
+from gateway.wire.hosted_answer import HostedCall, Source
+
+USER: Json = {"role": "user", "content": "x"}
+SAID: Json = {"type": "message", "role": "assistant", "content": "y"}
+FOUND: Json = {"type": "web_search_call", "id": "ws_1", "action": {"query": "q"}}
+PAGE = Source(3, "https://a.example.com/p", "A page")
+
+
+def memory() -> CallMemory:
+    made = CallMemory()
+    made.put("key1", HostedCall("ws_1", "web_search", "web_search", '{"query":"q"}', output="out", sources=[PAGE]))
+    return made
+
+
+def test_a_call_of_the_open_turn_is_recalled_with_its_pages_and_numbers() -> None:
+    sources = Sources()
+    user, call, output = memory().recall("key1", [USER, FOUND], sources)
+    assert user == USER and call == {
+        "type": "function_call", "call_id": "ws_1", "name": "web_search", "arguments": '{"query":"q"}',
+    }  # fmt: skip
+    assert output == {"type": "function_call_output", "call_id": "ws_1", "output": "out"}
+    assert sources.numbered(3) == PAGE and sources.at("https://A.example.com/p/") == PAGE
+
+
+@pytest.mark.parametrize(
+    ("owner", "items"),
+    [
+        ("key2", [USER, FOUND]),
+        ("key1", [USER, {**FOUND, "id": "ws_9"}]),
+        ("key1", [USER, FOUND, SAID, USER]),
+        ("key1", [USER, FOUND, SAID]),
+    ],
+    ids=["another key", "another call", "a turn that is over", "the end of a turn"],
+)
+def test_other_calls_stay_as_they_are(owner: str, items: list[Json]) -> None:
+    assert memory().recall(owner, items, Sources()) == items
+
+
+def test_results_that_the_caller_sends_again_are_read() -> None:
+    item = {**FOUND, "id": "ws_7", "results": [{"url": PAGE.url, "title": "A", "content": "text"}, {"url": 7}]}
+    sources = Sources()
+    _, call, output = memory().recall("key2", [USER, item], sources)
+    assert call["arguments"] == '{"query":"q"}' and "text" in output["output"] and sources.at(PAGE.url) is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "domain"),
+    [
+        ("https://Docs.Example.org/", "docs.example.org"), ("example.org/blog/*", "example.org/blog"),
+        ("not a host", None), ("example.org/a?b", None), ("", None),
+    ],
+)  # fmt: skip
+def test_a_domain_is_a_host_with_or_without_a_path(text: str, domain: str | None) -> None:
+    assert domains.checked(text) == domain
+
+
+@pytest.mark.parametrize(
+    ("url", "is_within"),
+    [
+        ("https://example.org/blog/a", True), ("https://www.example.org/blog", True),
+        ("https://example.org/blogs", False), ("https://other.org/blog", False), ("no url", False),
+    ],
+)  # fmt: skip
+def test_a_page_is_within_a_domain_below_its_path(url: str, is_within: bool) -> None:
+    assert domains.is_within(url, ["example.org/blog"]) is is_within
+    assert domains.hosts(["a.org/x", "a.org"]) == ("a.org",) and domains.whole_hosts(["a.org/x", "b.org"]) == ("b.org",)
+
+
+def test_options_are_read_on_each_route() -> None:
+    place = {"type": "approximate", "city": "Rome", "country": "it"}
+    tool = {
+        "type": "web_search",
+        "search_context_size": "high",
+        "user_location": place,
+        "filters": {"allowed_domains": ["a.org"], "blocked_domains": ["b.org"]},
+        "external_web_access": False,
+    }
+    options = of_tool(tool, "tools[0]")
+    assert (options.size, options.domains, options.excluded, options.external) == (
+        "high",
+        ("a.org",),
+        ("b.org",),
+        False,
+    )
+    assert options.location == {"city": "Rome", "country": "IT"} and options.country == "italy"
+    shown = with_defaults({"type": "web_search"})
+    assert (shown["search_context_size"], shown["user_location"]["type"]) == ("medium", "approximate")
+    assert with_defaults(tool)["external_web_access"] is False
+    chat = of_chat(
+        {"search_context_size": "low", "user_location": {"type": "approximate", "approximate": {"city": "X"}}}
+    )
+    assert (chat.size, chat.location, chat.country) == ("low", {"city": "X"}, None)
+    assert of_messages({"blocked_domains": ["b.org"]}, "tools[0]").excluded == ("b.org",)
+
+
+@pytest.mark.parametrize(
+    ("tool", "param"),
+    [
+        ({"search_context_size": "huge"}, "tools[0].search_context_size"),
+        ({"filters": {"allowed_domains": ["a.org", "no host"]}}, "tools[0].filters.allowed_domains[1]"),
+        ({"user_location": {"type": "approximate", "country": "Italy"}}, "tools[0].user_location.country"),
+    ],
+)
+def test_wrong_options_are_named(tool: Any, param: str) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        of_tool({"type": "web_search", **tool}, "tools[0]")
+    assert refused.value.param == param
+    with pytest.raises(InvalidRequest, match="leave one out"):
+        of_messages({"allowed_domains": ["a.org"], "blocked_domains": ["b.org"]}, "tools[0]")

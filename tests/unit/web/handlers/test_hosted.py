@@ -1,0 +1,174 @@
+"""Hosted tools of one request, without sockets: scopes, what may pass to an upstream, the answer's events."""
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import orjson
+import pytest
+
+from gateway.domain import Caller, Json, RequestStats
+from gateway.errors import Forbidden, InvalidRequest
+from gateway.mcp.tools import tool_table
+from gateway.services.completion.attempts import ModelEntry
+from gateway.services.hosted_tools.loop import LoopLimits, LoopRequest
+from gateway.services.hosted_tools.options import SearchOptions
+from gateway.services.hosted_tools.sources import Sources
+from gateway.services.hosted_tools.web_search import SearchSettings
+from gateway.web.context import RequestContext
+from gateway.web.handlers.embeddings import EmbeddingsHandler
+from gateway.web.handlers.hosted_mcp import HostedMcp, McpServerEntry
+from gateway.web.handlers.hosted_responses import HostedResponses
+from gateway.web.handlers.hosted_search import HostedRequest, HostedSearch, HostedSettings
+from gateway.wire.responses.hosted_stream import HostedStream
+from tests.support.scripted_loop import ScriptedModel, ScriptedWeb, call, calls_of, text_of
+
+SEARCH: Json = {"type": "web_search"}
+WORDS: Json = {"type": "mcp", "server_label": "words", "require_approval": "never"}
+OWN: Json = {"type": "mcp", "server_label": "gateway", "require_approval": "never"}
+MODEL = ModelEntry("m", "text", ())
+QUESTION: Json = {"role": "user", "content": "capital?"}
+WITHOUT_TOOLS = cast(ModelEntry, SimpleNamespace(name="m", has_tools=False))
+
+
+class Server:
+    """An MCP server of one tool."""
+
+    def __init__(self) -> None:
+        self.is_closed = False
+
+    async def tools(self) -> list[Json]:
+        return [{"name": "look", "inputSchema": {"type": "object"}}, {"name": "wipe", "inputSchema": {}}]
+
+    async def call(self, name: str, arguments: Json) -> tuple[str, bool]:
+        return f"{name} found it", False
+
+    async def close(self) -> None:
+        self.is_closed = True
+
+
+class Desk:
+    """The handlers' parts over a scripted model and web, and a configured server `words`."""
+
+    def __init__(self, *rounds: Any, allowed: frozenset[str] = frozenset(), needs_approval: bool = False) -> None:
+        self.model, self.web, self.server = ScriptedModel(*rounds), ScriptedWeb(), Server()
+        tools = tool_table(cast(Any, self.web))
+        settings = HostedSettings(tools, tools, LoopLimits(), SearchSettings({"low": 3, "medium": 5, "high": 10}))
+        self.search = HostedSearch(self.model.service, settings)
+        entry = McpServerEntry(lambda: self.server, allowed, needs_approval, 1_000)
+        self.responses = HostedResponses(self.search, HostedMcp({"words": entry}, tools))
+
+    def context(self, body: Json, *scopes: str) -> RequestContext:
+        sanitizer = SimpleNamespace(requests=False, responses=False, routes=())
+        owner = Caller("key1", "name", frozenset(scopes or ("responses", "web-search", "mcp:words")), 100)
+        made = SimpleNamespace(
+            body={"model": "m", "input": [QUESTION], **body}, caller=owner, stats=RequestStats(), request_id="req_1",
+            charge=self.web.charge, server=SimpleNamespace(sanitizer=sanitizer),
+        )  # fmt: skip
+        return cast(RequestContext, made)
+
+    async def response(self, entry: ModelEntry = MODEL, earlier: Any = (), **body: Any) -> Json:
+        context = self.context(body)
+        wishes = self.responses.wishes(context)
+        assert wishes is not None
+        answer = self.responses.answer(context, entry, list(earlier), wishes)
+        stream = HostedStream(context.body, lambda _: None, answer.chat.names, model="m", kinds=answer.kinds)
+        return await stream.whole(answer.events)
+
+
+def kinds(response: Json) -> list[str]:
+    return [item["type"] for item in response["output"]]
+
+
+async def test_both_kinds_of_tools_work_in_one_answer_and_servers_are_closed() -> None:
+    desk = Desk([call("web_search", query="q"), call("words__look", "c2")], ["Paris [1]."])
+    response = await desk.response(tools=[SEARCH, WORDS])
+    assert kinds(response) == ["mcp_list_tools", "web_search_call", "mcp_call", "message"]
+    assert desk.server.is_closed and desk.web.charged == ["websearch-search", "mcp:words"]
+    assert response["tools"][0]["search_context_size"] == "medium"
+    assert response["output"][-1]["content"][0]["annotations"][0]["url"] == "https://a.example.com/paris"
+
+
+async def test_what_a_search_told_is_known_in_the_next_request_of_the_turn() -> None:
+    add = {"type": "function", "name": "add", "parameters": {}}
+    desk = Desk([call("web_search", query="q"), call("add", "c2")], ["Paris [1]."])
+    first = await desk.response(tools=[SEARCH, add])
+    made = next(item for item in first["output"] if item["type"] == "function_call")
+    output = {"type": "function_call_output", "call_id": made["call_id"], "output": "3"}
+    earlier = [QUESTION, *first["output"]]
+    second = await desk.response(tools=[SEARCH, add], earlier=earlier, input=[output])
+    assert "Paris is the capital" in str(desk.model.asked[-1]["messages"])
+    assert second["output"][-1]["content"][0]["annotations"]
+
+
+async def test_the_operator_narrows_what_a_caller_may_do() -> None:
+    desk = Desk([call("words__look")], allowed=frozenset({"look"}), needs_approval=True)
+    response = await desk.response(tools=[{**WORDS, "allowed_tools": ["look", "wipe"]}])
+    assert kinds(response) == ["mcp_list_tools", "mcp_approval_request"]
+    assert [tool["name"] for tool in response["output"][0]["tools"]] == ["look"]
+    request = response["output"][1]
+    approval = {"type": "mcp_approval_response", "approval_request_id": request["id"], "approve": True}
+    desk = Desk(["Found."])
+    done = await desk.response(tools=[WORDS], earlier=[QUESTION, *response["output"]], input=[approval])
+    assert kinds(done) == ["mcp_call", "message"] and done["output"][0]["output"] == "look found it"
+    with pytest.raises(InvalidRequest, match="'words'"):
+        await Desk().response(tools=[OWN], earlier=[QUESTION, *response["output"]], input=[approval])
+
+
+async def test_the_gateways_own_tools_are_a_server_too() -> None:
+    desk = Desk([call("gateway__websearch-search", query="q")], ["Found."])
+    response = await desk.response(tools=[OWN], tool_choice="required")
+    assert kinds(response) == ["mcp_list_tools", "mcp_call", "message"] and desk.web.charged == ["websearch-search"]
+    assert desk.model.asked[0]["tool_choice"] == "required"
+
+
+@pytest.mark.parametrize(
+    ("scopes", "tool", "scope"),
+    [
+        (("responses",), SEARCH, "web-search"),
+        (("responses",), OWN, "web-search"),
+        (("responses", "web-search"), WORDS, "mcp:words"),
+        (("responses",), {"type": "mcp", "server_label": "nobody"}, "mcp:nobody"),
+    ],
+)
+def test_a_key_without_the_scope_is_told_its_name(scopes: tuple[str, ...], tool: Json, scope: str) -> None:
+    desk = Desk()
+    with pytest.raises(Forbidden, match=f"'{scope}'"):
+        desk.responses.wishes(desk.context({"tools": [tool]}, *scopes))
+
+
+def test_a_label_that_is_not_configured_is_refused_and_no_hosted_tool_is_none() -> None:
+    desk = Desk()
+    unknown = desk.context({"tools": [{"type": "mcp", "server_label": "x"}]}, "mcp:x")
+    with pytest.raises(InvalidRequest, match="no MCP server"):
+        desk.responses.wishes(unknown)
+    assert desk.responses.wishes(desk.context({"tools": [{"type": "function", "name": "f"}]})) is None
+
+
+async def test_an_item_that_is_refused_is_named_by_its_place_in_the_request() -> None:
+    run = {"type": "mcp_call", "id": "m1", "server_label": "words", "name": "look", "arguments": "{}", "output": "x"}
+    items = [{"role": "user", "content": "a"}, run, {"type": "compaction", "encrypted_content": "x"}]
+    with pytest.raises(InvalidRequest) as refused:
+        await Desk().response(tools=[WORDS], input=items)
+    assert refused.value.param == "input[2].type"
+
+
+async def test_a_model_without_tools_is_searched_for_once_and_the_caller_is_told() -> None:
+    desk = Desk(["It is Paris [1]."])
+    context = desk.context({})
+    request = HostedRequest(
+        LoopRequest({"model": "m", "messages": [{"role": "user", "content": "capital?"}]}), SearchOptions(), Sources()
+    )
+    events = [each async for batch in desk.search.answer(context, WITHOUT_TOOLS, request) for each in batch]
+    assert len(calls_of(events)) == 1 and text_of(events) == "It is Paris [1]."
+    assert "searched once" in context.stats.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(["a", 1], "texts alone"), ([[1]] * 2049, "at most 2048"), ([], "at least 1"), (7, "a string or an array")],
+)
+def test_a_wrong_embeddings_input_is_told_by_what_is_wrong(value: Any, words: str) -> None:
+    handler = EmbeddingsHandler(ScriptedModel().service)
+    with pytest.raises(InvalidRequest, match=words):
+        handler.check(orjson.dumps({"model": "m", "input": value}), {})
+    assert handler.check(orjson.dumps({"model": "m", "input": [1] * 3_000}), {})["model"] == "m"

@@ -1,0 +1,98 @@
+"""The data of the console and its files, over real sockets: usage, previews, headers, what is refused."""
+
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from gateway.access.prices import PriceList, Used
+from gateway.access.usage import UsageBook, UsageKey
+from gateway.shared_state.state_file import STATE_FILE, StateFile
+from tests.support.gateways import InProcessGateway, StartGateway
+
+TODAY: Callable[[], str] = lambda: time.strftime("%Y-%m-%d", time.gmtime())  # noqa: E731 - a constant but at midnight
+
+
+@pytest.fixture
+async def server(start_gateway: StartGateway) -> InProcessGateway:
+    return await start_gateway("")
+
+
+@pytest.fixture
+async def session(server: InProcessGateway) -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession(server.ops_url, headers=server.headers) as session:
+        yield session
+
+
+async def use(state_dir: Path) -> None:
+    file = StateFile(state_dir / STATE_FILE)
+    book = UsageBook(file, PriceList(()), 400)
+    book.add(UsageKey("k1", "SvcLLM"), Used(input_tokens=7, output_tokens=3), 2)
+    book.add(UsageKey("k2", tool="websearch-search"), Used(tool_calls=4), 4)
+    await book.close()
+    await file.close()
+
+
+async def test_usage_is_summed_by_the_groups_that_were_asked_for(
+    server: InProcessGateway, session: aiohttp.ClientSession
+) -> None:
+    await use(server.config.state_dir)
+    async with session.get("/api/admin/usage", params={"by": "key,model", "since": TODAY()}) as reply:
+        data = await reply.json()
+    assert data["since"] == TODAY() and data["by"] == ["key", "model"]
+    rows = {(row["key"], row["model"]): row for row in data["rows"]}
+    assert rows["k1", "SvcLLM"]["input_tokens"] == 7 and rows["k1", "SvcLLM"]["requests"] == 2
+    assert rows["k2", ""]["tool_calls"] == 4
+    async with session.get("/api/admin/usage", params={"by": ""}) as reply:
+        (total,) = (await reply.json())["rows"]
+    assert total["requests"] == 6 and "key" not in total
+
+
+@pytest.mark.parametrize(
+    ("params", "param"),
+    [({"since": "yesterday"}, "since"), ({"since": "2026-1-1"}, "since"), ({"by": "day,secret"}, "by")],
+)
+async def test_a_wrong_parameter_is_named(session: aiohttp.ClientSession, params: dict[str, str], param: str) -> None:
+    async with session.get("/api/admin/usage", params=params) as reply:
+        error = (await reply.json())["error"]
+        assert reply.status == 400 and error["param"] == param
+
+
+async def test_a_file_that_cannot_be_read_is_said_so(server: InProcessGateway, session: aiohttp.ClientSession) -> None:
+    server.config.state_dir.joinpath(STATE_FILE).write_bytes(b"not a database" * 100)
+    async with session.get("/api/admin/usage") as reply:
+        assert reply.status == 503 and "usage" in (await reply.json())["error"]["message"]
+
+
+async def test_a_preview_tells_places_actions_and_both_texts(session: aiohttp.ClientSession) -> None:
+    text = "😀\nmail jane.roe@corporation.com"
+    async with session.post("/api/admin/sanitize", json={"text": text}) as reply:
+        data = await reply.json()
+    (found,) = data["findings"]
+    assert text[found["start"] : found["end"]] == "jane.roe@corporation.com"
+    assert (found["line"], found["column"], found["entity"]) == (2, 6, "EMAIL")
+    assert (found["request"], found["response"]) == ("redact", "flag")
+    assert data["request_text"] == "😀\nmail [REDACTED:EMAIL]" and data["response_text"] == text
+    async with session.post("/api/admin/sanitize", json={"text": text, "profile": "strict"}) as reply:
+        assert (await reply.json())["response_text"] == "😀\nmail [REDACTED:EMAIL]"
+    for body, param in (({"text": 1}, "text"), ({}, "text"), ({"text": "x", "profile": "lax"}, "profile")):
+        async with session.post("/api/admin/sanitize", json=body) as reply:
+            assert reply.status == 400 and param in str((await reply.json())["error"])
+
+
+async def test_the_page_allows_no_code_but_its_own_files_and_is_asked_for_anew(session: aiohttp.ClientSession) -> None:
+    async with session.get("/") as reply:
+        policy, tag = reply.headers["Content-Security-Policy"], reply.headers["ETag"]
+        assert reply.content_type == "text/html" and "<title>gateway console</title>" in await reply.text()
+    rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
+    assert rules["default-src"] == rules["frame-ancestors"] == rules["base-uri"] == "'none'"
+    assert rules["script-src"] == rules["connect-src"] == "'self'"
+    async with session.get("/", headers={"If-None-Match": tag}) as reply:
+        assert reply.status == 304 and await reply.read() == b""
+    async with session.get("/console/console.js") as reply:
+        assert reply.content_type == "text/javascript" and reply.headers["X-Content-Type-Options"] == "nosniff"
+    for name in ("__init__.py", "nothing.js", "..%2Fops.py", "index.html.bak"):
+        async with session.get(f"/console/{name}") as reply:
+            assert reply.status == 404, name

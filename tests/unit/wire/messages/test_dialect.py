@@ -1,0 +1,137 @@
+"""Where the text of the messages route is and how it is refused; the tools and the ends of its requests and answers."""
+
+from typing import Any
+
+import pytest
+
+from gateway.domain import Json
+from gateway.errors import ContentBlocked, InvalidRequest, UpstreamRefused
+from gateway.wire.dialect import Dialect
+from gateway.wire.embeddings.dialect import EmbeddingsDialect
+from gateway.wire.messages.dialect import MessagesDialect
+from gateway.wire.messages.errors import error_object
+from gateway.wire.messages.object import estimated_tokens, matched_stop, stop_fields
+from gateway.wire.messages.tools import chat_tool, offered_tools, set_choice
+from gateway.wire.responses.dialect import ResponsesDialect
+
+DELTA = "content_block_delta"
+ADD: Json = {"name": "add", "description": "adds", "input_schema": {"type": "object"}, "strict": True}
+
+
+def texts(slots: Any) -> list[str]:
+    return [slot.text for slot in slots if slot.text]
+
+
+def test_each_message_is_a_unit_and_all_else_one() -> None:
+    dialect: Dialect = MessagesDialect()
+    blocks = [{"type": "text", "text": "b"}, {"type": "tool_use", "id": "t", "name": "n", "input": {"q": "c"}}]
+    body = {
+        "model": "m", "system": "a", "metadata": {"user_id": "hidden"},
+        "messages": [*({"role": "user", "content": each} for each in ("x", "")), {"role": "user", "content": blocks}],
+    }  # fmt: skip
+    units = [texts(unit.slots) for unit in dialect.request_units(body)]
+    assert units[0] == ["x"] and {"b", "c"} <= set(units[1]) and "a" in units[-1] and "hidden" not in str(units)
+    assert dialect.is_one_question and dialect.name == "messages"
+    with pytest.raises(ContentBlocked):
+        dialect.refuse_request(body, next(iter(dialect.request_units(body))), ContentBlocked("card"))
+
+
+@pytest.mark.parametrize(
+    ("event", "found", "channel"),
+    [
+        ({"type": DELTA, "index": 1, "delta": {"type": "text_delta", "text": "a"}}, ["a"], (1,)),
+        ({"type": DELTA, "index": 1, "delta": {"type": "input_json_delta", "partial_json": "{"}}, ["{"], (1,)),
+        ({"type": DELTA, "index": 1, "delta": {"type": "odd", "other": "b"}}, ["b"], None),
+        ({"type": "message_delta", "delta": {"stop_sequence": "END"}}, ["END"], None),
+        ({"type": "message_start", "message": {"content": [{"type": "text", "text": "c"}], "model": "m"}}, ["c"], None),
+    ],
+)  # fmt: skip
+def test_the_strings_of_an_event_are_found(event: Json, found: list[str], channel: Any) -> None:
+    slots = list(MessagesDialect().event_slots(event))
+    assert set(found) <= set(texts(slots)) and "m" not in texts(slots)
+    if channel is not None:
+        assert channel in [slot.channel for slot in slots]
+
+
+def test_the_end_of_a_block_ends_its_text() -> None:
+    [end] = MessagesDialect().event_slots({"type": "content_block_stop", "index": 2, "block": "text"})
+    assert end.last and end.channel == (2,) and end.flow == "text"
+
+
+def test_a_blocked_answer_keeps_its_text_before_the_finding() -> None:
+    dialect = MessagesDialect()
+    content: list[Json] = [{"type": "text", "text": each} for each in ("before", "4539", "after")]
+    data: Json = {"type": "message", "content": content, "stop_reason": "end_turn"}
+    [unit] = dialect.reply_units(data)
+    [slot] = [slot for slot in unit.slots if slot.text == "4539"]
+    slot.text = ""  # the sanitizer cuts it at the finding
+    dialect.refuse_reply(data, unit, ContentBlocked("card", param="content[1].text"))
+    assert data["stop_reason"] == "refusal" and [block["text"] for block in data["content"]] == ["before"]
+    dialect.note_findings(unit, {"redacted": {}})
+    assert data["provider_specific_fields"]["sanitization"] == {"redacted": {}}
+
+
+@pytest.mark.parametrize(
+    "dialect", [MessagesDialect(), ResponsesDialect(), EmbeddingsDialect()], ids=lambda each: each.name
+)
+def test_a_refused_stream_of_any_route_ends_with_the_error_of_its_api(dialect: Dialect) -> None:
+    [event] = dialect.refused_events(ContentBlocked("card"), None)
+    assert "card" in str(event.data or event.raw) and "card" in str(dialect.error_body(ContentBlocked("card"), None))
+    assert dialect.is_one_question
+
+
+def test_a_whole_request_of_the_other_routes_is_one_unit() -> None:
+    for dialect in (ResponsesDialect(), EmbeddingsDialect()):
+        [unit] = dialect.request_units({"model": "m", "user": "u", "input": ["a", "b"]})
+        assert set(texts(unit.slots)) == {"a", "b"}
+
+
+def test_deferred_tools_are_offered_when_they_were_found_and_changes_come_in_order() -> None:
+    late = {**ADD, "name": "late", "defer_loading": True}
+
+    def names(found: set[str], changes: list[tuple[str, Any]]) -> list[str]:
+        return [tool["name"] for tool in offered_tools([ADD, late], found, changes)]
+
+    assert names(set(), []) == ["add"] and names({"late"}, []) == ["add", "late"]
+    new = {"type": "tool_definition", "definition": {**ADD, "name": "new"}}
+    changes = [("tool_addition", new), ("tool_removal", {"name": "add"}), ("tool_addition", "odd")]
+    assert names(set(), changes) == ["new"]
+    with pytest.raises(InvalidRequest, match=r"tools\[0\].name"):
+        offered_tools([{"input_schema": {}}], set(), [])
+
+
+def test_a_tool_has_chats_form_and_a_choice_needs_one() -> None:
+    function = chat_tool(ADD)["function"]
+    assert function == {"name": "add", "description": "adds", "parameters": {"type": "object"}, "strict": True}
+    assert chat_tool({"name": "x"})["function"]["parameters"] == {"type": "object", "properties": {}}
+    for choice, words in (({"type": "any"}, "no tools"), ({"type": "odd"}, "no tools")):
+        with pytest.raises(InvalidRequest, match=words):
+            set_choice({}, choice, ())
+    with pytest.raises(InvalidRequest, match="must be auto"):
+        set_choice({"tools": [1]}, {"type": "odd"}, ())
+    chat: Json = {}
+    set_choice(chat, {"type": "auto"}, ())
+    assert chat == {}
+
+
+def test_ends_and_estimates() -> None:
+    assert stop_fields("stop", "END", ["END"]) == {"stop_reason": "stop_sequence", "stop_sequence": "END"}
+    assert stop_fields("stop", "END", [])["stop_reason"] == "end_turn" and matched_stop({"stop_reason": "END"}) == "END"
+    call = {"function": {"name": "add", "arguments": "x" * 400}}
+    long = [
+        {"role": "user", "content": [{"type": "text", "text": "word " * 80}]},
+        {"content": None, "tool_calls": [call]},
+    ]
+    assert estimated_tokens({"messages": []}) == 1 and 100 < estimated_tokens({"messages": long, "tools": [ADD]}) < 400
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        ("the request has 9000 tokens, the context 4096 tokens", "prompt is too long: 9000 tokens > 4096 maximum"),
+        ("too much", "prompt is too long: too much"),
+    ],
+)
+def test_a_prompt_that_is_too_long_is_told_in_the_words_clients_know(message: str, told: str) -> None:
+    error = UpstreamRefused(message, status=400, code="context_length_exceeded")
+    assert error_object(error)["error"]["message"] == told

@@ -1,0 +1,146 @@
+"""What a messages request becomes for a chat model, and how errors of this API look; without a gateway."""
+
+from typing import Any
+
+import pytest
+
+from gateway.domain import Event, EventStream, Json
+from gateway.errors import GatewayError, InvalidRequest, Overloaded, RateLimited, UpstreamError, UpstreamRefused
+from gateway.wire.messages.errors import error_object
+from gateway.wire.messages.request import forces_search, to_chat
+from gateway.wire.messages.search import block_id, open_calls, web_search_tool
+from gateway.wire.messages.stream import MessageStream
+
+PIXEL: Json = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
+USE: Json = {"type": "tool_use", "id": "t1", "name": "add", "input": {"a": 1}}
+TOOLS: list[Json] = [{"name": "add", "input_schema": {"type": "object"}}, {"name": "sub", "input_schema": {}}]
+SEARCH: Json = {"type": "web_search_20250305", "name": "web_search"}
+
+
+def user(*blocks: Any) -> Json:
+    return {"role": "user", "content": list(blocks)}
+
+
+def assistant(*blocks: Any) -> Json:
+    return {"role": "assistant", "content": list(blocks)}
+
+
+def text(value: str, **more: Any) -> Json:
+    return {"type": "text", "text": value, **more}
+
+
+def result(use: str, content: Any = "2", **more: Any) -> Json:
+    return {"type": "tool_result", "tool_use_id": use, "content": content, **more}
+
+
+def chat(*messages: Json, **body: Any) -> Json:
+    return to_chat({"model": "m", "max_tokens": 9, "messages": list(messages), **body}, 20)
+
+
+def test_parallel_results_stand_before_any_text_in_the_order_of_the_message() -> None:
+    two = {**USE, "id": "t2"}
+    sent = chat(user(text("go")), assistant(text("I add"), USE, two), user(text("so?"), result("t2"), result("t1")))
+    roles = [message["role"] for message in sent["messages"]]
+    assert roles == ["user", "assistant", "tool", "tool", "user"] and sent["messages"][-1]["content"] == "so?"
+    assert [call["id"] for call in sent["messages"][1]["tool_calls"]] == ["t1", "t2"]
+    assert {message["tool_call_id"] for message in sent["messages"][2:4]} == {"t1", "t2"}
+
+
+def test_an_image_in_a_result_follows_all_results_of_the_turn() -> None:
+    sent = chat(user(text("go")), assistant(USE), user(result("t1", [text("see"), PIXEL], is_error=True)))
+    *_, told, shown = sent["messages"]
+    assert told["role"] == "tool" and "see" in told["content"]
+    assert shown["role"] == "user" and shown["content"][-1]["image_url"]["url"] == "data:image/png;base64,AAAA"
+
+
+def test_system_blocks_cache_marks_and_thinking_do_not_go_on() -> None:
+    system = [text("x-anthropic-billing-header: v"), text("Be brief", cache_control={"type": "ephemeral"})]
+    thought = {"type": "thinking", "thinking": "secret", "signature": "s"}
+    sent = chat(user(text("a")), assistant(thought, text("b")), user(text("c")), system=system, stop_sequences=["x"],
+                thinking={"type": "enabled"}, metadata={"user_id": "u"}, top_k=3, temperature=0.5)  # fmt: skip
+    assert sent["messages"][0] == {"role": "system", "content": "Be brief"} and sent["stop"] == ["x"]
+    assert "secret" not in str(sent) and "cache_control" not in str(sent) and sent["temperature"] == 0.5
+
+
+def test_documents_and_search_results_become_text() -> None:
+    plain = {"type": "document", "title": "D", "source": {"type": "text", "media_type": "text/plain", "data": "inside"}}
+    found = {"type": "search_result", "source": "http://a", "title": "T", "content": [text("found")]}
+    sent = chat(user(plain, found, text("?")))
+    assert "inside" in str(sent["messages"]) and "found" in str(sent["messages"])
+
+
+@pytest.mark.parametrize(
+    ("choice", "expected", "parallel"),
+    [
+        ({"type": "auto"}, "auto", None), ({"type": "any", "disable_parallel_tool_use": True}, "required", False),
+        ({"type": "none"}, "none", None),
+        ({"type": "tool", "name": "sub"}, {"type": "function", "function": {"name": "sub"}}, None),
+    ],
+)  # fmt: skip
+def test_a_choice_has_chats_form(choice: Json, expected: Any, parallel: bool | None) -> None:
+    sent = chat(user(text("a")), tools=TOOLS, tool_choice=choice)
+    assert sent.get("tool_choice", "auto") == expected and sent.get("parallel_tool_calls") is parallel
+    assert [tool["function"]["name"] for tool in sent["tools"]] == ["add", "sub"]
+
+
+@pytest.mark.parametrize(
+    ("messages", "body", "words"),
+    [
+        ([user(text("a")), assistant(USE), user(text("b"))], {}, "has no tool_result"),
+        ([user(result("nope"))], {}, "waits for a result"),
+        ([user({"type": "document", "source": {"type": "base64", "media_type": "application/pdf"}})], {}, "PDF"),
+        ([user({"type": "image", "source": {"type": "file", "file_id": "f"}})], {}, "not stored"),
+        ([user({"type": "video"})], {}, "video"),
+        ([user(text("a"))], {"tools": [{"type": "bash_20250124", "name": "bash"}]}, "bash_20250124"),
+        ([user(text("a"))], {"tools": TOOLS, "tool_choice": {"type": "tool", "name": "gone"}}, "not the name"),
+        ([user(text("a"))], {"mcp_servers": [{"url": "http://x"}]}, "connect them in the client"),
+        ([{"role": "assistant", "content": "x"}], {}, ""),
+    ],
+)
+def test_what_cannot_be_done_is_refused(messages: list[Json], body: Json, words: str) -> None:
+    if not words:  # a beginning by the assistant is taken
+        assert chat(*messages, user(text("a")), **body)["messages"][0]["role"] == "assistant"
+        return
+    with pytest.raises(InvalidRequest, match=words):
+        chat(*messages, **body)
+
+
+def test_the_search_tool_and_its_open_calls_are_found() -> None:
+    found = web_search_tool({"tools": [*TOOLS, SEARCH]})
+    assert found == (SEARCH, "tools[2]") and web_search_tool({"tools": TOOLS}) is None
+    assert forces_search({"tools": [SEARCH], "tool_choice": {"type": "tool", "name": "web_search"}})
+    assert not forces_search({"tools": [SEARCH], "tool_choice": {"type": "auto"}})
+    made = {"type": "server_tool_use", "id": block_id("ws_1"), "name": "web_search", "input": {"query": "q"}}
+    told = {"type": "web_search_tool_result", "tool_use_id": made["id"], "content": []}
+    turn = [user(text("a")), assistant(USE, made, told), user(result("t1"))]
+    assert open_calls(turn) == [made["id"]] and open_calls([*turn, assistant(text("b")), user(text("c"))]) == []
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (InvalidRequest("x"), "invalid_request_error"), (RateLimited("x"), "rate_limit_error"),
+        (Overloaded("x"), "overloaded_error"), (UpstreamError("x"), "api_error"),
+        (UpstreamRefused("x", status=429, code="rate_limit_exceeded"), "rate_limit_error"),
+    ],
+)  # fmt: skip
+def test_errors_have_the_types_of_this_api(error: GatewayError, kind: str) -> None:
+    assert error_object(error)["error"]["type"] == kind
+
+
+async def test_a_stream_that_fails_ends_with_an_error_and_a_refused_one_with_refusal() -> None:
+    async def chunks() -> EventStream:
+        delta = {"reasoning_content": "h", "content": "It is"}
+        yield [Event.from_data({"model": "m", "choices": [{"index": 0, "delta": delta}]})]
+
+    usage = {"prompt_tokens": 3, "completion_tokens": 2}
+    for end in ("error", "refused"):
+        stream = MessageStream({"model": "m", "messages": [], "max_tokens": 9}, 3)
+        _ = [batch async for batch in stream.run(chunks())]
+        if end == "error":
+            events = stream.error_events(UpstreamError("broken"))
+            assert events[-1].data is not None and events[-1].data["error"]["message"] == "broken"
+        else:
+            data = [event.data for event in stream.refused_events(InvalidRequest("card"), usage) if event.data]
+            assert [each["type"] for each in data][-2:] == ["message_delta", "message_stop"]
+            assert data[-2]["delta"]["stop_reason"] == "refusal"
