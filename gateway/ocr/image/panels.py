@@ -27,7 +27,7 @@ level edge near a card is taken for its side."""
 SAME_PX = 4
 """Sides that differ by less end at one height. At half, blurred edges do not meet; at double, those of neighbours
 do."""
-MAX_EDGES = 240
+MAX_EDGES = 120
 """Edges of each direction that are looked at, the longest first; pairs of them are compared. A screen has under a
 hundred; more are a picture's or a large table's."""
 MIN_ROWS = 2

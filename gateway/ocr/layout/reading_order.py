@@ -7,6 +7,7 @@ on their row. The thresholds are chosen; bench/ocr.py scores them all
 together, and no measurement of a single one is recorded.
 """
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median
@@ -214,8 +215,11 @@ def _is_column(rects: list[Rect], beside: list[Rect], extent: Rect) -> bool:
     if len(rects) < MIN_COLUMN_LINES:
         return False
     height = median(rect.height for rect in rects)
-    width = median(rect.width for rect in _unbroken(rects))
-    if width >= max(MIN_COLUMN_WIDTH_SHARE * extent.width, MIN_COLUMN_HEIGHTS * height):
+    least = max(MIN_COLUMN_WIDTH_SHARE * extent.width, MIN_COLUMN_HEIGHTS * height)
+    width = median(rect.width for rect in rects)
+    if width < least:
+        width = median(rect.width for rect in _unbroken(rects))
+    if width >= least:
         return True
     is_wide = len(rects) >= MIN_NARROW_LINES and width >= MIN_NARROW_HEIGHTS * height
     return is_wide and aligned_share(rects, beside) <= MAX_ALIGNED
@@ -229,7 +233,8 @@ def aligned_share(rects: Sequence[Rect], beside: Sequence[Rect]) -> float:
 
     def is_near(rect: Rect) -> bool:
         reach = min(SAME_ROW * rect.height, max(ROW_SHARE * step, MIN_REACH_PX))
-        return any(abs(rect.center_y - middle) < reach for middle in middles)
+        place = bisect_left(middles, rect.center_y)
+        return any(abs(rect.center_y - middle) < reach for middle in middles[max(0, place - 1) : place + 1])
 
     return sum(map(is_near, fewer)) / len(fewer) if fewer else 0.0
 
