@@ -27,9 +27,10 @@ SAME_PITCH = 0.03
 are missed; at double, chance peaks of running text agree."""
 MIN_LETTERS = 40
 MIN_ROWS, FEW_ROWS, FEW_ROWS_RHYTHM = 3, 2, 0.3
-MANY_ROWS, MANY_ROWS_RHYTHM = 8, 0.22
+MANY_ROWS, MANY_ROWS_RHYTHM, NEARLY_ALL = 8, 0.22, 0.8
 """Letters and rows of sure lines that make a block of code; FEW_ROWS are enough with a clearer rhythm, and MANY_ROWS of
-one pitch, one after the other, are no chance with a weaker one. At half, a name
+one pitch, which are NEARLY_ALL of the wide lines there, are no chance with a weaker one: figures of a table are all
+equally wide too, the words beside them are not. At half, a name
 in a sentence does; at double, short examples are read as text."""
 MIN_WIDTH, MAX_WIDTH = 0.85, 1.4
 """Pitch of monospaced letters, in heights of small letters. Measured: 1.01 to 1.19 in nine typefaces; running text, at
@@ -75,12 +76,13 @@ def code_regions(lines: list[Line], rhythm: Rhythm) -> list[Region]:
         pitch = _commonest(free)
         alike = [line for line in free if _same(line.pitch, pitch)]
         free = [line for line in free if not _same(line.pitch, pitch)]
-        if not _is_code(alike, pitch):
+        if not _is_code(alike, pitch, alike):
             continue
         fitting = [line for line in lines if _same_line(line, pitch) or rhythm(line, pitch) >= KNOWN_RHYTHM]
         for run in _on_one_grid(_runs([line for line in fitting if _is_wide(line)], lines)):
             run = _on_rows(run)
-            if _is_code([line for line in run if _same_line(line, pitch)], pitch):
+            sure = [line for line in run if _same_line(line, pitch)]
+            if _is_code(sure, pitch, lines) and not _is_column(run, fitting, lines):
                 found.append(Region("code", _whole(run, fitting, pitch), 1.0, pitch))
     return _apart(found)
 
@@ -204,15 +206,31 @@ def _continues(run: list[Line], line: Line, foreign: list[Rect]) -> bool:
     )
 
 
-def _is_code(run: list[Line], pitch: float) -> bool:
-    """Whether so many lines of one pitch are no chance."""
+def _is_column(run: list[Line], fitting: list[Line], lines: list[Line]) -> bool:
+    """Whether most lines of a run have a wide line of another kind beside them: figures in a table."""
+    kin = {id(line) for line in fitting}
+    others = [line.rect for line in lines if id(line) not in kin and _is_wide(line)]
+    beside = sum(any(abs(o.center_y - line.rect.center_y) < BESIDE * line.rect.height for o in others) for line in run)
+    return beside > INSIDE * len(run)
+
+
+def _share_of_block(run: list[Line], lines: list[Line]) -> float:
+    """The share of the wide lines in the box around a run that are of the run."""
+    box = hull([line.rect for line in run])
+    inside = [line for line in lines if _is_wide(line) and line.rect.share_in(box) > INSIDE]
+    return len(run) / max(1, len(inside))
+
+
+def _is_code(run: list[Line], pitch: float, lines: list[Line]) -> bool:
+    """Whether so many lines of one pitch are no chance. `lines`: those around."""
     if not run:
         return False
     letters = sum(line.rect.width for line in run) / pitch
     rows = len(rows_of([line.rect for line in run], range(len(run))))
     rhythm = median(line.rhythm for line in run)
     width = median(pitch / (line.size or pitch) for line in run)
-    least = FEW_ROWS_RHYTHM if rows < MIN_ROWS else SURE_RHYTHM if rows < MANY_ROWS else MANY_ROWS_RHYTHM
+    is_whole = rows >= MANY_ROWS and _share_of_block(run, lines) >= NEARLY_ALL
+    least = FEW_ROWS_RHYTHM if rows < MIN_ROWS else MANY_ROWS_RHYTHM if is_whole else SURE_RHYTHM
     return rows >= FEW_ROWS and rhythm >= least and letters >= MIN_LETTERS and MIN_WIDTH <= width <= MAX_WIDTH
 
 

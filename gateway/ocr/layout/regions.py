@@ -11,7 +11,7 @@ from statistics import median
 from typing import Any
 
 from gateway.ocr.extras import vision
-from gateway.ocr.layout.aligned_tables import aligned_tables
+from gateway.ocr.layout.aligned_tables import aligned_tables, has_rows
 from gateway.ocr.layout.code import Rhythm, code_regions
 from gateway.ocr.layout.panel_order import panel_of
 from gateway.ocr.layout.reading_order import texts_beside
@@ -71,8 +71,16 @@ def complete(seen: list[Region], ruled: list[Rect], lines: list[Line], view: Vie
         rect for part in parts for rect in aligned_tables([line for line in part if not _inside(line.rect, taken)])
     ]
     tables = [Region("table", rect, 1.0) for rect in ruled] + [Region("table", rect, 0.9) for rect in aligned]
-    # A table shows in its rules or its rows: what the model takes for one without either is a list.
-    seen = [region for region in seen if region.label != "table"]
+    # An aligned table has been trimmed to its rows; a table that only the model saw needs rows of several pieces.
+    seen = [
+        region
+        for region in seen
+        if region.label != "table"
+        or (
+            not any(region.rect.overlap(rect) > 0 for rect in aligned)
+            and has_rows([line for line in lines if line.rect.share_in(region.rect) > INSIDE_SHARE])
+        )
+    ]
     regions = tables + [region for region in seen if not _inside(region.rect, [table.rect for table in tables])]
     return code + _with_pictures(regions, lines, view, blocks)
 
