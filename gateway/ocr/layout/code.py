@@ -5,7 +5,6 @@ the same in every line of a block. Works on measured lines; knows no pixels. The
 explanation says otherwise; bench/ocr_real.py scores them all together.
 """
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
@@ -45,9 +44,6 @@ distances of rows of the block is on its next row."""
 ONE_STEP, FEW_STEPS = 1.3, 3
 """The least distances of rows, up to this factor, are of neighbours. Rows so many distances apart still tell the
 distance of rows; beyond, one row more or less makes no difference."""
-READ_PITCH, READ_SHARE = 0.07, 0.7
-"""Words of a block whose letters, once read, stand at its pitch within this share. Measured: of code .95 and
-more lie within .04, of running text at its best pitch .2 to .6."""
 BESIDE, BESIDE_SHARE = 0.2, 0.8
 """A run of lines beside another belongs to it when this share of its lines stand on the other's rows, within BESIDE
 heights: chance gives two of five. At half the first, jitter parts columns; at half the second, chance joins them."""
@@ -298,17 +294,3 @@ def _is_one(one: Region, other: Region) -> bool:
     across = min(one.rect.x2, other.rect.x2) - max(one.rect.x1, other.rect.x1)
     gap = max(one.rect.y1, other.rect.y1) - min(one.rect.y2, other.rect.y2)
     return _same(one.pitch, other.pitch) and across > INSIDE * min(one.rect.width, other.rect.width) and gap <= 0
-
-
-def is_monospaced(lines: list[Line], pitch: float) -> bool:
-    """Whether the words of read lines have their letters at this pitch."""
-    near = total = 0
-    for line in lines:
-        if len(line.letters) != len(line.text):
-            continue
-        for word in re.finditer(r"\S{4,}", line.text):
-            count = word.end() - word.start() - 1
-            advance = (line.letters[word.end() - 1] - line.letters[word.start()]) / count
-            near += count * (abs(advance / pitch - 1) < READ_PITCH)
-            total += count
-    return near >= READ_SHARE * total

@@ -20,7 +20,8 @@ from gateway.ocr.image.ink import measure, part_words, parts_of, rhythm, tighten
 from gateway.ocr.image.panels import find_panels
 from gateway.ocr.layout import render
 from gateway.ocr.layout.blocks import build_blocks
-from gateway.ocr.layout.code import is_monospaced, without_frames
+from gateway.ocr.layout.code import without_frames
+from gateway.ocr.layout.code_text import is_monospaced
 from gateway.ocr.layout.glyphs import read_block
 from gateway.ocr.layout.panel_order import page_order
 from gateway.ocr.layout.region_model import LayoutModel
