@@ -99,6 +99,11 @@ def _unicode(rng: random.Random, size: int) -> Body:
     return _content("".join(rng.choice("äßπЖ中文字😀é") for _ in range(1000)).encode() * (size // 2600 + 1))
 
 
+def _percent_signs(rng: random.Random, size: int) -> Body:
+    url = "data:text/html," + f"%4{rng.randrange(10)}%2" * (size // 5)
+    return _chat([{"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}])
+
+
 def _wrong_messages(rng: random.Random, size: int) -> Body:
     items = b",".join([b'{"role":7,"content":[1]}'] * min(size // 25, 1999))
     filler = b'"' + b"x" * max(0, size - len(items)) + b'"'
@@ -215,6 +220,8 @@ KINDS: Mapping[str, Callable[[random.Random, int], Body]] = {
     "escaped pairs": lambda rng, size: _content(b"\\ud83d\\ude00" * (size // 12)),
     "unicode": _unicode,
     "digits in a text": lambda rng, size: _content(b"%d " % rng.randrange(10**9) * (size // 10)),
+    "values to mask alone": lambda rng, size: _content(b"call +1 202 555 %04d " % rng.randrange(10**4) * (size // 21)),
+    "percent signs of a data URL": _percent_signs,
     "wrong messages": _wrong_messages,
     "wrong input": _wrong_input,
     "tools with large schemas": _tool_schemas,

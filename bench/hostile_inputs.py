@@ -76,6 +76,8 @@ _BODY_UNITS = {
     "mains": "<main>{w}</main>",
     "roles": '<div role="navigation">{w}</div>{n}',
     "hidden": '<div hidden style="display:none">{w}</div>{n}',
+    "rules": "<style>.{w} p:nth-child({n}n+1):not(.c{n} *) { color: var(--{w}{n}) }</style><p class={w}>{w}</p>",
+    "nested rules": "<style>.{w} { &.c{n} { @media (width > 9px) { left: calc(1px * {n}) } } }</style><p>{w}</p>",
     "main ids": '<div id="main">{w} {n}</div>',
     "comments": '<div class="comment" id="c{n}"><p>{w} {n}</p></div>',
     "comment headings": "<h3>{n} comments</h3><p>{w}</p>",

@@ -122,6 +122,12 @@ class TextUnit:
         self.scan_token = scan_token
 
     @property
+    def only_slot(self) -> TextSlot | None:
+        """The slot of a unit that was made with one; most messages of a conversation are such units."""
+        slots = self._slots
+        return slots[0] if isinstance(slots, list) and len(slots) == 1 else None
+
+    @property
     def slots(self) -> list[TextSlot]:
         """The texts; without those that `steps` has handed out."""
         if not isinstance(self._slots, list):

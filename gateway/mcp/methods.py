@@ -65,7 +65,7 @@ class McpMethods:
             if not message.is_request:
                 return
             if method is None:
-                raise RpcFault(METHOD_NOT_FOUND, "no such method", status=dispatched_status(revision, 404))
+                raise RpcFault(METHOD_NOT_FOUND, _unknown(methods), status=dispatched_status(revision, 404))
             if is_batch and message.method == "initialize":
                 raise RpcFault(INVALID_REQUEST, "initialize must not be a member of a batch; send it alone")
             method(message, revision)
@@ -143,3 +143,7 @@ def _progress_token(params: Json, revision: str) -> str | int | None:
     if token is None or type(token) is str or type(token) is int:
         return token
     raise _invalid_params("params._meta.progressToken: must be a string or an integer", revision)
+
+
+def _unknown(methods: Mapping[str, Method]) -> str:
+    return f"no such method; there are {', '.join(methods)}"

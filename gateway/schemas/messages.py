@@ -36,7 +36,8 @@ def dotted(path: Iterable[str | int]) -> str:
 def requirement(keyword: str, allowed: Any) -> str:
     """The text for a violated keyword: `("maximum", 5)` -> `must be at most 5`."""
     if keyword in _TEMPLATES:
-        return _TEMPLATES[keyword].format(allowed)
+        text = _TEMPLATES[keyword].format(allowed)
+        return text.removesuffix("s") if allowed == 1 and keyword in _COUNTED else text
     if keyword == "type":
         return f"must be {_types(allowed)}"
     if keyword == "enum":
@@ -45,6 +46,9 @@ def requirement(keyword: str, allowed: Any) -> str:
         return f"must be a valid {allowed}"
     return f"is not valid ({keyword})"
 
+
+_COUNTED = frozenset(("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"))
+"""Keywords whose text ends with a plural."""
 
 _TEMPLATES: Mapping[str, str] = {
     "minimum": "must be at least {}",

@@ -130,7 +130,9 @@ class _Walk:
         for holder, path, form, first, skipped in self._named:
             names = [name for name in islice(holder, first, first + _STEP) if name not in skipped]
             for name in filter(_is_odd_name, names):
-                self._add_short(KeySlot(holder, name, f"{path}: a property name", form, name="text"), len(name))
+                self._add_short(
+                    KeySlot(holder, name, f"{path or 'the body'}: a property name", form, name="text"), len(name)
+                )
             read += len(names)
             if read > _STEP:
                 read = 0

@@ -1,8 +1,9 @@
 """Colours of text and ground as far as they tell text that is not seen. Source: CSS Color 4. Pure."""
 
+import colorsys
+import itertools
 import re
-
-from gateway.engines.html.css import Declarations
+from collections.abc import Iterable
 
 Colour = tuple[int, int, int]
 TRANSPARENT = (-1, -1, -1)
@@ -10,17 +11,50 @@ TRANSPARENT = (-1, -1, -1)
 _SAME = 8
 """Steps of 255 in each channel up to which text and ground are equal. Chosen: people do not see such a difference; at
 double light grey on white counts, at half #fbfbfb on white passes."""
+_FAINT = 0.05
+"""Opacity up to which a colour is not seen. Chosen: as for the opacity of an element."""
 _HEX = re.compile(r"#([0-9a-f]{3,8})")
-_FUNCTION = re.compile(r"(rgba?|hsla?)\(([^()]*)\)")
-_NAMES = {
-    "white": (255, 255, 255), "black": (0, 0, 0), "red": (255, 0, 0), "green": (0, 128, 0), "blue": (0, 0, 255),
-    "yellow": (255, 255, 0), "gray": (128, 128, 128), "grey": (128, 128, 128), "silver": (192, 192, 192),
-    "maroon": (128, 0, 0), "olive": (128, 128, 0), "lime": (0, 255, 0), "aqua": (0, 255, 255), "cyan": (0, 255, 255),
-    "teal": (0, 128, 128), "navy": (0, 0, 128), "fuchsia": (255, 0, 255), "magenta": (255, 0, 255),
-    "purple": (128, 0, 128), "orange": (255, 165, 0), "snow": (255, 250, 250), "ivory": (255, 255, 240),
-    "whitesmoke": (245, 245, 245), "ghostwhite": (248, 248, 255), "floralwhite": (255, 250, 240),
-    "lightgray": (211, 211, 211), "lightgrey": (211, 211, 211), "transparent": TRANSPARENT,
-}  # fmt: skip
+_FUNCTION = re.compile(r"(rgba?|hsla?|hwb)\(([^()]*)\)")
+_OTHER = re.compile(
+    r"(?:lab|lch|oklab|oklch|color|color-mix|light-dark|contrast-color|device-cmyk|rgba?|hsla?|hwb)\([^\n]{0,200}\)|currentcolor|"
+    r"accentcolor(?:text)?|activetext|button(?:border|face|text)|canvas(?:text)?|field(?:text)?|graytext|"
+    r"highlight(?:text)?|linktext|mark(?:text)?|selecteditem(?:text)?|visitedtext"
+)
+"""Colours whose channels are not computed here. Equal ones are told by their text."""
+_TABLE = (
+    "aliceblue f0f8ff antiquewhite faebd7 aqua 00ffff aquamarine 7fffd4 azure f0ffff beige f5f5dc bisque ffe4c4 "
+    "black 000000 blanchedalmond ffebcd blue 0000ff blueviolet 8a2be2 brown a52a2a burlywood deb887 cadetblue "
+    "5f9ea0 chartreuse 7fff00 chocolate d2691e coral ff7f50 cornflowerblue 6495ed cornsilk fff8dc crimson dc143c "
+    "cyan 00ffff darkblue 00008b darkcyan 008b8b darkgoldenrod b8860b darkgray a9a9a9 darkgrey a9a9a9 darkgreen "
+    "006400 darkkhaki bdb76b darkmagenta 8b008b darkolivegreen 556b2f darkorange ff8c00 darkorchid 9932cc darkred "
+    "8b0000 darksalmon e9967a darkseagreen 8fbc8f darkslateblue 483d8b darkslategray 2f4f4f darkslategrey 2f4f4f "
+    "darkturquoise 00ced1 darkviolet 9400d3 deeppink ff1493 deepskyblue 00bfff dimgray 696969 dimgrey 696969 "
+    "dodgerblue 1e90ff firebrick b22222 floralwhite fffaf0 forestgreen 228b22 fuchsia ff00ff gainsboro dcdcdc "
+    "ghostwhite f8f8ff gold ffd700 goldenrod daa520 gray 808080 grey 808080 green 008000 greenyellow adff2f "
+    "honeydew f0fff0 hotpink ff69b4 indianred cd5c5c indigo 4b0082 ivory fffff0 khaki f0e68c lavender e6e6fa "
+    "lavenderblush fff0f5 lawngreen 7cfc00 lemonchiffon fffacd lightblue add8e6 lightcoral f08080 lightcyan e0ffff "
+    "lightgoldenrodyellow fafad2 lightgray d3d3d3 lightgrey d3d3d3 lightgreen 90ee90 lightpink ffb6c1 lightsalmon "
+    "ffa07a lightseagreen 20b2aa lightskyblue 87cefa lightslategray 778899 lightslategrey 778899 lightsteelblue "
+    "b0c4de lightyellow ffffe0 lime 00ff00 limegreen 32cd32 linen faf0e6 magenta ff00ff maroon 800000 "
+    "mediumaquamarine 66cdaa mediumblue 0000cd mediumorchid ba55d3 mediumpurple 9370db mediumseagreen 3cb371 "
+    "mediumslateblue 7b68ee mediumspringgreen 00fa9a mediumturquoise 48d1cc mediumvioletred c71585 midnightblue "
+    "191970 mintcream f5fffa mistyrose ffe4e1 moccasin ffe4b5 navajowhite ffdead navy 000080 oldlace fdf5e6 olive "
+    "808000 olivedrab 6b8e23 orange ffa500 orangered ff4500 orchid da70d6 palegoldenrod eee8aa palegreen 98fb98 "
+    "paleturquoise afeeee palevioletred db7093 papayawhip ffefd5 peachpuff ffdab9 peru cd853f pink ffc0cb plum "
+    "dda0dd powderblue b0e0e6 purple 800080 rebeccapurple 663399 red ff0000 rosybrown bc8f8f royalblue 4169e1 "
+    "saddlebrown 8b4513 salmon fa8072 sandybrown f4a460 seagreen 2e8b57 seashell fff5ee sienna a0522d silver c0c0c0 "
+    "skyblue 87ceeb slateblue 6a5acd slategray 708090 slategrey 708090 snow fffafa springgreen 00ff7f steelblue "
+    "4682b4 tan d2b48c teal 008080 thistle d8bfd8 tomato ff6347 turquoise 40e0d0 violet ee82ee wheat f5deb3 white "
+    "ffffff whitesmoke f5f5f5 yellow ffff00 yellowgreen 9acd32 "
+)
+
+
+def _channels(digits: str) -> Colour:
+    return int(digits[:2], 16), int(digits[2:4], 16), int(digits[4:6], 16)
+
+
+_WORDS = iter(_TABLE.split())
+_NAMES = {"transparent": TRANSPARENT, **{name: _channels(digits) for name, digits in zip(_WORDS, _WORDS, strict=True)}}
 
 
 def colour(value: str | None) -> Colour | None:
@@ -32,14 +66,16 @@ def colour(value: str | None) -> Colour | None:
         return _hex(match[1])
     if match := _FUNCTION.fullmatch(text):
         parts = [part for part in re.split(r"[\s,/]+", match[2].strip()) if part]
-        if len(parts) == 4 and re.fullmatch(r"0?\.?0*%?", parts[3]):
+        if len(parts) == 4 and _alpha(parts[3]) <= _FAINT:
             return TRANSPARENT
-        if match[1].startswith("rgb") and len(parts) >= 3:
-            channels = [_channel(part) for part in parts[:3]]
-            return None if None in channels else (channels[0] or 0, channels[1] or 0, channels[2] or 0)
-        if len(parts) >= 3 and parts[2] in ("100%", "0%"):
-            return _NAMES["white"] if parts[2] == "100%" else _NAMES["black"]
+        if len(parts) >= 3:
+            return _of_parts(match[1], parts[:3])
     return None
+
+
+def is_colour(value: str) -> bool:
+    """True for a colour of CSS whose channels are not known here."""
+    return bool(_OTHER.fullmatch(value))
 
 
 def _hex(digits: str) -> Colour | None:
@@ -47,30 +83,52 @@ def _hex(digits: str) -> Colour | None:
         digits = "".join(digit * 2 for digit in digits)
     if len(digits) not in (6, 8):
         return None
-    if digits[6:] == "00":
+    if len(digits) == 8 and int(digits[6:], 16) <= 255 * _FAINT:
         return TRANSPARENT
-    return int(digits[:2], 16), int(digits[2:4], 16), int(digits[4:6], 16)
+    return _channels(digits)
 
 
-def _channel(text: str) -> int | None:
-    if not re.fullmatch(r"\d{1,3}(?:\.\d{1,9})?%?", text):
-        return None
-    return round(float(text.rstrip("%")) * (2.55 if text.endswith("%") else 1))
+def _alpha(text: str) -> float:
+    value = _share(text, 1.0)
+    return 1.0 if value is None else value
 
 
-def text_colour(style: Declarations) -> Colour | None:
+def _share(text: str, whole: float) -> float | None:
+    """A number as a share of `whole`, or a percentage."""
+    match = re.fullmatch(r"(\d{0,5}\.?\d{1,9})(deg)?(%)?", text)
+    if match is None:
+        return 0.0 if text == "none" else None
+    return float(match[1]) / (100 if match[3] else whole)
+
+
+def _of_parts(function: str, parts: list[str]) -> Colour | None:
+    if function.startswith("rgb"):
+        shares = [_share(part, 255) for part in parts]
+    else:
+        hue, second, third = _share(parts[0], 360), _share(parts[1], 100), _share(parts[2], 100)
+        if hue is None or second is None or third is None:
+            return None
+        if function == "hwb":
+            second, third = (share / max(second + third, 1.0) for share in (second, third))
+            shares = [each * (1 - second - third) + second for each in colorsys.hls_to_rgb(hue % 1, 0.5, 1)]
+        else:
+            shares = list(colorsys.hls_to_rgb(hue % 1, min(third, 1.0), min(second, 1.0)))
+    known = [round(255 * min(share, 1.0)) for share in shares if share is not None]
+    return (known[0], known[1], known[2]) if len(known) == 3 else None
+
+
+def text_colour(style: dict[str, str]) -> Colour | None:
     """The stated colour of the text. Text that shows its ground through its letters counts as stated by nothing."""
-    clip = f"{style.get('background-clip', '')} {style.get('-webkit-background-clip', '')}"
-    if "text" in clip:
+    if style.get("background-clip") == "text":
         return None
     return colour(style.get("-webkit-text-fill-color")) or colour(style.get("color"))
 
 
-def ground(style: Declarations) -> tuple[bool, Colour | None]:
+def ground(style: dict[str, str]) -> tuple[bool, Colour | None]:
     """(whether the style states a ground, its colour). The colour is None for pictures and what is not known."""
-    stated = style.get("background-color") or style.get("background")
+    stated = style.get("background-color")
     image = style.get("background-image", "none")
-    if image != "none" or "url(" in (stated or "") or "gradient(" in (stated or ""):
+    if image != "none":
         return True, None
     if stated is None:
         return False, None
@@ -85,3 +143,15 @@ def _words(value: str) -> list[str]:
 def same(text: Colour, under: Colour) -> bool:
     """True when people cannot tell the text from its ground."""
     return all(abs(one - other) <= _SAME for one, other in zip(text, under, strict=True))
+
+
+def rounded(value: Colour) -> Colour:
+    """A colour in steps of `_SAME`: equal colours differ by one step in each channel at most."""
+    return value[0] // _SAME, value[1] // _SAME, value[2] // _SAME
+
+
+def near(stated: Iterable[Colour | None]) -> set[Colour]:
+    """The rounded colours that may equal one of these."""
+    known = {rounded(each) for each in stated if each is not None}
+    steps = list(itertools.product((-1, 0, 1), repeat=3))
+    return {(red + r, green + g, blue + b) for red, green, blue in known for r, g, b in steps}

@@ -1,199 +1,146 @@
-"""Reads CSS as far as hiding needs it: declarations, and the rules of `style` elements with simple selectors.
+"""Reads CSS declarations as far as hiding needs them: known properties, valid values, shorthands taken apart.
 
-A selector is simple when it has a tag, an id and classes of one element alone, or is a list of these; all other rules
-are left out. Of at-rules `@media` is read for `all` and `screen`, `@layer` always, `@supports` unless it says `not`.
-Source: CSS Syntax 3, Cascading 5.
+A browser ignores a declaration whose value it does not know, so that an earlier one holds; the same happens here.
+Custom properties (`--x`) keep their letters; `var()` is put in by `cascade`. Source: CSS Syntax 3. Pure.
 """
 
 import functools
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+
+from gateway.engines.html import css_values
 
 Declarations = dict[str, str]
 """Values in lower case by property."""
-MAX_CSS_CHARS = 1_000_000
-"""Text of a page's `style` elements that is read. Chosen: frameworks put some 300,000 characters into a page. At half
-those of two frameworks are cut; at double reading takes twice the 100 ms."""
+Declared = dict[str, tuple[bool, str]]
+"""(is important, value) by property."""
 _STYLES_REMEMBERED = 1_024
 """Values of `style` that a process remembers. Chosen: those of a few pages; at half long pages parse some twice."""
-_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
-_STRING = re.compile(r"\"(?:[^\"\\\n]|\\.)*+\"?|'(?:[^'\\\n]|\\.)*+'?")
-_ESCAPE = re.compile(r"\\([0-9a-fA-F]{1,6})\s?|\\(.)")
-_BRACE = re.compile(r"[{}]")
-_COMPOUND = re.compile(r"(\*|[a-z][a-z0-9-]*)?((?:[.#][\w-]+)*)", re.IGNORECASE)
-_PART = re.compile(r"([.#])([\w-]+)")
-_HOLDS = re.compile(r"@media\s+(?:only\s+)?(?:all|screen)\s*|@layer\b[\w\s.-]*|@supports\s*(?!not\b|\s).*", re.DOTALL)
-"""Preludes whose rules hold on a screen: whatever pages ask with `@supports`, browsers of today support."""
-_KNOWN = frozenset(
-    {
-        "display", "visibility", "content-visibility", "opacity", "filter", "font-size", "font", "clip", "clip-path",
-        "position", "left", "top", "right", "bottom", "margin-left", "margin-top", "text-indent", "width", "height",
-        "max-width", "max-height", "overflow", "overflow-x", "overflow-y", "transform", "scale", "color", "background",
-        "background-color", "background-image", "background-clip", "-webkit-background-clip", "-webkit-clip-path",
-        "-webkit-transform", "-webkit-text-fill-color",
-    }
-)  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class _Rule:
-    """`tag` and `identity` may be empty; `order` is (specificity, place)."""
-
-    tag: str
-    identity: str
-    classes: frozenset[str]
-    order: tuple[int, int, int, int]
-    declared: dict[str, tuple[bool, str]]
-
-    def matches(self, tag: str, identity: str, classes: frozenset[str]) -> bool:
-        return (
-            self.tag in ("", tag) and self.identity in ("", identity) and self.classes <= classes
-        )  # every part that is named
-
-
-@dataclass(slots=True)
-class StyleSheet:
-    """Rules found by the rarest part of their selector."""
-
-    _by_name: dict[str, list[_Rule]] = field(default_factory=dict)
-    _known: dict[tuple[str, str, str], tuple[dict[str, tuple[bool, str]], Declarations]] = field(default_factory=dict)
-
-    def add(self, css: str) -> None:
-        """Reads the text of one `style` element. Later sheets win over earlier ones."""
-        place = sum(map(len, self._by_name.values()))
-        for selectors, body in _rules(css):
-            declared = _declared(body)
-            if not declared:
-                continue
-            for selector in selectors.split(","):
-                place += 1
-                rule = _rule(selector.strip(), place, declared)
-                if rule is not None:
-                    key = (
-                        f"#{rule.identity}" if rule.identity else f".{min(rule.classes)}" if rule.classes else rule.tag
-                    )
-                    self._by_name.setdefault(key, []).append(rule)
-
-    def __bool__(self) -> bool:
-        return bool(self._by_name)
-
-    def declarations(self) -> Iterator[Declarations]:
-        """The declarations of every rule."""
-        for rules in self._by_name.values():
-            for rule in rules:
-                yield {name: value for name, (_, value) in rule.declared.items()}
-
-    def names_where(self, test: Callable[[Declarations], bool]) -> tuple[set[str], set[str], set[str]]:
-        """(tags, ids, classes) of which one is named by every rule whose declarations pass the test."""
-        tags: set[str] = set()
-        identities: set[str] = set()
-        classes: set[str] = set()
-        for rules in self._by_name.values():
-            for rule in rules:
-                if test({name: value for name, (_, value) in rule.declared.items()}):
-                    if rule.identity:
-                        identities.add(rule.identity)
-                    elif rule.classes:
-                        classes.add(min(rule.classes))
-                    else:
-                        tags.add(rule.tag)
-        return tags, identities, classes
-
-    def style(self, tag: str, identity: str, names: str, inline: str) -> Declarations:
-        """What rules and the `style` attribute say of one element. `names`: its `class`."""
-        key = (tag, identity, names)
-        known = self._known.get(key)
-        if known is None:
-            ruled = self._cascade(tag, identity, frozenset(names.split()))
-            known = self._known[key] = (ruled, {name: value for name, (_, value) in ruled.items()})
-        ruled, plain = known
-        if not inline:
-            return plain
-        merged = dict(ruled)
-        for name, entry in _declared(inline).items():
-            if entry[0] or not merged.get(name, entry)[0]:
-                merged[name] = entry
-        return {name: value for name, (_, value) in merged.items()}
-
-    def _cascade(self, tag: str, identity: str, classes: frozenset[str]) -> dict[str, tuple[bool, str]]:
-        keys = [tag, "", f"#{identity}", *(f".{name}" for name in classes)]
-        found = [rule for key in keys for rule in self._by_name.get(key, ()) if rule.matches(tag, identity, classes)]
-        merged: dict[str, tuple[bool, str]] = {}
-        for rule in sorted(found, key=lambda rule: rule.order):
-            for name, entry in rule.declared.items():
-                if entry[0] or not merged.get(name, entry)[0]:
-                    merged[name] = entry
-        return merged
+_NO_STRUCTURE = re.compile(
+    r"/\*.*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\.)*+\"?|'(?:[^'\\\n]|\\.)*+'?|url\(\s*+(?![\"'])[^)]*+\)?",
+    re.DOTALL | re.IGNORECASE,
+)
+_ESCAPE = re.compile(r"\\([0-9a-fA-F]{1,6})\s?|\\(.)", re.DOTALL)
+_BRACKETS = re.compile(r"[()\[\]{};]")
+_SHORTHAND_SIZE = re.compile(r"(?:^|\s)((?:\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})(?:px|pt|em|rem|%)?)\s*(?:/|\s)")
+_SIDES = ("top", "right", "bottom", "left")
+_ALIASES = {
+    "margin-inline-start": "margin-left", "margin-block-start": "margin-top", "inset-inline-start": "left",
+    "inset-inline-end": "right", "inset-block-start": "top", "inset-block-end": "bottom", "inline-size": "width",
+    "block-size": "height", "max-inline-size": "max-width", "max-block-size": "max-height",
+    "overflow-inline": "overflow-x", "overflow-block": "overflow-y", "-webkit-clip-path": "clip-path",
+    "-webkit-transform": "transform", "-webkit-filter": "filter", "-webkit-background-clip": "background-clip",
+    "-webkit-opacity": "opacity",
+}  # fmt: skip
+_SHORTHANDS = frozenset({"font", "background", "margin", "inset", "margin-inline", "inset-inline", "inset-block"})
+_KNOWN = css_values.PROPERTIES | _ALIASES.keys() | _SHORTHANDS
 
 
 @functools.lru_cache(maxsize=_STYLES_REMEMBERED)
 def inline_style(text: str) -> Declarations:
     """The declarations of a `style` attribute. Not to be changed."""
-    return {name: value for name, (_, value) in _declared(text).items()}
+    return {name: value for name, (_, value) in declared(text).items()}
 
 
-def _declared(text: str) -> dict[str, tuple[bool, str]]:
-    """(is important, value) of the known properties."""
-    found: dict[str, tuple[bool, str]] = {}
-    if "/*" in text:
-        text = _COMMENT.sub("", text)
-    if "\\" in text:
-        text = _ESCAPE.sub(_unescaped, text)
-    for declaration in text.lower().split(";"):
+def structure_only(text: str, strings: list[str]) -> str:
+    """The text without comments, strings as `"0"`, `"1"` … (their places in `strings`, to which they are added)."""
+
+    def replaced(match: re.Match[str]) -> str:
+        piece = match[0]
+        if piece[0] == "/":
+            return ""
+        if piece[0] not in "\"'":
+            return "url()"
+        strings.append(piece[1:-1] if len(piece) > 1 and piece[-1] == piece[0] else piece[1:])
+        return f'"{len(strings) - 1}"'
+
+    return _NO_STRUCTURE.sub(replaced, text)
+
+
+def declared(text: str) -> Declared:
+    """The known and the custom properties of the text between two braces or in a `style` attribute."""
+    found: Declared = {}
+    if any(sign in text for sign in ('"', "'", "/*", "(")):
+        text = structure_only(text, [])
+    for declaration in _split(text):
         name, colon, value = declaration.partition(":")
-        name = name.strip()
-        if not colon or name not in _KNOWN:
+        if not colon:
             continue
-        value, bang, _ = value.partition("!")
-        value = " ".join(value.split())
-        if value and (bang or not found.get(name, (False, ""))[0]):
-            found[name] = (bool(bang), value)
+        name = name.strip()
+        if "\\" in declaration:
+            name, value = _ESCAPE.sub(unescaped, name), _ESCAPE.sub(unescaped, value)
+        if not name.startswith("--"):
+            name = name.lower()
+            if name not in _KNOWN:
+                continue
+        value, bang, word = value.rpartition("!")
+        if bang and word.strip().lower() != "important":
+            continue
+        value = " ".join((value if bang else word).split())
+        for longhand, part in _longhands(_ALIASES.get(name, name), value):
+            if bang or not found.get(longhand, (False, ""))[0]:
+                found[longhand] = (bool(bang), part)
     return found
 
 
-def _unescaped(match: re.Match[str]) -> str:
+def _split(text: str) -> Iterator[str]:
+    """The declarations between the semicolons outside brackets."""
+    if not any(sign in text for sign in "([{"):
+        yield from text.split(";")
+        return
+    depth = start = 0
+    for sign in _BRACKETS.finditer(text):
+        if sign[0] == ";":
+            if not depth:
+                yield text[start : sign.start()]
+                start = sign.end()
+        elif sign[0] in "([{":
+            depth += 1
+        elif depth:
+            depth -= 1
+    yield text[start:]
+
+
+def _longhands(name: str, value: str) -> Iterator[tuple[str, str]]:
+    """What a declaration says of single properties: nothing when its value is not valid."""
+    if name.startswith("--"):
+        yield name, value
+    elif "var(" in value.lower():
+        yield name, value  # taken apart when the values of the variables are known
+    else:
+        yield from expanded(name, value.lower())
+
+
+def expanded(name: str, value: str) -> Iterator[tuple[str, str]]:
+    """The single properties of a declaration without variables; nothing when its value is not valid."""
+    if name == "font":
+        match = _SHORTHAND_SIZE.search(f"{value} ")
+        yield "font-size", match[1] if match else "medium"
+    elif name == "background":
+        is_picture = "url(" in value or "gradient(" in value
+        yield "background-color", value
+        yield "background-image", value if is_picture else "none"
+        yield "background-clip", "text" if "text" in value.split() else "border-box"
+    elif name in ("margin", "inset"):
+        parts = value.split() if "(" not in value else [value]
+        sides = [*parts, *parts[1:2], *parts][:4] if len(parts) == 3 else (parts * 4)[:4]
+        if all(css_values.is_valid("left", side) for side in sides):
+            for side, part in zip(_SIDES, sides, strict=True):
+                yield f"margin-{side}" if name == "margin" else side, part
+    elif name in ("margin-inline", "inset-inline", "inset-block"):
+        first, _, second = value.partition(" ")
+        start = {"margin-inline": "margin-left", "inset-inline": "left", "inset-block": "top"}[name]
+        if css_values.is_valid("left", first):
+            yield start, first
+            if name != "margin-inline":
+                yield "right" if start == "left" else "bottom", second or first
+    elif css_values.is_valid(name, value):
+        yield name, value
+
+
+def unescaped(match: re.Match[str]) -> str:
+    """The character that an escape stands for."""
     if match[2]:
         return match[2]
     number = int(match[1], 16)
-    return chr(number) if 0 < number < 0xD800 else " "
-
-
-def _name_character(match: re.Match[str]) -> str:
-    """The escaped character of a name; a backslash, which no simple selector has, for any sign."""
-    character = _unescaped(match)
-    return character if character.isalnum() or character in "-_" else "\\"
-
-
-def _rules(css: str) -> Iterator[tuple[str, str]]:
-    """(selectors, declarations) of the rules that hold on a screen."""
-    css = _STRING.sub("", _COMMENT.sub(" ", css[:MAX_CSS_CHARS]))
-    open_blocks: list[str] = []
-    at = 0
-    for brace in _BRACE.finditer(css):
-        piece = css[at : brace.start()].rpartition(";")[2].strip() if brace[0] == "{" else css[at : brace.start()]
-        at = brace.end()
-        if brace[0] == "{":
-            open_blocks.append(piece)
-        elif open_blocks:
-            prelude = open_blocks.pop()
-            if not prelude.startswith("@") and _on_screen(open_blocks):
-                yield prelude, piece
-
-
-def _on_screen(preludes: Sequence[str]) -> bool:
-    return all(_HOLDS.fullmatch(prelude.lower() + " ") for prelude in preludes)
-
-
-def _rule(selector: str, place: int, declared: dict[str, tuple[bool, str]]) -> _Rule | None:
-    match = _COMPOUND.fullmatch(_ESCAPE.sub(_name_character, selector))
-    if match is None or not selector:
-        return None
-    parts = _PART.findall(match[2])
-    identities = [name for mark, name in parts if mark == "#"]
-    classes = frozenset(name for mark, name in parts if mark == ".")
-    tag = "" if match[1] in (None, "*") else match[1].lower()
-    if len(identities) > 1 or not (tag or parts):
-        return None  # `*` styles everything and hides nothing
-    order = (len(identities), len(classes), int(bool(tag)), place)
-    return _Rule(tag, identities[0] if identities else "", classes, order, declared)
+    return chr(number) if 0 < number < 0xD800 else "\ufffd"

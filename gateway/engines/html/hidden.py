@@ -1,8 +1,9 @@
 """Removes from a document what people cannot see, so that a model does not read it either.
 
 Hidden is an element with `hidden`, `aria-hidden`, `inert`, a closed `dialog` or `popover`, or with a style that hides
-(see `hiding`), from its attribute or from a simple rule of a `style` element. Kept is what a control of the page
-reveals: `details`, `hidden="until-found"`, tab panels, targets of visible buttons and links, what follows a button.
+(see `hiding`), from its attribute or from the rules of `style` elements (see `cascade`). Kept is what a control of the
+page reveals: `details`, `hidden="until-found"`, tab panels, targets of visible buttons and links, what follows a
+button.
 A control reveals no text that is off the screen, clipped, too small, or of the colour of its ground. Style sheets
 elsewhere are not fetched: what they hide stays. Runs in the parsing processes.
 """
@@ -12,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.engines.html import colours, hiding
-from gateway.engines.html.css import Declarations, StyleSheet, inline_style
+from gateway.engines.html.cascade import Cascade
+from gateway.engines.html.css import Declarations
 from gateway.engines.html.dom import remove_all, text_size
 
 _MAX_RULED_SHARE = 0.3
@@ -30,7 +32,6 @@ _ACCORDION_ITEMS = 3
 open. Chosen: at half two hidden texts pass for it, at double short lists of questions lose their answers."""
 _LINE_CHARS = 300
 """Longest visible line of such a box: a question. At half long ones are missed, at double paragraphs count."""
-_SCREENS = frozenset({"", "all", "screen"})
 _CONTROLS = (
     "//*[@aria-controls or @data-target or @data-bs-target or @popovertarget or @commandfor or starts-with(@href, '#')]"
 )
@@ -48,29 +49,21 @@ class _Findings:
     texts: list[tuple[Any, bool, Callable[[Declarations], bool | None]]] = field(default_factory=list)
 
 
-def read_styles(root: Any) -> StyleSheet:
-    """The rules of the document's `style` elements for screens."""
-    sheet = StyleSheet()
-    for element in root.iter("style"):
-        if (element.get("media") or "").strip().lower() in _SCREENS and element.text:
-            sheet.add(element.text)
-    return sheet
-
-
 def drop_hidden(root: Any) -> bool:
     """Removes hidden elements and texts. True when the rules of its `style` elements were ignored because they would
-    hide too much of the page."""
+    hide too much of the page, or partly because they are too many."""
     body = root.find("body")
     if body is None:
         return False
-    walk = _Walk(root, read_styles(root))
+    styles = Cascade(root)
+    walk = _Walk(root, styles)
     found = walk.find(body)
     if not found.boxes and not found.texts:
-        return False
+        return styles.is_cut
     total = _text_chars(body)
     is_ignored = _ruled_chars(found) > _MAX_RULED_SHARE * total
     if is_ignored:
-        walk = _Walk(root, StyleSheet())
+        walk = _Walk(root, Cascade(root, rules=False))
         found = walk.find(body)
     for element, _, ends in found.texts:
         walk.blank(element, ends)
@@ -87,7 +80,7 @@ def drop_hidden(root: Any) -> bool:
         else:
             removed.append(box)
     remove_all(removed)
-    return is_ignored
+    return is_ignored or styles.is_cut
 
 
 def _ruled_chars(found: "_Findings") -> int:
@@ -112,11 +105,11 @@ def _is_hidden_by_aria(box: Any) -> bool:
 
 
 class _Walk:
-    """One pass over a document. `sheet`: the rules that hold."""
+    """One pass over a document. `styles`: the rules that hold."""
 
-    def __init__(self, root: Any, sheet: StyleSheet) -> None:
+    def __init__(self, root: Any, styles: Cascade) -> None:
         self._root = root
-        self._sheet = sheet
+        self._styles = styles
         self._linked = bool(root.xpath("//link[contains(@rel, 'stylesheet')]"))
         self._controls: dict[str, list[Any]] | None = None
 
@@ -125,7 +118,7 @@ class _Walk:
         found = _Findings()
         for element in self._suspects(body):
             if element.tag not in _NEVER:
-                self._judge(element, self._style(element), found)
+                self._judge(element, self._styles.style(element), found)
         if found.boxes or found.texts:
             self._keep_revealed(found)
         return found
@@ -133,25 +126,14 @@ class _Walk:
     def _suspects(self, body: Any) -> set[Any]:
         """The elements that an attribute or a rule may hide: a few of the page's thousands."""
         marked = set(self._root.xpath(_MARKED))
-        if not self._sheet:
+        if not self._styles:
             return marked
-        grounds = [colours.ground(inline_style(element.get("style") or ""))[1] for element in marked]
-        grounds += [colours.colour(element.get("bgcolor")) for element in self._root.xpath("//*[@bgcolor]")]
-        grounds += [colours.ground(style)[1] for style in self._sheet.declarations()]
-        known = {under for under in grounds if under is not None}
-        tags, identities, classes = self._sheet.names_where(lambda style: _may_hide(style, known))
-        found = marked | set(body.iter(*tags)) if tags else marked
-        if identities:
-            found.update(element for element in body.xpath(".//*[@id]") if element.get("id") in identities)
-        if classes:
-            verdicts: dict[str, bool] = {}
-            for element in body.xpath(".//*[@class]"):
-                names = element.get("class")
-                if names not in verdicts:
-                    verdicts[names] = not classes.isdisjoint(names.split())
-                if verdicts[names]:
-                    found.add(element)
-        return found
+        stated = [*map(self._styles.own_style, marked), *self._styles.declarations()]
+        boxes = self._root.xpath("//*[@bgcolor]")
+        grounds = {colours.ground(style)[1] for style in stated} | {colours.colour(box.get("bgcolor")) for box in boxes}
+        texts = {colours.text_colour(style) for style in stated}
+        known = _Colours(colours.near(grounds), colours.near(texts))
+        return marked | (self._styles.suspects(lambda style: _may_hide(style, known)) - {self._root})
 
     def _keep_revealed(self, found: _Findings) -> None:
         invisible = {element for element, _, ends in found.texts if ends is hiding.text_invisible}
@@ -163,7 +145,7 @@ class _Walk:
         if hiding.hidden_by_attribute(element):
             found.boxes[element] = False
         elif style:
-            own = inline_style(element.get("style") or "")
+            own = self._styles.own_style(element)
             if hiding.hides_for_good(style):
                 found.boxes[element] = not hiding.hides_for_good(own)
             elif hiding.hides_until_shown(style):
@@ -178,11 +160,24 @@ class _Walk:
 
     def _judge_colour(self, element: Any, style: Declarations, own: Declarations, found: _Findings) -> None:
         text = colours.text_colour(style)
+        stated, under = colours.ground(style)
+        if text is None and under is not None:
+            text = self._inherited_colour(element)
         if text is None:
             return
-        under = None if text == colours.TRANSPARENT else self._ground(element, style)
+        under = None if text == colours.TRANSPARENT else under if stated else self._ground(element, style)
         if text == colours.TRANSPARENT or (under is not None and colours.same(text, under)):
-            found.texts.append((element, colours.text_colour(own) is None, _states_colour))
+            found.texts.append((element, not _STATING & own.keys(), _states_colour))
+
+    def _inherited_colour(self, element: Any) -> colours.Colour | None:
+        """The colour of the text that the nearest box around an element states."""
+        for box in element.iterancestors():
+            style = self._styles.style(box)
+            if "color" in style or "-webkit-text-fill-color" in style:
+                return colours.text_colour(style)
+            if self._linked and (box.get("class") or box.get("id")):
+                return None
+        return None
 
     def _ground(self, element: Any, style: Declarations) -> colours.Colour | None:
         """The stated ground under an element: its own, or that of the nearest box that states one. With style sheets
@@ -197,14 +192,8 @@ class _Walk:
             if self._linked and (box.get("class") or box.get("id")):
                 return None
             box = box.getparent()
-            style = {} if box is None else self._style(box)
+            style = {} if box is None else self._styles.style(box)
         return None
-
-    def _style(self, element: Any) -> Declarations:
-        inline = element.get("style") or ""
-        if not self._sheet:
-            return inline_style(inline)
-        return self._sheet.style(element.tag, element.get("id") or "", element.get("class") or "", inline)
 
     def blank(self, element: Any, ends: Callable[[Declarations], bool | None]) -> None:
         """Removes the text inside, except in elements whose own style shows it again."""
@@ -214,12 +203,12 @@ class _Walk:
             box.text = None
             for child in box:
                 child.tail = None
-                if isinstance(child.tag, str) and ends(self._style(child)) is not False:
+                if isinstance(child.tag, str) and ends(self._styles.style(child)) is not False:
                     stack.append(child)
 
     def _is_kept(self, box: Any, found: _Findings, invisible: set[Any]) -> bool:
         """True when a control reveals the box and nothing else hides it."""
-        if hiding.hides_for_good(self._style(box)):
+        if hiding.hides_for_good(self._styles.style(box)):
             return False
         if (box.get("role") or "").strip().lower() == "tabpanel" or _follows_button(box, found):
             return True
@@ -246,19 +235,32 @@ class _Walk:
         return controls
 
 
-def _may_hide(style: Declarations, grounds: set[colours.Colour]) -> bool:
-    """True for declarations that can hide an element on grounds of these colours."""
+@dataclass(frozen=True, slots=True)
+class _Colours:
+    """Which rounded colours may equal a ground, and a text, that a page states somewhere."""
+
+    grounds: set[colours.Colour]
+    texts: set[colours.Colour]
+
+
+def _may_hide(style: Declarations, known: _Colours) -> bool:
+    """True for declarations that can hide an element on a page with these colours."""
     if hiding.hides_for_good(style) or hiding.hides_until_shown(style):
         return True
     if hiding.letters_unseen(style) or hiding.text_invisible(style):
         return True
-    text = colours.text_colour(style)
-    return text is not None and (text == colours.TRANSPARENT or any(colours.same(text, under) for under in grounds))
+    text, (_, under) = colours.text_colour(style), colours.ground(style)
+    if text is not None:
+        return text == colours.TRANSPARENT or colours.rounded(text) in known.grounds
+    return under is not None and colours.rounded(under) in known.texts
+
+
+_STATING = frozenset({"color", "background-color", "-webkit-text-fill-color"})
 
 
 def _states_colour(style: Declarations) -> bool | None:
     """False for an element with a colour or ground of its own: it is judged for itself."""
-    return False if {"color", "background", "background-color"} & style.keys() else None
+    return False if _STATING & style.keys() else None
 
 
 def _is_seen(control: Any, found: _Findings) -> bool:

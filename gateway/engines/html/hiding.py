@@ -1,18 +1,14 @@
 """Which declarations hide an element from people: a table of ways, each with what of the element is unseen.
 
-Pure; knows CSS values, neither elements nor rules. Lengths are read as pixels, an em as 16 of them.
+Pure; knows CSS values, neither elements nor rules.
 """
 
 import re
 from typing import Any
 
 from gateway.engines.html.css import Declarations
+from gateway.engines.html.css_values import number, pixels
 
-_LENGTH = re.compile(r"(-?(?:\d+\.?\d*|\.\d+))(px|em|rem|ex|ch|pt|pc|in|cm|mm|vw|vh|vmin|vmax|%)?")
-_PIXELS = {
-    None: 1.0, "px": 1.0, "em": 16.0, "rem": 16.0, "ex": 8.0, "ch": 8.0, "pt": 1.33, "pc": 16.0, "in": 96.0, "cm": 37.8,
-    "mm": 3.78, "vw": 12.8, "vh": 8.0, "vmin": 8.0, "vmax": 12.8, "%": 10.0,
-}  # fmt: skip
 _AWAY_PX = 900.0
 """Distance from which a box is off the screen, and an indent off its box. Chosen: half a screen's width; half
 of it moves drawings and badges inside a page, and double lets -1,000 pixels pass, which is usual."""
@@ -30,34 +26,29 @@ _SCALED_AWAY = re.compile(
     r"scale(?:3d|x|y)?\(\s*0?\.?0*\s*[,)]|matrix\(\s*0\s*,\s*0\s*,\s*0\s*,\s*0\s*,|scale\([^,()]*,\s*0\s*\)"
 )
 _MOVED = re.compile(r"translate(?:3d|x|y)?\(([^()]*)\)")
-_SHORTHAND_SIZE = re.compile(r"(?:^|\s)((?:\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})(?:px|pt|em|rem|%)?)\s*(?:/|\s)")
+_TURNED_AWAY = re.compile(
+    r"(?:rotate[xy]|rotate3d)\([^()]{0,60}?\b(?:90|270)deg|rotate[xy]\(\s*-?(?:0?\.[27]5turn|[13]00grad)"
+)
 _FAINT_FILTER = re.compile(r"opacity\(\s*(?:0?\.0[0-5]?\d*|0)%?\s*\)")
 _VISIBLE_SIZES = frozenset({"xx-small", "x-small", "small", "medium", "large", "x-large", "xx-large", "initial"})
 
 
-def pixels(value: str | None) -> float | None:
-    """A length in pixels; None for what is none (`auto`, `calc(…)`)."""
-    match = _LENGTH.fullmatch(value) if value else None
-    return float(match[1]) * _PIXELS[match[2]] if match else None
-
-
 def hides_until_shown(style: Declarations) -> bool:
     """True when the element and all inside it are unseen in a way that a control of the page can undo."""
-    opacity = style.get("opacity", "1").removesuffix("%")
-    scale = 100.0 if "%" in style.get("opacity", "") else 1.0
+    opacity = number(style.get("opacity", "1"))
+    zoom = number(style.get("zoom", "1"))
+    moved = f"{style.get('transform', '')} {style.get('rotate', '')}"
     return (
         style.get("display") == "none"
         or style.get("content-visibility") == "hidden"
-        or (_is_number(opacity) and float(opacity) / scale <= _FAINT)
+        or (opacity is not None and opacity <= _FAINT)
+        or (zoom is not None and 0 < zoom <= _TINY_PX / 16)
+        or style.get("-webkit-text-security", "none") != "none"
         or bool(_FAINT_FILTER.search(style.get("filter", "")))
-        or bool(_SCALED_AWAY.search(f"{style.get('transform', '')} {style.get('-webkit-transform', '')}"))
-        or style.get("scale") == "0"
+        or bool(_SCALED_AWAY.search(moved) or _TURNED_AWAY.search(moved))
+        or number(style.get("scale", "1").split()[0]) == 0
         or _is_closed_box(style)
     )
-
-
-def _is_number(text: str) -> bool:
-    return bool(re.fullmatch(r"\d*\.?\d+", text))
 
 
 def _is_closed_box(style: Declarations) -> bool:
@@ -65,14 +56,16 @@ def _is_closed_box(style: Declarations) -> bool:
     overflow = {style.get(name, "").partition(" ")[0] for name in ("overflow", "overflow-x", "overflow-y")}
     if overflow.isdisjoint({"hidden", "clip"}):
         return False
-    sides = [pixels(style.get(name)) for name in ("width", "height", "max-width", "max-height")]
+    sides = [pixels(style.get(name)) for name in ("width", "height", "max-width", "max-height", "line-height")]
+    if sides[4] is not None and style["line-height"].replace(".", "").isdigit():
+        sides[4] *= 16  # a number is a multiple of the letters' size
     return any(side is not None and side <= _TINY_PX for side in sides)
 
 
 def hides_for_good(style: Declarations) -> bool:
     """True when the element and all inside it are outside what people see: off the screen, clipped, indented away."""
     position = style.get("position")
-    if position in ("absolute", "fixed", "relative"):
+    if position in ("absolute", "fixed", "relative", "sticky"):
         places = [pixels(style.get(name)) for name in ("left", "right", "top", "bottom")]
         if any(place is not None and place <= -_AWAY_PX for place in places):
             return True
@@ -86,8 +79,41 @@ def hides_for_good(style: Declarations) -> bool:
         return True
     if position in ("absolute", "fixed") and _is_clipped(style.get("clip", "")):
         return True
-    clip_path = style.get("clip-path") or style.get("-webkit-clip-path") or ""
-    return bool(_NOTHING_CLIPPED.fullmatch(clip_path)) or _is_moved_away(style)
+    if _is_indented_out(style):
+        return True
+    return _shows_nothing(style.get("clip-path", "")) or _is_moved_away(style)
+
+
+def _is_indented_out(style: Declarations) -> bool:
+    """A line that begins where its box ends, and shows nothing beyond it."""
+    indent = style.get("text-indent", "")
+    cuts = {style.get(name, "").partition(" ")[0] for name in ("overflow", "overflow-x")} & {"hidden", "clip"}
+    return bool(cuts) and indent.endswith("%") and (number(indent) or 0) >= 1
+
+
+def _shows_nothing(clip_path: str) -> bool:
+    """True for a shape without area."""
+    if _NOTHING_CLIPPED.fullmatch(clip_path):
+        return True
+    name, _, inside = clip_path.partition("(")
+    parts = inside.rstrip(")").split(" round ")[0].split()
+    if name == "inset" and 0 < len(parts) <= 4:
+        top, right, bottom, left = [*parts, *parts[1:2], *parts][:4] if len(parts) == 3 else (parts * 4)[:4]
+        shares = [number(side) if side.endswith("%") else 0.0 for side in (top, bottom, left, right)]
+        return any((one or 0) + (other or 0) >= 1 for one, other in (shares[:2], shares[2:]))
+    if name in ("circle", "ellipse"):
+        radius = pixels(parts[0]) if parts else None
+        return radius is not None and radius <= _TINY_PX
+    if name == "xywh":
+        return any(side is not None and side <= _TINY_PX for side in map(pixels, parts[2:4]))
+    return name == "polygon" and _is_line(inside.rstrip(")"))
+
+
+def _is_line(points: str) -> bool:
+    """True for points that all stand above or all beside one another."""
+    places = [point.split() for point in points.split(",")]
+    known = [(pixels(place[0]), pixels(place[1])) for place in places if len(place) == 2]
+    return len(known) == len(places) and (len({x for x, _ in known}) == 1 or len({y for _, y in known}) == 1)
 
 
 def _is_clipped(clip: str) -> bool:
@@ -102,17 +128,15 @@ def _is_clipped(clip: str) -> bool:
 
 
 def _is_moved_away(style: Declarations) -> bool:
-    moves = _MOVED.findall(f"{style.get('transform', '')} {style.get('-webkit-transform', '')}")
+    moves = _MOVED.findall(style.get("transform", ""))
     distances = [pixels(part.strip()) for move in moves for part in move.split(",")]
+    distances += [pixels(part) for part in style.get("translate", "").split()]
     return any(distance is not None and abs(distance) > 1.1 * _AWAY_PX for distance in distances)
 
 
 def letters_unseen(style: Declarations) -> bool | None:
     """Whether letters are too small to be seen; None when the style does not say. Inherited."""
     size = style.get("font-size")
-    if size is None and "font" in style:
-        match = _SHORTHAND_SIZE.search(style["font"] + " ")
-        size = match[1] if match else None
     if size is None:
         return None
     if size in _VISIBLE_SIZES:

@@ -5,6 +5,7 @@ Does not know where slots come from, nor what a refusal looks like: it reports f
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
+from io import StringIO
 from itertools import accumulate
 from typing import Any
 
@@ -14,7 +15,7 @@ from gateway.sanitize.masking.encoded_text import SHORT_CHARS, is_binary, read
 from gateway.sanitize.masking.policy import Action, ActionTable
 from gateway.sanitize.masking.seams import mask_seams
 from gateway.sanitize.scan.scanner import Scanner
-from gateway.sanitize.text.findings import Finding, mask_of, masked
+from gateway.sanitize.text.findings import Finding, mask_of
 from gateway.sanitize.text.work_budget import SharedAllowance
 from gateway.texts import GroupSlot, TextSlot
 
@@ -131,20 +132,23 @@ class SlotMasker:
         """`name` is the key of the value, scanned as `name: text`: `{"password": …}` names a secret. A text with a
         blocked finding is cut before it."""
         prefix = _prefix(name)
-        findings = self._scan(prefix + text)
-        if not findings:
-            return text
-        shift = len(prefix)
-        stop, redacted = len(text), []
-        for finding in findings:
-            if finding.end <= shift:
-                continue
-            start, action = max(finding.start - shift, 0), self._report(finding, where)
-            if action == "block":
-                stop = min(stop, start)
-            elif action == "redact" and start < stop:
-                redacted.append(Finding(start, finding.end - shift, finding.entity))
-        return masked(text[:stop], redacted)
+        shift, at, end, out = len(prefix), 0, len(text), None
+        for findings in self._scanner.scan_parts(prefix + text, self._allowance):
+            for finding in findings:
+                if finding.end <= shift:
+                    continue
+                start, action = max(finding.start - shift, 0), self._report(finding, where)
+                if action == "block":
+                    end = min(end, start)
+                elif action == "redact" and start < end:
+                    out = out or StringIO()
+                    out.write(text[at:start])
+                    out.write(mask_of(finding.entity))
+                    at = finding.end - shift
+        if out is None:
+            return text[:end]
+        out.write(text[at:end])
+        return out.getvalue()
 
     def _report(self, finding: Finding, where: str) -> Action:
         action = self._actions.action(finding.entity, finding.certain)

@@ -4,7 +4,7 @@ Chunks bound the time that one step keeps the interpreter (about 10 ms), the mem
 work budget one dense part can spend. A chunk ends where a stream's holdback would begin, so that no value is split.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.folding import View
@@ -26,10 +26,15 @@ def scan_chunked(scan: Callable[[str], list[Finding]], text: str) -> list[Findin
     """What `scan` finds in the whole text, in order, in the text's offsets."""
     if len(text) <= CHUNK_CHARS + _LEFT_CONTEXT_CHARS:
         return scan(text)
-    findings: list[Finding] = []
+    return [finding for findings in scan_chunks(scan, text) for finding in findings]
+
+
+def scan_chunks(scan: Callable[[str], list[Finding]], text: str) -> Iterator[list[Finding]]:
+    """As `scan_chunked`, chunk by chunk: the findings of a text made of values take many times its memory."""
     chunk_start = 0
     while chunk_start < len(text):
         chunk_end = _chunk_end(text, chunk_start)
+        findings: list[Finding] = []
         low, high = max(0, chunk_start - _LEFT_CONTEXT_CHARS), min(chunk_end + _RIGHT_CONTEXT_CHARS, len(text))
         for start, end, entity, certain in scan(text[low:high]):
             start, end = max(start + low, chunk_start), end + low
@@ -37,7 +42,7 @@ def scan_chunked(scan: Callable[[str], list[Finding]], text: str) -> list[Findin
                 end = end if end < high else _end_of_value(text, start, end)
                 findings.append(Finding(start, end, entity, certain))
         chunk_start = max(chunk_end, findings[-1].end if findings else 0)
-    return findings
+        yield findings
 
 
 def _end_of_value(text: str, start: int, scanned_end: int) -> int:

@@ -33,7 +33,7 @@ from gateway.sanitize.detectors.phones import Phones
 from gateway.sanitize.detectors.secret_tokens import find_secret_tokens
 from gateway.sanitize.detectors.social_security import SSN_HINTS, SSN_WORDS, find_ssns
 from gateway.sanitize.detectors.wallets import find_wallets
-from gateway.sanitize.scan.chunked import scan_chunked
+from gateway.sanitize.scan.chunked import CHUNK_CHARS, scan_chunked, scan_chunks
 from gateway.sanitize.scan.clean_cache import KnownClean
 from gateway.sanitize.scan.fallback_mask import mask_all_but_words
 from gateway.sanitize.scan.fast_path import is_trivially_clean
@@ -138,6 +138,22 @@ class Scanner:
             self._clean_cache.learn(digest)
         return findings
 
+    def scan_parts(self, text: str, allowance: SharedAllowance | None = None) -> Iterator[list[Finding]]:
+        """As `scan`, chunk by chunk where there are no patterns: the findings of a text take many times its memory."""
+        if self._custom or len(text) <= CHUNK_CHARS:
+            yield self.scan(text, allowance)
+            return
+        digest = self._clean_cache.digest(text.encode("utf-8", "surrogatepass"))
+        if self._clean_cache.knows(digest):
+            return
+        is_clean = True
+        for findings in scan_chunks(partial(self._scan_chunk, allowance=allowance), text):
+            allowed = self._not_allowed(findings, text)
+            is_clean = is_clean and not allowed
+            yield allowed
+        if is_clean:
+            self._clean_cache.learn(digest)
+
     def scan_uncached(self, text: str) -> list[Finding]:
         """As `scan`, without the cache of clean texts: for pieces of a stream, which do not come again."""
         return self._find(text, None)
@@ -150,8 +166,11 @@ class Scanner:
             ]
         if self._custom and len(findings) > 1:
             findings = disjoint(findings, self._rank)
+        return self._not_allowed(findings, text)
+
+    def _not_allowed(self, findings: list[Finding], text: str) -> list[Finding]:
         if findings and self._allow_list:
-            findings = [each for each in findings if not self._is_allowed(text[each.start : each.end])]
+            return [each for each in findings if not self._is_allowed(text[each.start : each.end])]
         return findings
 
     def _scan_chunk(self, text: str, allowance: SharedAllowance | None = None) -> list[Finding]:
@@ -247,9 +266,8 @@ def _find_numbers(view: View, budget: WorkBudget) -> list[Finding]:
 
 def _filter_urls(view: View, findings: list[Finding], budget: WorkBudget) -> Iterable[Finding]:
     """Without numbers in web addresses, which name a page; cards, IBANs and e-mails in the query remain findings."""
-    return (
-        findings if not findings or b"://" not in view.folded else _without_url_numbers(view.folded, findings, budget)
-    )
+    has_urls = bool(findings) and b"://" in view.folded
+    return _without_url_numbers(view.folded, findings, budget) if has_urls else findings
 
 
 def _without_url_numbers(text: bytes, findings: list[Finding], budget: WorkBudget) -> Iterator[Finding]:

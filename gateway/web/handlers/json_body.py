@@ -16,6 +16,8 @@ def checked_body(raw: bytes, checker: Checker) -> Json:
     try:
         body = decode(raw)
     except orjson.JSONDecodeError as error:
+        if not raw.strip():
+            raise InvalidRequest("the body is empty; send a JSON object", code="invalid_json") from None
         raise InvalidRequest(
             f"the body is not valid JSON (line {error.lineno}, column {error.colno})", code="invalid_json"
         ) from None

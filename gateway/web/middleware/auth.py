@@ -72,7 +72,7 @@ async def _authenticate(request: web.Request, server: ServerState) -> Caller:
         presented = sent_apart[0].strip()
     try:
         if not presented:
-            raise Unauthenticated("no API key was sent; send the header 'Authorization: Bearer <API key>'")
+            raise Unauthenticated(_missing_key(sent[0]))
         try:
             return server.keys.lookup(presented)
         except Unauthenticated:
@@ -82,3 +82,14 @@ async def _authenticate(request: web.Request, server: ServerState) -> Caller:
     except Unauthenticated:
         await server.bad_keys.record(server.address_of(request))
         raise
+
+
+def _missing_key(authorization: str) -> str:
+    """What is wrong with a header that has no key where one should be; no part of it is repeated."""
+    want = "send the header 'Authorization: Bearer <API key>'"
+    if not authorization:
+        return f"no API key was sent; {want}"
+    scheme, _, rest = authorization.partition(" ")
+    if scheme.lower() == "bearer":
+        return f"no API key follows 'Bearer' (an empty variable?); {want}"
+    return f"the Authorization header does not begin with 'Bearer '{' but with another scheme' if rest else ''}; {want}"

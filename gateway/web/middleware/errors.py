@@ -4,6 +4,7 @@ Unexpected errors become a 500 without their text: it may quote a request. Their
 """
 
 import asyncio
+import difflib
 import logging
 import math
 
@@ -34,6 +35,10 @@ _REFUSAL_CODES = frozenset(
     )
 )
 """Codes of upstreams' refusals that are counted by themselves: those that the gateway sets or its OCR engine sends."""
+
+_MAX_COMPARED_CHARS = 100
+"""Of an unknown path. Chosen: the longest of ours has 50; half would miss those with a base path, double costs more for
+nothing."""
 
 
 @web.middleware
@@ -68,8 +73,19 @@ def from_http_exception(request: web.Request, error: web.HTTPException) -> Gatew
         allowed = tuple(sorted(error.allowed_methods))
         return MethodNotAllowed(f"{request.method} is not allowed here; allowed: {', '.join(allowed)}", allowed)
     if error.status == 404:
-        return NotFound(f"no such path; the paths are {', '.join(request[CONTEXT].server.endpoints.paths)}")
+        paths = request[CONTEXT].server.endpoints.paths
+        return NotFound(f"no such path; {_suggestion(request.path, paths)}the paths are {', '.join(paths)}")
     return InvalidRequest(f"the request was refused ({error.status})")
+
+
+def _suggestion(path: str, paths: tuple[str, ...]) -> str:
+    """`did you mean X? ` where one of our paths is close: the same end (`/chat/completions`, `/v1/v1/models`, a slash
+    too many), or one with few letters changed; else empty."""
+    wanted = path[:_MAX_COMPARED_CHARS].rstrip("/")
+    fixed = [each for each in paths if "{" not in each]
+    ends = [each for each in fixed if wanted and (each.endswith(wanted) or wanted.endswith(each))]
+    near = ends or difflib.get_close_matches(wanted, fixed, n=1, cutoff=0.75)
+    return f"did you mean {near[0]}? " if near else ""
 
 
 def error_reply(request: web.Request, error: GatewayError) -> JsonReply:

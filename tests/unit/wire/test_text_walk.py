@@ -92,8 +92,8 @@ def test_a_path_never_holds_a_name_that_may_be_a_value() -> None:
     assert [slot.where for slot in alone(request_slots(body))] == [
         "*.deep",
         "maxTokens.a",
-        ": a property name",
-        ": a property name",
+        "the body: a property name",
+        "the body: a property name",
     ]
 
 

@@ -1,6 +1,8 @@
 """Text in data URLs and base64 is read and written back; everything else of that form is let be."""
 
 import base64
+import tracemalloc
+from urllib.parse import quote, unquote_to_bytes
 
 import pytest
 from hypothesis import given
@@ -51,3 +53,23 @@ def test_any_string_is_told_apart_without_an_error(value: str) -> None:
     for each in (value, "data:" + value, "data:;base64," + value):
         is_binary(each)
         read(each)
+
+
+def test_a_long_url_of_percent_signs_is_read_in_pieces_as_it_would_be_whole() -> None:
+    payload = ("%41%2" * 30_000 + "%C3%A4b" * 20_000)[3:]
+    for shift in range(4):
+        found = read("data:text/html," + payload[shift:])
+        assert found is not None
+        assert found.text == unquote_to_bytes(payload[shift:]).decode()
+        assert found.encoded(found.text) == "data:text/html," + quote(found.text, safe="[]:,;/ ")
+
+
+def test_reading_a_url_of_percent_signs_takes_no_more_memory_than_a_few_times_its_size() -> None:
+    value = "data:text/html," + "%41%2" * 60_000
+    tracemalloc.start()
+    try:
+        read(value)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 10 * len(value)

@@ -1,9 +1,14 @@
 """Long texts: scanned chunk by chunk with the findings of one scan of the whole."""
 
 import random
+import tracemalloc
 
+from gateway.config.sanitize_settings import Sanitize
+from gateway.sanitize.masking.policy import actions
+from gateway.sanitize.masking.slot_masker import SlotMasker
 from gateway.sanitize.scan.chunked import CHUNK_CHARS, scan_chunked
 from gateway.sanitize.scan.scanner import Scanner
+from gateway.texts import TextSlot
 
 VALUES = (
     "4539 1488 0343 6467", "jane.doe@posthaus.org", "jane at example dot org", "GB12 WEST 1234 5698 7654 31",
@@ -30,3 +35,28 @@ def test_a_value_is_found_at_every_place_around_the_border_of_two_chunks() -> No
         for place in range(CHUNK_CHARS - len(value) - 2, CHUNK_CHARS + 2):
             text = ("plain words " * CHUNK_CHARS)[: place - 1] + " " + value + " and more words" * 40
             assert [text[start:end] for start, end, *_ in scanner.scan_uncached(text)] == [value]
+
+
+def test_the_parts_of_a_scan_are_the_findings_of_the_whole() -> None:
+    text = "".join(f"call +1 202 555 {number % 10_000:04} or jane{number}@posthaus.org " for number in range(2_000))
+    for scanner in (Scanner(), Scanner(allow_list=["@posthaus.org"])):
+        parts = list(scanner.scan_parts(text))
+        assert len(parts) > 1
+        assert [finding for part in parts for finding in part] == scanner.scan(text)
+    clean, scanner = "nothing but words " * 4_000, Scanner()
+    assert not any(scanner.scan_parts(clean))
+    assert not list(scanner.scan_parts(clean))  # known to be clean by now
+
+
+def test_masking_a_text_made_of_values_takes_no_more_memory_than_a_few_times_its_size() -> None:
+    text = "".join(f"call +1 202 555 {number % 10_000:04} or " for number in range(20_000))
+    slot = TextSlot({"content": text}, "content", "content")
+    masker = SlotMasker(Scanner(), actions(Sanitize(), "requests"), lambda *_: None)
+    tracemalloc.start()
+    try:
+        masker.clean(slot)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert "202 555" not in slot.text and slot.text.startswith("call [REDACTED:PHONE] or call ")
+    assert peak < 10 * len(text)  # twice that with all findings at once

@@ -1,0 +1,257 @@
+"""What the rules of a page's `style` elements and its `style` attributes say of each element, variables put in.
+
+Read are the sheets of `style` elements and `data:` links that hold on a screen. Sheets elsewhere are not fetched, so
+what they hide stays.
+Source: CSS Cascading 5, Custom Properties 1. Runs in the parsing processes.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import unquote
+
+from gateway.engines.html import media_query
+from gateway.engines.html.css import Declarations, Declared, declared, expanded
+from gateway.engines.html.css_rules import CssRule, RuleReader
+from gateway.engines.html.selector_matcher import SelectorMatcher
+from gateway.engines.html.selectors import NotValidError, read_selectors
+
+MAX_WORK = 1_000_000
+"""Rules and variables looked up for one page, about 1 µs each. Measured: pages of bench.extract come to 60,000. At half
+large tables of styled cells are near; at double a hostile page takes another second."""
+_MAX_VALUE_CHARS = 200
+"""Longest value with its variables put in. Chosen: values that hide have up to 60; variables of variables double it."""
+_MAX_NESTING = 8
+"""Variables inside variables. Chosen: pages have three; at double a chain made to cost time costs twice as much."""
+_NAME = re.compile(r"([.#])([A-Za-z][\w-]*)")
+_VARIABLE = re.compile(r"var\(\s*+(--[^\s,()]{1,100})\s*+(?:,((?:[^()]|\([^()]{0,100}\)){0,200}))?\)", re.IGNORECASE)
+_STRICT = re.compile(
+    r"<!DOCTYPE\s+html(?:\s+PUBLIC\s+\"-//W3C//DTD\s+(?:XHTML|HTML 4\.01)[^>]{0,300}|\s+SYSTEM[^>]{0,300})?\s*>", re.I
+)
+_NO_VALUE = "\x00"
+"""Stands for a variable without value, which matters only where the variable around it needs its second value."""
+_Order = tuple[tuple[int, ...], tuple[int, int, int], int]
+
+
+class Cascade:
+    """The styles of one document. With `rules` false the `style` attributes alone count."""
+
+    def __init__(self, root: Any, rules: bool = True) -> None:
+        self.is_cut = False
+        self._root = root
+        self._rules: list[tuple[_Order, Declared]] = []
+        self._found: dict[Any, int] = {}
+        self._groups: list[tuple[int, ...]] = []
+        self._merged: dict[int, _Stated] = {}
+        self._variables: dict[tuple[Any, str], str | None] = {}
+        self._inline: dict[str, _Stated] = {}
+        self._work = MAX_WORK
+        if rules:
+            self._read()
+
+    def __bool__(self) -> bool:
+        return bool(self._found)
+
+    def style(self, element: Any) -> Declarations:
+        """What rules and the `style` attribute say of an element."""
+        ruled = self._of_rules(self._found.get(element, -1))
+        inline = element.get("style")
+        if not inline:
+            return self._put_in(element, ruled.styles) if ruled.varies else ruled.plain
+        own = self._of_attribute(inline)
+        if not ruled.styles:
+            return self._put_in(element, own.styles) if own.varies else own.plain
+        merged = dict(ruled.styles)
+        for name, entry in own.styles.items():
+            if entry[0] or not merged.get(name, entry)[0]:
+                merged[name] = entry
+        return self._put_in(element, merged) if ruled.varies or own.varies else _plain(merged)
+
+    def own_style(self, element: Any) -> Declarations:
+        """What the `style` attribute alone says."""
+        own = self._of_attribute(element.get("style") or "")
+        return self._put_in(element, own.styles) if own.varies else own.plain
+
+    def suspects(self, test: Callable[[Declarations], bool]) -> set[Any]:
+        """The elements whose rules together pass the test, or depend on variables."""
+        verdicts = []
+        for group in range(len(self._groups)):
+            ruled = self._of_rules(group)
+            verdicts.append(ruled.varies or test(ruled.plain))
+        return {element for element, group in self._found.items() if verdicts[group]}
+
+    def declarations(self) -> Iterator[Declarations]:
+        """What the rules say of each kind of element."""
+        for group in range(len(self._groups)):
+            yield self._of_rules(group).plain
+
+    def _read(self) -> None:
+        reader = RuleReader()
+        sheets = list(_sheets(self._root))
+        if not sheets:
+            return
+        is_strict = bool(_STRICT.fullmatch(self._root.getroottree().docinfo.doctype or ""))
+        matcher = SelectorMatcher(quirks=not is_strict)
+        present = _Present(self._root, is_strict)
+        for css in sheets:
+            for rule in reader.read(css):
+                self._add(rule, reader.strings, matcher, present)
+        if self._rules:
+            self._found, self._groups = matcher.match(self._root)
+        self.is_cut = matcher.is_cut
+
+    def _add(self, rule: CssRule, strings: list[str], matcher: SelectorMatcher, present: "_Present") -> None:
+        if not present.may_match(rule.selectors):
+            return
+        found = declared(rule.body)
+        if not found:
+            return
+        try:
+            selectors = read_selectors(rule.selectors, strings)
+        except NotValidError:
+            return
+        for selector in selectors:
+            self._rules.append(((rule.layer, selector.specificity, rule.place), found))
+            matcher.add(selector, len(self._rules) - 1)
+
+    def _of_rules(self, group: int) -> "_Stated":
+        """What a group of rules says together, in the order of the cascade; nothing for -1."""
+        known = self._merged.get(group)
+        if known is not None:
+            return known
+        merged: Declared = {}
+        rules = self._groups[group] if group >= 0 else ()
+        self._spend(len(rules))
+        if self._work > 0:
+            ordered = sorted((self._rules[rule] for rule in rules), key=lambda each: each[0])
+            for is_important in (False, True):
+                if is_important:  # among important declarations the lower layer wins
+                    ordered.sort(key=lambda each: [-rank for rank in each[0][0]])
+                for _, found in ordered:
+                    merged.update((name, entry) for name, entry in found.items() if entry[0] == is_important)
+        known = self._merged[group] = _Stated(merged)
+        return known
+
+    def _of_attribute(self, text: str) -> "_Stated":
+        known = self._inline.get(text)
+        if known is None:
+            known = self._inline[text] = _Stated(declared(text))
+        return known
+
+    def _put_in(self, element: Any, styles: Declared) -> Declarations:
+        """The declarations with their variables; one with a variable that has no value counts for nothing."""
+        found: Declarations = {}
+        for name, (_, value) in styles.items():
+            if "var(" not in value.lower():
+                found[name] = value
+                continue
+            whole = self._with_variables(element, value, 0)
+            if whole is not None:
+                found.update(expanded(name, " ".join(whole.lower().split())))
+        return found
+
+    def _with_variables(self, element: Any, value: str, depth: int) -> str | None:
+        while match := _VARIABLE.search(value):
+            given = self._variable(element, match[1], depth)
+            given = given if given is not None else match[2]
+            given = given if given is not None else _NO_VALUE
+            if len(value) + len(given) > _MAX_VALUE_CHARS:
+                return None
+            value = value[: match.start()] + given + value[match.end() :]
+            self._spend(1)
+            if self._work <= 0:
+                return None
+        return None if _NO_VALUE in value else value
+
+    def _variable(self, element: Any, name: str, depth: int) -> str | None:
+        """The value of a custom property: an element's own, or that of the nearest element around it."""
+        path = []
+        box, value = element, None
+        while box is not None and depth < _MAX_NESTING:
+            if (box, name) in self._variables:
+                value = self._variables[box, name]
+                break
+            path.append(box)
+            self._spend(1)
+            own = self._of_attribute(box.get("style") or "").variables.get(name)
+            ruled = self._of_rules(self._found.get(box, -1)).variables.get(name)
+            entry = ruled if own is None or (ruled and ruled[0] and not own[0]) else own
+            if entry is not None and entry[1] not in ("inherit", "unset"):
+                value = None if entry[1] == "initial" else self._with_variables(box, entry[1], depth + 1)
+                break
+            box = None if self._work <= 0 else box.getparent()
+        if depth < _MAX_NESTING:
+            self._variables.update(((each, name), value) for each in path)
+        return value
+
+    def _spend(self, units: int) -> None:
+        self._work -= units
+        self.is_cut = self.is_cut or self._work <= 0
+
+
+class _Stated:
+    """Declarations: `styles` of known properties, `plain` without importance, `variables` of custom properties;
+    `varies`: styles depend on variables."""
+
+    def __init__(self, found: Declared) -> None:
+        self.variables = {name: entry for name, entry in found.items() if name.startswith("--")}
+        self.styles = found
+        if self.variables:
+            self.styles = {name: entry for name, entry in found.items() if name not in self.variables}
+        self.plain = _plain(self.styles)
+        self.varies = any("var(" in value.lower() for value in self.plain.values())
+
+
+class _Present:
+    """The ids and classes of a document: a rule that names another cannot match, and most of a framework's do."""
+
+    def __init__(self, root: Any, is_strict: bool) -> None:
+        self._is_strict = is_strict
+        names = {f"#{each}" for each in root.xpath("//@id")}
+        for text in set(root.xpath("//@class")):
+            names.update(f".{name}" for name in text.split())
+        self._names = names if is_strict else {name.lower() for name in names}
+
+    def may_match(self, selectors: str) -> bool:
+        """False when each selector of the list names something that is not there."""
+        if any(sign in selectors for sign in "([\\"):
+            return True
+        return any(self._is_there(part) for part in selectors.split(","))
+
+    def _is_there(self, selector: str) -> bool:
+        names = (match[0] if self._is_strict else match[0].lower() for match in _NAME.finditer(selector))
+        return all(name in self._names for name in names)
+
+
+def _sheets(root: Any) -> Iterator[str]:
+    """The texts of the sheets that hold in a browser with scripts, in document order."""
+    for element in root.iter("style", "link"):
+        if not media_query.on_screen(element.get("media") or "") or _is_inert(element):
+            continue
+        if element.tag == "style":
+            if (element.get("type") or "text/css").strip().lower() == "text/css" and element.text:
+                yield element.text
+        elif "stylesheet" in (element.get("rel") or "").lower().split() and element.get("disabled") is None:
+            address = (element.get("href") or "").strip()
+            if address[:13].lower() == "data:text/css":
+                yield _of_data(address)
+
+
+def _is_inert(element: Any) -> bool:
+    return any(box.tag in ("noscript", "template") for box in element.iterancestors())
+
+
+def _of_data(address: str) -> str:
+    head, _, data = address.partition(",")
+    if not head.lower().endswith(";base64"):
+        return unquote(data)
+    try:
+        return base64.b64decode(unquote(data)).decode("utf-8", "replace")
+    except (binascii.Error, ValueError):
+        return ""
+
+
+def _plain(styles: Declared) -> Declarations:
+    return {name: value for name, (_, value) in styles.items()}

@@ -1,0 +1,267 @@
+"""Compares all selectors of a page with all its elements in one pass, in time that is linear in the page.
+
+Every step of every selector is a bit. For an element, the steps that its ancestors and siblings allow are a few shifts
+of theirs ("Shift-And", Baeza-Yates and Gonnet 1992, over a tree); of these stay the steps whose tag and names it has,
+found by one look-up for each name, and whose tests it passes. Selectors inside `:is()` have lower bits than the step
+that holds them, so they are decided first. Other matchers, lexbor's among them, try again from each ancestor: 200
+nested elements cost it .16 s for `q div div div p`, twice as many ten times that.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from gateway.engines.html.element_tests import has_value, is_in_state
+from gateway.engines.html.selectors import (
+    AttributeTest,
+    HasTest,
+    ListTest,
+    PlaceTest,
+    Selector,
+    Step,
+    Test,
+)
+
+MAX_STEPS = 20_000
+"""Bits. Chosen: large frameworks come to 6,000 for one page; at half two of them are cut, at double each element costs
+twice the 2 µs that a page with so many pays."""
+MAX_WORK = 600_000
+"""Tests of one page. Measured: pages of bench.extract make up to 211,000. At half some of them are near; at double
+a hostile page takes four seconds, at 3 µs for each."""
+_SLOTS = 8
+"""Names that one step may have. Chosen: pages have five; a step with more never matches."""
+_MAX_KNOWN_BYTES = 20_000_000
+"""Memory of what is remembered of equal elements. Chosen: at half long lists of rules are compared anew, at double a
+parsing process grows by a tenth."""
+
+
+@dataclass(slots=True)
+class _Frame:
+    """An open element: its bits, those of it and its ancestors, and what its children have shown so far."""
+
+    element: Any
+    bits: int = 0
+    inherited: int = 0
+    last_child: int = 0
+    children: int = 0
+    count: int = 0
+    tags: dict[str, int] | None = None
+    totals: Counter[str] | None = None
+
+
+class SelectorMatcher:
+    """`add` selectors, then `match` a document. `quirks`: ids and classes are compared without case."""
+
+    def __init__(self, quirks: bool = False) -> None:
+        self.is_cut = False
+        self._quirks = quirks
+        self._size = 0
+        self._firsts = self._any_tag = self._tested = self._ends = 0
+        self._joined = {" ": 0, ">": 0, "+": 0, "~": 0}
+        self._tags: dict[str, int] = {}
+        self._slots: list[tuple[int, dict[str, int]]] = [(0, {}) for _ in range(_SLOTS)]
+        self._filled = 1
+        self._attributes: set[str] = set()
+        self._tests: dict[int, tuple[Test, ...]] = {}
+        self._list_ends: dict[ListTest, int] = {}
+        self._rules: dict[int, int] = {}
+        self._has: dict[HasTest, set[Any]] = {}
+        self._known: dict[Any, int] = {}
+        self._work = MAX_WORK
+        self._has_types = False
+
+    def add(self, selector: Selector, rule: int) -> None:
+        """Elements that the selector matches get the number `rule`, below 2**31."""
+        end = self._append(selector)
+        if end is not None:
+            self._rules[end] = rule
+            self._ends |= 1 << end
+
+    def _append(self, selector: Selector) -> int | None:
+        """The bit of the selector's last step; None when there is no room."""
+        for step in selector.steps:
+            for test in step.tests:
+                self._prepare(test)
+        if self._size + len(selector.steps) > MAX_STEPS:
+            self.is_cut = True
+            return None
+        for at, step in enumerate(selector.steps):
+            bit = 1 << self._size
+            if at == 0:
+                self._firsts |= bit
+            else:
+                self._joined[step.combinator] |= bit >> 1
+            self._set_names(step, bit)
+            if step.tests:
+                self._tested |= bit
+                self._tests[self._size] = step.tests
+            self._size += 1
+        return self._size - 1
+
+    def _prepare(self, test: Test) -> None:
+        if isinstance(test, ListTest) and test not in self._list_ends:
+            ends = [self._append(selector) for selector in test.selectors]
+            self._list_ends[test] = sum(1 << end for end in ends if end is not None)
+        elif isinstance(test, HasTest):
+            self._has[test] = set()
+        elif isinstance(test, PlaceTest):
+            self._has_types = self._has_types or test.of_type
+
+    def _set_names(self, step: Step, bit: int) -> None:
+        if step.tag:
+            self._tags[step.tag] = self._tags.get(step.tag, 0) | bit
+        else:
+            self._any_tag |= bit
+        names = [name.lower() for name in step.names] if self._quirks else step.names
+        if len(names) > _SLOTS:
+            return  # no slot has the bit
+        self._filled = max(self._filled, len(names))
+        for at, (free, by_name) in enumerate(self._slots):
+            if at < len(names):
+                by_name[names[at]] = by_name.get(names[at], 0) | bit
+                if names[at][0] == "[":
+                    self._attributes.add(names[at][1:-1])
+            else:
+                self._slots[at] = (free | bit, by_name)
+
+    def match(self, root: Any) -> tuple[dict[Any, int], list[tuple[int, ...]]]:
+        """(the group of each element that has rules, the rules of each group). What is beyond the bounds has none, see
+        `is_cut`."""
+        self._find_has(root)
+        found: dict[Any, int] = {}
+        numbers: dict[int, int] = {}
+        groups: list[tuple[int, ...]] = []
+        frames = [_Frame(None)]
+        for element in root.iter():
+            if not isinstance(element.tag, str):
+                continue
+            parent = element.getparent()
+            while len(frames) > 1 and frames[-1].element is not parent:
+                frames.pop()
+            frame = self._enter(element, frames[-1])
+            frames.append(frame)
+            if ends := frame.bits & self._ends:
+                if ends not in numbers:
+                    numbers[ends] = len(groups)
+                    groups.append(tuple(self._rules[bit] for bit in self._bits(ends)))
+                found[element] = numbers[ends]
+            if self._work <= 0:
+                self.is_cut = True
+                break
+        return found, groups
+
+    def _find_has(self, root: Any) -> None:
+        """Fills the sets of elements that have what a `:has()` asks for."""
+        if not self._has:
+            return
+        steps = [(test, step) for test in self._has for step in test.steps]
+        inner = SelectorMatcher(self._quirks)
+        for number, (_, step) in enumerate(steps):
+            inner.add(Selector((step,), (0, 0, 0)), number)
+        marked: list[set[Any]] = [set() for _ in steps]
+        found, groups = inner.match(root)
+        for element, group in found.items():
+            for number in groups[group]:
+                _mark(element, steps[number][1].combinator, marked[number])
+        for (test, _), elements in zip(steps, marked, strict=True):
+            self._has[test] |= elements
+        self.is_cut = self.is_cut or inner.is_cut
+
+    def _enter(self, element: Any, around: _Frame) -> _Frame:
+        """The frame of an element; the frame around it learns of one more child."""
+        around.count += 1
+        if self._has_types:
+            around.tags = around.tags or {}
+            around.tags[element.tag] = around.tags.get(element.tag, 0) + 1
+        joined = self._joined
+        allowed = (
+            self._firsts
+            | (around.bits & joined[">"]) << 1
+            | (around.inherited & joined[" "]) << 1
+            | (around.last_child & joined["+"]) << 1
+            | (around.children & joined["~"]) << 1
+        )
+        bits = allowed & self._named(element)
+        if bits & self._tested:
+            bits = self._pass_tests(element, around, bits)
+        around.last_child = bits
+        around.children |= bits
+        return _Frame(element, bits, around.inherited | bits)
+
+    def _named(self, element: Any) -> int:
+        """The steps whose tag and names an element has."""
+        attributes = element.attrib
+        present = tuple(name for name in attributes if name in self._attributes) if self._attributes else ()
+        key = (element.tag, attributes.get("id"), attributes.get("class"), present)
+        known = self._known.get(key)
+        if known is not None:
+            return known
+        names = [f"#{key[1]}"] if key[1] else []
+        names += [f".{name}" for name in (key[2] or "").split()]
+        names += [f"[{name}]" for name in present]
+        if self._quirks:
+            names = [name.lower() for name in names]
+        bits = self._any_tag | self._tags.get(element.tag, 0)
+        for free, by_name in self._slots[: self._filled]:
+            passing = free
+            for name in names:
+                if name in by_name:
+                    passing |= by_name[name]
+            bits &= passing
+        if len(self._known) * (self._size // 8 + 200) > _MAX_KNOWN_BYTES:
+            self._known.clear()
+        self._known[key] = bits
+        return bits
+
+    def _bits(self, bits: int) -> list[int]:
+        """The places of the set bits, lowest first."""
+        places = []
+        while bits:
+            lowest = bits & -bits
+            places.append(lowest.bit_length() - 1)
+            bits ^= lowest
+        self._work -= len(places)
+        return places
+
+    def _pass_tests(self, element: Any, frame: _Frame, bits: int) -> int:
+        """Takes out the steps with a test that the element does not pass."""
+        for place in self._bits(bits & self._tested):
+            for test in self._tests[place]:
+                self._work -= 1
+                if not self._passes(test, element, frame, bits):
+                    bits &= ~(1 << place)
+                    break
+        return bits
+
+    def _passes(self, test: Test, element: Any, frame: _Frame, bits: int) -> bool:
+        if isinstance(test, ListTest):
+            return bool(bits & self._list_ends[test]) != test.negated
+        if isinstance(test, AttributeTest):
+            return has_value(test, element.get(test.name, ""))
+        if isinstance(test, PlaceTest):
+            return _stands(test, element, frame)
+        return element in self._has[test] if isinstance(test, HasTest) else is_in_state(test, element)
+
+
+def _mark(element: Any, combinator: str, marked: set[Any]) -> None:
+    """Marks the elements that `element` stands below or behind; what is marked has all beyond it marked too."""
+    upwards = combinator in (" ", ">")
+    box = element.getparent() if upwards else element.getprevious()
+    while box is not None and box not in marked:
+        marked.add(box)
+        if combinator in (">", "+"):
+            break
+        box = box.getparent() if upwards else box.getprevious()
+
+
+def _stands(test: PlaceTest, element: Any, frame: _Frame) -> bool:
+    """Whether an element has the place; `frame` is that of its parent."""
+    place = (frame.tags or {}).get(element.tag, 0) if test.of_type else frame.count
+    if test.from_end:
+        if frame.totals is None:
+            siblings = [element] if frame.element is None else frame.element
+            frame.totals = Counter(each.tag for each in siblings)
+            frame.totals[""] = frame.totals.total()
+        place = frame.totals[element.tag if test.of_type else ""] + 1 - place
+    beyond = place - test.first
+    return beyond == 0 if not test.step else beyond % test.step == 0 and beyond // test.step >= 0
