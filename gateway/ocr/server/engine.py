@@ -173,9 +173,8 @@ class OcrEngine:
         """The layout model's regions, and those that it missed."""
         assert self._layout is not None
         regions = self._layout.regions(reading.even)
-        ruled = ruled_regions(reading.gray)
         view = View(reading.pixels, reading.panels, partial(rhythm, reading.gray))
-        return complete(regions, ruled, reading.lines, view)
+        return complete(regions, ruled_regions(reading.gray), reading.lines, view)
 
     def _blocks(self, reading: PageReading) -> Iterator[PageBlock]:
         """The page's blocks in reading order, each as soon as it has been read."""
