@@ -19,11 +19,11 @@ from gateway.engines.html.embedded_state import embedded_text
 from gateway.engines.html.hidden import drop_hidden
 from gateway.engines.html.metadata import read_head
 from gateway.engines.html.script_signs import read_signs
+from gateway.engines.office.reader import read_document
 
 _XML_ODD = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 """Characters that no document holds."""
 
-from gateway.engines.office.reader import read_document
 
 Make = Callable[[int], Any]
 

@@ -17,6 +17,7 @@ from gateway.errors import InvalidRequest
 from gateway.ocr.image.document_pages import open_document
 from gateway.ocr.image.overlay import draw_boxes
 from gateway.ocr.server.engine import OcrEngine
+from gateway.ocr.server.page_report import LOW_CONFIDENCE
 from gateway.wire import ocr as wire
 
 MAX_DOCUMENT_BYTES = 200 * 1024 * 1024
@@ -104,7 +105,10 @@ def run(data: bytes, options: OcrOptions, out: TextIO = sys.stdout, notes: TextI
             for warning in engine.report()["warnings"]:
                 notes.write(f"page {number}: {warning}\n")
             if options.overlay is not None:
-                _write_overlay(options.overlay, number, document.page_count, draw_boxes(page, text), notes)
+                lines = engine.report(details=True)["lines"]
+                unsure = [line["box"] for line in lines if line["confidence"] < LOW_CONFIDENCE]
+                drawn = draw_boxes(page, text, unsure)
+                _write_overlay(options.overlay, number, document.page_count, drawn, notes)
     finally:
         engine.close()
     return failed

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.office.text import DocumentText
+from gateway.ocr.layout.aligned_tables import aligned_tables
 from gateway.ocr.layout.blocks import build_blocks
-from gateway.ocr.layout.regions import aligned_tables
 from gateway.ocr.layout.render import paragraph
 from gateway.ocr.layout.tables import column_table
 from gateway.ocr.types import Line, PageBlock, Rect, Region, Table, Word, hull

@@ -17,12 +17,15 @@ from gateway.ocr.image.decode import decode_page
 from gateway.ocr.image.deskew import Frame, level, skew_of
 from gateway.ocr.image.grounds import even_grounds
 from gateway.ocr.image.ink import measure, part_words, parts_of, rhythm, tighten
+from gateway.ocr.image.panels import find_panels
 from gateway.ocr.layout import render
 from gateway.ocr.layout.blocks import build_blocks
-from gateway.ocr.layout.code import is_monospaced
-from gateway.ocr.layout.reading_order import reading_order
+from gateway.ocr.layout.code import without_frames
+from gateway.ocr.layout.code_text import is_monospaced
+from gateway.ocr.layout.glyphs import read_block
+from gateway.ocr.layout.panel_order import page_order
 from gateway.ocr.layout.region_model import LayoutModel
-from gateway.ocr.layout.regions import complete
+from gateway.ocr.layout.regions import View, complete
 from gateway.ocr.layout.ruling_lines import ruled_regions
 from gateway.ocr.layout.tables import build_table
 from gateway.ocr.scripts.mixed import is_suspect, resolve, sample_of
@@ -132,9 +135,9 @@ class OcrEngine:
             pixels, lines = level(pixels, lines, skew)
         gray = cv2.cvtColor(even, cv2.COLOR_BGR2GRAY)
         frame = Frame(page.width, page.height, turns, skew)
-        measured = [measure(gray, line) for line in lines]
-        parts = [part for line in measured for part in parts_of(gray, line)]
-        return self._with_other_scripts(PageReading(page, pixels, even, gray, frame, parts))
+        parts = [part for line in lines for part in parts_of(gray, measure(gray, line))]
+        panels = without_frames(find_panels(pixels, [line.rect for line in parts]), parts)
+        return self._with_other_scripts(PageReading(page, pixels, even, gray, frame, parts, panels))
 
     def _with_other_scripts(self, reading: PageReading) -> PageReading:
         """Judges the page by some of its lines; if these may be in a script that the models do not know, all are read,
@@ -170,12 +173,12 @@ class OcrEngine:
         """The layout model's regions, and those that it missed."""
         assert self._layout is not None
         regions = self._layout.regions(reading.even)
-        ruled = ruled_regions(reading.gray)
-        return complete(regions, ruled, reading.lines, reading.pixels, partial(rhythm, reading.gray))
+        view = View(reading.pixels, reading.panels, partial(rhythm, reading.gray))
+        return complete(regions, ruled_regions(reading.gray), reading.lines, view)
 
     def _blocks(self, reading: PageReading) -> Iterator[PageBlock]:
         """The page's blocks in reading order, each as soon as it has been read."""
-        blocks = build_blocks(reading.lines, self._regions(reading))
+        blocks = build_blocks(reading.lines, self._regions(reading), reading.panels)
         texts = self._read_in_turn(reading, [line for block in blocks for line in block.lines])
         for block in blocks:
             read = list(islice(texts, len(block.lines)))
@@ -193,14 +196,16 @@ class OcrEngine:
             block.table = build_table(reading.gray, block.rect, block.lines)
             if block.table is None:
                 block.label = "text"
-        elif block.label == "code" and not is_monospaced(block.lines, block.pitch):
-            block.label = "text"
-        if block.label == "equation":
-            if all(line.fit >= EQUATION_FIT for line in block.lines):
-                block.label = "text"
+        elif block.label == "code":
+            if is_monospaced(block.lines, block.pitch):
+                block.lines = read_block(reading.gray, block, reading.lines, reading.panels)
             else:
-                block.lines = []
-                reading.report.warn(EQUATION_LEFT_OUT)
+                block.label = "text"
+        if block.label == "equation" and all(line.fit >= EQUATION_FIT for line in block.lines):
+            block.label = "text"
+        elif block.label == "equation":
+            block.lines = []
+            reading.report.warn(EQUATION_LEFT_OUT)
 
     # --- modes ----------------------------------------------------------------------------------------------------
 
@@ -222,9 +227,10 @@ class OcrEngine:
 
     def _plain(self, reading: PageReading) -> Iterator[str]:
         """Rows of the page in reading order; tables as Markdown tables."""
-        blocks = build_blocks(reading.lines, self._regions(reading))
+        blocks = build_blocks(reading.lines, self._regions(reading), reading.panels)
         tables = [block for block in blocks if block.label in ("table", "code", "equation")]
         read_tables: list[PageBlock] = []
+        inside: set[int] = set()
         texts = self._read_in_turn(reading, [line for block in tables for line in block.lines])
         for block in tables:
             read = list(islice(texts, len(block.lines)))
@@ -232,7 +238,7 @@ class OcrEngine:
             self._finish(reading, block)
             if block.label != "text":
                 read_tables.append(block)
-        inside = {id(line.quad) for block in read_tables for line in block.lines}
+                inside.update(id(line.quad) for line in read)
         loose = [line for line in reading.lines if id(line.quad) not in inside]
         separator = ""
         for text in self._passages(reading, loose, read_tables):
@@ -242,7 +248,7 @@ class OcrEngine:
     def _passages(self, reading: PageReading, loose: list[Line], tables: list[PageBlock]) -> Iterator[str]:
         """Texts of neighbouring rows, and of tables, in reading order."""
         rects = [line.rect for line in loose] + [block.rect for block in tables]
-        groups = reading_order(rects)
+        groups = page_order(rects, reading.panels)
         texts = self._read_in_turn(reading, [loose[i] for g in groups for row in g for i in row if i < len(loose)])
         for group in groups:
             passage: list[str] = []
@@ -270,13 +276,14 @@ class OcrEngine:
         read = list(self._read_in_turn(reading, reading.lines))
         reading.report.add(read)
         lines = [part_words(reading.gray, line) for line in read if line.text]
-        rows = [[lines[i] for i in row] for group in reading_order([line.rect for line in lines]) for row in group]
+        groups = page_order([line.rect for line in lines], reading.panels)
+        rows = [[lines[i] for i in row] for group in groups for row in group]
         hits = locate.find_text(rows, sought)
         if not hits:
             label = {"picture": "image", "figure": "image", "heading": "title", "paragraph": "text"}
             name = sought.casefold().removeprefix("the ").rstrip("s")
             reading.lines = lines
-            found = build_blocks(lines, self._regions(reading))
+            found = build_blocks(lines, self._regions(reading), reading.panels)
             rects = [self._block_rect(reading, block) for block in found if block.label == label.get(name, name)]
             hits = [locate.Hit(sought, (rect,)) for rect in rects]
         if not hits:
@@ -289,7 +296,5 @@ class OcrEngine:
 
     def _describe(self, reading: PageReading) -> str:
         blocks = list(self._blocks(reading))
-        frame = reading.frame
-        turned = {0: 0, 1: 90, 2: 180, 3: 270}[frame.quarter_turns]
-        page = reading.page
-        return render.describe(blocks, page.full_width, page.full_height, turned, frame.skew_deg)
+        frame, page = reading.frame, reading.page
+        return render.describe(blocks, page.full_width, page.full_height, 90 * frame.quarter_turns, frame.skew_deg)

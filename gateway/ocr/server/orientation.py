@@ -17,9 +17,9 @@ FLIPPED_SCORE, MUCH_BETTER_BY = 0.8, 0.15
 """Which way up a page is: its longest SAMPLE_LINES are read as they are and, unless they score SURE_SCORE, upside down,
 which must score better by BETTER_BY. Chosen: with half the lines one of digits or capitals may mislead, with double
 every turned page costs more reading; with half the score upside-down pages pass, at double (above 1) every page is read
-both ways; half the difference lets noise turn pages of bad print. Below FLIPPED_SCORE, MUCH_BETTER_BY: letters
-that the reader does not know are misread either way up, .03 to .1 apart (measured). At half of it they turn pages; at
-double, bad print stays upside down."""
+both ways; half the difference lets noise turn pages of bad print. Below FLIPPED_SCORE the difference must be
+MUCH_BETTER_BY: letters that the reader does not know, such as Thai, are misread either way up (measured: .03 to .1
+apart). At half of it they turn pages; at double, bad print stays upside down."""
 
 
 def quarter_turns(reader: LineReader, pixels: Any, lines: list[Line]) -> tuple[int, list[Line]]:

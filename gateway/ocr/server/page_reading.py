@@ -7,13 +7,13 @@ from gateway.ocr.image.decode import UprightImage
 from gateway.ocr.image.deskew import Frame
 from gateway.ocr.image.ink import tighten
 from gateway.ocr.server.page_report import PageReport
-from gateway.ocr.types import Line
+from gateway.ocr.types import Line, Rect
 
 
 @dataclass(slots=True)
 class PageReading:
-    """A page while it is read: the decoded image, its upright and level pixels (BGR and gray), its lines, and the frame
-    that maps boxes back to the image."""
+    """A page while it is read: the decoded image, its upright and level pixels (BGR and gray), the frame that maps
+    boxes back to the image, its lines and its panels (cards, side bars)."""
 
     page: UprightImage
     pixels: Any
@@ -21,6 +21,7 @@ class PageReading:
     gray: Any
     frame: Frame
     lines: list[Line]
+    panels: list[Rect]
     report: PageReport = field(init=False)
 
     def __post_init__(self) -> None:
