@@ -110,7 +110,7 @@ def build_ops_app(
 
 def _console_api(config: Config, server: ServerState, handlers: Handlers, shared: SharedParts) -> web.Application:
     """The product routes and the console's data, below `/api` of the ops listener: a page there needs no other origin.
-    The base path is for what stands before the product listener, so it has none here."""
+    The base path is for proxies before the product listener, so there is none here."""
     currency = config.prices[0].currency if config.prices else ""
     admin = AdminHandler(shared.records, config.state_dir / STATE_FILE, config.sanitize, currency)
     table = endpoint_table("", handlers, admin_rows(admin), mounted_at=_CONSOLE_PATH)

@@ -1,6 +1,6 @@
 """The configuration as frozen dataclasses, which `loader` fills from a TOML file. Knows no file and no environment.
 
-The sections stand in `server_settings`, `model_settings`, `web_settings` and `sanitize_settings`. What each key means
+The sections are in `server_settings`, `model_settings`, `web_settings` and `sanitize_settings`. What each key means
 is in docs/configuration.md, what it may be in schemas/config.json; a test holds that all three have the same keys and
 defaults. The docstrings say why the defaults have their values. Every default is chosen unless a source is named.
 Names end in their unit: `_s` seconds, `_bytes`, `_chars`, `_days`.

@@ -35,7 +35,7 @@ _CALL_AND_OUTPUT = 2
 
 
 class MessagesHandler:
-    """The endpoints' checks and handlers. `anthropic-version` and `anthropic-beta` are not looked at."""
+    """The endpoints' checks and handlers. `anthropic-version` and `anthropic-beta` are ignored."""
 
     def __init__(self, completions: CompletionService, hosted: HostedSearch, files: FileParts | None = None) -> None:
         """`files` reads documents that are not text."""
@@ -96,7 +96,7 @@ class MessagesHandler:
         return JsonReply(message, headers=timing_headers(context.stats, started_s))
 
     def _recalled(self, owner: str, messages: list[Json], sources: Sources) -> dict[str, Json]:
-        """What the searches of the turn that is not over told the model, by the ids of their blocks."""
+        """What the searches of the turn that is not over gave the model, by the ids of their blocks."""
         found: dict[str, Json] = {}
         for each in open_calls(messages):
             items = self._hosted.recall(owner, [{"type": "web_search_call", "id": item_id(each)}], sources)

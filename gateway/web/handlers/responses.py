@@ -37,6 +37,8 @@ from gateway.wire.url_citations import KeptLinks, text_holders
 _MAX_PAGE = 100
 """Items of one page of `input_items`, as in OpenAI's API reference."""
 
+_LIMIT = re.compile(r"[0-9]{1,3}")
+
 _MAX_NAMED = 8
 """Tools named in the warning header. Chosen: half would leave out kinds that one request does send together; double
 would make a header of a kilobyte from long names."""
@@ -151,7 +153,7 @@ class ResponsesHandler:
         """
         stored = await self._store.get(request[CONTEXT].caller.key_id, request.match_info["response_id"])
         limit = request.query.get("limit", "20")
-        if not (limit.isascii() and limit.isdigit() and 1 <= int(limit) <= _MAX_PAGE):
+        if not (_LIMIT.fullmatch(limit) and 1 <= int(limit) <= _MAX_PAGE):
             raise InvalidRequest(f"limit: must be 1 to {_MAX_PAGE}", param="limit")
         if request.query.get("order", "desc") not in ("asc", "desc"):
             raise InvalidRequest("order: must be asc or desc", param="order")
