@@ -12,7 +12,7 @@ from typing import Any, TextIO
 import aiohttp
 import orjson
 
-from gateway.cli.connection import NO_ANSWER, Connection
+from gateway.cli.connection import NO_ANSWER, Connection, for_terminal
 from gateway.domain import Json
 from gateway.wire.untrusted_json import table_in
 
@@ -166,5 +166,5 @@ def run(gateway: Connection, tool: str, pairs: list[str], *, raw: bool) -> int:
     if result.get("isError"):
         sys.stderr.write(f"gateway call: {data['error']['message']}\n")
         return 1
-    sys.stdout.write((_format_json(document) if raw else readable(tool, data)) + "\n")
+    sys.stdout.write((_format_json(document) if raw else for_terminal(readable(tool, data))) + "\n")
     return 0

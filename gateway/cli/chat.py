@@ -12,7 +12,7 @@ import aiohttp
 import orjson
 
 from gateway.cli.argument_types import Parsers, count
-from gateway.cli.connection import NO_ANSWER, Connection, add_connection_options, connection
+from gateway.cli.connection import NO_ANSWER, Connection, add_connection_options, connection, for_terminal
 from gateway.config.environment import Environment
 from gateway.domain import TEXT_MODEL, Json
 from gateway.errors import InvalidRequest, UpstreamError
@@ -115,13 +115,13 @@ async def _print_stream(reply: aiohttp.ClientResponse, out: TextIO) -> None:
             raise UpstreamError(str(error.get("message", "refused")))
         for choice in tables_in(event, "choices"):
             delta = table_in(choice, "delta")
-            out.write(str(delta.get("content") or ""))
+            out.write(for_terminal(str(delta.get("content") or "")))
             out.flush()
             for note in tables_in(delta, "annotations"):
                 cited = table_in(note, "url_citation")
                 sources.setdefault(str(cited.get("url", "")), str(cited.get("title", "")))
     out.write("\n")
     for number, (url, title) in enumerate(sources.items(), 1):
-        out.write(f"[{number}] {title} {url}\n" if title else f"[{number}] {url}\n")
+        out.write(for_terminal(f"[{number}] {title} {url}\n" if title else f"[{number}] {url}\n"))
     if not has_ended:
         raise UpstreamError("the answer ended before it was whole; try again")

@@ -11,7 +11,7 @@ import pytest
 from gateway.cli import main as entry
 from gateway.cli.commands import parser
 from gateway.cli.completion import command_lines, manual_page
-from gateway.cli.connection import connection
+from gateway.cli.connection import connection, for_terminal
 from gateway.config.environment import Environment
 from gateway.errors import InvalidRequest
 from tests.support.gateways import StartGateway, upstream_toml
@@ -79,6 +79,10 @@ async def test_a_search_prints_results_and_pairs_may_follow_options(start_gatewa
     assert code == 2 and "--bogus" in err
     code, _, err = await command("search", "--url", "http://127.0.0.1:9", "--key", "k", "x")
     assert code == 1 and "start `gateway serve`" in err
+
+
+def test_control_characters_of_an_answer_do_not_reach_the_terminal() -> None:
+    assert for_terminal("a\x1b]0;title\x07b\r\tc\nd\x9b31m é😀") == "a]0;titleb\tc\nd31m é😀"
 
 
 def test_gateway_alone_lists_its_commands(capsys: pytest.CaptureFixture[str]) -> None:
