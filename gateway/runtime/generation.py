@@ -16,6 +16,7 @@ the old one drains. Knows no signals, no systemd and no processes: see `supervis
 """
 
 import asyncio
+import ctypes
 import gc
 import logging
 from collections.abc import Callable
@@ -28,6 +29,9 @@ from gateway.embedded.servers import Embedded
 from gateway.runtime.service import ServiceContext
 from gateway.runtime.sockets import Sockets
 from gateway.web.server.runner import Listener
+
+_M_MMAP_THRESHOLD = -3
+"""mallopt(3): glibc's malloc.h."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +51,22 @@ def settle_memory() -> None:
     Measured: the default thresholds cost a tenth of the CPU of a small chat. At half of 50,000, collections come twice
     as often; at double, cycles that do arise (exceptions with tracebacks) hold memory longer.
     """
+    _return_large_blocks()
     gc.unfreeze()
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
+
+
+def _return_large_blocks() -> None:
+    """Have the C library give freed blocks of 128 KB and more back to the system at once, where it is glibc.
+
+    128 KB is glibc's own first value; setting it ends its growth up to 32 MB, after which freed bodies stay with the
+    process. Measured: a body of .8 MB that is a schema takes 13 MB above idle instead of 17. At half, ordinary requests
+    would pay for pages from the system (.1 ms a megabyte); at double, bodies just below stay.
+    """
+    if mallopt := getattr(ctypes.CDLL(None), "mallopt", None):
+        mallopt(_M_MMAP_THRESHOLD, 1 << 17)
 
 
 class AppInstance:

@@ -18,7 +18,7 @@ PAGE = b"<html><body><p>A page with a sentence.</p></body></html>"
 
 async def _process_at_work(pool: ParsePool) -> Process:
     """The process that reads a page now. Not an idle one: after a slow page, as on a busy machine, none is kept."""
-    await until(lambda: bool(pool._busy))
+    await until(lambda: bool(pool._busy), 30)
     return next(iter(pool._busy)).process
 
 
