@@ -64,8 +64,10 @@ check: $(VENV)/.installed-dev  ## format, lint, types, contract tests
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/contract --durations=0
 
-# The service has a release folder and a virtual environment of its own, with the extras `core,web` unless EXTRAS says more.
-SERVICE = PYTHON="$(PYTHON)" $(if $(filter command line environment,$(origin EXTRAS)),EXTRAS="$(EXTRAS)") sh systemd/service
+# The service has a release folder and a virtual environment of its own. What PYTHON and EXTRAS do not say stays as it is in
+# service; the first time it is python3 with the extras `core,web`.
+given = $(if $(filter command line environment,$(origin $(1))),$(1)="$($(1))")
+SERVICE = $(call given,PYTHON) $(call given,EXTRAS) sh systemd/service
 
 install-service:  ## root: install and start the systemd service (docs/operations.md)
 	@$(SERVICE) install

@@ -17,7 +17,8 @@ from typing import Literal
 import orjson
 from multidict import CIMultiDict
 
-from gateway.engines.extract.page import ExtractOptions, extract
+from gateway.engines.extract.options import ExtractOptions
+from gateway.engines.extract.page import extract
 from gateway.engines.extract.sitemap_xml import read_sitemap
 from gateway.engines.fetch import robots
 from gateway.engines.fetch.decompress import DamagedBody, Decompressor, OutputTooLarge

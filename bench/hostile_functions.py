@@ -17,7 +17,8 @@ from gateway.access.budgets import estimated_tokens
 from gateway.engines.embedding.wordpiece import WordPiece, load_vocabulary
 from gateway.engines.extract import excerpt, simhash
 from gateway.engines.extract.documents import read
-from gateway.engines.extract.page import ExtractOptions, extract
+from gateway.engines.extract.options import ExtractOptions
+from gateway.engines.extract.page import extract
 from gateway.engines.extract.parse_worker import MAX_STACK_FRAMES
 from gateway.engines.extract.sitemap_xml import read_sitemap
 from gateway.engines.fetch import robots, urls

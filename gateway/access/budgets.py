@@ -9,8 +9,11 @@ and machines share:
 | settle  | after the answer, however it ends | the difference to what the upstream counted, or what was sent        |
 
 So parallel requests never exceed a budget together by more than estimates were too low. A request is settled in the
-period in which it was reserved. A tool call is counted when it begins and never given back. A key without budgets costs
-nothing. Knows no HTTP and no wire format but the names of the limits on output.
+period in which it was reserved. Days and months begin anew at midnight UTC; the minute slides, as that of calls does:
+of the minute before counts the part that lies within the last sixty seconds, taken to be spread evenly. (The naive
+form, a list of all calls with their tokens, would have to be settled too and grows with the calls.) A tool call is
+counted when it begins and never given back. A key without budgets costs nothing. Knows no HTTP and no wire format but
+the names of the limits on output.
 """
 
 import calendar
@@ -72,11 +75,13 @@ def periods(now_s: float) -> dict[str, Period]:
 
 @dataclass(slots=True)
 class Reservation:
-    """What one request has reserved: per budget its name and the amount. `input_tokens` is the estimate."""
+    """What one request has reserved: per budget its name and the amount. `input_tokens` is the estimate, `carried` the
+    tokens of the minute before that counted."""
 
     model: str
     input_tokens: int
     amounts: list[tuple[str, Amount]] = field(default_factory=list)
+    carried: int = 0
 
 
 class Budgets:
@@ -129,8 +134,9 @@ class Budgets:
             amounts.append((TOKENS_DAY, used.tokens, per_day))
         if spend:
             amounts.append((SPEND_MONTH, max(self._prices.cost(name, used) for name in models), spend))
-        reserved = await self._reserve(caller, amounts, limits)
-        return Reservation(models[0], used.input_tokens, reserved)
+        carried = await self._carried(caller) if per_minute else 0
+        reserved = await self._reserve(caller, amounts, limits, carried)
+        return Reservation(models[0], used.input_tokens, reserved, carried)
 
     async def settle(self, reservation: Reservation, model: str, used: Used, limits: dict[str, LimitState]) -> None:
         """Correct a reservation to what `model`, which answered, has used."""
@@ -140,7 +146,7 @@ class Budgets:
             for budget, amount in reservation.amounts
         ]
         told = await self._counters.reserve([amount._replace(limit=None) for _, amount in corrections])
-        self._note(corrections, told.totals, limits)
+        self._note(corrections, told.totals, limits, reservation.carried)
 
     async def charge_tool(self, caller: Caller, tool: str, limits: dict[str, LimitState], model: str = "") -> None:
         """Count one call of a tool, for a model where the gateway calls it for one. Raises BudgetSpent; then nothing is
@@ -154,28 +160,49 @@ class Budgets:
         if amounts:
             await self._reserve(caller, amounts, limits)
 
+    async def _carried(self, caller: Caller) -> int:
+        """Tokens of the clock minute before this one that lie within the last sixty seconds."""
+        now_s = self._now()
+        minute, elapsed_s = divmod(now_s, 60)
+        ends_at = minute * 60 + _KEPT_S
+        before = Amount(f"{TOKENS_MINUTE}:{caller.key_id}:{int(minute) - 1}", 0, None, ends_at)
+        total = (await self._counters.reserve([before])).totals[0]
+        return math.ceil(max(0, total) * (1 - elapsed_s / 60))
+
     async def _reserve(
-        self, caller: Caller, wanted: Sequence[tuple[str, int, int]], limits: dict[str, LimitState]
+        self, caller: Caller, wanted: Sequence[tuple[str, int, int]], limits: dict[str, LimitState], carried: int = 0
     ) -> list[tuple[str, Amount]]:
-        """Add (budget, amount, limit) to the key's counters. Raises BudgetSpent."""
+        """Add (budget, amount, limit) to the key's counters; `carried` tokens of its minute are used already. Raises
+        BudgetSpent."""
         now_s = self._now()
         current = periods(now_s)
         amounts = [
             (budget, Amount(f"{budget}:{caller.key_id}:{current[budget].name}", amount, limit, _kept(current[budget])))
             for budget, amount, limit in wanted
         ]
-        reserved = await self._counters.reserve([amount for _, amount in amounts])
-        self._note(amounts, reserved.totals, limits)
+        reserved = await self._counters.reserve(
+            [
+                amount._replace(limit=max(0, (amount.limit or 0) - carried)) if budget == TOKENS_MINUTE else amount
+                for budget, amount in amounts
+            ]
+        )
+        self._note(amounts, reserved.totals, limits, carried)
         if reserved.refused is not None:
             budget, amount = amounts[reserved.refused]
-            raise self._refusal(budget, amount, reserved.totals[reserved.refused], current[budget].ends_at - now_s)
+            total, left_s = reserved.totals[reserved.refused], current[budget].ends_at - now_s
+            if budget == TOKENS_MINUTE:
+                left_s = _wait_s(amount, total, carried, left_s)
+                total += carried
+            raise self._refusal(budget, amount, total, left_s)
         return amounts
 
     def _note(
-        self, amounts: Sequence[tuple[str, Amount]], totals: Sequence[int], limits: dict[str, LimitState]
+        self, amounts: Sequence[tuple[str, Amount]], totals: Sequence[int], limits: dict[str, LimitState], carried: int
     ) -> None:
         now_s = self._now()
         for (budget, amount), total in zip(amounts, totals, strict=True):
+            if budget == TOKENS_MINUTE:
+                total += carried
             if amount.limit is not None and budget != SPEND_MONTH:  # a sum is no count: it has no RateLimit header
                 left_s = max(0.0, amount.ends_at - _KEPT_S - now_s)
                 limits[budget] = LimitState(amount.limit, max(0, amount.limit - total), left_s)
@@ -234,6 +261,15 @@ def _texts(body: Any) -> Iterator[str]:
             waiting.extend(value.values())
         elif isinstance(value, list):
             waiting.extend(value)
+
+
+def _wait_s(amount: Amount, total: int, carried: int, left_s: float) -> float:
+    """Seconds until an amount fits into its sliding minute, if nothing else is added. `total`: what this clock minute,
+    which lasts for `left_s` more, has used."""
+    room = max(0, (amount.limit or 0) - amount.amount)
+    if total <= room:  # enough of the minute before will have passed by within this one
+        return left_s * min(1.0, 1 - (room - total) / carried) if carried else 0.0
+    return left_s + 60 * (1 - room / total)
 
 
 def _kept(period: Period) -> float:

@@ -8,6 +8,7 @@ Only the entry points and tests import it. What must be closed is registered on 
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from functools import partial
 
 from aiohttp import web
 
@@ -98,7 +99,7 @@ def build_ops_app(
     `waiting` names what is not ready yet; none means ready. `hosts`: names of the listener beside loopback's.
     `metrics_folder` holds the metrics that several workers share; empty with one worker.
     """
-    openapi = document(app[CONSOLE_API][SERVER_STATE].endpoints.rows, _CONSOLE_PATH)
+    openapi = partial(document, app[CONSOLE_API][SERVER_STATE].endpoints.rows, _CONSOLE_PATH)
     ops = OpsPages(app[SERVER_STATE], waiting, hosts, metrics_folder, openapi).app()
     ops.add_subapp(_CONSOLE_PATH, app[CONSOLE_API])
     return ops

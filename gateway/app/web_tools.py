@@ -1,6 +1,7 @@
 """Composition of the web tools: the safe fetcher, the embedded engine with its index, the search providers."""
 
 import asyncio
+import importlib
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
@@ -24,12 +25,12 @@ from gateway.engines.fetch.host_limits import HostSlots
 from gateway.engines.fetch.own_listener import OwnListener
 from gateway.engines.fetch.robots import RobotsCache
 from gateway.engines.index.port import Index
-from gateway.engines.index.postgres.store import PostgresIndex
 from gateway.engines.index.search_provider import LocalSearch
 from gateway.engines.index.store import PageIndex
 from gateway.errors import InvalidRequest
 from gateway.mcp.tools import Searched, Tool, tool_table
 from gateway.ports import SearchProvider, WebEngine
+from gateway.providers.egress import DIRECT, egress_of
 from gateway.providers.mcp_client import McpClient, McpServerSettings
 from gateway.providers.search_table import REMOTE_PROVIDERS
 from gateway.providers.tavily import Tavily
@@ -102,7 +103,7 @@ def hosted_mcp(config: Config, own_tools: Mapping[str, Tool], resources: AsyncEx
     for server in config.mcp_servers:
         headers = {name: secret.reveal() for name, secret in server.headers.items()}
         most_bytes = _BYTES_PER_CHAR * server.max_result_chars + _ENVELOPE_BYTES
-        client = McpClient(McpServerSettings(server.url, headers, server.timeout_s, most_bytes))
+        client = McpClient(McpServerSettings(server.url, headers, server.timeout_s, most_bytes, egress_of(server)))
         resources.push_async_callback(client.close)
         needs_approval = server.require_approval == "always"
         allowed = frozenset(server.allowed_tools)
@@ -172,7 +173,11 @@ def _index(config: Config, backend: str) -> Index:
     url = config.index.postgres_url.reveal()
     if not url.startswith(("postgresql://", "postgres://")):
         raise InvalidRequest(f"index.postgres_url: {config.index.postgres_url} must hold a postgresql:// URL")
-    return PostgresIndex(url, max_pages=max_pages, ttl_days=ttl_days)
+    # By name: whoever has no such index needs neither its memory nor its time.
+    index: Index = importlib.import_module("gateway.engines.index.postgres.store").PostgresIndex(
+        url, max_pages=max_pages, ttl_days=ttl_days
+    )
+    return index
 
 
 @asynccontextmanager
@@ -186,11 +191,11 @@ async def open_fetcher(config: Config) -> AsyncIterator[Fetcher]:
 
 
 def _remote_provider(config: Config, name: str, resources: AsyncExitStack) -> SearchProvider:
-    """The provider called `name`. `search.base_url` and `search.api_key` are those of `search.provider` only."""
+    """The provider called `name`. Address, key, proxy and authorities are those of `search.provider` only."""
     search = config.search
     is_first = name == search.provider
     base_url = search.base_url if is_first else ""
     key = search.api_key.reveal() if is_first and search.api_key else ""
-    provider = REMOTE_PROVIDERS[name](key, base_url, search.timeout_s)
+    provider = REMOTE_PROVIDERS[name](key, base_url, search.timeout_s, egress_of(search) if is_first else DIRECT)
     resources.push_async_callback(provider.close)
     return provider

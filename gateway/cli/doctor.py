@@ -26,6 +26,7 @@ from gateway.config.config_error import ConfigError
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config
 from gateway.config.settings import Config
+from gateway.config.web_settings import McpServer
 from gateway.domain import OCR_MODEL, TEXT_MODEL
 from gateway.errors import GatewayError
 
@@ -192,26 +193,31 @@ def _keys(installed: Installation) -> Iterator[Finding]:
 
 
 def _upstreams(installed: Installation) -> Iterator[Finding]:
-    addresses = {
-        upstream.base_url: f"models.upstreams.base_url of {model.name}"
-        for model in installed.config.models
-        for upstream in model.upstreams
-    }
-    if installed.config.search.base_url:
-        addresses[installed.config.search.base_url] = "search.base_url"
-    for address, key in addresses.items():
-        url = urllib.parse.urlsplit(address)
-        where = f"{url.hostname}:{url.port or (443 if url.scheme == 'https' else 80)}"
+    """Whether upstreams, the search provider and MCP servers accept connections; of one behind a proxy, the proxy."""
+    seen = set()
+    for path, settings in installed.config.egresses():
+        address = settings.url if isinstance(settings, McpServer) else settings.base_url
+        if not address or (address, settings.proxy, settings.ca_file) in seen:
+            continue
+        seen.add((address, settings.proxy, settings.ca_file))
+        key = (
+            f"{path}.proxy" if settings.proxy else f"{path}.{'url' if isinstance(settings, McpServer) else 'base_url'}"
+        )
+        url = urllib.parse.urlsplit(settings.proxy or address)
+        where = f"{'the proxy ' if settings.proxy else ''}{url.hostname}:{_port(url)}"
         try:
-            with socket.create_connection(
-                (url.hostname, url.port or (443 if url.scheme == "https" else 80)), _CONNECT_S
-            ) as sock:
+            with socket.create_connection((url.hostname, _port(url)), _CONNECT_S) as sock:
                 if url.scheme == "https":
-                    ssl.create_default_context().wrap_socket(sock, server_hostname=url.hostname).close()
+                    trusted = ssl.create_default_context(cafile=settings.ca_file or None)
+                    trusted.wrap_socket(sock, server_hostname=url.hostname).close()
         except OSError as error:
             yield Finding(f"{where} does not answer: {error.strerror or error}", f"see {key}, and the network between")
         else:
             yield Finding(f"{where} accepts connections")
+
+
+def _port(url: urllib.parse.SplitResult) -> int:
+    return url.port or (443 if url.scheme == "https" else 80)
 
 
 _CHECKS: tuple[Callable[[Installation], Iterator[Finding]], ...] = (_units, _python, _extras, _files, _keys, _upstreams)

@@ -1,7 +1,8 @@
 """`gateway serve`: chooses between serving in this process and supervising workers.
 
-What either needs is imported by name when it is known which: a supervisor of workers must not load the application, and
-its first worker is started before anything else is imported, since that decides how long a restart takes.
+What either needs is imported by name when it is known which: a supervisor of workers must not load the application. Its
+fork server is forked as soon as everything is imported that it shares with the supervisor, and before the configuration
+is read: the memory of what both need exists once, and the import of the rest decides how long a restart takes.
 """
 
 import argparse
@@ -11,7 +12,8 @@ from functools import partial
 
 from gateway.cli.argument_types import Parsers, add_state_options
 from gateway.config.environment import Environment, worker_environment
-from gateway.runtime.worker_start import StartedWorker, metrics_folder
+from gateway.runtime.fork_server import ForkServer
+from gateway.runtime.worker_start import metrics_folder
 
 
 def add_commands(parsers: Parsers) -> None:
@@ -29,19 +31,20 @@ def _serve(arguments: argparse.Namespace, environment: Environment) -> int:
         os.set_inheritable(descriptor, False)  # systemd and a predecessor pass them so that every child would have them
     if environment.handover:
         importlib.import_module("gateway.runtime.handover").leave_parent()
-    first_worker = None
-    if arguments.supervised:
-        folder = metrics_folder(arguments.state_dir or environment.state_dir)
-        first_worker = StartedWorker(worker_environment(environment, folder))
     load_config = importlib.import_module("gateway.config.loader").load_config
+    supervisor = importlib.import_module("gateway.runtime.supervisor")
+    fork_server = None
+    if arguments.supervised:
+        importlib.import_module("gateway.runtime.worker_pool")
+        folder = metrics_folder(arguments.state_dir or environment.state_dir)
+        fork_server = ForkServer.forked(worker_environment(environment, folder))
     reload = partial(load_config, arguments.config, arguments.state_dir, environment)
     config = reload()
     has_workers = arguments.supervised or config.server.workers > 1
     if has_workers:
         pool = importlib.import_module("gateway.runtime.worker_pool").WorkerPool
-        make_service = partial(pool, first_worker=first_worker)
+        make_service = partial(pool, fork_server=fork_server)
     else:
         make_service = importlib.import_module("gateway.runtime.generation").SingleProcess
-    supervisor = importlib.import_module("gateway.runtime.supervisor")
     code: int = supervisor.serve(config, environment, supervisor.Source(reload, make_service, has_workers))
     return code

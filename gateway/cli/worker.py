@@ -1,10 +1,10 @@
-"""`gateway worker`: only a supervisor starts it, and writes its assignment to its standard input."""
+"""`gateway worker`: only a supervisor starts it, as its fork server, and asks it for workers over standard input."""
 
 import argparse
 
 from gateway.cli.argument_types import Parsers
 from gateway.config.environment import Environment
-from gateway.runtime import worker
+from gateway.runtime.fork_server import run_spawned
 
 
 def add_commands(parsers: Parsers) -> None:
@@ -13,4 +13,4 @@ def add_commands(parsers: Parsers) -> None:
 
 
 def _worker(arguments: argparse.Namespace, environment: Environment) -> int:
-    return worker.work()
+    return run_spawned()

@@ -4,6 +4,7 @@ Looks at files the configuration names, but opens nothing else.
 """
 
 import ipaddress
+import ssl
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -26,6 +27,7 @@ def contradictions(config: Config) -> Iterator[tuple[str, str]]:
     yield from _missing_files(config)
     yield from _shared_contradictions(config)
     yield from _price_contradictions(config)
+    yield from _egress_contradictions(config)
 
 
 def _search_contradictions(config: Config) -> Iterator[tuple[str, str]]:
@@ -75,6 +77,21 @@ def _shared_contradictions(config: Config) -> Iterator[tuple[str, str]]:
             yield "access.backend", '"redis" needs shared.redis_url = { credential = "NAME" }'
         if config.shared.machines > 1:
             yield "shared.machines", 'several machines need shared.redis_url = { credential = "NAME" }'
+
+
+def _egress_contradictions(config: Config) -> Iterator[tuple[str, str]]:
+    for path, settings in config.egresses():
+        if settings.proxy_auth is not None:
+            if not settings.proxy:
+                yield f"{path}.proxy_auth", f"needs {path}.proxy"
+            if ":" not in settings.proxy_auth.reveal():
+                yield f"{path}.proxy_auth", "must hold USER:PASSWORD"
+        if settings.ca_file:
+            try:
+                ssl.create_default_context(cafile=settings.ca_file)
+            except OSError as error:
+                reason = "holds no PEM certificates" if isinstance(error, ssl.SSLError) else error.strerror
+                yield f"{path}.ca_file", f"{settings.ca_file} cannot be used: {reason}"
 
 
 def _price_contradictions(config: Config) -> Iterator[tuple[str, str]]:

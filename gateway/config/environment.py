@@ -101,6 +101,12 @@ def worker_environment(environment: Environment, metrics_folder: Path) -> dict[s
     return {**inherited, "PROMETHEUS_MULTIPROC_DIR": str(metrics_folder)}
 
 
+def replace_environment(variables: Mapping[str, str]) -> None:
+    """Give this process other variables, as if it had been started with them."""
+    os.environ.clear()
+    os.environ.update(variables)
+
+
 def handover_environment(environment: Environment, descriptors: Iterable[int]) -> dict[str, str]:
     """The variables of a supervisor that replaces this one: `descriptors` as `Environment.handover` gives them."""
     return {**environment.variables, _HANDOVER: " ".join(map(str, descriptors))}

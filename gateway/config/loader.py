@@ -55,7 +55,7 @@ def load_config(path: Path | None, state_dir: Path | None, environment: Environm
 def _message(problem: Problem) -> str:
     """The schema's message, or a clearer one for a secret that is written as a string."""
     if (
-        problem.path.endswith((".api_key", ".redis_url", ".postgres_url")) or ".headers." in problem.path
+        problem.path.endswith((".api_key", ".proxy_auth", ".redis_url", ".postgres_url")) or ".headers." in problem.path
     ) and problem.message == "must be an object":
         return 'must be { credential = "NAME" }: a secret may not stand in the file'
     return problem.message

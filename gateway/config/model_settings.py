@@ -34,6 +34,9 @@ class Upstream:
     tools: str = "native"
     image_placeholder: str = "strip"
     extra_body: Mapping[str, Any] = field(default_factory=dict)
+    proxy: str = ""
+    proxy_auth: Secret | None = None
+    ca_file: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,11 @@ defaults. The docstrings say why the defaults have their values. Every default i
 Names end in their unit: `_s` seconds, `_bytes`, `_chars`, `_days`.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gateway.config.model_settings import LocalEmbedding, LocalLlm, LocalOcr, Model
+from gateway.config.model_settings import LocalEmbedding, LocalLlm, LocalOcr, Model, Upstream
 from gateway.config.sanitize_settings import GuardrailSettings, Sanitize
 from gateway.config.server_settings import Access, Limits, Log, Ops, Price, Server, Shared, Usage
 from gateway.config.web_settings import HostedSearch, IndexStore, McpServer, Search, Web
@@ -40,6 +41,15 @@ class Config:
     local_embedding: LocalEmbedding = field(default_factory=LocalEmbedding)
     log: Log = field(default_factory=Log)
     state_dir: Path = Path("var")
+
+    def egresses(self) -> Iterator[tuple[str, Upstream | Search | McpServer]]:
+        """What has a proxy and authorities of its own, with the path of its keys."""
+        for index, model in enumerate(self.models):
+            for number, upstream in enumerate(model.upstreams):
+                yield f"models[{index}].upstreams[{number}]", upstream
+        yield "search", self.search
+        for index, server in enumerate(self.mcp_servers):
+            yield f"mcp_servers[{index}]", server
 
     @property
     def reads_own_docs(self) -> bool:

@@ -19,6 +19,9 @@ class Search:
     timeout_s: float = 15
     cache_ttl_s: float = 300
     semantic: str = "auto"
+    proxy: str = ""
+    proxy_auth: Secret | None = None
+    ca_file: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,3 +97,6 @@ class McpServer:
     require_approval: str = "always"
     timeout_s: float = 30
     max_result_chars: int = 80_000
+    proxy: str = ""
+    proxy_auth: Secret | None = None
+    ca_file: str = ""

@@ -7,7 +7,7 @@ gateway's API: the gateway calls it as an upstream.
 """
 
 import hashlib
-import importlib.metadata
+import importlib
 import importlib.util
 import os
 import signal
@@ -71,9 +71,10 @@ def fingerprint(model: Path) -> str:
 
 
 def _engine_version() -> str:
+    metadata = importlib.import_module("importlib.metadata")  # 2 MB, which no supervisor and no worker needs
     try:
-        return importlib.metadata.version("xllamacpp")
-    except importlib.metadata.PackageNotFoundError:
+        return str(metadata.version("xllamacpp"))
+    except metadata.PackageNotFoundError:
         return "none"
 
 

@@ -1,16 +1,14 @@
 """HTTP client for upstreams: pooled connections, limits on time and size, failures as errors of the domain.
 
-One pool for each upstream, so that a slow upstream does not take the connections of another. No redirects, no proxies
-from the environment; compression is not requested, and bounded where an upstream sends it. aiohttp 3.14.5 waits for
-ever on some broken answers (a bad chunk in a later segment, read 2026-11-21), so every wait here has its own limit.
-Knows no wire format.
+One pool for each upstream, so that a slow upstream does not take the connections of another. No redirects; compression
+is not requested, and bounded where an upstream sends it. aiohttp 3.14.5 waits for ever on some broken answers (a bad
+chunk in a later segment, read 2026-11-21), so every wait here has its own limit. Knows no wire format.
 """
 
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import aiohttp
 
@@ -18,6 +16,7 @@ from gateway import trace
 from gateway.engines.fetch.decompress import DamagedBody, Decompressor, OutputTooLarge
 from gateway.engines.fetch.header_limits import MAX_FIELD_BYTES, MAX_HEADERS, are_headers_too_large
 from gateway.errors import UpstreamError, UpstreamTimeout
+from gateway.providers.egress import DIRECT, Egress
 from gateway.wire.large_json import Pieces
 from gateway.wire.retry_after import retry_after_s
 
@@ -224,8 +223,9 @@ class HttpClient:
     With `reuses_connections` False every call has a connection of its own.
     """
 
-    def __init__(self, timeouts: Timeouts, *, reuses_connections: bool = True) -> None:
+    def __init__(self, timeouts: Timeouts, egress: Egress = DIRECT, *, reuses_connections: bool = True) -> None:
         self.timeouts = timeouts
+        self._egress = egress
         self._reuses_connections = reuses_connections
         self._session: aiohttp.ClientSession | None = None
         self._lingering: set[asyncio.Task[None]] = set()
@@ -269,6 +269,8 @@ class HttpClient:
         try:
             async with asyncio.timeout(first_byte_s):
                 return await self._opened().post(url, data=data, headers=headers, allow_redirects=False)
+        except aiohttp.ClientHttpProxyError as error:
+            raise UpstreamError(f"the proxy before the upstream answered {error.status}", code=UNREACHABLE) from None
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             raise UpstreamError("the upstream cannot be reached", code=UNREACHABLE) from error
         except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError, ConnectionError) as error:
@@ -283,16 +285,14 @@ class HttpClient:
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
             timeouts = self.timeouts
-            reuse: Any = {"keepalive_timeout": _POOL_IDLE_S} if self._reuses_connections else {"force_close": True}
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=30, **reuse),
+            reuse = {"keepalive_timeout": _POOL_IDLE_S} if self._reuses_connections else {"force_close": True}
+            self._session = self._egress.open_session(
+                {"limit": 0, "ttl_dns_cache": 30, **reuse},
                 timeout=aiohttp.ClientTimeout(
                     total=None, sock_connect=timeouts.connect_s, connect=2 * timeouts.connect_s, sock_read=None
                 ),
                 headers={"Accept-Encoding": "identity", "User-Agent": "gateway"},
                 auto_decompress=False,
-                trust_env=False,
-                cookie_jar=aiohttp.DummyCookieJar(),
                 read_bufsize=64 * 1024,
                 max_field_size=MAX_FIELD_BYTES,
                 max_headers=MAX_HEADERS,

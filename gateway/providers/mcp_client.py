@@ -25,6 +25,7 @@ from gateway import __version__
 from gateway.domain import Json
 from gateway.errors import UpstreamError, UpstreamTimeout
 from gateway.mcp.versions import HANDSHAKE, META_CAPABILITIES, META_CLIENT, META_VERSION, MODERN, UNSUPPORTED_VERSION
+from gateway.providers.egress import DIRECT, Egress
 from gateway.providers.http import Answer, HttpClient, Timeouts
 from gateway.wire import sse
 from gateway.wire.openai_error import scrubbed, upstream_error
@@ -51,6 +52,7 @@ class McpServerSettings:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     timeout_s: float = 30
     max_answer_bytes: int = 1 << 20
+    egress: Egress = DIRECT
 
 
 class McpClient:
@@ -59,7 +61,7 @@ class McpClient:
     def __init__(self, settings: McpServerSettings) -> None:
         seconds = settings.timeout_s
         self.settings = settings
-        self.http = HttpClient(Timeouts(min(3.0, seconds), seconds, seconds, seconds))
+        self.http = HttpClient(Timeouts(min(3.0, seconds), seconds, seconds, seconds), settings.egress)
         self._last_words: set[asyncio.Task[None]] = set()
 
     def session(self) -> "McpSession":

@@ -14,6 +14,7 @@ import orjson
 from gateway.config.model_settings import Upstream
 from gateway.domain import Json, RequestStats
 from gateway.errors import UpstreamError
+from gateway.providers.egress import egress_of
 from gateway.providers.http import Answer, HttpClient, Timeouts
 from gateway.wire import sse
 from gateway.wire.large_json import encode
@@ -43,6 +44,7 @@ class OpenAICompatUpstream:
                 idle_s=config.idle_timeout_s,
                 total_s=config.total_timeout_s,
             ),
+            egress_of(config),
             reuses_connections=reuses_connections,
         )
 

@@ -19,6 +19,7 @@ from gateway.domain import Json, SearchRequest
 from gateway.engines.fetch.header_limits import are_headers_too_large
 from gateway.errors import GatewayError, UpstreamError, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
 from gateway.key_scrubber import scrub_keys
+from gateway.providers.egress import DIRECT, Egress
 from gateway.wire.retry_after import retry_after_s
 
 MAX_ANSWER_BYTES = 16_777_216
@@ -49,6 +50,7 @@ class ProviderSite:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     timeout_s: float = 15.0
     status_hints: Mapping[int, str] = field(default_factory=dict)
+    egress: Egress = DIRECT
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,8 @@ class SearchHttp:
                 status, headers = response.status, response.headers
         except TimeoutError as error:
             raise UpstreamTimeout(f"the search provider {name} did not answer in time") from error
+        except aiohttp.ClientHttpProxyError as error:
+            raise UpstreamUnavailable(f"the proxy before the search provider {name} answered {error.status}") from None
         except (aiohttp.ClientError, OSError) as error:
             if are_headers_too_large(error):
                 raise UpstreamError(f"the headers of the search provider {name} are too large") from error
@@ -114,9 +118,7 @@ class SearchHttp:
 
     def _open(self, request: ProviderRequest) -> Any:
         if self._session is None:
-            self._session = aiohttp.ClientSession(
-                trust_env=False, cookie_jar=aiohttp.DummyCookieJar(), headers=dict(self.site.headers)
-            )
+            self._session = self.site.egress.open_session({}, headers=dict(self.site.headers))
         return self._session.request(
             "GET" if request.body is None else "POST",
             f"{self.site.base_url.rstrip('/')}{request.path}",

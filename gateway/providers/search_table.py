@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from gateway.providers.brave import Brave
+from gateway.providers.egress import Egress
 from gateway.providers.exa import Exa
 from gateway.providers.searxng import Searxng
 from gateway.providers.serper import Serper
@@ -11,13 +12,14 @@ from gateway.providers.tavily import Tavily
 
 RemoteSearch = Tavily | Searxng | Brave | Exa | Serper
 
-REMOTE_PROVIDERS: Mapping[str, Callable[[str, str, float], RemoteSearch]] = MappingProxyType(
+REMOTE_PROVIDERS: Mapping[str, Callable[[str, str, float, Egress], RemoteSearch]] = MappingProxyType(
     {
         "tavily": Tavily,
-        "searxng": lambda key, base_url, timeout_s: Searxng(base_url, key, timeout_s),
+        "searxng": Searxng,
         "brave": Brave,
         "exa": Exa,
         "serper": Serper,
     }
 )
-"""Each makes a provider of a key, an address (empty: its public one) and a time limit for searches in seconds."""
+"""Each makes a provider of a key, an address (empty: its public one), a time limit for searches in seconds, and
+how requests leave for it."""

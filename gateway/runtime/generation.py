@@ -16,8 +16,6 @@ the old one drains. Knows no signals, no systemd and no processes: see `supervis
 """
 
 import asyncio
-import ctypes
-import gc
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,12 +24,10 @@ from gateway import logs
 from gateway.app import build_app, build_ops_app
 from gateway.config.settings import Config
 from gateway.embedded.servers import Embedded
+from gateway.runtime.memory import settle_memory
 from gateway.runtime.service import ServiceContext
 from gateway.runtime.sockets import Sockets
 from gateway.web.server.runner import Listener
-
-_M_MMAP_THRESHOLD = -3
-"""mallopt(3): glibc's malloc.h."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,31 +38,6 @@ class Shared:
     embedded: Embedded
     waiting: Callable[[], list[str]]
     metrics_folder: str = ""
-
-
-def settle_memory() -> None:
-    """Make garbage collections rare: exempt the objects that exist now, which live as long as the process, and raise
-    the thresholds, since the objects of a request are freed by reference counts.
-
-    Measured: the default thresholds cost a tenth of the CPU of a small chat. At half of 50,000, collections come twice
-    as often; at double, cycles that do arise (exceptions with tracebacks) hold memory longer.
-    """
-    _return_large_blocks()
-    gc.unfreeze()
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 50)
-
-
-def _return_large_blocks() -> None:
-    """Have the C library give freed blocks of 128 KB and more back to the system at once, where it is glibc.
-
-    128 KB is glibc's own first value; setting it ends its growth up to 32 MB, after which freed bodies stay with the
-    process. Measured: a body of .8 MB that is a schema takes 13 MB above idle instead of 17. At half, ordinary requests
-    would pay for pages from the system (.1 ms a megabyte); at double, bodies just below stay.
-    """
-    if mallopt := getattr(ctypes.CDLL(None), "mallopt", None):
-        mallopt(_M_MMAP_THRESHOLD, 1 << 17)
 
 
 class AppInstance:
@@ -91,7 +62,6 @@ class AppInstance:
         except BaseException:
             await self._close()
             raise
-        settle_memory()
 
     async def finish(self, replaced: bool, keep_accepting: bool = False) -> None:
         """Drain, then close everything; returns when all is closed.
@@ -126,12 +96,14 @@ class SingleProcess:
     async def start(self) -> None:
         """Listen. Raises OSError or GatewayError."""
         await self._instance.start(self._sockets)
+        settle_memory()
 
     async def replace(self, config: Config) -> None:
         """Serve another configuration, then drain the old one without waiting for it. Raises OSError or GatewayError;
         then the old one stays."""
         fresh = AppInstance(config, self._shared, self._sockets.docs_address)
         await fresh.start(self._sockets)
+        settle_memory()
         self._finishing.add(task := asyncio.create_task(self._instance.finish(replaced=True)))
         task.add_done_callback(self._finishing.discard)
         self._instance = fresh

@@ -49,6 +49,7 @@ from gateway.runtime import control
 from gateway.runtime.control import ControlSocket
 from gateway.runtime.handover import HandoverFailed, Predecessor, Successor
 from gateway.runtime.key_file import key_file
+from gateway.runtime.memory import give_back
 from gateway.runtime.restart_settings import needs_restart
 from gateway.runtime.service import Service, ServiceContext, ServiceMaker
 from gateway.runtime.sockets import Sockets, open_sockets
@@ -263,6 +264,7 @@ class Supervisor:
         seconds = time.monotonic() - parts.started
         logs.event("ready", url=url, seconds=round(seconds, 2), version=__version__)
         self._notifier.ready(f"serving on {url}")
+        give_back()
         if for_people:
             docs_address = parts.sockets.docs_address if self._config.reads_own_docs else ""
             sys.stderr.write(welcome(url, docs_address, dev_key_path(self._config.state_dir), seconds))

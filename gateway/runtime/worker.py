@@ -1,6 +1,6 @@
 """One of the worker processes: serves on inherited sockets until SIGTERM, SIGINT, or the end of its supervisor.
 
-`worker_process` starts it; `channel` says what the two tell each other. Knows no configuration file and no systemd.
+`fork_loop` starts it; `channel` says what the two tell each other. Knows no configuration file and no systemd.
 """
 
 import asyncio
@@ -14,16 +14,17 @@ from gateway import logs
 from gateway.embedded.servers import EmbeddedServers
 from gateway.runtime.channel import BEAT, BEAT_S, READY, REPLACED, Assignment
 from gateway.runtime.generation import AppInstance, Shared
+from gateway.runtime.memory import settle_memory
 from gateway.runtime.sockets import Sockets
 from gateway.runtime.worker_start import receive
 
 
-def work() -> int:
-    """Serve what the supervisor assigns. Returns the exit code."""
-    received = receive()
+def work(channel: socket.socket) -> int:
+    """Serve what the supervisor assigns over `channel`. Returns the exit code."""
+    received = receive(channel)
     if received is None:
         return 0  # the supervisor has ended, perhaps for a wrong configuration
-    assignment, descriptors, channel = received
+    assignment, descriptors = received
     assert isinstance(assignment, Assignment)
     log = assignment.config.log
     logs.set_up(log.level, log.format, to_journal=assignment.logs_to_journal)
@@ -47,6 +48,7 @@ async def _work(assignment: Assignment, listening: list[socket.socket], ours: so
     shared = Shared(servers.upstreams, lambda: channel.waiting, assignment.metrics_folder)
     instance = AppInstance(assignment.config, shared, sockets.docs_address)
     await instance.start(sockets)
+    settle_memory(shares_memory=True)
     tasks = [asyncio.create_task(channel.listen(stop)), asyncio.create_task(channel.beat())]
     await stop.wait()
     sockets.product.close()  # the instance has its own copy, which it closes when it stops accepting

@@ -21,7 +21,9 @@ import asyncio
 import shutil
 from pathlib import Path
 
+from gateway.config.environment import worker_environment
 from gateway.config.settings import Config
+from gateway.runtime.fork_server import ForkServer
 from gateway.runtime.service import ServiceContext
 from gateway.runtime.worker_process import (
     AFTER_DRAIN_S,
@@ -30,7 +32,7 @@ from gateway.runtime.worker_process import (
     WorkerProcess,
     WorkersFailed,
 )
-from gateway.runtime.worker_start import StartedWorker, metrics_folder
+from gateway.runtime.worker_start import metrics_folder
 
 
 class WorkerPool:
@@ -41,16 +43,17 @@ class WorkerPool:
         config: Config,
         context: ServiceContext,
         watchdog: WatchdogSettings | None = None,
-        first_worker: StartedWorker | None = None,
+        fork_server: ForkServer | None = None,
     ) -> None:
-        """`first_worker`: a process that was started ahead, with `metrics_folder` of this process."""
+        """`fork_server`: one that was forked ahead, with `metrics_folder` of this process."""
         self._sockets = context.sockets
         folder = _fresh_metrics_folder(config.state_dir, keep_others=bool(context.environment.handover))
         self._context = WorkerContext(
-            context.sockets, context.environment, folder, context.servers.ports, context.servers.waiting
-        )
+            context.sockets, context.environment, folder, context.servers.ports, context.servers.waiting,
+            fork_server or ForkServer(worker_environment(context.environment, folder)),
+        )  # fmt: skip
         self._watchdog = watchdog or WatchdogSettings()
-        self._group = WorkerGroup(config, self._context, self._watchdog, first_worker)
+        self._group = WorkerGroup(config, self._context, self._watchdog)
         self._draining: set[asyncio.Task[None]] = set()
 
     def pids(self) -> list[int]:
@@ -86,24 +89,18 @@ class WorkerPool:
         """Let running requests end, and wait until every worker has ended."""
         self._sockets.product.close()  # the workers have it too, until they stop accepting
         await asyncio.gather(self._group.stop(replaced), *self._draining)
+        await self._context.fork_server.close()
         shutil.rmtree(self._context.metrics_folder, ignore_errors=True)
 
 
 class WorkerGroup:
     """The workers of one configuration; the module docstring has its states."""
 
-    def __init__(
-        self,
-        config: Config,
-        context: WorkerContext,
-        watchdog: WatchdogSettings,
-        first_worker: StartedWorker | None = None,
-    ) -> None:
+    def __init__(self, config: Config, context: WorkerContext, watchdog: WatchdogSettings) -> None:
         self._config = config
         self._watchdog = watchdog
         self.workers = [
-            WorkerProcess(config, context, watchdog, self._has_answering, None if index else first_worker)
-            for index in range(config.server.workers)
+            WorkerProcess(config, context, watchdog, self._has_answering) for _ in range(config.server.workers)
         ]
         self._tasks: list[asyncio.Task[None]] = []
 

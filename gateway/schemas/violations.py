@@ -6,11 +6,12 @@ The naive form is `jsonschema_rs`'s own list of errors: it comes whole, and hund
 value has; its errors are not used, since they quote the value. Knows no field by name.
 """
 
+import functools
+import importlib
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-import jsonschema
 import jsonschema_rs
 
 from gateway.domain import Json
@@ -144,8 +145,14 @@ class ViolationFinder:
 
 
 def _is_of(kind: str | list[str], value: Any) -> bool:
-    check = jsonschema.Draft202012Validator.TYPE_CHECKER.is_type
+    check = _type_checker().is_type
     return any(check(value, each) for each in ([kind] if isinstance(kind, str) else kind))
+
+
+@functools.cache
+def _type_checker() -> Any:
+    """`jsonschema`'s, imported at the first refusal: it takes a process 60 ms and three megabytes."""
+    return importlib.import_module("jsonschema").Draft202012Validator.TYPE_CHECKER
 
 
 def _unknown(known: Json, value: Json, where: Path) -> Iterator[Problem]:

@@ -4,27 +4,16 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import aiohttp
 import pytest
 from yarl import URL
 
-from gateway.access.api_keys import KeyFile, KeyRequest
-from gateway.config.environment import Environment, read_environment
-from gateway.config.loader import load_config
 from gateway.embedded.child_server import free_port
 from gateway.embedded.llm_server import is_installed
-from gateway.embedded.servers import EmbeddedServers
-from gateway.runtime.service import ServiceContext
-from gateway.runtime.sockets import Sockets
-from gateway.runtime.worker_pool import WorkerPool
-from gateway.runtime.worker_process import WatchdogSettings, WorkersFailed
-from gateway.web.listen_socket import bind
 from tests.support.gateway_process import GatewayProcess
 from tests.support.gateways import start_process, upstream_toml
-from tests.support.logged import collect_events
 from tests.support.upstream import Exchange, Upstream, answer, completion
 from tests.support.waiting import until
 
@@ -131,88 +120,6 @@ async def test_the_limits_of_a_key_hold_for_all_workers_together(tmp_path: Path,
         results = [(await gateway.chat())[0] for _ in range(30)]
         assert results.count(200) <= 10
         assert set(results) == {200, 429}
-
-
-class PoolSetup:
-    """A worker pool in this process, with shorter limits than in production."""
-
-    def __init__(self, folder: Path, toml: str = "") -> None:
-        self.folder = folder
-        self.file = folder / "gateway.toml"
-        self.sockets = Sockets(bind("127.0.0.1", 0), bind("127.0.0.1", 0))
-        self.key = KeyFile(folder / "keys.json").create(KeyRequest("test", ("chat",)))[0]
-        self.environment = read_environment()
-
-    def config(self, toml: str = ""):  # type: ignore[no-untyped-def]
-        off = "[local_llm]\nenabled = false\n[local_ocr]\nenabled = false\n"
-        self.file.write_text("[server]\nworkers = 2\n" + toml + off)
-        return load_config(self.file, self.folder, Environment({}))
-
-    def pool(self, watchdog: WatchdogSettings, toml: str = "") -> WorkerPool:
-        config = self.config(toml)
-        return WorkerPool(config, ServiceContext(self.sockets, EmbeddedServers(config), self.environment), watchdog)
-
-    async def ask(self) -> int:
-        url = "http://{}:{}/v1/models".format(*self.sockets.product.getsockname())
-        headers = {"Authorization": f"Bearer {self.key}"}
-        timeout = aiohttp.ClientTimeout(total=20)
-        async with aiohttp.ClientSession(headers=headers, timeout=timeout) as session, session.get(url) as reply:
-            return reply.status
-
-
-@pytest.fixture
-async def setup(tmp_path: Path) -> AsyncIterator[PoolSetup]:
-    one = PoolSetup(tmp_path)
-    yield one
-    one.sockets.close()
-
-
-async def test_a_worker_whose_loop_is_stuck_is_killed_and_replaced(setup: PoolSetup) -> None:
-    pool = setup.pool(WatchdogSettings(start_s=30, check_s=0.1), "stuck_s = 3\n")
-    await pool.start()
-    try:
-        victim, other = sorted(pool.pids())
-        os.kill(victim, signal.SIGSTOP)
-        await until(lambda: victim not in pool.pids() and len(pool.pids()) == 2, 15)
-        assert other in pool.pids()
-        assert await setup.ask() == 200
-        assert pool.is_fresh()
-    finally:
-        await pool.finish(replaced=False)
-    assert pool.pids() == []
-
-
-async def test_a_worker_that_keeps_dying_is_started_with_growing_pauses(
-    setup: PoolSetup,
-) -> None:
-    logged = collect_events()
-    pool = setup.pool(WatchdogSettings())
-    await pool.start()
-    try:
-        process = pool._group.workers[0]
-        for count in range(1, 6):
-            await until(lambda: process.pid is not None, 10)
-            process.kill()
-            await until(lambda count=count: len(logged("worker_ended")) == count, 10)  # type: ignore[misc]
-        pauses = [each["pause_s"] for each in logged("worker_ended")]
-        assert pauses == [0.0, 0.0, 0.0, 0.0, 0.5]
-    finally:
-        await pool.finish(replaced=False)
-
-
-async def test_workers_that_cannot_serve_are_an_error_and_the_running_ones_survive_it(setup: PoolSetup) -> None:
-    (setup.folder / "cert.pem").write_text("no certificate")
-    tls = f'tls = {{ cert = "{setup.folder}/cert.pem", key = "{setup.folder}/cert.pem" }}\n'
-    pool = setup.pool(WatchdogSettings(start_s=30))
-    await pool.start()
-    try:
-        pids = pool.pids()
-        with pytest.raises(WorkersFailed):
-            await pool.replace(setup.config(tls))
-        assert pool.pids() == pids
-        assert await setup.ask() == 200
-    finally:
-        await pool.finish(replaced=False)
 
 
 async def test_the_whole_gateway_says_why_it_cannot_start(tmp_path: Path) -> None:

@@ -188,7 +188,7 @@ class GatewayProcess:
 
     def workers(self) -> list[int]:
         """Process ids of its workers."""
-        return sorted(pid for pid, command in self._children().items() if command.endswith("\0worker\0"))
+        return sorted(pid for pid in descendants(self.process.pid) if _name(pid) == "gateway-worker")
 
     def embedded_servers(self) -> dict[str, int]:
         """Process ids of the embedded servers by name (`llm`, `ocr`)."""
@@ -206,6 +206,21 @@ class GatewayProcess:
     def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Another `gateway` command beside the running server, on the same state directory."""
         return run_command(*arguments, "--state-dir", str(self.state_dir))
+
+
+def descendants(pid: int) -> list[int]:
+    """The processes below a process."""
+    with suppress(FileNotFoundError, ProcessLookupError):  # it may end meanwhile
+        children = [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+        return [*children, *(each for child in children for each in descendants(child))]
+    return []
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
 
 
 def _parse_event(line: str) -> dict[str, Any] | None:

@@ -76,8 +76,15 @@ class InstalledService:
     def main_pid(self) -> int:
         return int(self.systemctl("show", "-P", "MainPID", "gateway.service"))
 
-    def worker_pids(self) -> list[int]:
-        listed = self.machine.run("pgrep", "-P", str(self.main_pid()), "-f", "gateway worker", check=False).stdout
+    def fork_server_pid(self) -> int:
+        """0 when there is none."""
+        found = self.machine.run("pgrep", "-P", str(self.main_pid()), "gateway-fork", check=False).stdout.strip()
+        return int(found or 0)
+
+    def worker_pids(self, orphaned: bool = False) -> list[int]:
+        """The workers that the fork server has forked, or all if their server may have ended."""
+        of_server = [] if orphaned else ["-P", str(self.fork_server_pid() or -1)]
+        listed = self.machine.run("pgrep", *of_server, "gateway-worker", check=False).stdout
         return [int(pid) for pid in listed.split()]
 
     def signal(self, name: str, *pids: int) -> None:
@@ -96,8 +103,10 @@ class InstalledService:
         ]
 
     def cursor(self) -> str:
-        """The present end of the journal."""
-        return str(json.loads(self.machine.run("journalctl", "-q", "-n", "1", "-o", "json").stdout)["__CURSOR"])
+        """The service's last entry in the journal. Another one would not do: journalctl 252 skips the first entry that
+        matches `-u` after a cursor whose own entry does not."""
+        last = self.machine.run("journalctl", "-q", "-n", "1", "-o", "json", "-u", "gateway.service").stdout
+        return str(json.loads(last)["__CURSOR"])
 
     def events(self, name: str, cursor: str) -> list[dict[str, Any]]:
         return [each for each in self.journal(cursor) if each["event"] == name]

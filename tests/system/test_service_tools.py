@@ -35,7 +35,7 @@ def test_every_line_in_the_journal_is_json_with_its_priority(service: InstalledS
     assert {each["priority"] for each in service.events("request", cursor)} == {6}
     assert {each["priority"] for each in service.events("worker_ended", cursor)} == {4}
     lines = service.machine.run(
-        "journalctl", "-q", "-o", "json", "-u", "gateway.service", "_COMM=gateway", f"--after-cursor={cursor}"
+        "journalctl", "-q", "-o", "json", "-u", "gateway.service", "_TRANSPORT=stdout", f"--after-cursor={cursor}"
     ).stdout.splitlines()
     for line in lines:
         json.loads(json.loads(line)["MESSAGE"])

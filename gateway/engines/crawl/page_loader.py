@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from gateway.domain import Json
 from gateway.engines.crawl.host_pauses import MAX_WAIT_S, HostPauses
-from gateway.engines.extract.page import ExtractOptions
+from gateway.engines.extract.options import ExtractOptions
 from gateway.engines.extract.parse_pool import ParsePool
 from gateway.engines.fetch.decompress import decoder_for
 from gateway.engines.fetch.errors import FetchFailed

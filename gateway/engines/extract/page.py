@@ -4,8 +4,7 @@ Runs in the parsing processes; plain data in, plain data out. It knows no networ
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from gateway.domain import Json
 from gateway.engines.content.prune import Content, main_content
@@ -13,6 +12,7 @@ from gateway.engines.content.structured_data import StructuredData, read_structu
 from gateway.engines.content.structured_text import completed
 from gateway.engines.extract import documents, simhash
 from gateway.engines.extract.anchors import Anchor, anchors_of, mark_anchors
+from gateway.engines.extract.options import ExtractOptions
 from gateway.engines.extract.part import PartWish, part_of
 from gateway.engines.html.charset import decode
 from gateway.engines.html.dom import parse
@@ -34,30 +34,6 @@ the descriptions of pictures listing gains .024 of word F1, collection .019, pro
 """
 _DESCRIPTION_CHARS = 500
 """Chosen: search engines show less than half of that."""
-
-
-@dataclass(frozen=True, slots=True)
-class ExtractOptions:
-    """A job for a parsing process: what to read from one body.
-
-    `task` "page" reads a page (see `extract`), "sitemap" a sitemap (see engines.extract.sitemap_xml), for which the
-    other fields mean nothing; "shorten" cuts texts (see engines.extract.shortening). `depth` is basic or advanced,
-    `format` markdown or text. `query` asks for what of the page answers it, `fragment` for one section; of a result
-    longer than `most_chars` (0: any) the sections are listed, about `most_sections`. `links` and `images` ask for
-    those lists.
-    """
-
-    url: str
-    content_type: str = "text/html"
-    depth: str = "basic"
-    format: str = "markdown"
-    query: str | None = None
-    fragment: str = ""
-    most_chars: int = 0
-    most_sections: int = 0
-    links: bool = False
-    images: bool = False
-    task: Literal["page", "sitemap", "shorten"] = "page"
 
 
 def extract(body: bytes, options: ExtractOptions) -> Json:

@@ -27,7 +27,7 @@ import orjson
 
 from gateway.domain import Json
 from gateway.engines.extract.documents import is_pdf
-from gateway.engines.extract.page import ExtractOptions
+from gateway.engines.extract.options import ExtractOptions
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.errors import EngineMissing, Overloaded
 from gateway.resilience.fair_queue import HALF, FairQueue, QueueFull

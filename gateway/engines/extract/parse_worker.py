@@ -19,7 +19,8 @@ import orjson
 
 from gateway.domain import Json
 from gateway.engines.extract import shortening
-from gateway.engines.extract.page import ExtractOptions, extract
+from gateway.engines.extract.options import ExtractOptions
+from gateway.engines.extract.page import extract
 from gateway.engines.extract.sitemap_xml import read_sitemap
 from gateway.errors import EngineMissing, GatewayError
 

@@ -3,7 +3,7 @@
 import orjson
 
 from gateway.domain import Json
-from gateway.engines.extract.page import ExtractOptions
+from gateway.engines.extract.options import ExtractOptions
 from gateway.engines.extract.parse_pool import ParsePool
 from gateway.services.websearch.result_budget import shorten
 

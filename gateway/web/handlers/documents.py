@@ -5,19 +5,15 @@ Without the extra `web` the pages are served as they were written, as Markdown. 
 
 import functools
 import html
+import importlib.util
 import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import resources
 
 from aiohttp import web
 
 from gateway.domain import Json
-
-try:
-    from markdown_it import MarkdownIt
-except ImportError:  # the [web] extra is absent
-    MarkdownIt = None
 
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -48,22 +44,38 @@ class DocumentPages:
     """`GET /docs/` lists the pages, `/docs/NAME` is one, `/docs/search.json` what the search reads,
     `/docs/pictures/NAME` and `/docs/grafana/NAME` files that they name.
 
-    `more`: pages that are made when the server starts, Markdown by name.
+    `more`: pages that are made, by name: functions that give their Markdown.
     """
 
-    def __init__(self, more: Mapping[str, str]) -> None:
+    def __init__(self, more: Mapping[str, Callable[[], str]]) -> None:
+        self._more = more
+
+    # Read at the first request for documentation: most processes serve none, and it takes a megabyte.
+
+    @functools.cached_property
+    def _pages(self) -> Mapping[str, str]:
         folder = resources.files("gateway_docs")
         names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".md"))
         pages = {name.removesuffix(".md"): folder.joinpath(name).read_text(encoding="utf-8") for name in names}
-        self._pages = dict(sorted({**pages, **more}.items()))
-        self._titles = {name: _title(name, text) for name, text in self._pages.items()}
-        self._files = {
+        return dict(sorted({**pages, **{name: make() for name, make in self._more.items()}}.items()))
+
+    @functools.cached_property
+    def _titles(self) -> Mapping[str, str]:
+        return {name: _title(name, text) for name, text in self._pages.items()}
+
+    @functools.cached_property
+    def _files(self) -> Mapping[tuple[str, str], bytes]:
+        folder = resources.files("gateway_docs")
+        return {
             (name, entry.name): entry.read_bytes()
             for name in ("grafana", "pictures")
             for entry in (folder.joinpath(name).iterdir() if folder.joinpath(name).is_dir() else ())
             if entry.name.endswith(tuple(_FILE_TYPES))
         }
-        self._links = "".join(
+
+    @functools.cached_property
+    def _links(self) -> str:
+        return "".join(
             f'<li><a href="/docs/{name}">{html.escape(title)}</a></li>' for name, title in self._titles.items()
         )
 
@@ -95,7 +107,7 @@ class DocumentPages:
             raise web.HTTPMovedPermanently(f"/docs/{name}")
         if text is None:
             raise web.HTTPNotFound(text="no such page; see /docs/")
-        if MarkdownIt is None:
+        if importlib.util.find_spec("markdown_it") is None:  # the [web] extra is absent
             return web.Response(text=text, content_type="text/markdown", charset="utf-8", headers=_HEADERS)
         contents, body = _rendered(text)
         return self._html(self._titles[name], contents, body)
@@ -132,7 +144,7 @@ def _title(name: str, text: str) -> str:
 @functools.lru_cache(maxsize=64)
 def _rendered(text: str) -> tuple[str, str]:
     """A page's contents and body. Headings get the anchors of GitHub, so that links hold in both places."""
-    parser = MarkdownIt("commonmark").enable("table")
+    parser = importlib.import_module("markdown_it").MarkdownIt("commonmark").enable("table")
     tokens = parser.parse(text)
     seen: dict[str, int] = {}
     items = []

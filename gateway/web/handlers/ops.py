@@ -23,7 +23,7 @@ METRICS_TYPE = "text/plain; version=0.0.4"
 class OpsPages:
     """The listener's handlers. `waiting()`: names of the parts that are not ready yet. `hosts`: what a request may name
     as Host (see `only_own_hosts`). `metrics_folder`: where several workers write their metrics; empty for a single
-    process. `openapi`: the document of the routes below `/api` (`handlers.openapi`)."""
+    process. `openapi` makes the document of the routes below `/api` (`handlers.openapi`)."""
 
     def __init__(
         self,
@@ -31,14 +31,14 @@ class OpsPages:
         waiting: Callable[[], list[str]],
         hosts: Collection[str] = (),
         metrics_folder: str = "",
-        openapi: Json | None = None,
+        openapi: Callable[[], Json] = dict,
     ) -> None:
         self._server = server
         self._waiting = waiting
         self._hosts = hosts
         self._metrics_folder = metrics_folder
         self._openapi = openapi
-        self._documents = DocumentPages({"interface": reference(openapi)} if openapi else {})
+        self._documents = DocumentPages({"interface": lambda: reference(openapi())})
 
     def app(self) -> web.Application:
         """A new application with the routes."""
@@ -79,4 +79,4 @@ class OpsPages:
 
     async def openapi(self, request: web.Request) -> web.Response:
         """The OpenAPI document."""
-        return web.json_response(self._openapi)
+        return web.json_response(self._openapi())

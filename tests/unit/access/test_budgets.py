@@ -94,9 +94,41 @@ async def test_a_minute_that_is_used_up_is_worth_waiting_for(budgets: Budgets, n
     with pytest.raises(BudgetSpent, match="203 tokens a minute") as refusal:
         await budgets.reserve(caller(tokens_per_minute=RESERVED), BODY, {})
     assert (refusal.value.code, refusal.value.retryable) == ("rate_limit_exceeded", True)
-    assert refusal.value.retry_after_s == 40
-    now.at += 40
+    assert refusal.value.retry_after_s == 40 + 60  # all of it must have passed by
+    now.at += 100
     assert await budgets.reserve(caller(tokens_per_minute=RESERVED), BODY, {})
+
+
+async def test_of_the_minute_before_counts_what_lies_within_the_last_sixty_seconds(budgets: Budgets, now: Now) -> None:
+    key, limits = caller(tokens_per_minute=2 * RESERVED), dict[str, LimitState]()
+    for _ in range(2):
+        await budgets.reserve(key, BODY, limits)
+    assert limits["tokens-minute"].remaining == 0
+    now.at += 41  # the next minute of the clock, a second old
+    with pytest.raises(BudgetSpent) as refusal:
+        await budgets.reserve(key, BODY, limits)
+    assert refusal.value.retry_after_s is not None
+    assert refusal.value.retry_after_s == pytest.approx(29, abs=0.5)  # half of the two has passed by then
+    now.at += refusal.value.retry_after_s + 0.2  # what the rounding up of a token takes
+    await budgets.reserve(key, BODY, limits)
+    assert 0 <= limits["tokens-minute"].remaining < 5
+    now.at += 1
+    with pytest.raises(BudgetSpent):
+        await budgets.reserve(key, BODY, limits)
+
+
+async def test_waiting_as_long_as_a_refusal_says_is_enough(budgets: Budgets, now: Now) -> None:
+    key, refused = caller(tokens_per_minute=5 * RESERVED // 2), 0
+    for _ in range(40):
+        now.at += 7
+        try:
+            await budgets.reserve(key, BODY, {})
+        except BudgetSpent as refusal:
+            refused += 1
+            assert refusal.retry_after_s is not None
+            now.at += refusal.retry_after_s + 0.5  # what the rounding up of a token takes
+            await budgets.reserve(key, BODY, {})
+    assert refused > 10
 
 
 async def test_a_request_that_is_larger_than_the_whole_budget_is_told_to_ask_for_less(budgets: Budgets) -> None:
@@ -145,11 +177,12 @@ async def test_a_request_that_ends_in_the_next_period_is_settled_in_its_own(budg
     reservation = await budgets.reserve(key, BODY, {})
     assert reservation is not None
     now.at += 40
-    limits: dict[str, LimitState] = {}
-    assert await budgets.reserve(key, BODY, limits)
-    await budgets.settle(reservation, "SvcLLM", Used(), limits)
     with pytest.raises(BudgetSpent):
         await budgets.reserve(key, BODY, {})
+    await budgets.settle(reservation, "SvcLLM", Used(), {})  # which used nothing
+    limits: dict[str, LimitState] = {}
+    assert await budgets.reserve(key, BODY, limits)
+    assert limits["tokens-minute"].remaining == 0
 
 
 async def test_keys_without_budgets_and_unknown_models_reserve_nothing(budgets: Budgets) -> None:

@@ -1,11 +1,16 @@
 """`gateway call` and its kin: arguments from the shell, results as text, refusals that say what to do."""
 
 import argparse
+import asyncio
+import io
+import json
 
 import pytest
+from aiohttp import web
 
 from gateway.cli.argument_types import count, duration_s, port
-from gateway.cli.call import CallFailed, arguments_from, readable
+from gateway.cli.call import CallFailed, arguments_from, call_tool, readable, run
+from gateway.cli.connection import Connection
 from gateway.domain import Json
 
 
@@ -53,3 +58,78 @@ def test_times_counts_and_ports_are_read_and_refused() -> None:
     for read, text in ((duration_s, "0d"), (duration_s, "1w"), (count, "-1"), (port, "0"), (port, "٣")):
         with pytest.raises(argparse.ArgumentTypeError, match=r"^must be a"):
             read(text)
+
+
+FOUND = {"success": True, "data": {"results": [{"title": "T", "url": "u", "content": "c", "score": 0.5}]}}
+FAILED = {"success": False, "data": {"error": {"message": "the page is too large"}}}
+
+
+def result_of(document: Json, *, is_error: bool = False) -> Json:
+    content = [{"type": "text", "text": json.dumps(document)}]
+    return {"jsonrpc": "2.0", "id": 1, "result": {"content": content, "isError": is_error}}
+
+
+def events(*messages: Json) -> str:
+    return "".join(f": ping\n\ndata: {json.dumps(message)}\n\n" for message in messages)
+
+
+class Gateway:
+    """Answers every call with `text` of a content type; `asked` are the bodies it got."""
+
+    def __init__(self) -> None:
+        self.text, self.content_type, self.asked = "", "application/json", list[Json]()
+
+    async def answer(self, request: web.Request) -> web.Response:
+        self.asked.append(await request.json())
+        return web.Response(text=self.text, content_type=self.content_type)
+
+    async def start(self) -> str:
+        app = web.Application()
+        app.router.add_post("/tools/websearch/mcp", self.answer)
+        self.runner = web.AppRunner(app)
+        await self.runner.setup()
+        await web.TCPSite(self.runner, "127.0.0.1", 0).start()
+        return "http://127.0.0.1:{1}".format(*self.runner.addresses[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "raw", "code", "said"),
+    [
+        (json.dumps(result_of(FOUND)), False, 0, "1. T  (0.50)\n   u\n   c\n"),
+        (json.dumps(result_of(FOUND)), True, 0, '"success": true'),
+        (json.dumps(result_of(FAILED, is_error=True)), False, 1, "gateway call: the page is too large\n"),
+        (json.dumps({"id": 1, "error": {"message": "the key is wrong"}}), False, 1, "gateway call: the key is wrong\n"),
+        ("<html>", False, 1, "the answer is not JSON; give the address of a gateway with --url"),
+    ],
+    ids=["found", "raw", "tool error", "refused", "no gateway"],
+)
+async def test_a_call_prints_its_result_or_why_there_is_none(
+    text: str, raw: bool, code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gateway = Gateway()
+    gateway.text = text
+    url = await gateway.start()
+    try:
+        assert await asyncio.to_thread(run, Connection(url, "key"), "search", ["query=a"], raw=raw) == code
+    finally:
+        await gateway.runner.cleanup()
+    assert said in "".join(capsys.readouterr())
+    assert gateway.asked[0]["params"] == {"name": "websearch-search", "arguments": {"query": "a"}}
+
+
+async def test_progress_is_shown_until_the_result_comes() -> None:
+    gateway, watch = Gateway(), io.StringIO()
+    gateway.content_type = "text/event-stream"
+    step = {"method": "notifications/progress", "params": {"progress": 3, "total": 10, "message": "reading"}}
+    gateway.text = events(step, result_of(FOUND))
+    url = await gateway.start()
+    try:
+        answer = await call_tool(Connection(url, "key"), "status", {}, watch)
+        assert json.loads(answer["content"][0]["text"]) == FOUND
+        assert "3 of 10 reading" in watch.getvalue()
+        assert gateway.asked[0]["params"]["name"] == "websearch-search_status"
+        gateway.text = events(step)
+        with pytest.raises(CallFailed, match="ended before its result"):
+            await call_tool(Connection(url, "key"), "map", {}, watch)
+    finally:
+        await gateway.runner.cleanup()

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.schemas import Checker
+from gateway.schemas.violations import _is_of
 
 SCHEMA: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -58,6 +59,13 @@ def test_a_problem_names_the_place_and_what_is_allowed_but_not_the_value(value: 
 def test_the_fast_library_agrees_with_the_reference_on_every_value(value: Any) -> None:
     reference = jsonschema.Draft202012Validator(SCHEMA).is_valid(value)
     assert (Checker(SCHEMA).check(value) == []) == reference
+
+
+@pytest.mark.parametrize("kind", ["object", "array", "string", "number", "integer", "boolean", "null"])
+@pytest.mark.parametrize("value", [{}, [], "1", 1, 1.0, 1.5, True, False, None], ids=repr)
+def test_a_value_is_refused_for_its_type_where_the_reference_refuses_it(kind: str, value: Any) -> None:
+    fits = jsonschema.Draft202012Validator({"type": kind}).is_valid(value)
+    assert (_is_of(kind, value), _is_of(["string", kind], value)) == (fits, fits or isinstance(value, str))
 
 
 def test_a_large_wrong_document_is_worded_from_its_wrong_place_alone() -> None:

@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 
 from gateway.domain import CrawlRequest, ExtractRequest, Json
-from gateway.engines.extract.page import ExtractOptions
+from gateway.engines.extract.options import ExtractOptions
 from gateway.engines.extract.parse_pool import ParsePool
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.fetch.fetcher import FetchLimits

@@ -7,7 +7,7 @@ from asyncio.subprocess import Process
 
 import pytest
 
-from gateway.engines.extract.page import ExtractOptions
+from gateway.engines.extract.options import ExtractOptions
 from gateway.engines.extract.parse_pool import ParsePool
 from gateway.engines.fetch.errors import FetchFailed
 from tests.support.waiting import until

@@ -2,7 +2,8 @@
 
 from gateway.engines.content.prune import main_content
 from gateway.engines.extract.anchors import Anchor, anchors_of, mark_anchors
-from gateway.engines.extract.page import ExtractOptions, extract
+from gateway.engines.extract.options import ExtractOptions
+from gateway.engines.extract.page import extract
 from gateway.engines.extract.sections import find, outline, sections_of
 from gateway.engines.html.dom import parse
 from gateway.engines.html.metadata import read_head

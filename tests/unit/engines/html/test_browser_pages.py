@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.engines.extract.page import ExtractOptions, extract
+from gateway.engines.extract.options import ExtractOptions
+from gateway.engines.extract.page import extract
 
 PAGES: dict[str, tuple[str, str]] = json.loads(Path(__file__).with_name("browser_pages.json").read_text("utf-8"))
 """By kind: the page and its words."""

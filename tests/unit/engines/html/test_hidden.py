@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from gateway.engines.extract.page import ExtractOptions, extract
+from gateway.engines.extract.options import ExtractOptions
+from gateway.engines.extract.page import extract
 from gateway.engines.html.dom import parse, text_of
 from gateway.engines.html.hidden import drop_hidden
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from gateway.engines.extract.page import ExtractOptions, extract
+from gateway.engines.extract.options import ExtractOptions
+from gateway.engines.extract.page import extract
 from gateway.engines.html.dom import parse, text_of
 
 # Markup -> the tree inside `body`: tag(children), text in quotes.

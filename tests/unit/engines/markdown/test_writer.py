@@ -2,7 +2,8 @@
 
 import pytest
 
-from gateway.engines.extract.page import ExtractOptions, extract
+from gateway.engines.extract.options import ExtractOptions
+from gateway.engines.extract.page import extract
 from gateway.engines.extract.simhash import exact, near, simhash
 from gateway.engines.html.dom import parse
 from gateway.engines.markdown.writer import Writer, WriterOptions

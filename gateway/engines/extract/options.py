@@ -1,0 +1,28 @@
+"""What a parsing process shall do with one body. Imports nothing that reads pages: the serving process needs it too."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractOptions:
+    """A job for a parsing process: what to read from one body.
+
+    `task` "page" reads a page (see `engines.extract.page`), "sitemap" a sitemap (see engines.extract.sitemap_xml),
+    for which the other fields mean nothing; "shorten" cuts texts (see engines.extract.shortening). `depth` is basic
+    or advanced, `format` markdown or text. `query` asks for what of the page answers it, `fragment` for one
+    section; of a result longer than `most_chars` (0: any) the sections are listed, about `most_sections`. `links`
+    and `images` ask for those lists.
+    """
+
+    url: str
+    content_type: str = "text/html"
+    depth: str = "basic"
+    format: str = "markdown"
+    query: str | None = None
+    fragment: str = ""
+    most_chars: int = 0
+    most_sections: int = 0
+    links: bool = False
+    images: bool = False
+    task: Literal["page", "sitemap", "shorten"] = "page"

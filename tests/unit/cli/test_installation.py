@@ -1,0 +1,179 @@
+"""`check-config`, `print-config` and `doctor`: what they say of a file, its unit and the machine."""
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from gateway.access.api_keys import KeyFile, KeyRequest
+from gateway.cli.main import main
+
+Output = pytest.CaptureFixture[str]
+
+
+class Machine:
+    """A configuration and unit files below `folder`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.file, self.units, self.state = folder / "gateway.toml", folder / "units", folder / "state"
+        self.credential = folder / "llm"
+        self.units.mkdir()
+        self.state.mkdir(mode=0o700)
+        self.credential.write_text("not-a-real-key\n")
+        self.credential.chmod(0o600)
+        self.write()
+        self.unit()
+        self.socket("127.0.0.1:8080")
+        KeyFile(self.state / "keys.json").create(KeyRequest("one", ("chat",)))
+
+    def write(self, text: str = "", upstream: str = "http://127.0.0.1:1/v1") -> None:
+        off = "[local_llm]\nenabled = false\n[local_ocr]\nenabled = false\n"
+        keys = f'base_url = "{upstream}"\nmodel = "m"\napi_key = {{ credential = "llm" }}\n'
+        self.file.write_text(f'{off}[[models]]\nname = "SvcLLM"\n[[models.upstreams]]\n{keys}{text}')
+        self.file.chmod(0o644)
+
+    def unit(self, more: str = "TimeoutStopSec=150\n") -> None:
+        text = f"ExecStart=/opt/gateway serve --config {self.file}\nLoadCredential=llm:{self.credential}\n{more}"
+        (self.units / "gateway.service").write_text(f"[Service]\n{text}")
+
+    def socket(self, *listens: str) -> None:
+        lines = "".join(f"ListenStream={each}\n" for each in listens)
+        (self.units / "gateway.socket").write_text(f"[Socket]\n{lines}")
+
+    def run(self, command: str) -> int:
+        return main([command, str(self.file), "--unit-dir", str(self.units)])
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path / "state"))
+    monkeypatch.delenv("CREDENTIALS_DIRECTORY", raising=False)
+    return Machine(tmp_path)
+
+
+def test_a_file_is_checked_as_its_unit_would_read_it(machine: Machine, capsys: Output) -> None:
+    assert machine.run("check-config") == 0
+    assert capsys.readouterr() == (f"{machine.file}: ok\n", "")
+    machine.unit("LoadCredentialEncrypted=more:/etc/sealed\nTimeoutStopSec=150\n")
+    assert machine.run("check-config") == 0
+    assert "not checked: credentials more" in capsys.readouterr().err
+    machine.unit("TimeoutStopSec=130\n")
+    assert machine.run("check-config") == 78
+    assert "server.drain_s: the unit would kill the gateway" in capsys.readouterr().err
+    machine.credential.unlink()
+    assert machine.run("check-config") == 78
+    assert "credential 'llm'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("listens", "said"),
+    [
+        (["127.0.0.1:9000"], "but the service listens on 127.0.0.1:9000"),
+        (["127.0.0.1:8080", "127.0.0.1:9000"], "has 2 ListenStream"),
+        (["8080"], "but the service listens on 8080"),
+    ],
+)
+def test_a_socket_unit_with_another_address_is_a_warning(
+    machine: Machine, capsys: Output, listens: list[str], said: str
+) -> None:
+    machine.socket(*listens)
+    assert machine.run("check-config") == 0
+    assert said in capsys.readouterr().err
+
+
+def test_a_service_without_a_socket_unit_is_a_warning(machine: Machine, capsys: Output) -> None:
+    (machine.units / "gateway.socket").unlink()
+    if not any((Path(each) / "gateway.socket").exists() for each in ("/etc/systemd/system", "/usr/lib/systemd/system")):
+        assert machine.run("check-config") == 0
+        assert "there is no gateway.socket" in capsys.readouterr().err
+
+
+def test_a_file_of_no_unit_is_checked_alone_and_shown_without_secrets(
+    machine: Machine, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (machine.units / "gateway.service").unlink()
+    assert machine.run("check-config") == 78
+    assert "credential 'llm' is missing" in capsys.readouterr().err
+    monkeypatch.setenv("GATEWAY_CREDENTIAL_LLM", "not-a-real-key")
+    assert machine.run("check-config") == 0
+    assert main(["print-config", str(machine.file)]) == 0
+    shown = capsys.readouterr().out
+    assert "llm" in shown.split("api_key")[1].splitlines()[0] and "not-a-real-key" not in shown
+
+
+def test_the_doctor_finds_nothing_wrong_with_what_is_sound(machine: Machine, capsys: Output) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as upstream:
+        machine.write(upstream=f"http://127.0.0.1:{upstream.getsockname()[1]}/v1")
+        machine.run("doctor")
+    said = capsys.readouterr().out
+    assert f"ok    {machine.file} is valid for {machine.units / 'gateway.service'}" in said
+    assert "ok    127.0.0.1:" in said and "accepts connections" in said
+    assert f"ok    1 keys in {machine.state / 'keys.json'}" in said
+    assert "ok    0 files in" in said and "ok    the extra [web] is installed" in said
+
+
+def test_the_doctor_names_each_fault_and_its_remedy(machine: Machine, capsys: Output) -> None:
+    machine.write(upstream="https://127.0.0.1:1/v1")
+    machine.socket("127.0.0.1:9000")
+    machine.file.chmod(0o600)
+    machine.credential.chmod(0o644)
+    (machine.state / "keys.json").write_text('{"keys": []}')
+    (machine.state / "keys.json").chmod(0o644)
+    assert machine.run("doctor") == 1
+    said = capsys.readouterr().out
+    for remedy in (
+        f"chmod 0644 {machine.file}",
+        f"chmod 0600 {machine.credential}",
+        "chmod -R go= ",
+        "make server.host",
+    ):
+        assert f"mend: {remedy}" in said
+    assert "127.0.0.1:1 does not answer" in said and "see models[0].upstreams[0].base_url" in said
+
+
+def test_the_doctor_asks_the_proxy_where_there_is_one(machine: Machine, capsys: Output) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as proxy:
+        port = proxy.getsockname()[1]
+        machine.write(f'proxy = "http://127.0.0.1:{port}"\n', upstream="https://far.invalid/v1")
+        machine.run("doctor")
+    said = capsys.readouterr().out
+    assert f"ok    the proxy 127.0.0.1:{port} accepts connections" in said and "far.invalid" not in said
+
+
+def test_the_doctor_goes_no_further_than_a_file_that_is_wrong(machine: Machine, capsys: Output) -> None:
+    machine.write("wrong = 1\n")
+    assert machine.run("doctor") == 1
+    said = capsys.readouterr().out
+    assert f"edit {machine.file}" in said and "1 checks, 1 wrong" in said
+
+
+@pytest.mark.parametrize("broken", ["not JSON", None], ids=["damaged", "gone"])
+def test_the_doctor_says_when_the_keys_cannot_be_read(machine: Machine, capsys: Output, broken: str | None) -> None:
+    keys = machine.state / "keys.json"
+    keys.unlink()
+    if broken is not None:
+        keys.write_text(broken)
+    machine.run("doctor")
+    said = capsys.readouterr().out
+    assert "mend: restore it" in said if broken else "0 keys" in said or "restore it" in said
+
+
+def test_the_doctor_looks_at_what_an_installation_without_a_service_has(
+    machine: Machine, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (machine.units / "gateway.service").unlink()
+    monkeypatch.setenv("GATEWAY_CREDENTIAL_LLM", "not-a-real-key")
+    monkeypatch.setenv("STATE_DIRECTORY", str(machine.state / "none"))
+    assert machine.run("doctor") == 1
+    said = capsys.readouterr().out
+    assert "make install-service" in said and "does not exist" in said
+
+
+def test_files_of_another_user_are_counted(machine: Machine, capsys: Output) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give files away")
+    (machine.state / "stranger").touch(mode=0o600)
+    os.chown(machine.state / "stranger", 12345, 12345)
+    assert machine.run("doctor") == 1
+    assert "1 files in" in capsys.readouterr().out

@@ -1,0 +1,66 @@
+"""`gateway serve` in the tests' own process, by hand: it serves until it is told to stop."""
+
+import gc
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gateway.cli.main import main
+from gateway.embedded.child_server import free_port
+
+OFF = "[local_llm]\nenabled = false\n[local_ocr]\nenabled = false\n[ops]\nport = 0\n"
+
+
+@pytest.fixture(autouse=True)
+def _collections_as_before() -> Iterator[None]:
+    thresholds = gc.get_threshold()
+    yield
+    gc.unfreeze()
+    gc.set_threshold(*thresholds)
+
+
+def stop_when_it_listens(port: int) -> None:
+    """Send this process SIGTERM as soon as the port answers, or after ten seconds."""
+    end = time.monotonic() + 10
+    while time.monotonic() < end:
+        with socket.socket() as sock:
+            if sock.connect_ex(("127.0.0.1", port)) == 0:
+                sock.settimeout(5)
+                sock.sendall(b"GET /nowhere HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+                sock.recv(64)  # it serves, so its signal handlers are there
+                break
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def test_it_serves_and_welcomes_until_sigterm(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    port = free_port()
+    (tmp_path / "gateway.toml").write_text(f"{OFF}[server]\nport = {port}\n")
+    stopper = threading.Thread(target=stop_when_it_listens, args=(port,))
+    stopper.start()
+    try:
+        assert main(["serve", "--config", str(tmp_path / "gateway.toml"), "--state-dir", str(tmp_path / "state")]) == 0
+    finally:
+        stopper.join(15)
+    said = capsys.readouterr()
+    assert f"The gateway answers on http://127.0.0.1:{port}" in said.err
+    assert (tmp_path / "state" / "dev-key").exists()
+
+
+def test_a_wrong_file_and_a_key_file_that_is_gone_exit_with_78(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "gateway.toml"
+    file.write_text("[server]\nport = 'x'\n")
+    command = ["serve", "--config", str(file), "--state-dir", str(tmp_path / "state")]
+    assert main(command) == 78
+    assert "server.port" in capsys.readouterr().err
+    file.write_text(f'{OFF}[access]\nkeys_file = "other/keys.json"\n')
+    (tmp_path / "state").mkdir()
+    assert main(command) in (1, 78)
+    assert "keys" in capsys.readouterr().err

@@ -1,0 +1,182 @@
+"""A pool of real workers, supervised from this process: they are started, relieved, replaced and stopped."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from gateway.access.api_keys import KeyFile, KeyRequest
+from gateway.config.environment import Environment, read_environment, worker_environment
+from gateway.config.loader import load_config
+from gateway.embedded.servers import EmbeddedServers
+from gateway.runtime.fork_server import ForkServer
+from gateway.runtime.service import ServiceContext
+from gateway.runtime.silence import cpu_wait_s
+from gateway.runtime.sockets import Sockets
+from gateway.runtime.worker_pool import WorkerPool
+from gateway.runtime.worker_process import WatchdogSettings, WorkersFailed
+from gateway.web.listen_socket import bind
+from tests.support.logged import collect_events
+from tests.support.waiting import until
+
+pytestmark = pytest.mark.slow
+
+
+class PoolSetup:
+    """A worker pool in this process, with shorter limits than in production."""
+
+    def __init__(self, folder: Path, toml: str = "") -> None:
+        self.folder = folder
+        self.file = folder / "gateway.toml"
+        self.sockets = Sockets(bind("127.0.0.1", 0), bind("127.0.0.1", 0))
+        self.key = KeyFile(folder / "keys.json").create(KeyRequest("test", ("chat",)))[0]
+        self.environment = read_environment()
+
+    def config(self, toml: str = "", workers: int = 2):  # type: ignore[no-untyped-def]
+        off = "[local_llm]\nenabled = false\n[local_ocr]\nenabled = false\n"
+        self.file.write_text(f"[server]\nworkers = {workers}\n" + toml + off)
+        return load_config(self.file, self.folder, Environment({}))
+
+    def pool(self, watchdog: WatchdogSettings, toml: str = "", workers: int = 2) -> WorkerPool:
+        config = self.config(toml, workers)
+        return WorkerPool(config, ServiceContext(self.sockets, EmbeddedServers(config), self.environment), watchdog)
+
+    async def ask(self) -> int:
+        url = "http://{}:{}/v1/models".format(*self.sockets.product.getsockname())
+        headers = {"Authorization": f"Bearer {self.key}"}
+        timeout = aiohttp.ClientTimeout(total=20)
+        async with aiohttp.ClientSession(headers=headers, timeout=timeout) as session, session.get(url) as reply:
+            return reply.status
+
+
+@pytest.fixture
+async def setup(tmp_path: Path) -> AsyncIterator[PoolSetup]:
+    one = PoolSetup(tmp_path)
+    yield one
+    one.sockets.close()
+
+
+async def test_a_worker_whose_loop_is_stuck_is_killed_and_replaced(setup: PoolSetup) -> None:
+    logged = collect_events()
+    pool = setup.pool(WatchdogSettings(start_s=30, check_s=0.1), "stuck_s = 3\n")
+    await pool.start()
+    try:
+        victim, other = sorted(pool.pids())
+        os.kill(victim, signal.SIGSTOP)
+        await until(lambda: victim not in pool.pids() and len(pool.pids()) == 2, 15)
+        assert other in pool.pids()
+        assert await setup.ask() == 200
+        assert pool.is_fresh()
+        assert not logged("worker_relieved")  # the other one answered
+    finally:
+        await pool.finish(replaced=False)
+    assert pool.pids() == []
+
+
+async def test_a_worker_that_keeps_dying_is_started_with_growing_pauses(
+    setup: PoolSetup,
+) -> None:
+    logged = collect_events()
+    pool = setup.pool(WatchdogSettings())
+    await pool.start()
+    try:
+        process = pool._group.workers[0]
+        for count in range(1, 6):
+            await until(lambda: process.pid is not None, 10)
+            process.kill()
+            await until(lambda count=count: len(logged("worker_ended")) == count, 10)  # type: ignore[misc]
+        pauses = [each["pause_s"] for each in logged("worker_ended")]
+        assert pauses == [0.0, 0.0, 0.0, 0.0, 0.5]
+    finally:
+        await pool.finish(replaced=False)
+
+
+async def test_workers_that_cannot_serve_are_an_error_and_the_running_ones_survive_it(setup: PoolSetup) -> None:
+    (setup.folder / "cert.pem").write_text("no certificate")
+    tls = f'tls = {{ cert = "{setup.folder}/cert.pem", key = "{setup.folder}/cert.pem" }}\n'
+    pool = setup.pool(WatchdogSettings(start_s=30))
+    await pool.start()
+    try:
+        pids = pool.pids()
+        with pytest.raises(WorkersFailed):
+            await pool.replace(setup.config(tls))
+        assert pool.pids() == pids
+        assert await setup.ask() == 200
+    finally:
+        await pool.finish(replaced=False)
+
+
+@pytest.mark.parametrize("goes_on", [True, False], ids=["goes on", "is killed"])
+async def test_a_lone_worker_that_stops_has_a_spare_until_it_goes_on_or_is_killed(
+    setup: PoolSetup, goes_on: bool
+) -> None:
+    logged = collect_events()
+    pool = setup.pool(WatchdogSettings(), "stuck_s = 3\n", workers=1)
+    await pool.start()
+    try:
+        (stuck,) = pool.pids()
+        os.kill(stuck, signal.SIGSTOP)
+        await until(lambda: bool(logged("worker_relieved")), 5)
+        async with asyncio.timeout(2.5):
+            assert await setup.ask() == 200
+        assert pool.pids() == [stuck] and not logged("worker_silent")
+        if goes_on:
+            os.kill(stuck, signal.SIGCONT)
+            await until(lambda: bool(logged("worker_returned")), 5)
+            assert pool.pids() == [stuck]
+        else:
+            await until(lambda: stuck not in pool.pids() and len(pool.pids()) == 1, 15)
+            assert logged("worker_ended")[0]["pause_s"] == 0
+        assert await setup.ask() == 200
+        assert len(logged("worker_relieved")) == 1
+    finally:
+        await pool.finish(replaced=False)
+    assert pool.pids() == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["dies", "hangs"])
+async def test_a_fork_server_that_fails_is_replaced_at_the_next_start_and_its_workers_go_on(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    server = ForkServer(worker_environment(read_environment(), tmp_path))
+    first, before = await server.start_worker(), server._pid
+    os.kill(before, number)
+    with pytest.raises(OSError, match=r"fork server (has ended|does not answer)"):
+        await server.start_worker()
+    second = await server.start_worker()
+    assert server._pid not in (0, before)
+    assert not is_gone(first.pid)
+    first.channel.close()  # now its supervisor has ended: it ends too
+    assert await first.wait() is None  # and nobody can tell how
+    third, of_server = await server.start_worker(), server._pid
+    second.send_signal(signal.SIGTERM)
+    third.channel.close()
+    assert [await second.wait(), await third.wait()] == [-signal.SIGTERM, 0]
+    second.send_signal(signal.SIGKILL)  # does nothing
+    second.channel.close()
+    await server.close()
+    await server.close()
+    assert is_gone(of_server)
+
+
+def is_gone(pid: int) -> bool:
+    """Whether there is no such process, not even one that waits to be reaped."""
+    return not Path(f"/proc/{pid}").exists()
+
+
+async def test_an_application_that_cannot_be_imported_is_an_error_at_once(tmp_path: Path) -> None:
+    variables = {**worker_environment(read_environment(), tmp_path), "PYTHONPATH": str(tmp_path)}
+    (tmp_path / "uvloop.py").write_text("raise SystemExit(3)\n")
+    server = ForkServer(variables)
+    with pytest.raises(OSError, match="has ended"):
+        await server.start_worker()
+    await server.close()
+
+
+def test_time_in_which_no_processor_was_free_is_known_for_a_process_and_0_for_one_that_is_gone() -> None:
+    assert cpu_wait_s(os.getpid()) >= 0
+    assert cpu_wait_s(2**30) == 0
