@@ -1,5 +1,7 @@
 """The local search provider: what of a found page is shown, and how much of it is read for that."""
 
+from typing import cast
+
 import pytest
 
 from gateway.domain import Json, SearchRequest, WebCall
@@ -11,7 +13,7 @@ from gateway.engines.text.passages import Passage
 FILLER = "Apples are kept in a cool place and turned over once a week. "
 
 
-class _Found(Index):
+class _Found:
     """An index that finds the same pages for every query."""
 
     def __init__(self, *hits: IndexHit) -> None:
@@ -27,7 +29,7 @@ def hit(content: str, *passages: Passage) -> IndexHit:
 
 async def found(page: IndexHit, depth: str = "basic") -> Json:
     request = SearchRequest("zebra", search_depth=depth)
-    results = (await LocalSearch(_Found(page)).search(request, WebCall("key", "r")))["results"]
+    results = (await LocalSearch(cast(Index, _Found(page))).search(request, WebCall("key", "r")))["results"]
     only: Json = results[0]
     return only
 
