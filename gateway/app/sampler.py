@@ -1,6 +1,7 @@
-"""Samples what the metrics tell of the process, upstreams, stores and the index: no request pays for it."""
+"""Samples the metrics of the process, upstreams, stores and the index: no request pays for it."""
 
 import asyncio
+import contextlib
 import platform
 import resource
 import time
@@ -52,7 +53,8 @@ class Sampler:
         usage = resource.getrusage(resource.RUSAGE_SELF)
         metrics.cpu.set(usage.ru_utime + usage.ru_stime)
         metrics.resident.set(_resident_bytes())
-        metrics.open_files.set(len(list(Path("/proc/self/fd").iterdir())))
+        with contextlib.suppress(OSError):  # no file is left to read the folder with: the last figure stays
+            metrics.open_files.set(len(list(Path("/proc/self/fd").iterdir())))
         metrics.notes.set(len([note for note in (self._server.keys.problem(), *self._server.notes()) if note]))
         for model in self._completions.models:
             for target in model.targets:

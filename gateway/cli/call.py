@@ -14,6 +14,7 @@ import orjson
 
 from gateway.cli.connection import NO_ANSWER, Connection
 from gateway.domain import Json
+from gateway.wire.untrusted_json import table_in
 
 _TIMEOUT_S = 180
 """For a whole call. Chosen: a crawl with a progress token has 120 s in the server, its last pages and the transfer need
@@ -21,6 +22,7 @@ some more. At half, long crawls are given up while the server still works; at do
 _MAX_LINE_BYTES = 1 << 26
 """Longest line of an event stream, which holds a whole result. Chosen: 64 MiB, many times `web.result_budget_chars`; a
 longer line fails the call."""
+_FOREIGN = "the answer is not that of a gateway; give its address with --url"
 
 
 class CallFailed(Exception):
@@ -68,33 +70,40 @@ async def call_tool(gateway: Connection, tool: str, arguments: Json, watch: Text
             return await _read_result(reply, watch)
     except (aiohttp.ClientError, TimeoutError) as error:
         raise CallFailed(f"no answer from {gateway.url} ({type(error).__name__}); {NO_ANSWER}") from None
+    except ValueError:  # a line beyond _MAX_LINE_BYTES
+        raise CallFailed(_FOREIGN) from None
 
 
 async def _read_result(reply: aiohttp.ClientResponse, watch: TextIO | None) -> Json:
     if reply.content_type != "text/event-stream":
-        return _parse_result(await reply.read())
+        return _result(_message(await reply.read()))
     async for line in reply.content:
         if not line.startswith(b"data:"):
             continue
-        message = orjson.loads(line[5:])
+        message = _message(line[5:])
         if message.get("method") == "notifications/progress" and watch is not None:
             _show_progress(message["params"], watch)
         elif "id" in message:
             if watch is not None:
                 watch.write("\r\x1b[K")
-            return _parse_result(line[5:])
+            return _result(message)
     raise CallFailed("the answer ended before its result; try again")
 
 
-def _parse_result(raw: bytes) -> Json:
+def _message(raw: bytes) -> Json:
     try:
         message = orjson.loads(raw)
     except orjson.JSONDecodeError:
-        raise CallFailed("the answer is not JSON; give the address of a gateway with --url") from None
+        message = None
+    if not isinstance(message, dict):
+        raise CallFailed(_FOREIGN)
+    return message
+
+
+def _result(message: Json) -> Json:
     if "error" in message:
-        raise CallFailed(str(message["error"].get("message", "refused")))
-    result: Json = message["result"]
-    return result
+        raise CallFailed(str(table_in(message, "error").get("message", "refused")))
+    return table_in(message, "result")
 
 
 def _show_progress(params: Json, watch: TextIO) -> None:
@@ -148,9 +157,14 @@ def run(gateway: Connection, tool: str, pairs: list[str], *, raw: bool) -> int:
     except CallFailed as error:
         sys.stderr.write(f"gateway call: {error}\n")
         return 1
-    document = orjson.loads(result["content"][0]["text"])
-    if result.get("isError"):
-        sys.stderr.write(f"gateway call: {document['data']['error']['message']}\n")
+    try:
+        document = orjson.loads(result["content"][0]["text"])
+        data = document["data"]
+    except (LookupError, TypeError, ValueError):
+        sys.stderr.write(f"gateway call: {_FOREIGN}\n")
         return 1
-    sys.stdout.write((_format_json(document) if raw else readable(tool, document["data"])) + "\n")
+    if result.get("isError"):
+        sys.stderr.write(f"gateway call: {data['error']['message']}\n")
+        return 1
+    sys.stdout.write((_format_json(document) if raw else readable(tool, data)) + "\n")
     return 0

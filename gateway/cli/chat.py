@@ -16,12 +16,14 @@ from gateway.cli.connection import NO_ANSWER, Connection, add_connection_options
 from gateway.config.environment import Environment
 from gateway.domain import TEXT_MODEL, Json
 from gateway.errors import InvalidRequest, UpstreamError
+from gateway.wire.untrusted_json import table_in, tables_in
 
 _SILENCE_S = 300
 """Longest wait for the next piece of an answer. Chosen: an embedded model may read a long prompt for minutes; at half,
 such a prompt is given up; at double, a dead server is noticed late."""
 _MAX_LINE_BYTES = 1 << 24
-"""Longest line of a stream, which holds one piece, or the whole answer with --json."""
+"""Longest line of a stream, which holds one piece of an answer."""
+_FOREIGN = "not that of a gateway; give its address with --url"
 
 
 def add_commands(parsers: Parsers) -> None:
@@ -83,16 +85,18 @@ async def _ask(gateway: Connection, body: Json, out: TextIO) -> None:
             if body.get("stream"):
                 await _print_stream(reply, out)
             else:
-                out.write(orjson.dumps(await reply.json(), option=orjson.OPT_INDENT_2).decode() + "\n")
+                out.write(orjson.dumps(orjson.loads(await reply.read()), option=orjson.OPT_INDENT_2).decode() + "\n")
     except (aiohttp.ClientError, TimeoutError) as error:
         raise UpstreamError(f"no answer from {gateway.url} ({type(error).__name__}); {NO_ANSWER}") from None
+    except ValueError:  # what is not JSON, or a line beyond _MAX_LINE_BYTES
+        raise UpstreamError(f"the answer is {_FOREIGN}") from None
 
 
 def _refusal(raw: bytes, status: int) -> str:
     try:
         return str(orjson.loads(raw)["error"]["message"])
     except (orjson.JSONDecodeError, KeyError, TypeError):
-        return f"the answer is not that of a gateway (status {status}); give its address with --url"
+        return f"the answer, with status {status}, is {_FOREIGN}"
 
 
 async def _print_stream(reply: aiohttp.ClientResponse, out: TextIO) -> None:
@@ -106,16 +110,16 @@ async def _print_stream(reply: aiohttp.ClientResponse, out: TextIO) -> None:
             has_ended = True
             break
         event = orjson.loads(text)
-        if "error" in event:
+        if error := table_in(event, "error"):
             out.write("\n")
-            raise UpstreamError(str(event["error"]["message"]))
-        for choice in event.get("choices", []):
-            delta = choice.get("delta") or {}
-            out.write(delta.get("content") or "")
+            raise UpstreamError(str(error.get("message", "refused")))
+        for choice in tables_in(event, "choices"):
+            delta = table_in(choice, "delta")
+            out.write(str(delta.get("content") or ""))
             out.flush()
-            for note in delta.get("annotations") or []:
-                cited = note.get("url_citation") or {}
-                sources.setdefault(cited.get("url", ""), cited.get("title", ""))
+            for note in tables_in(delta, "annotations"):
+                cited = table_in(note, "url_citation")
+                sources.setdefault(str(cited.get("url", "")), str(cited.get("title", "")))
     out.write("\n")
     for number, (url, title) in enumerate(sources.items(), 1):
         out.write(f"[{number}] {title} {url}\n" if title else f"[{number}] {url}\n")

@@ -6,6 +6,7 @@ Knows no client and reads no file. Every request has a time limit; no answer's t
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 import aiohttp
 import orjson
@@ -83,7 +84,7 @@ async def _model_problem(plan: CheckPlan, session: aiohttp.ClientSession) -> str
     models = answer.get("data") if isinstance(answer, dict) else None
     if not isinstance(models, list):
         return f"{plan.url}/v1/models is not a gateway's answer; give the gateway's address with --url"
-    status, _ = await _ask(session, "GET", f"{plan.url}/v1/models/{plan.model}", plan.key)
+    status, _ = await _ask(session, "GET", f"{plan.url}/v1/models/{quote(plan.model, safe='')}", plan.key)
     if status == 200:
         return ""
     names = ", ".join(str(model.get("id")) for model in models if isinstance(model, dict))

@@ -1,6 +1,6 @@
 """`gateway client-config`: prints the configuration of a client for this installation, and tries it with `--check`.
 
-The texts stand in `client_texts/NAME.txt`; the first line of each says with which version it was run. They name the
+The texts are in `client_texts/NAME.txt`; the first line of each says with which version it was run. They name the
 file or the variable of the key, never the key.
 """
 
@@ -68,7 +68,7 @@ def add_commands(parsers: Parsers) -> None:
     parser.add_argument("--model", help="default: the first text model of the configuration")
     parser.add_argument(
         "--key-file", type=Path, metavar="FILE",
-        help=f"where the key stands; default: STATE_DIR/dev-key, and ${KEY_VARIABLE} where there is none",
+        help=f"where the key is; default: STATE_DIR/dev-key, and ${KEY_VARIABLE} where there is none",
     )  # fmt: skip
     add_state_options(parser)
     parser.set_defaults(command=_client_config)

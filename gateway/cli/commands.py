@@ -5,6 +5,17 @@ import importlib
 
 from gateway import __version__
 
+EXIT_CODES = {
+    0: "done",
+    1: "failed",
+    2: "wrong usage",
+    3: "some of several files failed",
+    69: "an engine is not installed",
+    78: "the configuration is wrong",
+    130: "interrupted",
+}
+"""What each exit code of a command means; 69 and 78 are those of sysexits.h."""
+
 _MODULES = {
     "serve": "gateway.cli.serve",
     "worker": "gateway.cli.worker",
@@ -23,6 +34,7 @@ _MODULES = {
     "chat": "gateway.cli.chat",
     "search": "gateway.cli.tools",
     "call": "gateway.cli.tools",
+    "extract": "gateway.cli.extract",
     "crawl": "gateway.cli.crawl",
     "index": "gateway.cli.tools",
     "sanitize": "gateway.cli.tools",
@@ -38,9 +50,9 @@ def parser(word: str) -> argparse.ArgumentParser:
     root = argparse.ArgumentParser(
         prog="gateway",
         description="One authenticated HTTP gateway for models and agents.",
-        epilog="`gateway COMMAND --help` says more, with examples. Exit codes: 0 done, 1 failed, 2 wrong usage, "
-        "3 some of several files failed, 69 an engine is not installed, 78 the configuration is wrong, "
-        "130 interrupted.",
+        epilog="`gateway COMMAND --help` says more, with examples. Exit codes: "
+        + ", ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items())
+        + ".",
     )
     root.add_argument("--version", action="version", version=f"gateway {__version__}")
     parsers = root.add_subparsers(required=True, metavar="COMMAND")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from gateway import __version__
 from gateway.cli.argument_types import Parsers
-from gateway.cli.commands import parser
+from gateway.cli.commands import EXIT_CODES, parser
 from gateway.config.environment import Environment
 
 _SHELLS = ("bash", "zsh", "fish")
@@ -177,10 +177,7 @@ def manual_page(commands: list[CommandLine]) -> str:
         if each.parser.epilog:
             lines += [".PP", _roff(each.parser.epilog)]
     lines += [".SH EXIT STATUS"]
-    for code, meaning in (
-        ("0", "done"), ("1", "failed"), ("2", "wrong usage"), ("3", "some of several files failed"),
-        ("69", "an engine is not installed"), ("78", "the configuration is wrong"), ("130", "interrupted"),
-    ):  # fmt: skip
+    for code, meaning in EXIT_CODES.items():
         lines += [".TP", f".B {code}", meaning]
     lines += [
         ".SH ENVIRONMENT", ".TP", ".B GATEWAY_URL", "address of the running gateway, for commands that call it",

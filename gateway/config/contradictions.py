@@ -1,6 +1,6 @@
 """The rules of the configuration that span several keys, which its JSON Schema cannot express.
 
-Looks at files the configuration names, but opens nothing else.
+Checks that files named by the configuration exist, and opens nothing else.
 """
 
 import ipaddress
@@ -96,7 +96,7 @@ def _egress_contradictions(config: Config) -> Iterator[tuple[str, str]]:
 
 def _price_contradictions(config: Config) -> Iterator[tuple[str, str]]:
     """A price belongs to something that exists, there is one for each, and all are in one currency."""
-    known = {TEXT_MODEL, OCR_MODEL, *WEB_TOOLS, *(model.name for model in config.models)}
+    known = {*_EMBEDDED_KINDS, *WEB_TOOLS, *(model.name for model in config.models)}
     known |= {f"mcp:{server.label}" for server in config.mcp_servers}
     seen: set[str] = set()
     for index, price in enumerate(config.prices):
@@ -128,9 +128,8 @@ def _model_contradictions(config: Config) -> Iterator[tuple[str, str]]:
             if name in seen:
                 yield f"{where}.{key}", f"'{name}' is already the name of {seen[name]}"
             seen[name] = where
-    embedded = {TEXT_MODEL, OCR_MODEL, EMBEDDING_MODEL}
     for index, model in enumerate(config.models):
-        if not model.upstreams and model.name not in embedded:
+        if not model.upstreams and model.name not in _EMBEDDED_KINDS:
             yield f"models[{index}].upstreams", "needs at least one upstream"
         shown = [upstream.name or f"upstream-{number}" for number, upstream in enumerate(model.upstreams, 1)]
         for position, name in enumerate(shown):
@@ -141,7 +140,7 @@ def _model_contradictions(config: Config) -> Iterator[tuple[str, str]]:
                 where = f"models[{index}].upstreams[{position}].tools"
                 yield where, '"prompt" needs kind = "text" and responses = "translate"'
         for name in model.fallback:
-            if name not in seen and name not in embedded:
+            if name not in seen and name not in _EMBEDDED_KINDS:
                 yield f"models[{index}].fallback", _unknown_model(name, seen)
             elif (other := _kind_of(name, config)) != model.kind and "embedding" in (other, model.kind):
                 yield f"models[{index}].fallback", f"'{name}' is of kind {other}, this model of kind {model.kind}"

@@ -1,7 +1,7 @@
 """Reads a TOML file into a checked `Config`.
 
 The file is checked against schemas/config.json first, then against the rules over several keys (`contradictions`).
-Secrets never stand in the file: `{ credential = "NAME" }` is looked up in the environment. The variables GATEWAY_HOST,
+Secrets are never in the file: `{ credential = "NAME" }` is looked up in the environment. The variables GATEWAY_HOST,
 GATEWAY_PORT and GATEWAY_LOG_LEVEL override the file. Opens no port and no connection.
 """
 

@@ -1,5 +1,5 @@
 // Calls to try: chat and responses as streams, with tools and citations shown; the web tools by a form made of each
-// tool's own schema. Beside every answer stand the raw JSON and the curl line of the same call.
+// tool's own schema. Every answer has the raw JSON and the curl line of the same call beside it.
 
 import { copyButton, failure, field, fill, h, select } from "./dom.js";
 import { curl, events, getJson, mcpCurl, rpc, send } from "./api.js";

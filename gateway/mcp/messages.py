@@ -144,7 +144,7 @@ def failed(error: GatewayError) -> Json:
     """`{"success": false, "data": {"error": {type, message, retryable, param?, retry_after_s?}}}`.
 
     The message says what to correct, and quotes an upstream where it gave a reason. What could be answered all the
-    same stands in `data` before the error.
+    same is in `data` before the error.
     """
     text = error.message if error.quoted is None else f"{error.message} It says: {error.quoted}"
     body: Json = {"type": error.type, "message": text, "retryable": error.retryable}

@@ -14,7 +14,7 @@ import asyncio
 import base64
 import contextlib
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,7 +41,7 @@ _SESSION_ID_CHARS = 512
 """Longest session id that is sent back. Chosen: ids are 32 to 64 characters, signed ones a few hundred."""
 _LAST_WORDS_S = 2.0
 """Seconds for telling a server that a call was cancelled or a session ended. Chosen: a courtesy, for which nobody
-waits; at half distant servers are not told, at double a dead one holds a connection for longer."""
+waits; at half distant servers miss it, at double a dead one holds a connection for longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +83,8 @@ class McpClient:
 class _RpcError(UpstreamError):
     """The server answered with a JSON-RPC error."""
 
-    def __init__(self, number: Any, message: Any) -> None:
-        super().__init__(f"the MCP server refused the request: {scrubbed(message or 'no reason given')}")
+    def __init__(self, number: Any, message: Any, sent: Iterable[str]) -> None:
+        super().__init__(f"the MCP server refused the request: {scrubbed(message or 'no reason given', sent)}")
         self.number = number
 
 
@@ -170,7 +170,7 @@ class McpSession:
             answer.close(is_complete=is_complete)
         if "error" in response:
             error = table_in(response, "error")
-            raise _RpcError(error.get("code"), error.get("message"))
+            raise _RpcError(error.get("code"), error.get("message"), self._settings.headers.values())
         if method == "initialize":
             session_id = answer.headers.get("Mcp-Session-Id", "")
             self._session_id = session_id if session_id.isascii() and len(session_id) <= _SESSION_ID_CHARS else ""
@@ -271,7 +271,7 @@ def header_value(name: str) -> str:
 
 
 def _result_text(result: Json) -> str:
-    """The text of a tool's result; content that is no text is named, and structured content stands in for none."""
+    """The text of a tool's result; content that is no text is named; without any, its structured content."""
     texts = []
     for part in tables_in(result, "content"):
         if isinstance(text := part.get("text", table_in(part, "resource").get("text")), str):

@@ -35,6 +35,7 @@ class OpenAICompatUpstream:
         self._name = name
         self._url = config.base_url.rstrip("/")
         self._headers = {"Content-Type": "application/json"}
+        self._secrets = () if config.api_key is None else (config.api_key.reveal(),)
         if config.api_key is not None:
             self._headers["Authorization"] = f"Bearer {config.api_key.reveal()}"
         self._client = HttpClient(
@@ -71,7 +72,7 @@ class OpenAICompatUpstream:
             answer = await call
             try:
                 if answer.status != 200:
-                    raise await _refusal(answer)
+                    raise await self._refusal(answer)
                 decoded = _json_or_none(await answer.read())
             finally:
                 answer.close()
@@ -80,7 +81,7 @@ class OpenAICompatUpstream:
         if not isinstance(decoded, dict):
             raise UpstreamError("the upstream's answer is not a JSON object")
         if decoded.get("error"):
-            raise upstream_error(500, decoded, None)
+            raise upstream_error(500, decoded, None, self._secrets)
         return decoded
 
     async def stream(
@@ -101,7 +102,7 @@ class OpenAICompatUpstream:
             del body
             answer = await call
             if answer.status != 200:
-                raise await _refusal(answer)
+                raise await self._refusal(answer)
             if answer.content_type == "application/json":  # a whole answer though a stream was asked
                 yield [await answer.read()]
                 return
@@ -122,16 +123,15 @@ class OpenAICompatUpstream:
                 answer.close(is_complete=is_complete)
             stats.upstream_s += clock() - started_s
 
-
-async def _refusal(answer: Answer) -> UpstreamError:
-    """The error of an answer with another status than 200."""
-    if answer.status < 400:
-        return UpstreamError(f"the upstream answered with status {answer.status}")
-    try:
-        body = _json_or_none(await answer.read(_MAX_ERROR_BYTES))
-    except UpstreamError:
-        body = None
-    return upstream_error(answer.status, body, answer.retry_after_s)
+    async def _refusal(self, answer: Answer) -> UpstreamError:
+        """The error of an answer with another status than 200."""
+        if answer.status < 400:
+            return UpstreamError(f"the upstream answered with status {answer.status}")
+        try:
+            body = _json_or_none(await answer.read(_MAX_ERROR_BYTES))
+        except UpstreamError:
+            body = None
+        return upstream_error(answer.status, body, answer.retry_after_s, self._secrets)
 
 
 def _json_or_none(data: bytes) -> object:

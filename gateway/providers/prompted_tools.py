@@ -1,6 +1,6 @@
 """PromptedToolsUpstream: gives tool calls to an upstream whose model has none.
 
-Knows no HTTP. What the model is told and how its answer is read is `wire.chat.prompted_tools`'s.
+Knows no HTTP. `wire.chat.prompted_tools` makes the prompt and reads the answer.
 """
 
 from collections.abc import AsyncGenerator
@@ -126,11 +126,11 @@ class _StreamReader:
         calls, warning = self._tools.read(text, finish)
         self.warnings += [warning] if warning else []
         if calls:
-            told: Json = {"tool_calls": [{"index": index, **call} for index, call in enumerate(calls)]}
+            held_delta: Json = {"tool_calls": [{"index": index, **call} for index, call in enumerate(calls)]}
             choice["finish_reason"] = "tool_calls"
         else:
-            told = {"content": "" if self._tools.is_forced else text}
-        before = {**chunk, "usage": None, "choices": [{**choice, "delta": told, "finish_reason": None}]}
+            held_delta = {"content": "" if self._tools.is_forced else text}
+        before = {**chunk, "usage": None, "choices": [{**choice, "delta": held_delta, "finish_reason": None}]}
         choice["delta"] = delta
         return [orjson.dumps(before), orjson.dumps(chunk)]
 

@@ -29,6 +29,8 @@ def client_address(trusted: Sequence[str]) -> AddressOf:
             parsed = ipaddress.ip_address(address)
         except ValueError:
             return False
+        if isinstance(parsed, ipaddress.IPv6Address):  # a listener on `::` sees IPv4 addresses so
+            parsed = parsed.ipv4_mapped or parsed
         return any(parsed in network for network in networks)
 
     def address_of(request: web.Request) -> str:

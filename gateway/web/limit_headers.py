@@ -1,4 +1,4 @@
-"""The headers that tell a caller what is left of its limits. Knows no limiter.
+"""The headers with what is left of a caller's limits. Knows no limiter.
 
 Sources: draft-ietf-httpapi-ratelimit-headers-11 (`RateLimit-Policy`, `RateLimit`: lists of quoted names with quota `q`,
 window `w`, remaining `r` and seconds until it grows `t`), OpenAI API reference, "Rate limits" (`x-ratelimit-*`), read
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from gateway.access.rate_limits import LimitState
 
 _WINDOWS_S = {"requests": 60, "tokens-minute": 60, "tokens-day": 86_400, "tool-calls-day": 86_400}
-"""The length of each limit's period. Those of a key's spend are told in no header: they are sums, not counts."""
+"""The length of each limit's period. A key's spend is in no header: it is a sum of money, not a count."""
 
 _OPENAI = {"requests": "requests", "tokens-minute": "tokens"}
 """The limits that OpenAI's headers have, and their names there."""

@@ -20,19 +20,19 @@ import orjson
 from gateway.domain import Json
 
 MAX_RECORDS = 200
-"""Requests that are kept a process, and that are told in all. Chosen: what a person looks through; half would lose a
-failed request within a minute of light use, double would make the answer of the console 200 KB."""
+"""Requests stored by each process, and returned of all processes together. Chosen: what a person reads through; half
+would lose a failed request within a minute of light use, double would make the answer of the console 200 KB."""
 
 _SLOT_BYTES = 1024
 """A record with all of its fields has 300 to 500 bytes. Chosen: half would lose the findings of some, double would
 only waste memory (200 KB a process)."""
 
 _ALWAYS = ("request_id", "key", "endpoint", "method", "status", "outcome", "total_ms")
-"""What is kept of a record that is too long for its slot."""
+"""The fields stored of a record that is too long for its slot."""
 
 
 class RequestRecords:
-    """The records below `folder`. Until `open`, and where the folder cannot be written, nothing is kept."""
+    """The records below `folder`. Until `open`, and where the folder cannot be written, nothing is stored."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -5,6 +5,7 @@ limit, a schema that refers to itself or has too many parts is not used, and the
 nothing of what is checked.
 """
 
+import re
 from typing import Any
 
 import jsonschema_rs
@@ -16,10 +17,13 @@ some generated schemas would be refused; double allows nothing that people write
 MAX_WORK = 300_000
 """Parts of the schema times parts of the value. Measured 2026-11-22 on a busy core: an array of 4,000 numbers under 900
 conditions, 3.6 million in this unit, took 2.8 s, so this is 0.23 s; an ordinary schema of 50 parts may check a value
-of 6,000. At half, long lists under large schemas are refused; at double the event loop may stand still for as long."""
+of 6,000. At half, long lists under large schemas are refused; at double the event loop may be blocked for as long."""
 
 _BACKTRACK_STEPS = 10_000
 """Steps of one pattern on one string. Chosen: patterns of tools need some hundred; the time alone grows with it."""
+
+_PLACE = re.compile(r"[0-9]{1,9}")
+"""A place in a list, in a reference; longer than any that a schema can have."""
 
 
 class CallerSchema:
@@ -80,8 +84,9 @@ def _target(root: Any, reference: str) -> Any:
     part = root
     for step in reference[1:].split("/")[1:]:
         name = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(part, list) and name.isdigit() and int(name) < len(part):
-            part = part[int(name)]
+        if isinstance(part, list):
+            place = int(name) if _PLACE.fullmatch(name) else len(part)
+            part = part[place] if place < len(part) else None
         elif isinstance(part, dict):
             part = part.get(name)
         else:

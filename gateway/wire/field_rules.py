@@ -1,4 +1,4 @@
-"""What a string of a model route is, told by the name of its field and by its form. The one table of what is skipped.
+"""What a string of a model route is, by the name of its field and by its form. The one table of what is skipped.
 
 Every string that no rule here names is free text and masked in place, so a field that nobody has heard of is covered.
 

@@ -5,6 +5,7 @@ one SDK drops the message when it is null.
 """
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from gateway.domain import Json
@@ -82,19 +83,24 @@ def error_in_stream(body: Any) -> UpstreamError:
     return upstream_error(_FAILURES.get(code, 500) if isinstance(code, str) else 500, body, None)
 
 
-def scrubbed(text: Any) -> str:
-    """An upstream's message in a form that callers may see: one line, no keys, no addresses, at most 500 characters."""
+def scrubbed(text: Any, sent: Iterable[str] = ()) -> str:
+    """An upstream's message in a form that callers may see: one line, no keys, no addresses, at most 500 characters.
+
+    `sent`: the values of headers that were sent, of which no word is shown either (`key_scrubber.scrub_keys`).
+    """
     line = " ".join(str(text)[:_READ_CHARS].split())
-    return _ADDRESS.sub(HIDDEN, scrub_keys(line))[:_MAX_CHARS]
+    secrets = [word for value in sent for word in value.split()]
+    return _ADDRESS.sub(HIDDEN, scrub_keys(line, secrets))[:_MAX_CHARS]
 
 
-def upstream_error(status: int, body: Any, retry_after_s: float | None) -> UpstreamError:
+def upstream_error(status: int, body: Any, retry_after_s: float | None, sent: Iterable[str] = ()) -> UpstreamError:
     """The error for an upstream's answer with an error `status` and the decoded `body` (None: not JSON).
 
     UpstreamRefused where the caller can correct the request (400, 409, 413, 422) or wait (429), else UpstreamError.
+    `sent`: see `scrubbed`.
     """
     fields = _error_fields(body)
-    message = scrubbed(fields.get("message") or "")
+    message = scrubbed(fields.get("message") or "", sent)
     if status in (401, 403):
         return UpstreamError("the upstream did not accept the gateway's credentials", code="upstream_credentials")
     if status == 429:

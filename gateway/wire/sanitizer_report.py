@@ -1,4 +1,4 @@
-"""What the sanitizer did to a text, as callers are told it: `{redacted: {entity: count}, flagged: {entity: count}}`.
+"""What the sanitizer did to a text, as callers see it: `{redacted: {entity: count}, flagged: {entity: count}}`.
 
 `redacted` counts the values that are missing from the text, masked or withheld with it; `flagged` those that stay.
 `guardrail: "unavailable"` is added where the guardrail failed and the policy let the text pass. Never a value found.

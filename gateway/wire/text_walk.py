@@ -18,11 +18,11 @@ _OPEN, _FREE, _FREE_VALUES, _FIXED = range(4)
 """How the fields of an object are read: by `field_rules`; as free text with its keys; as free text but for its keys;
 as structural."""
 _SHOWN_NAME = re.compile(r"[A-Za-z_]{1,40}").fullmatch
-"""Whether a property name may stand in a path that callers and logs see; any other is shown as `*`."""
+"""Whether a property name may be part of a path that callers and logs see; any other is shown as `*`."""
 _MIN_NUMBER, _USUAL_NAMES = rules.MIN_NUMBER, rules.USUAL_NAMES
 _INDEX = re.compile(r"\[\d+\]")
 _Place: TypeAlias = "tuple[Any, str, str, MutableMapping[str, Any] | None, int, int]"
-"""(object or list, its path, the field it stands in, the nearest object above with logprobs, how it is read, the
+"""(object or list, its path, the field it is in, the nearest object above with logprobs, how it is read, the
 number of its first member to be read)."""
 _STEP = 512
 """Chosen: members that are read in one step of the walk (about a millisecond). At half small bodies take more steps; at
@@ -239,7 +239,7 @@ class _Walk:
 
     def _flow(self, where: str, holder: Any) -> Any:
         """What the texts that may continue this one share: their place but for the index, and whether they are
-        reasoning. None where the text stands in no list, and for whole messages of a request: each has its own role.
+        reasoning. None where the text is in no list, and for whole messages of a request: each has its own role.
         """
         if "[" not in where or (not self._joins_all and where.endswith(".content")):
             return None

@@ -10,7 +10,7 @@ from typing import Any
 from gateway.domain import Json
 
 _TEXT_FIELDS = ("text", "content")
-"""Where the annotated text stands: beside `annotations`, in a responses part and in a chat message."""
+"""Where the annotated text is: beside `annotations`, in a responses part and in a chat message."""
 
 
 class KeptLinks:
@@ -27,7 +27,7 @@ class KeptLinks:
                 self._texts.append((holder, name, links))
 
     def placed(self, data: Any) -> Any:
-        """Call `place`; returns `data`, the whole value that the texts stand in."""
+        """Call `place`; returns `data`, the whole value that holds the texts."""
         self.place()
         return data
 

@@ -32,9 +32,8 @@ class EmbeddingService:
                 target = attempt.target
                 sent = wire.to_upstream(body, target.options, user=user)
                 answer = await target.upstream.complete(sent, stats, route=_ROUTE)
-                data: list[Json] = []
-                for so_far in wire.checked_data(answer, count):
-                    data = so_far
+                for items in wire.checked_data(answer, count):
+                    data = items
                     await asyncio.sleep(0)
                 break
         result = wire.embeddings_object(data, attempt.entry.name, answer, estimate)

@@ -114,7 +114,7 @@ class ResponseStore:
 
 
 class Storing:
-    """Stores the responses of one request: what tells of a response's end waits until it can be found again.
+    """Stores the responses of one request: the events of a response's end wait until it can be found again.
 
     `put` may be called where nothing can be awaited, in the middle of a stream. `items` gives the input items of the
     request and of the turns before it. A response whose `store` is false is not stored.
@@ -143,7 +143,7 @@ class Storing:
 
 
 def _encoded(response: Json, items: list[Json]) -> tuple[bytes, dict[str, tuple[int, int]]]:
-    """The number of items, a line feed, `{output, response, items}` as JSON; and where each output item stands."""
+    """The number of items, a line feed, `{output, response, items}` as JSON; and the place of each output item."""
     value, parts = bytearray(f'{len(items) + len(response["output"])}\n{{"output":['.encode()), {}
     for number, item in enumerate(response["output"]):
         value += b"," if number else b""

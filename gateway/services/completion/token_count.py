@@ -8,7 +8,7 @@ import asyncio
 import weakref
 
 from gateway.domain import Json, RequestStats
-from gateway.errors import UpstreamError
+from gateway.errors import GatewayError
 from gateway.services.completion.attempts import ModelEntry, Target
 from gateway.wire.untrusted_json import count_in
 
@@ -41,7 +41,7 @@ class TokenCounter:
         try:
             async with asyncio.timeout(_WAIT_S):
                 answer = await target.upstream.complete(body, stats, route=_ROUTE)
-        except UpstreamError as error:
+        except GatewayError as error:
             if error.code == "upstream_misconfigured":  # 404 or 405: it does not know the route
                 self._without_route.add(target.upstream)
             return None

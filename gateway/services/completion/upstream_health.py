@@ -1,6 +1,6 @@
 """Whether an upstream may be called for a caller: two circuit breakers, and how much one caller's faults count in them.
 
-Callers are ids of keys; "" is the gateway itself. Two kinds of fault are told apart, because a poisoned prompt that
+Callers are ids of keys; "" is the gateway itself. Two kinds of fault are distinguished, because a poisoned prompt that
 makes a sound upstream answer 500 must not shut it for everybody:
 
 | fault                          | who counts                             | while its breaker is open          |

@@ -1,8 +1,8 @@
-"""What hosted calls told the model, kept until their turn is over.
+"""The outputs of hosted calls, stored until their turn is over.
 
 A turn with calls of the caller's own tools takes several requests. The answer shows that a search was made, but not
-what it told the model; the next request has only the item. So the text is kept here, for the key that made the call,
-and given to the model again. In memory, bounded in entries, bytes and age, as stored responses are.
+what the model read of it; the next request has only the item. So the text is stored here, for the key that made the
+call, and given to the model again. In memory, bounded in entries, bytes and age, as stored responses are.
 """
 
 import time
@@ -53,7 +53,7 @@ class CallMemory:
         self._calls.put((owner, call.item_id), value, weight=len(value))
 
     def recall(self, owner: str, items: Sequence[Json], sources: Sources) -> list[Json]:
-        """The items of a conversation, in which the hosted calls of the turn that is not over yet stand as function
+        """The items of a conversation, in which the hosted calls of the turn that is not over yet become function
         calls with their outputs, where they are known: remembered, or with the `results` that the caller sends again.
 
         The pages that they showed are added to `sources`.

@@ -8,7 +8,7 @@
 | `https://…`                      | the address                     | the source with this url    |
 
 Nothing is a citation in code, in an image, after a backslash, and where one of the named sources was never shown. An
-index outside of marked code is told from a number after a word by what stands beside it (`_is_index`). The
+index outside of marked code is told apart from a citation by the characters beside it (`_is_index`). The
 text itself is not changed. Naive form: `push` of the whole text, then `flush`; cut anywhere, the pieces join to the
 same text with the same links, since a decision is only made once no later text can change it. Held back is only a
 beginning that may still become a link to a source; `_MAX_LABEL_CHARS` and the longest address bound it.
@@ -42,7 +42,7 @@ _TRAILING = ".,;:!?*_~'"
 _MIN_FENCE = 3
 """Backticks or tildes that begin a block of code, as in CommonMark."""
 _MAX_DEPTH = 4
-"""Chosen: brackets within brackets of an address; titles of encyclopedias have one. Each costs a look."""
+"""Chosen: brackets within brackets of an address; titles of encyclopedias have one. Each costs a comparison."""
 _MAX_LABEL_CHARS = 300
 """Chosen: titles of pages fit. At half long ones are no links; at double a bracket that nobody closes waits longer."""
 
@@ -140,7 +140,7 @@ class CitationFinder:
         if end == len(text) and not self._is_last:
             return _WAIT
         if mark == "~" and (end - begin < _MIN_FENCE or self._head(text, begin).rpartition("\n")[2].strip(" >")):
-            return _Found(begin, end)  # a fence of tildes stands at the beginning of a line
+            return _Found(begin, end)  # a fence of tildes begins a line
         self._code, self._code_mark = end - begin, mark
         return _Found(begin, end)
 

@@ -1,4 +1,4 @@
-"""Domains that bind a hosted web search: a host stands for itself and its subdomains, a path after it for the pages
+"""Domains that bind a hosted web search: a host means itself and its subdomains, a path after it the pages
 below it. Pure.
 
 Source: Anthropic API reference (web search tool, domain filtering), OpenAI API reference, read 2026-11-22.
@@ -42,7 +42,7 @@ def is_within(url: str, domains: Iterable[str]) -> bool:
 
 
 def _path(text: str) -> str:
-    """What stands after the host, without a star or slash at its end; empty, or it begins with a slash."""
+    """The part after the host, without a star or slash at its end; empty, or it begins with a slash."""
     path = text.strip().split("://", 1)[-1].partition("/")[2]
     return f"/{path.removesuffix('*').rstrip('/')}".rstrip("/")
 

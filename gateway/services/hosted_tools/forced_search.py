@@ -49,7 +49,7 @@ class ForcedSearch:
         self._limits = limits
 
     async def run(self, request: LoopRequest, stats: RequestStats) -> AsyncGenerator[list[HostedEvent], None]:
-        """As `HostedLoop.run`. Without a question in words there is no search; a failed one is told to the model."""
+        """As `HostedLoop.run`. Without a question in words there is no search; the model sees when it failed."""
         body, question = request.body, _question(request.body["messages"])
         if question:
             name = self._search.functions(())[0]["function"]["name"]
@@ -85,8 +85,8 @@ def _with_results(messages: Sequence[Json], call: HostedCall, size: str) -> list
     ]
     text = "\n\n".join([*(passages or [_NOTHING]), "Question:"])
     content = messages[place]["content"]
-    told = [{"type": "text", "text": text}, *content] if isinstance(content, list) else f"{text} {content}"
+    content = [{"type": "text", "text": text}, *content] if isinstance(content, list) else f"{text} {content}"
     first = next(index for index, message in enumerate(messages) if message.get("role") not in ("system", "developer"))
     example = _EXAMPLE if passages else ()
-    asked = {**messages[place], "content": told}
+    asked = {**messages[place], "content": content}
     return [*messages[:first], *example, *messages[first:place], asked, *messages[place + 1 :]]

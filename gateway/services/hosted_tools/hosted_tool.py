@@ -13,7 +13,7 @@ answer takes more of the providers' and the pages' connections from others."""
 
 
 class HostedTool(Protocol):
-    """One kind of hosted tool in one request. `phases`: those that are told before a call runs."""
+    """One kind of hosted tool in one request. `phases`: those that are reported before a call runs."""
 
     @property
     def kind(self) -> str: ...
@@ -23,7 +23,7 @@ class HostedTool(Protocol):
 
     @property
     def guidance(self) -> str:
-        """What the model is told of its functions, beside their descriptions; read after `functions`."""
+        """What the prompt says about its functions, beside their descriptions; read after `functions`."""
         ...
 
     def opening(self) -> AsyncGenerator[list[HostedEvent], None]:
@@ -51,7 +51,7 @@ Running: TypeAlias = tuple[HostedTool, HostedCall]
 
 
 async def run_all(calls: Sequence[Running], limit_s: float) -> AsyncGenerator[list[HostedEvent], None]:
-    """Run the calls beside each other, `limit_s` seconds at most; what happens to each is told in their order.
+    """Run the calls at the same time, `limit_s` seconds at most; their phases are yielded in the order of the calls.
 
     Closing the generator cancels those that still run.
     """

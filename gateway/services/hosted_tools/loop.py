@@ -10,7 +10,7 @@ Knows no tool and no wire format: tools are `HostedTool`s, what happens is yield
 | calls of ours and of the caller's      | ours are run, then the answer ends: the caller goes on with its results   |
 | `length`, `content_filter`             | the answer ends; calls are not run, as their arguments may be cut         |
 
-The calls of one round run beside each other, and are told one after the other. When the calls, the time or the tokens
+Calls of one round run at the same time, and are reported one after the other. When the calls, the time or the tokens
 are used up, the model is asked a last time without our tools (`tool_choice: "none"` where it has no others); what it
 calls of ours then is ignored. Closing the generator cancels what runs.
 """

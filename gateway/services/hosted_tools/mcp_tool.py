@@ -77,7 +77,7 @@ class McpTool:
         return f"mcp:{self._grant.label}"
 
     async def opening(self) -> AsyncGenerator[list[HostedEvent], None]:
-        """See HostedTool. A list that fails is told, and the answer goes on without the server's tools."""
+        """See HostedTool. A list that fails is reported, and the answer goes on without the server's tools."""
         listing = self._call("mcpl", "mcp_list_tools")
         if not self._grant.is_listed:
             yield [CallPhase(listing, "in_progress")]
@@ -136,15 +136,15 @@ class McpTool:
         return ToolRef("function", name, self._grant.label)
 
     async def _listed(self) -> dict[str, Json]:
-        """The tools that may be called, by name, as they are told."""
+        """The tools that may be called, by name, in the form that callers and the model see."""
         tools: dict[str, Json] = {}
         for tool in await self._server.tools():
             schema = table_in(tool, "inputSchema")
             is_allowed = self._grant.allowed is None or tool["name"] in self._grant.allowed
             if is_allowed and len(orjson.dumps(schema)) <= _MAX_SCHEMA_BYTES:
                 text, _ = strip_invisible(str(tool.get("description") or "")[:_MAX_DESCRIPTION_CHARS])
-                told = {"name": tool["name"], "description": text, "input_schema": schema}
-                tools[tool["name"]] = {**told, "annotations": tool.get("annotations")}
+                shown = {"name": tool["name"], "description": text, "input_schema": schema}
+                tools[tool["name"]] = {**shown, "annotations": tool.get("annotations")}
         if self._grant.cleans:
             slots = [TextSlot(tool, "description", f"tools.{name}") for name, tool in tools.items()]
             await self._caller.clean(TextUnit(slots), "responses")

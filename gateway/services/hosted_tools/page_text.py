@@ -1,4 +1,4 @@
-"""What a model is told of search results and pages: plain text with the numbers that it cites by. Pure."""
+"""Search results and pages as a model reads them: plain text with the numbers that it cites by. Pure."""
 
 from collections.abc import Iterator, Sequence
 
@@ -33,7 +33,7 @@ def open_text(title: str, url: str, text: str, source: Source | None) -> str:
 
 
 def find_in(text: str, pattern: str, source: Source | None) -> str:
-    """The places of a page where `pattern` stands, each with the text around it."""
+    """The places of a page that contain `pattern`, each with the text around it."""
     places = list(_places(text, pattern.strip()))
     shown = "\n\n".join(f"…{text[max(0, at - _AROUND_CHARS) : at + len(pattern) + _AROUND_CHARS]}…" for at in places)
     head = f"{_number(source)}{len(places)} places with this text" if places else "The page has no such text."
@@ -42,13 +42,20 @@ def find_in(text: str, pattern: str, source: Source | None) -> str:
 
 def _places(text: str, pattern: str) -> Iterator[int]:
     """The first _MAX_MATCHES places, each behind the text that is shown around the one before."""
-    low, wanted, start = text.lower(), pattern.lower(), 0
+    low, wanted, start = _lower(text), _lower(pattern), 0
     for _ in range(_MAX_MATCHES):
         at = low.find(wanted, start)
         if at < 0:
             return
         yield at
         start = at + len(wanted) + _AROUND_CHARS
+
+
+def _lower(text: str) -> str:
+    """The text in lower case with the same length, so that places in one are places in the other: a few capital letters
+    have two small ones."""
+    low = text.lower()
+    return low if len(low) == len(text) else "".join(each.lower()[0] for each in text)
 
 
 def _number(source: Source | None) -> str:

@@ -1,7 +1,7 @@
 """Hosted web search: searching, opening a page and finding a text in it, as tools that the gateway runs for a model.
 
 Implements `loop.HostedTool` over the web tools (`WebCalls`), whose limits, safe fetcher and sanitizer bind here too.
-A page may be opened if its address was shown to the model or stands in the conversation, so that a page's text cannot
+A page may be opened if its address was shown to the model or is in the conversation, so that a page's text cannot
 make the model send what it knows to an address of the page's choice. Knows no wire format.
 """
 

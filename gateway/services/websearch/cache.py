@@ -90,7 +90,7 @@ class SearchCache:
         if value is None:
             return None, 0.0
         stored = orjson.loads(value)
-        left_s = stored["ends_at"] - time.time()
+        left_s = min(stored["ends_at"] - time.time(), self._ttl_s)  # another machine's clock may be ahead
         return (stored["answer"], left_s) if left_s > 0 else (None, 0.0)
 
     async def _store_shared(self, key: Hashable, packed: PackedJson) -> None:

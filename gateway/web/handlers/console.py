@@ -52,7 +52,9 @@ class ConsolePages:
             raise web.HTTPNotFound(text="no such file; the console is at /")
         tag = hashlib.sha256(content).hexdigest()[:32]
         if request.if_none_match is not None and any(each.value == tag for each in request.if_none_match):
-            return web.Response(status=304, headers=_HEADERS)
+            unchanged = web.Response(status=304, headers=_HEADERS)
+            unchanged.etag = tag
+            return unchanged
         reply = web.Response(body=content, headers=_HEADERS)
         reply.content_type = _TYPES["." + name.rpartition(".")[2]]
         reply.charset = "utf-8"

@@ -110,7 +110,7 @@ class HostedResponses:
 async def _closing(
     events: AsyncGenerator[list[HostedEvent], None], servers: Sequence[ToolServer]
 ) -> AsyncGenerator[list[HostedEvent], None]:
-    """The events; at their end the servers are told that the answer is over."""
+    """The events; at their end the sessions with the servers are closed."""
     try:
         async with aclosing(events) as batches:
             async for batch in batches:

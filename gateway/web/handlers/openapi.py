@@ -1,7 +1,7 @@
 """The OpenAPI document of all routes, made from the table of endpoints and the files in `schemas/`.
 
 Source: spec.openapis.org/oas/v3.1.0 (read 2026-11-22), whose schemas are those of JSON Schema 2020-12, so that the
-files stand in it as they are; only their `$defs` become components, since a reference counts from the whole document.
+files are in it unchanged; only their `$defs` become components, since a reference counts from the whole document.
 """
 
 import copy
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gateway import __version__, schemas
-from gateway.domain import WEB_TOOLS, Json
+from gateway.domain import OCR_MODEL, WEB_TOOLS, Json
 from gateway.web.endpoints import Endpoint
 
 _EVENTS = "text/event-stream"
@@ -30,7 +30,7 @@ class _Words:
 
 _WORDS = {
     ("POST", "/v1/chat/completions"): _Words(
-        "createChatCompletion", "Answer a conversation, or read images with the model SvcOCR.",
+        "createChatCompletion", f"Answer a conversation, or read images with the model {OCR_MODEL}.",
         "ChatRequest", "ChatCompletion", streams=True),
     ("POST", "/v1/responses"): _Words(
         "createResponse", "Answer an input, with hosted tools, stored answers and every kind of item.",
@@ -44,7 +44,7 @@ _WORDS = {
         "createMessage", "Answer a conversation in the form of Anthropic's API.",
         "MessagesRequest", "Message", streams=True),
     ("POST", "/v1/messages/count_tokens"): _Words(
-        "countTokens", "Estimate the tokens of a messages request.", "MessagesRequest", "TokenCount"),
+        "countTokens", "Count the input tokens of a messages request.", "MessagesRequest", "TokenCount"),
     ("POST", "/v1/embeddings"): _Words(
         "createEmbeddings", "Turn texts into vectors.", "EmbeddingsRequest", "List"),
     ("GET", "/v1/models"): _Words("listModels", "The models a key may name.", answer="List"),
@@ -172,7 +172,7 @@ def _components() -> dict[str, Json]:
         schema = copy.deepcopy(schemas.load(file))
         parts = schema.pop("$defs", {})
         if file.startswith("tools/"):
-            parts = {"Data": parts["output"]}  # beside it stand words for descriptions, which are no schema
+            parts = {"Data": parts["output"]}  # the other entries are texts for descriptions, not schemas
         for part, definition in parts.items():
             components[f"{name}.{part}"] = _moved(definition, name)
         components[name] = _moved(schema, name)

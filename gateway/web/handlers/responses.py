@@ -20,6 +20,7 @@ from gateway.services.completion.response_store import ResponseStore, Storing, c
 from gateway.services.completion.service import CompletionService
 from gateway.web.context import CONTEXT, RequestContext
 from gateway.web.handlers.chat import require_kind, timing_headers, used_so_far
+from gateway.web.handlers.file_parts import FileParts
 from gateway.web.handlers.hosted_responses import HostedResponses, HostedWishes
 from gateway.web.handlers.json_body import checked_body
 from gateway.web.middleware.sanitize import clean_request
@@ -36,6 +37,8 @@ from gateway.wire.url_citations import KeptLinks, text_holders
 _MAX_PAGE = 100
 """Items of one page of `input_items`, as in OpenAI's API reference."""
 
+_LIMIT = re.compile(r"[0-9]{1,3}")
+
 _MAX_NAMED = 8
 """Tools named in the warning header. Chosen: half would leave out kinds that one request does send together; double
 would make a header of a kilobyte from long names."""
@@ -47,11 +50,17 @@ class ResponsesHandler:
     """The endpoints' `check` and handlers. A response is the `response` object of OpenAI's API."""
 
     def __init__(
-        self, completions: CompletionService, store: ResponseStore, hosted: HostedResponses | None = None
+        self,
+        completions: CompletionService,
+        store: ResponseStore,
+        hosted: HostedResponses | None = None,
+        files: FileParts | None = None,
     ) -> None:
-        """`hosted` answers requests with hosted tools; without it such a tool is left out with a warning."""
+        """`hosted` answers requests with hosted tools; without it such a tool is left out with a warning. `files` reads
+        `input_file` parts."""
         self._completions = completions
         self._hosted = hosted
+        self._files = files
         self._native = NativeResponses(completions)
         self._store = store
         self._checker = schemas.Checker(schemas.load("responses"))
@@ -71,6 +80,8 @@ class ResponsesHandler:
         body: Json = context.body
         entry = self._completions.resolve(body["model"])
         require_kind(entry, "text")
+        if self._files is not None:
+            await self._files.replace(context, entry, body)
         earlier = await self._history_of(request, body)
         native = self._native.serves(entry, body)
         wishes = self._hosted.wishes(context) if self._hosted is not None else None
@@ -142,7 +153,7 @@ class ResponsesHandler:
         """
         stored = await self._store.get(request[CONTEXT].caller.key_id, request.match_info["response_id"])
         limit = request.query.get("limit", "20")
-        if not (limit.isascii() and limit.isdigit() and 1 <= int(limit) <= _MAX_PAGE):
+        if not (_LIMIT.fullmatch(limit) and 1 <= int(limit) <= _MAX_PAGE):
             raise InvalidRequest(f"limit: must be 1 to {_MAX_PAGE}", param="limit")
         if request.query.get("order", "desc") not in ("asc", "desc"):
             raise InvalidRequest("order: must be asc or desc", param="order")

@@ -58,7 +58,7 @@ def _check_framing(request: web.Request) -> None:
 async def _authenticate(request: web.Request, server: ServerState) -> Caller:
     """The key's caller. A valid key is served even where others behind the same address (a proxy, a NAT) guess.
 
-    It stands in `Authorization` or in `X-Api-Key`, or the same in both. Two headers of one name are refused whatever
+    It is in `Authorization` or in `X-Api-Key`, or the same in both. Two headers of one name are refused whatever
     they hold, and two keys that differ: different programs on the way could go by different ones.
     """
     sent, sent_apart = request.headers.getall(hdrs.AUTHORIZATION, _NONE), request.headers.getall(_API_KEY, _NONE)

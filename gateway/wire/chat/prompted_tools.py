@@ -1,6 +1,6 @@
 """Tool calls for a model that has none: the functions are described to it, and its JSON is read as a call.
 
-| `tool_choice`             | what the model is told                  | what it may write                    |
+| `tool_choice`             | what the prompt adds                    | what it may write                    |
 |---------------------------|-----------------------------------------|--------------------------------------|
 | `required`, or a function | the functions; that it must call one    | JSON by a schema of name and         |
 |                           |                                         | arguments, which the server forces   |

@@ -48,15 +48,15 @@ def estimated_tokens(body: Json) -> int:
 
 
 def checked_data(answer: Json, count: int) -> Iterator[list[Json]]:
-    """The items of an upstream's answer, `{object: "embedding", index, embedding}` in order of their indexes, in steps:
-    those so far. Raises UpstreamError unless there are `count`, each once, all of one length and one form.
+    """The items of an upstream's answer, `{object: "embedding", index, embedding}` in order of their indexes, as the
+    last list; empty lists before it, so that the caller can let others run. Raises UpstreamError unless there are
+    `count`, each once, all of one length and one form.
     """
     data = answer.get("data")
     if not isinstance(data, list) or len(data) != count:
         found = len(data) if isinstance(data, list) else 0
         raise UpstreamError(f"the upstream's answer has {found} embeddings for {count} inputs")
     items: list[Json | None] = [None] * count
-    made: list[Json] = []
     form: Any = None
     for place, item in enumerate(data):
         index = item.get("index", place) if isinstance(item, dict) else None
@@ -68,7 +68,7 @@ def checked_data(answer: Json, count: int) -> Iterator[list[Json]]:
         form = (type(embedding), len(embedding))
         items[index] = {"object": "embedding", "index": index, "embedding": embedding}
         if place % _STEP == _STEP - 1:
-            yield made
+            yield []
     yield [item for item in items if item is not None]
 
 

@@ -30,7 +30,7 @@ from gateway.wire.messages.json_end import JsonEnd
 from gateway.wire.messages.object import new_id
 
 _Key: TypeAlias = "int | str"
-"""What a piece belongs to: the index of a call, `text`, `thinking`, or `cited` for a text that stands alone."""
+"""What a piece belongs to: the index of a call, `text`, `thinking`, or `cited` for a text in a block of its own."""
 
 
 class Blocks:
@@ -167,7 +167,7 @@ class Blocks:
         yield from self._event("content_block_stop", {"block": block["type"]})
 
     def _input(self) -> Json:
-        """The open call's arguments as an object. Nothing at all stands for no arguments."""
+        """The open call's arguments as an object. An empty text means no arguments."""
         try:
             decoded = orjson.loads(self._arguments.text or "{}")
         except orjson.JSONDecodeError:

@@ -99,7 +99,7 @@ class Conversation:
             self._write("".join(texts), calls)
 
     def _write(self, text: str, calls: list[Json]) -> None:
-        """Add an assistant's message, or join it to one that stands last."""
+        """Add an assistant's message, or join it to the last message if that is one too."""
         if not text and not calls:
             return
         last = self._messages[-1] if self._messages else {}
@@ -145,7 +145,7 @@ class Conversation:
         self._messages.append({"role": "tool", "tool_call_id": call_id, "content": "\n".join([*marker, *texts])})
 
     def _flush(self) -> None:
-        """Make a user message of what waited; it joins a user message that stands last."""
+        """Make a user message of what waited; joined to the last message if that is a user's."""
         parts, self._held = self._held, []
         if not parts:
             return

@@ -26,7 +26,7 @@ where trying again helps, else `api_error`."""
 def error_object(error: GatewayError) -> Json:
     """`{type: "error", error: {type, message, code}, request_id}`; `code` is an addition of ours.
 
-    A prompt that is too long is told in words by which Claude Code knows that it must shorten the conversation.
+    A prompt that is too long is reported in words by which Claude Code knows that it must shorten the conversation.
     """
     kind = _TYPES.get(error.status)
     if kind is None:

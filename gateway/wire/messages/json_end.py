@@ -25,17 +25,17 @@ class JsonEnd:
         return "".join(self._pieces)
 
     def add(self, piece: str) -> None:
-        """Add a piece; it is looked at when `is_complete` is asked next."""
+        """Add a piece; the next `is_complete` reads it."""
         self._pieces.append(piece)
 
     def is_complete(self) -> bool:
         """Whether the first bracket has been closed again. False for an empty text."""
         for piece in self._pieces[self._read :]:
-            self._look_at(piece)
+            self._read_piece(piece)
         self._read = len(self._pieces)
         return self._ended
 
-    def _look_at(self, piece: str) -> None:
+    def _read_piece(self, piece: str) -> None:
         skip = 0 if self._escaped and piece else -1  # the place of a letter behind a backslash
         self._escaped = self._escaped and not piece
         for mark in _MARKS.finditer(piece):

@@ -34,7 +34,7 @@ def to_chat(body: Json, max_images: int, recalled: Mapping[str, Json] = _NOTHING
 
     `metadata.user_id` becomes `user`, which goes on as a keyed hash. Hosted web search is left out of the tools and of
     the choice: see `search.web_search_tool` and `forces_search`. `recalled`: what the server's calls of the history
-    told the model, `{name, arguments, output}` by the id of their block; calls without are left out.
+    gave the model, `{name, arguments, output}` by the id of their block; calls without are left out.
     """
     for name, reason in _NOT_HERE.items():
         if body.get(name):

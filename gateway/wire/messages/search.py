@@ -2,7 +2,7 @@
 
 A search is a `server_tool_use` block and a `web_search_tool_result`; a page that was opened or searched is shown as
 `web_fetch`. Source: Anthropic API reference (web search tool, web fetch tool), SDK anthropic 2.12, read 2026-11-22.
-`encrypted_content` and `encrypted_index` are empty: what a search told the model is kept here, not in the client.
+`encrypted_content` and `encrypted_index` are empty: what a search found is stored here, not in the client.
 """
 
 from collections.abc import Iterator, Sequence

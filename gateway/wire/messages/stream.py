@@ -127,7 +127,7 @@ class MessageStream:
     def refused_events(self, error: GatewayError, usage: Json) -> list[Event]:
         """The end of a stream whose text is blocked: stop reason `refusal`. `usage` has chat's fields.
 
-        The client has seen as much as stands before the place in `error.param`: a place in a block's deltas means that
+        The client has seen what comes before the place in `error.param`: a place in a block's deltas means that
         this block is open there, whatever this object has made since.
         """
         place = _IN_BLOCK.match(error.param or "")

@@ -1,7 +1,7 @@
-"""The kinds of tools that the caller runs itself: their call and output items, and the function that stands for each.
+"""The kinds of tools that the caller runs itself: their call and output items, and the function that represents each.
 
 The one table of these kinds; all that translates them reads it. Built-in tools have no schema in a request, so theirs
-stand here. Source: OpenAI API reference (Responses) and openai-python 3.52, read 2026-11-22.
+are here. Source: OpenAI API reference (Responses) and openai-python 3.52, read 2026-11-22.
 """
 
 from collections.abc import Mapping

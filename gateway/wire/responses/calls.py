@@ -4,7 +4,7 @@ Source: OpenAI API reference (Responses streaming) and openai-python 3.52, read 
 
 Theory of operation. A model calls functions, with arguments that are JSON text. `function_call` and `custom_tool_call`
 items are opened at once and get deltas. The other kinds have no usable deltas and may not be half made, so they are
-`held` and opened when they are whole; one whose arguments do not fit its tool is told as a `function_call`, which the
+`held` and opened when they are whole; one whose arguments do not fit its tool becomes a `function_call`, which the
 caller refuses as it refuses any wrong call.
 """
 
@@ -103,7 +103,7 @@ class StreamedCall:
 
 
 def _custom_input(arguments: str) -> str:
-    """The free text of a custom call: the string `input`, else a string that stands alone, else the text as it is."""
+    """The free text of a custom call: the string `input`, else the only string, else the text as it is."""
     try:
         decoded = _lenient(arguments)
     except (ValueError, RecursionError):
@@ -158,5 +158,5 @@ def _lenient(text: str) -> Any:
 
 
 def _whole_characters(text: str) -> str:
-    """The text with U+FFFD for each half of a pair of surrogates that stands alone, which no encoder takes."""
+    """The text with U+FFFD for each surrogate without its other half, which no encoder takes."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -53,7 +53,7 @@ class WebSearchItems:
         self._with_results = "web_search_call.results" in wanted
 
     def added(self, call: HostedCall) -> Json:
-        """`{id, type, status}`: what it does is told at its end."""
+        """`{id, type, status}`: its action is known at its end."""
         return {"id": call.item_id, "type": "web_search_call", "status": "in_progress"}
 
     def item(self, call: HostedCall) -> Json:
@@ -70,7 +70,7 @@ class WebSearchItems:
 
 
 _UNSENT = Event.from_data({})
-"""Stands for every event of an answer that is not streamed: only the response object is wanted of it."""
+"""Replaces every event of an answer that is not streamed: only its response object is used."""
 
 
 class _FinalText:

@@ -157,6 +157,7 @@ def approved_calls(items: Sequence[Json]) -> list[ApprovedCall]:
                 shown = request_id[:_SHOWN_CHARS]
                 raise InvalidRequest(f"there is no approval request '{shown}'", param="input.approval_request_id")
             if item.get("approve") is True and request_id not in done:
+                done.add(request_id)  # an approval that is sent twice is one call
                 label, name = str(request.get("server_label")), str(request.get("name"))
                 approved.append(ApprovedCall(request_id, label, name, str(request.get("arguments") or "{}")))
     return approved

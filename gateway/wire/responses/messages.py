@@ -45,7 +45,7 @@ REFUSED: Mapping[str, str] = {
     "compaction_summary": _COMPACTED,
     "compaction_trigger": "compaction is not supported for this model; leave the item out",
 }
-"""Items without which the model would forget or miss something, and what the caller is told."""
+"""Items without which the model would forget or miss something, and the error for each."""
 
 
 class MessageBuilder:

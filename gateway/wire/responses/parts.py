@@ -1,6 +1,6 @@
 """Content parts of the responses route in chat's form: texts, images, and notes for what chat has no place for.
 
-A note stands in the conversation where the part was: a refusal would end the thread, since clients send the part again
+A note takes the part's place in the conversation: a refusal would end the thread, since clients send the part again
 with every turn. Source: OpenAI API reference (Responses), read 2026-11-22.
 """
 

@@ -113,7 +113,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Estimate the tokens of a messages request.
+         * Count the input tokens of a messages request.
          * @description Needs a key with the scope chat.
          */
         post: operations["countTokens"];

@@ -99,7 +99,7 @@ class Gateway:
         (json.dumps(result_of(FOUND)), True, 0, '"success": true'),
         (json.dumps(result_of(FAILED, is_error=True)), False, 1, "gateway call: the page is too large\n"),
         (json.dumps({"id": 1, "error": {"message": "the key is wrong"}}), False, 1, "gateway call: the key is wrong\n"),
-        ("<html>", False, 1, "the answer is not JSON; give the address of a gateway with --url"),
+        ("<html>", False, 1, "the answer is not that of a gateway; give its address with --url"),
     ],
     ids=["found", "raw", "tool error", "refused", "no gateway"],
 )

@@ -10,6 +10,7 @@ from gateway.config.environment import Environment
 from gateway.config.loader import load_config
 from gateway.config.sanitize_settings import ENTITIES, Sanitize
 from gateway.config.settings import Config
+from gateway.domain import EMBEDDING_MODEL
 from gateway.sanitize.masking.policy import actions
 
 FULL = """
@@ -74,6 +75,12 @@ def test_a_wrong_variable_is_refused_by_its_own_name(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as refusal:
         load(tmp_path, "[server]\nport = 8081", GATEWAY_PORT="99999")
     assert str(refusal.value).startswith("GATEWAY_PORT: server.port: must be at most")
+
+
+def test_the_embedded_embedding_model_may_have_a_price(tmp_path: Path) -> None:
+    file = tmp_path / "gateway.toml"
+    file.write_text(f'[[prices]]\nmodel = "{EMBEDDING_MODEL}"\ninput_per_million = 1.5\n')
+    assert load_config(file, tmp_path, Environment({})).prices[0].input_per_million == 1.5
 
 
 @pytest.mark.parametrize(

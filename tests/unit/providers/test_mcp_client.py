@@ -116,3 +116,13 @@ async def test_a_caller_who_leaves_lets_the_server_go() -> None:
 def test_a_name_that_no_header_can_hold_is_encoded() -> None:
     assert header_value("look") == "look"
     assert header_value("über") == "=?base64?w7xiZXI=?=" and header_value(" x").startswith("=?base64?")
+
+
+async def test_a_refusal_that_repeats_a_configured_header_is_shown_without_it() -> None:
+    site, server = Site(), McpServer(error={"code": -32000, "message": "who is correct-horse-battery?"})
+    site.pages["/mcp"] = server.handle
+    async with serving(site):
+        client = McpClient(McpServerSettings(f"{site.url}/mcp", {"X-Token": "correct-horse-battery"}, 5))
+        told, is_error = await client.session().call("lookup", {})
+        assert is_error and told == "the MCP server refused the request: who is [hidden]?"
+        await client.close()

@@ -2,15 +2,13 @@
 
 import time
 from collections.abc import AsyncIterator, Callable
-from pathlib import Path
 
 import aiohttp
 import pytest
 
-from gateway.access.prices import PriceList, Used
-from gateway.access.usage import UsageBook, UsageKey
-from gateway.shared_state.state_file import STATE_FILE, StateFile
+from gateway.shared_state.state_file import STATE_FILE
 from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.used import use
 
 TODAY: Callable[[], str] = lambda: time.strftime("%Y-%m-%d", time.gmtime())  # noqa: E731 - a constant but at midnight
 
@@ -26,15 +24,6 @@ async def session(server: InProcessGateway) -> AsyncIterator[aiohttp.ClientSessi
         yield session
 
 
-async def use(state_dir: Path) -> None:
-    file = StateFile(state_dir / STATE_FILE)
-    book = UsageBook(file, PriceList(()), 400)
-    book.add(UsageKey("k1", "SvcLLM"), Used(input_tokens=7, output_tokens=3), 2)
-    book.add(UsageKey("k2", tool="websearch-search"), Used(tool_calls=4), 4)
-    await book.close()
-    await file.close()
-
-
 async def test_usage_is_summed_by_the_groups_that_were_asked_for(
     server: InProcessGateway, session: aiohttp.ClientSession
 ) -> None:
@@ -43,7 +32,7 @@ async def test_usage_is_summed_by_the_groups_that_were_asked_for(
         data = await reply.json()
     assert data["since"] == TODAY() and data["by"] == ["key", "model"]
     rows = {(row["key"], row["model"]): row for row in data["rows"]}
-    assert rows["k1", "SvcLLM"]["input_tokens"] == 7 and rows["k1", "SvcLLM"]["requests"] == 2
+    assert rows["k1", "SvcLLM"]["input_tokens"] == 1_700 and rows["k1", "SvcLLM"]["requests"] == 2
     assert rows["k2", ""]["tool_calls"] == 4
     async with session.get("/api/admin/usage", params={"by": ""}) as reply:
         (total,) = (await reply.json())["rows"]

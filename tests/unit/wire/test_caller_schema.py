@@ -43,3 +43,9 @@ def test_work_beyond_the_bound_is_not_done() -> None:
     assert many.is_valid([1] * 100) and not many.is_valid([1] * 100_000)
     assert not CallerSchema({"pattern": "^(a+)+(?=x)$"}).is_valid("a" * 5_000)
     assert time.perf_counter() - began < 2
+
+
+@pytest.mark.parametrize("place", ["²", "9" * 5_000, "-1", "7"])
+def test_a_reference_to_no_place_of_a_list_is_refused_in_our_own_words(place: str) -> None:
+    with pytest.raises(ValueError, match=r"^its schema is not a valid JSON Schema$"):
+        CallerSchema({"$ref": f"#/allOf/{place}", "allOf": [{}]})

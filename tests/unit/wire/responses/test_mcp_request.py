@@ -133,3 +133,7 @@ def test_choices_that_demand_a_call_count_hosted_tools() -> None:
     assert search_wish({"tools": [WORDS]}) is None
     with pytest.raises(InvalidRequest, match="one web search"):
         search_wish({"tools": [search, search]})
+
+
+def test_an_approval_that_is_sent_twice_is_one_call() -> None:
+    assert [call.request_id for call in approved_calls([ASKED, answer(True), answer(True)])] == ["r1"]

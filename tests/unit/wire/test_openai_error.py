@@ -1,0 +1,62 @@
+"""What callers see of an upstream's refusal: its reason, without keys, addresses or anything that was sent to it."""
+
+import pytest
+
+from gateway.errors import UpstreamError, UpstreamRefused
+from gateway.wire.openai_error import error_in_stream, failure_code, responses_error_object, scrubbed, upstream_error
+
+SECRET = "correct-horse-battery"
+
+
+def test_a_secret_of_any_form_that_was_sent_is_not_repeated() -> None:
+    body = {"error": {"message": f"no access with {SECRET} here"}}
+    assert upstream_error(400, body, None, (f"Token {SECRET}",)).message == "no access with [hidden] here"
+    assert upstream_error(429, body, 3, (SECRET,)).message == "no access with [hidden] here"
+    assert scrubbed("Bearer abcdef at http://10.0.0.1:8000/v1\n\nand 10.0.0.2:80") == (
+        "Bearer [hidden] at [hidden] and [hidden]"
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "seen"),
+    [
+        (401, "upstream_credentials", 502),
+        (404, "upstream_misconfigured", 502),
+        (413, "invalid_value", 413),
+        (429, "rate_limit_exceeded", 429),
+        (500, "upstream_error", 502),
+        (503, "upstream_unavailable", 503),
+    ],
+)
+def test_a_status_becomes_an_error_that_says_who_can_mend_it(status: int, code: str, seen: int) -> None:
+    error = upstream_error(status, {"detail": "x"}, None)
+    assert (error.code, error.status) == (code, seen)
+
+
+@pytest.mark.parametrize(
+    ("message", "code", "param"),
+    [
+        ("maximum context length is 8 tokens", "context_length_exceeded", "messages"),
+        ("max_tokens is too large for a context length of 8", "invalid_value", "max_tokens"),
+        ("Field 'top_k' must be a number", "invalid_value", "top_k"),
+        ("image input is not supported", "invalid_value", "messages"),
+    ],
+)
+def test_the_words_of_servers_for_one_fault_become_one_code(message: str, code: str, param: str) -> None:
+    error = upstream_error(400, {"error": message}, None)
+    assert isinstance(error, UpstreamRefused) and (error.code, error.param) == (code, param)
+
+
+def test_the_responses_route_names_its_own_fields() -> None:
+    for param, named in (("messages[0].content", "input"), ("max_tokens", "max_output_tokens"), (None, None)):
+        error = UpstreamRefused("x", status=400, code="invalid_value", param=param)
+        assert responses_error_object(error)["param"] == named
+
+
+def test_an_error_within_a_stream_has_the_status_that_its_code_means() -> None:
+    assert error_in_stream({"error": {"code": 429, "message": "x"}}).status == 429
+    assert error_in_stream({"error": {"code": "insufficient_quota"}}).code == "insufficient_quota"
+    assert error_in_stream({"error": {"code": "strange"}}).status == 502
+    assert failure_code(UpstreamRefused("x", status=400, code="odd")) == "invalid_prompt"
+    assert failure_code(UpstreamError("x")) == "server_error"
+    assert failure_code(UpstreamRefused("x", status=429, code="odd")) == "rate_limit_exceeded"

@@ -1,0 +1,62 @@
+"""Citations after masking: each stays with its link, and goes with one that a mask has changed."""
+
+from gateway.domain import Json
+from gateway.wire.sanitizer_report import merged_reports, report_of
+from gateway.wire.url_citations import KeptLinks, text_holders
+
+TEXT = "Mail a@b.example [1], see [2] and [2]."
+
+
+def note(start: int, end: int, *, nested: bool = False) -> Json:
+    place = {"start_index": start, "end_index": end}
+    return {"type": "url_citation", "url_citation": place} if nested else {"type": "url_citation", **place}
+
+
+def part(nested: bool = False) -> Json:
+    notes = [note(TEXT.index("[1]"), TEXT.index("[1]") + 3, nested=nested)]
+    first, last = TEXT.index("[2]"), TEXT.rindex("[2]")
+    notes += [note(first, first + 3, nested=nested), note(first, first + 3, nested=nested)]
+    notes += [note(last, last + 3, nested=nested), {"type": "file_citation"}]
+    return {"content" if nested else "text": TEXT, "annotations": notes}
+
+
+def places(notes: list[Json], text: str) -> list[str]:
+    found = [each.get("url_citation", each) for each in notes]
+    return [text[each["start_index"] : each["end_index"]] for each in found if "start_index" in each]
+
+
+def test_links_are_found_again_behind_a_mask_in_both_forms() -> None:
+    for nested, name in ((False, "text"), (True, "content")):
+        holder = part(nested)
+        links = KeptLinks([holder, None, {"text": "alone"}])
+        holder[name] = TEXT.replace("a@b.example", "[REDACTED:EMAIL]")
+        assert links.placed(holder) is holder
+        assert places(holder["annotations"], holder[name]) == ["[1]", "[2]", "[2]", "[2]"]
+        assert {"type": "file_citation"} in holder["annotations"]
+
+
+def test_a_link_that_a_mask_has_changed_loses_its_citation_and_a_withheld_text_all() -> None:
+    holder = part()
+    links = KeptLinks([holder])
+    holder["text"] = TEXT.replace("[1]", "[x]")
+    links.place()
+    assert places(holder["annotations"], holder["text"]) == ["[2]", "[2]", "[2]"]
+    withheld = part()
+    links = KeptLinks([withheld])
+    withheld["text"] = None
+    links.place()
+    assert len(withheld["annotations"]) == 5
+
+
+def test_parts_are_taken_from_messages_alone() -> None:
+    item = {"type": "message", "content": [{"text": "a"}]}
+    assert text_holders([item, {"type": "reasoning"}, None]) == [{"text": "a"}] and text_holders(None) == []
+
+
+def test_reports_add_up_and_keep_what_was_unavailable() -> None:
+    first = report_of({"EMAIL": 3, "IP": 1}, {"EMAIL": 1, "IP": 1})
+    assert first == {"redacted": {"EMAIL": 2}, "flagged": {"EMAIL": 1, "IP": 1}}
+    second = report_of({"EMAIL": 1}, {}, is_degraded=True)
+    assert merged_reports([first, second]) == {
+        "redacted": {"EMAIL": 3}, "flagged": {"EMAIL": 1, "IP": 1}, "guardrail": "unavailable",
+    }  # fmt: skip
