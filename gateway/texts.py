@@ -45,6 +45,11 @@ class TextSlot:
     copies: MutableMapping[str, Any] | None = None
 
     @property
+    def is_there(self) -> bool:
+        """Whether the string is where it was: a property whose name was masked has another place."""
+        return not isinstance(self.holder, dict) or self.key in self.holder
+
+    @property
     def text(self) -> str:
         value: str = self.holder[self.key]
         return value
@@ -137,23 +142,23 @@ class TextUnit:
             self._slots = made
         return self._slots
 
-    def steps(self) -> Iterator[list["GroupSlot"]]:
+    def steps(self, *, keeps_all: bool = False) -> Iterator[list[TextSlot]]:
         """Make the slots in steps of about a millisecond, between which other work may be done. Take all of them.
 
-        Each step hands out the groups of short strings that it has found, which are not among `slots`: a body of very
-        many strings would have more memory in slots than in itself.
+        Each step hands out the slots that continue no other (without a `flow`), which are to be dealt with at once: a
+        property name comes after its value, and may be changed. Only those with a flow are among `slots` then: a body
+        of very many strings would have more memory in slots than in itself. `keeps_all`: the others are as well, but
+        for the groups of short strings.
         """
-        if isinstance(self._slots, list):
-            return
-        made = self._slots()
+        made = self._slots if isinstance(self._slots, list) else self._slots()
+        kept: list[TextSlot] = []
         if isinstance(made, list):
             self._slots = made
+            yield [slot for slot in made if slot.flow is None]
             return
-        found: list[TextSlot] = []
-        kept = 0
         for found in made:
-            new = found[kept:]
-            found[kept:] = alone = [slot for slot in new if not isinstance(slot, GroupSlot)]
-            kept += len(alone)
-            yield [slot for slot in new if isinstance(slot, GroupSlot)]
-        self._slots = found
+            new = found[len(kept) :]
+            kept += [slot for slot in new if slot.flow is not None or (keeps_all and not isinstance(slot, GroupSlot))]
+            found[:] = kept
+            yield [slot for slot in new if slot.flow is None]
+        self._slots = kept

@@ -161,23 +161,25 @@ class Sanitizer:
                     await work.pace()
                 masker.clean(only)  # what follows does the same, by steps that one short text does not need
                 return
-            for groups in unit.steps():
+            is_judged = self.guardrail is not None and self.guardrail.enabled
+            for slots in unit.steps(keeps_all=is_judged or direction == "responses"):  # answers may be cut by them
                 work.allowance.left -= _STEP_UNITS
-                for group in groups:
-                    await work.pace()
-                    masker.clean(group)
+                await self._clean_slots(masker, slots, work)
                 await work.pace()
             for _ in masker.seam_steps(unit.slots):
                 await work.pace()
-            for slot in unit.slots:
-                await work.pace()
-                if _weight(slot) > _IN_THREAD_CHARS:
-                    async with self._threads.hold(work.key_id):
-                        await asyncio.to_thread(masker.clean, slot)
-                else:
-                    masker.clean(slot)
+            await self._clean_slots(masker, [slot for slot in unit.slots if slot.flow is not None], work)
         except Exception as error:
             raise SanitizerFailed("the sanitizer failed on this text") from error
+
+    async def _clean_slots(self, masker: SlotMasker, slots: list[TextSlot], work: RequestWork) -> None:
+        for slot in slots:
+            await work.pace()
+            if _weight(slot) > _IN_THREAD_CHARS:
+                async with self._threads.hold(work.key_id):
+                    await asyncio.to_thread(masker.clean, slot)
+            else:
+                masker.clean(slot)
 
     def stream(self, slots_of: Callable[[Json], Iterable[TextSlot]], note: Callable[[str], None]) -> StreamMask:
         """A mask for one streamed answer. `slots_of(data)` are an event's texts, `note(entity)` is called per finding.
@@ -189,7 +191,7 @@ class Sanitizer:
     async def _judge(self, guardrail: Guardrail, unit: TextUnit, verdict: Verdict, work: RequestWork) -> None:
         direction = verdict.direction
         table = self._actions[direction]
-        slots = [slot for slot in unit.slots if slot.form == "text" and len(slot.text) > 7]
+        slots = [slot for slot in unit.slots if slot.form == "text" and slot.is_there and len(slot.text) > 7]
         has_actions = any(table.action(entity) != "off" for entity in GUARDRAIL_ENTITIES)
         if not has_actions or not slots:
             return

@@ -14,6 +14,8 @@ def withhold(unit: TextUnit, where: str | None) -> None:
     for slot in unit.slots:
         if slot.form in ("name", "label", "group"):
             is_behind = is_behind or _holds(slot.where, where)
+        elif not slot.is_there:
+            continue
         elif is_behind:
             slot.text = ""
         elif _holds(slot.where, where):

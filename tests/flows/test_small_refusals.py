@@ -103,7 +103,7 @@ async def test_an_upstreams_address_reaches_no_caller(
     )
     _, data, headers = await ask(server)
     told = json.dumps(data) + str(headers)
-    for word in (host, "10.1.2.3", "llm-7.internal", "10.0.0.9", "fd00", "192.168.7.9"):
+    for word in (host, "10.1.2.3", "llm-7.internal", "10.0.0.9", "fd00::", "192.168.7.9"):
         assert word not in told
 
 

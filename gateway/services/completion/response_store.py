@@ -151,7 +151,7 @@ def _encoded(response: Json, items: list[Json]) -> tuple[bytes, dict[str, tuple[
         value += orjson.dumps(item)
         parts[str(item["id"])] = (start, len(value))
     rest = orjson.dumps({"response": {**response, "output": None}, "items": items})
-    return bytes(value + b"]," + rest[1:]), parts
+    return b"".join((value, b"],", memoryview(rest)[1:])), parts
 
 
 def _decoded(value: bytes) -> StoredResponse:

@@ -4,8 +4,9 @@ The listener asks for no key. A page whose name was given this machine's address
 operator's browser: its requests carry the page's own name in Host, and in Origin where the browser sends one. So Host
 must be a name or an address that is the listener's, and Origin, if there is one, the listener's own.
 
-A request without Host is served: programs that speak HTTP/1.0 send such, browsers never. Knows no key and no route.
-Source: RFC 9110 §7.2; fetch.spec.whatwg.org, "Origin header" (read 2026-11-22).
+A request without Host is served: programs that speak HTTP/1.0 send such, browsers never. A target in absolute form
+(`GET http://host/metrics`) names a host too, which counts before Host: both are checked. Knows no key and no route.
+Source: RFC 9110 §7.2; RFC 9112 §3.2.2; fetch.spec.whatwg.org, "Origin header" (read 2026-11-22).
 """
 
 import re
@@ -18,6 +19,8 @@ from aiohttp.typedefs import Handler, Middleware
 _HOST = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[^\s:/?#@\[\]]{1,253})(?::[0-9]{0,5})?")
 """A host, and perhaps its port, which is not compared: a forwarded port may be another."""
 
+_AUTHORITY_END = re.compile(r"[/?#]")
+
 
 def only_own_hosts(names: Collection[str]) -> Middleware:
     """A middleware that answers 403 to a Host or an Origin that is not the listener's.
@@ -29,7 +32,8 @@ def only_own_hosts(names: Collection[str]) -> Middleware:
     @web.middleware
     async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
         host = request.headers.get(hdrs.HOST)
-        if host is not None and not _is_own(host.lower(), known, request):
+        hosts = [each for each in (host, _host_of_target(request.raw_path)) if each is not None]
+        if not all(_is_own(each.lower(), known, request) for each in hosts):
             raise web.HTTPForbidden(
                 text="this Host is not the listener's; the operator can add it to ops.allowed_hosts"
             )
@@ -40,6 +44,12 @@ def only_own_hosts(names: Collection[str]) -> Middleware:
         return await handler(request)
 
     return check
+
+
+def _host_of_target(target: str) -> str | None:
+    """The host, and perhaps its port, of a request target in absolute form; None for a path or `*`."""
+    _, is_absolute, rest = target.partition("://") if not target.startswith("/") else ("", "", "")
+    return _AUTHORITY_END.split(rest, maxsplit=1)[0] if is_absolute else None
 
 
 def _is_own(host: str, known: Collection[str], request: web.Request) -> bool:

@@ -26,6 +26,9 @@ _FAILED = ("error", "abort", "aborted", "cancelled", "canceled", "internal_error
 """Finish reasons of upstreams that broke off: not a reason that a client knows."""
 MATCHED_STOP = ("stop_reason", "matched_stop")
 """Fields of a choice in which vLLM and SGLang name the stop sequence that ended it."""
+NAME_OF_UPSTREAM = "provider"
+"""An upstream's own field that names itself, at the top of an answer or event; its value may be an address. Callers get
+the configured name in `provider_specific_fields` instead."""
 _CHARS_PER_TOKEN = 4
 """For estimates where an upstream sends no counts: OpenAI's rule of thumb for English text. At half or double the
 estimate would be off by that factor; estimates are marked as such."""
@@ -131,6 +134,7 @@ def normalise_answer(data: Any, context: AnswerContext) -> Json:
     if not isinstance(data.get("id"), str) or not data["id"]:
         data["id"] = new_id("chatcmpl-")
     data["object"], data["model"] = "chat.completion", context.model
+    data.pop(NAME_OF_UPSTREAM, None)
     data["created"] = int(data["created"]) if isinstance(data.get("created"), int | float) else int(time.time())
     answer: Json = data
     answer["usage"], estimated = normalise_usage(data.get("usage"), lambda: context.prompt_chars, characters)

@@ -15,7 +15,7 @@ import orjson
 from gateway.domain import Event, EventBatch, EventStream, Json
 from gateway.errors import UpstreamError
 from gateway.wire import sse
-from gateway.wire.chat.answer import arguments_text
+from gateway.wire.chat.answer import NAME_OF_UPSTREAM, arguments_text
 from gateway.wire.openai_error import error_in_stream
 from gateway.wire.responses import object as objects
 from gateway.wire.responses.call_kinds import CALL_KINDS, KIND_OF_CALL
@@ -42,7 +42,13 @@ def repair_response(answer: Any, body: Json, model: str, backend: Json) -> Json:
     if answer.get("status") == "failed":
         raise error_in_stream(answer)
     response = objects.new_response(body)
-    response.update({k: v for k, v in answer.items() if k not in _OURS and (v is not None or k not in response)})
+    response.update(
+        {
+            k: v
+            for k, v in answer.items()
+            if k not in (*_OURS, NAME_OF_UPSTREAM) and (v is not None or k not in response)
+        }
+    )
     created = answer.get("created_at") or answer.get("created")
     response["created"] = response["created_at"] = int(created) if isinstance(created, int | float) else (
         response["created"]
@@ -179,7 +185,9 @@ class NativeStream(ResponseStream):
 
     def _item_event(self, kind: str, data: Json) -> Iterator[Event]:
         """Any other event; one of an item gets the id and index that the item was opened with."""
-        rest = {name: value for name, value in data.items() if name not in ("type", "sequence_number")}
+        rest = {
+            name: value for name, value in data.items() if name not in ("type", "sequence_number", NAME_OF_UPSTREAM)
+        }
         item = data.get("item") if isinstance(data.get("item"), dict) else None
         if item is None and "item_id" not in data and "output_index" not in data:
             yield self._event(kind, rest)

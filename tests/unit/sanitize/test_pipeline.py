@@ -15,6 +15,8 @@ from gateway.sanitize.report import explain
 from gateway.sanitize.scan.scanner import Scanner
 from gateway.sanitize.text.findings import Finding
 from gateway.texts import TextSlot, TextUnit
+from gateway.wire.cut_blocked import withhold
+from gateway.wire.text_walk import answer_steps, request_steps
 
 CARD, MAIL = "4539 1488 0343 6467", "jane.doe@posthaus.org"
 
@@ -194,3 +196,22 @@ async def test_the_texts_of_one_request_share_what_they_may_spend_beyond_their_l
     numbers = {"a": dense}
     verdict = await sanitizer.clean(TextUnit([TextSlot(numbers, "a", "a")]), "requests", work)
     assert verdict.counts and CARD not in numbers["a"]  # unchecked candidates are masked, not passed
+
+
+@pytest.mark.parametrize("value", ["data:text/plain,hello", "word " * 300, f"word {CARD} " * 300])
+async def test_a_property_whose_name_is_masked_in_an_answer_keeps_its_value_masked_too(value: str) -> None:
+    answer = {"extra": {CARD: value, "b": "c"}}
+    unit = TextUnit(lambda: answer_steps(answer))
+    assert (await Sanitizer(Sanitize()).clean(unit, "responses")).counts["CREDIT_CARD"] == 1 + value.count(CARD)
+    masked = value.replace(CARD, "[REDACTED:CREDIT_CARD]")
+    assert answer == {"extra": {"[REDACTED:CREDIT_CARD]": masked, "b": "c"}}
+    withhold(unit, None)
+    assert answer["extra"].keys() == {"[REDACTED:CREDIT_CARD]", "b"}
+
+
+async def test_slots_of_a_request_that_continue_no_other_are_not_kept_once_they_are_masked() -> None:
+    fields = {f"field_{number}": {"description": f"{number} {MAIL}"} for number in range(2_000)}
+    unit = TextUnit(lambda: request_steps({"schema": fields}))
+    verdict = await Sanitizer(Sanitize()).clean(unit, "requests")
+    assert verdict.counts == {"EMAIL": 2_000} and MAIL not in str(fields)
+    assert unit.slots == []

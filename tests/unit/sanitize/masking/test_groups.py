@@ -39,7 +39,7 @@ def masked(texts: list[tuple[str, str]], *, together: bool) -> tuple[list[str], 
     return holder, sorted(found)
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(
     st.lists(
         st.tuples(

@@ -1,0 +1,63 @@
+"""The local search provider: what of a found page is shown, and how much of it is read for that."""
+
+from typing import cast
+
+import pytest
+
+from gateway.domain import Json, SearchRequest, WebCall
+from gateway.engines.index.port import Index
+from gateway.engines.index.query import IndexHit
+from gateway.engines.index.search_provider import _READ_CHARS, LocalSearch, _joined
+from gateway.engines.text.passages import Passage
+
+FILLER = "Apples are kept in a cool place and turned over once a week. "
+
+
+class _Found:
+    """An index that finds the same pages for every query."""
+
+    def __init__(self, *hits: IndexHit) -> None:
+        self._hits = hits
+
+    async def search(self, query: object) -> list[IndexHit]:
+        return list(self._hits)
+
+
+def hit(content: str, *passages: Passage) -> IndexHit:
+    return IndexHit("https://a.test/", "A page", content, 0.9, None, None, passages)
+
+
+async def found(page: IndexHit, depth: str = "basic") -> Json:
+    request = SearchRequest("zebra", search_depth=depth)
+    results = (await LocalSearch(cast(Index, _Found(page))).search(request, WebCall("key", "r")))["results"]
+    only: Json = results[0]
+    return only
+
+
+def test_what_is_read_of_a_page_for_its_excerpt_is_capped_however_long_its_headings_are() -> None:
+    content = FILLER * 300
+    passages = [Passage(n * 1_800, n * 1_800 + 1_800, (f"{n} {'heading ' * 37}",) * 6) for n in range(10)]
+    assert len(_joined(hit(content, *passages))) == _READ_CHARS
+
+
+def test_ten_whole_passages_below_ordinary_headings_are_read_to_their_end() -> None:
+    content = (FILLER * 300)[:17_994] + "zebra."
+    passages = [Passage(n * 1_800, n * 1_800 + 1_800, ("Guide", f"Chapter {n}")) for n in range(10)]
+    assert _joined(hit(content, *passages)).endswith("zebra.")
+
+
+async def test_an_excerpt_has_words_from_within_what_is_read_and_none_from_beyond() -> None:
+    content = f"{FILLER * 40}\n\nThe zebra stands here. {FILLER * 40}"
+    near = hit(content, Passage(0, len(content), ()))
+    assert "The zebra stands here." in (await found(near))["content"]
+    text = f"{FILLER}\n\n" * 400
+    beyond = f"{text}The zebra stands here."
+    assert len(text) > _READ_CHARS
+    assert "zebra" not in (await found(hit(beyond, Passage(0, len(beyond), ()))))["content"]
+
+
+@pytest.mark.parametrize("depth", ["fast", "ultra-fast"])
+async def test_a_depth_that_promises_speed_shows_the_best_passage_below_its_headings(depth: str) -> None:
+    content = "Zebras graze. Apples fall."
+    result = await found(hit(content, Passage(0, 13, ("Animals", "Stripes")), Passage(14, 26, ())), depth)
+    assert result["content"] == "Animals > Stripes\n\nZebras graze."
