@@ -6,14 +6,23 @@ from gateway.config.config_error import ConfigError
 from gateway.config.server_settings import Access
 from gateway.config.settings import Config
 from gateway.embedded.servers import dev_key_path
+from gateway.errors import GatewayError
 
 
 def key_file(config: Config) -> KeyFile:
-    """The key file. Raises ConfigError when it is gone though the configuration names one, or though this state
-    directory has been served from: new keys must then be the operator's decision."""
+    """The key file. Raises ConfigError when it cannot be read, or when it is gone though the configuration names one or
+    this state directory has been served from: new keys must then be the operator's decision."""
     state, keys = config.state_dir, KeyFile(config.state_dir / config.access.keys_file)
     is_named = config.access.keys_file != Access().keys_file
-    if keys.path.exists() or not (is_named or dev_key_path(state).exists() or (state / USER_HASH_KEY).exists()):
+    if keys.path.exists():
+        try:
+            keys.read_existing()
+        except GatewayError as error:
+            raise ConfigError(str(keys.path), "access.keys_file", error.message) from None
+        except OSError as error:
+            raise ConfigError(str(keys.path), "access.keys_file", f"cannot be read: {error.strerror}") from None
+        return keys
+    if not (is_named or dev_key_path(state).exists() or (state / USER_HASH_KEY).exists()):
         return keys
     remedy = "restore it, or make keys with `gateway keys create`"
     raise ConfigError(str(keys.path), "access.keys_file", f"no such file, though this gateway has had keys; {remedy}")
