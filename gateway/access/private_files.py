@@ -67,8 +67,8 @@ def create_private(path: Path) -> None:
 
 
 def make_private_folder(path: Path) -> None:
-    """Make a folder, and those above it that are missing, with mode 0700 and, if root makes them, the owner of the folder
-    in which they are. Raises OSError."""
+    """Make a folder, and those above it that are missing, with mode 0700 and, if root makes them, the owner of the
+    folder around them. Raises OSError."""
     if path.is_dir():
         return
     make_private_folder(path.parent)

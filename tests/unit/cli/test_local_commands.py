@@ -1,6 +1,7 @@
 """`index` and `sanitize` without a server, and the usage errors of `call`."""
 
 import io
+import json
 import sys
 from pathlib import Path
 
@@ -27,6 +28,9 @@ def test_a_folder_is_added_counted_and_removed(tmp_path: Path, state: list[str],
     assert main(["index", "stats", *state]) == 0
     lines = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
     assert lines["pages"] == "1" and lines["newest"].endswith("UTC")
+    assert main(["index", "stats", "--json", *state]) == 0
+    stats = json.loads(capsys.readouterr().out)
+    assert stats["pages"] == 1 and stats["newest"] > 1e9
     assert main(["index", "remove", str(pages), *state]) == 0
     assert capsys.readouterr().out == "1 pages removed\n"
     assert main(["index", "remove", str(pages), *state]) == 1

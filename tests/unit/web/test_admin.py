@@ -7,6 +7,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from gateway.access.api_keys import KeyFile
 from gateway.access.prices import PriceList, Used
 from gateway.access.usage import UsageBook, UsageKey
 from gateway.shared_state.state_file import STATE_FILE, StateFile
@@ -26,10 +27,10 @@ async def session(server: InProcessGateway) -> AsyncIterator[aiohttp.ClientSessi
         yield session
 
 
-async def use(state_dir: Path) -> None:
+async def use(state_dir: Path, key_id: str = "k1") -> None:
     file = StateFile(state_dir / STATE_FILE)
     book = UsageBook(file, PriceList(()), 400)
-    book.add(UsageKey("k1", "SvcLLM"), Used(input_tokens=7, output_tokens=3), 2)
+    book.add(UsageKey(key_id, "SvcLLM"), Used(input_tokens=7, output_tokens=3), 2)
     book.add(UsageKey("k2", tool="websearch-search"), Used(tool_calls=4), 4)
     await book.close()
     await file.close()
@@ -48,6 +49,16 @@ async def test_usage_is_summed_by_the_groups_that_were_asked_for(
     async with session.get("/api/admin/usage", params={"by": ""}) as reply:
         (total,) = (await reply.json())["rows"]
     assert total["requests"] == 6 and "key" not in total
+
+
+async def test_usage_of_a_key_that_there_is_has_its_name(
+    server: InProcessGateway, session: aiohttp.ClientSession
+) -> None:
+    (record,) = KeyFile(server.config.state_dir / server.config.access.keys_file).read()
+    await use(server.config.state_dir, record.id)
+    async with session.get("/api/admin/usage", params={"by": "key"}) as reply:
+        rows = {row["key"]: row.get("name") for row in (await reply.json())["rows"]}
+    assert rows == {record.id: record.name, "k2": None}
 
 
 @pytest.mark.parametrize(
