@@ -10,6 +10,7 @@ needs some seconds a text.
 import argparse
 import asyncio
 import json
+import random
 import time
 from collections import Counter
 from pathlib import Path
@@ -19,7 +20,7 @@ import aiohttp
 import orjson
 
 from gateway.config import sanitize_settings as config
-from gateway.errors import UpstreamError
+from gateway.errors import UpstreamError, UpstreamRefused
 from gateway.ports import ChatModel
 from gateway.sanitize.guardrail.guardrail import Guardrail, GuardrailFailed
 
@@ -27,6 +28,8 @@ SET = Path(__file__).with_name("data") / "guardrail.jsonl"
 KINDS = ("PERSON", "ADDRESS", "INSTRUCTION")
 _TIMEOUT_S = 120.0
 """Chosen: an embedded model on a busy core needs up to half a minute a text; a true deadline would hide its quality."""
+FAILED = "without a usable answer: "
+"""How the counts of the kind `all` that are failures begin."""
 _COVERED = 0.5
 """Share of a labelled value that must be found: a model may report an instruction's first half."""
 
@@ -38,7 +41,7 @@ class Labels:
         self._rows = rows
 
     async def ask(self, body: dict[str, Any], timeout_s: float) -> dict[str, Any]:
-        text = orjson.loads(body["messages"][1]["content"].split("\n")[1])["text"]
+        text = orjson.loads(body["messages"][-1]["content"].split("\n")[1])["text"]
         row = next(row for row in self._rows if row["text"] == text)
         content = json.dumps({"findings": row["findings"]})
         return {"choices": [{"message": {"content": content}, "finish_reason": "stop"}]}
@@ -53,10 +56,19 @@ class Server:
     async def ask(self, body: dict[str, Any], timeout_s: float) -> dict[str, Any]:
         timeout = aiohttp.ClientTimeout(total=timeout_s)
         async with self._session.post(self._url, json={**body, "model": self._model}, timeout=timeout) as reply:
+            if reply.status in (400, 422):
+                message = f"the model refused the question with {reply.status}"
+                raise UpstreamRefused(message, status=reply.status, code="upstream_refused")
             if reply.status != 200:
                 raise UpstreamError(f"the model answered {reply.status}")
             answer: dict[str, Any] = await reply.json()
             return answer
+
+
+def first_cause(error: BaseException) -> BaseException:
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
 
 
 def is_found(value: str, found: list[str]) -> bool:
@@ -64,16 +76,21 @@ def is_found(value: str, found: list[str]) -> bool:
 
 
 async def measure(model: ChatModel, rows: list[dict[str, Any]]) -> dict[str, Counter[str]]:
-    """{kind: counts of labelled, found, false and failed}; times go to the kind `all` in milliseconds."""
-    guard = Guardrail(config.GuardrailSettings(enabled="on", timeout_s=_TIMEOUT_S), model, "", "measured")
+    """{kind: counts of labelled, found and false}; the kind `all` has the number of texts, their time in milliseconds,
+    and, by what was wrong, how many got no usable answer.
+
+    Each text has a guardrail of its own: the breaker of a common one opens after five bad answers, and the other texts
+    would then fail unasked.
+    """
+    settings = config.GuardrailSettings(enabled="on", timeout_s=_TIMEOUT_S)
     counts = {kind: Counter[str]() for kind in (*KINDS, "all")}
     for row in rows:
         started = time.perf_counter()
         try:
-            findings = await guard.find(row["text"])
-        except GuardrailFailed:
+            findings = await Guardrail(settings, model, "", "measured").find(row["text"])
+        except GuardrailFailed as failure:
             findings = []
-            counts["all"]["failed"] += 1
+            counts["all"][f"{FAILED}{first_cause(failure)}"] += 1
         counts["all"].update(texts=1, ms=int(1000 * (time.perf_counter() - started)))
         for kind in KINDS:
             values = [value for entity, value in findings if entity == kind]
@@ -90,12 +107,15 @@ def show(counts: dict[str, Counter[str]]) -> None:
         row = counts[kind]
         recall = row["found"] / row["labelled"] if row["labelled"] else 1.0
         print(f"{kind:14}{row['labelled']:>9}{row['found']:>7}{recall:>8.2f}{row['false']:>7}")
-    print(f"{whole['texts']} texts, {whole['failed']} unanswered, {whole['ms'] // max(1, whole['texts'])} ms each")
+    print(f"{whole['texts']} texts, {whole['ms'] // max(1, whole['texts'])} ms each")
+    for reason, count in whole.items():
+        if reason.startswith(FAILED):
+            print(f"{count} {reason}")
 
 
 async def run(options: argparse.Namespace) -> None:
     rows = [json.loads(line) for line in SET.read_text("utf-8").splitlines()]
-    rows = rows[:: max(1, len(rows) // options.limit)] if options.limit else rows
+    rows = random.Random(1).sample(rows, min(options.limit, len(rows))) if options.limit else rows
     if not options.base:
         show(await measure(Labels(rows), rows))
         return
@@ -107,7 +127,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--base", default="", help="address of a chat completions server, with /v1")
     parser.add_argument("--model", default="SvcLLM")
-    parser.add_argument("--limit", type=int, default=0, help="ask about so many texts only, spread over the set")
+    parser.add_argument("--limit", type=int, default=0, help="ask about so many texts only, drawn from the set")
     asyncio.run(run(parser.parse_args(argv)))
     return 0
 

@@ -1,6 +1,13 @@
-"""Functions of `engines.content` and `engines.html.hidden` on one parsed page: rows of `hostile_functions`."""
+"""Functions of `engines.content`, `engines.html.hidden`, `engines.office` on one page: rows of `hostile_functions`."""
 
+import io
 import itertools
+import json
+import re
+import zipfile
+from collections.abc import Callable, Mapping
+from functools import partial
+from html import escape
 from typing import Any
 
 from gateway.engines.content import blocks
@@ -8,8 +15,17 @@ from gateway.engines.content.comment_sections import in_comments, own_text
 from gateway.engines.content.opinion import follow
 from gateway.engines.content.structured_data import read_structured_data
 from gateway.engines.content.structured_text import completed
+from gateway.engines.html.embedded_state import embedded_text
 from gateway.engines.html.hidden import drop_hidden
 from gateway.engines.html.metadata import read_head
+from gateway.engines.html.script_signs import read_signs
+from gateway.engines.office.reader import read_document
+
+_XML_ODD = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+"""Characters that no document holds."""
+
+
+Make = Callable[[int], Any]
 
 
 def comments(root: Any) -> int:
@@ -34,3 +50,45 @@ def structured(root: Any) -> str:
     """What structured data adds to a short text."""
     data = read_structured_data(root, read_head(root, "https://example.org/a/b"))
     return completed("a text of 19.99", data, "product", plain=False)
+
+
+def signs(root: Any) -> object:
+    """Whether a page seems to need a browser."""
+    return read_signs(root).needs_browser("")
+
+
+def state(text: str) -> str:
+    """The prose in the data of an application, as one string, as markup and as an element of flight data."""
+    from lxml import etree
+
+    root = etree.Element("html")
+    packed = json.dumps([text, {"title": text}])
+    etree.SubElement(root, "script", id="__NEXT_DATA__").text = _XML_ODD.sub("", packed)
+    element = json.dumps(["$", "p", None, {"children": [text]}])
+    pushed = f"self.__next_f.push({json.dumps([1, '0:' + element])})"
+    etree.SubElement(root, "script").text = _XML_ODD.sub("", pushed)
+    return embedded_text(root)
+
+
+def text_document(body: bytes) -> object:
+    """The text of an .odt."""
+    return read_document("odt", body, plain=False)
+
+
+def text_documents(texts: Mapping[str, Make]) -> dict[str, Make]:
+    """.odt files with one paragraph, a text of each kind."""
+    head, end = '<a xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"><text:p>', "</text:p></a>"
+    return {name: partial(_packed, text, head, end) for name, text in texts.items()}
+
+
+def odd_documents(pages: Mapping[str, Make]) -> dict[str, Make]:
+    """.odt files whose content is any markup."""
+    return {name: partial(_packed, page, "", "") for name, page in pages.items()}
+
+
+def _packed(make: Make, head: str, end: str, size: int) -> bytes:
+    content = escape(str(make(size))) if head else str(make(size))
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("content.xml", (head + content + end).encode("utf-8", "replace"))
+    return out.getvalue()

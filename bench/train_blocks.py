@@ -1,8 +1,9 @@
 """Trains the block model (boosted trees over features) and the page type classifier (softmax over signals).
 
-`python -m bench.train_blocks --data DIR` writes both, trained on all pages, beside gateway.engines; `python -m
-bench.extract --cross-validate` tells their quality on pages that they have not seen. Needs numpy, which the product
-does not. The pages are WCXB's (Murrough Foley, CC-BY-4.0).
+`python -m bench.train_blocks --data DIR` writes both beside gateway.engines.content, trained on all pages; `--part
+development` leaves out the third that is held out (bench.labelled). `python -m bench.extract --cross-validate` tells
+the quality on pages not seen, and so does its `--held-out`, which trains on the development part. Needs numpy, which
+the product does not. The pages are WCXB's (Murrough Foley, CC-BY-4.0).
 """
 
 import argparse
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from bench.labelled import Page, read
+from bench.labelled import PARTS, Page, read
 from gateway.domain import Json
 from gateway.engines.content import block_model, page_types
 from gateway.engines.content.block_features import FEATURES
@@ -23,6 +24,28 @@ from gateway.engines.content.page_types import TYPES
 
 _BINS = 32
 """Bins of a feature, so 31 edges at most: block_model allows 255. Chosen: quantiles of some ten thousand blocks."""
+
+
+class _Node:
+    """The members of a node: `cells` (for each member and column, its bin among the bins of all columns), `slopes`
+    (gradient and curvature of each member), and their `sums` by cell, counted unless they are given."""
+
+    def __init__(self, cells: Any, slopes: Any, sums: Any) -> None:
+        self.cells, self.slopes = cells, slopes
+        self.sums = self._count() if sums is None else sums
+
+    def _count(self) -> Any:
+        flat, columns = self.cells.ravel(), self.cells.shape[1]
+        size = columns * (_BINS + 1)
+        return np.stack([np.bincount(flat, np.repeat(slope, columns), size) for slope in self.slopes])
+
+    def split(self, is_left: Any) -> tuple["_Node", "_Node"]:
+        """Left and right child. Only the smaller one is counted: the other has what it leaves."""
+        sides = (is_left, ~is_left)
+        small = int(is_left.sum() * 2 > len(is_left))
+        made = _Node(self.cells[sides[small]], self.slopes[:, sides[small]], None)
+        rest = _Node(self.cells[sides[1 - small]], self.slopes[:, sides[1 - small]], self.sums - made.sums)
+        return (rest, made) if small else (made, rest)
 
 
 class Booster:
@@ -37,6 +60,7 @@ class Booster:
     def fit(self, rows: Any, labels: Any, weights: Any) -> None:
         self.edges = [np.unique(np.quantile(column, np.linspace(0, 1, _BINS + 1)[1:-1])) for column in rows.T]
         binned = np.stack([np.searchsorted(e, c, side="left") for e, c in zip(self.edges, rows.T, strict=True)], 1)
+        binned = binned.astype(np.int32)
         weights = weights / weights.mean()
         mean = float((labels * weights).sum() / weights.sum())
         self.start = float(np.log(mean / (1 - mean)))
@@ -44,34 +68,32 @@ class Booster:
         for _ in range(self.rounds):
             probability = 1 / (1 + np.exp(-margin))
             gradient, curvature = weights * (labels - probability), weights * probability * (1 - probability)
-            take = self.random.random(len(rows)) < 0.6
+            members = np.flatnonzero(self.random.random(len(rows)) < 0.6)
             columns = self.random.permutation(rows.shape[1])[: rows.shape[1] // 2]
-            tree = self._grow(binned, (gradient, curvature), np.flatnonzero(take), columns, self.depth)
+            width = _BINS + 1
+            cells = binned[np.ix_(members, columns)] + np.arange(len(columns)) * width
+            slopes = np.stack([gradient[members], curvature[members]])
+            tree = self._grow(_Node(cells, slopes, None), columns, self.depth)
             self.trees.append(tree)
             margin += _apply(tree, binned)
 
-    def _grow(self, binned: Any, slopes: Any, members: Any, columns: Any, depth: int) -> Any:
-        gradient, curvature = slopes[0][members], slopes[1][members]
-        total_g, total_h = gradient.sum(), curvature.sum()
-        if not depth or len(members) <= 80:
+    def _grow(self, node: "_Node", columns: Any, depth: int) -> Any:
+        total_g, total_h = node.slopes.sum(1)
+        if not depth or len(node.cells) <= 80:
             return float(self.rate * total_g / (total_h + 5))
-        width = _BINS + 1
-        cells = (binned[np.ix_(members, columns)] + np.arange(len(columns)) * width).ravel()
-        size = len(columns) * width
-        g = np.bincount(cells, np.repeat(gradient, len(columns)), size).reshape(-1, width).cumsum(1)[:, :-1]
-        h = np.bincount(cells, np.repeat(curvature, len(columns)), size).reshape(-1, width).cumsum(1)[:, :-1]
+        g, h = (sums.reshape(-1, _BINS + 1).cumsum(1)[:, :-1] for sums in node.sums)
         gain = g**2 / (h + 5) + (total_g - g) ** 2 / (total_h - h + 5) - total_g**2 / (total_h + 5)
         gain[(h <= 5) | (total_h - h <= 5)] = -1
         best = np.unravel_index(int(gain.argmax()), gain.shape)
         if gain[best] <= 1e-3:
             return float(self.rate * total_g / (total_h + 5))
-        column, at = int(columns[best[0]]), int(best[1])
-        left = binned[members, column] <= at
+        at = int(best[1])
+        left, right = node.split(node.cells[:, best[0]] <= best[0] * (_BINS + 1) + at)
         return [
-            column,
+            int(columns[best[0]]),
             at,
-            self._grow(binned, slopes, members[left], columns, depth - 1),
-            self._grow(binned, slopes, members[~left], columns, depth - 1),
+            self._grow(left, columns, depth - 1),
+            self._grow(right, columns, depth - 1),
         ]
 
     def export(self, names: tuple[str, ...]) -> dict[str, Any]:
@@ -137,16 +159,18 @@ def type_data(made: Sequence[Page], steps: int = 600, pull: float = 0.05, rate: 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("DATA_DIR", "../shared/data")))
+    parser.add_argument("--part", choices=PARTS, default="all", help="of the pages, by a hash of their number")
     options = parser.parse_args(argv)
-    made = read(options.data / "extract", ("basic",))
-    _write(Path(block_model.__file__).with_name("blocks.json"), block_data(made), len(made))
-    _write(Path(page_types.__file__).with_name("page_types.json"), type_data(made), len(made))
+    made = read(options.data / "extract", ("basic",), part=options.part)
+    label = f"{len(made)} pages of WCXB ({options.part})"
+    _write(Path(block_model.__file__).with_name("blocks.json"), block_data(made), label)
+    _write(Path(page_types.__file__).with_name("page_types.json"), type_data(made), label)
     return 0
 
 
-def _write(target: Path, data: Json, pages: int) -> None:
-    target.write_bytes(orjson.dumps({"trained_on": f"{pages} pages of WCXB", **data}))
-    print(f"written: {target.name}, {target.stat().st_size} bytes, trained on {pages} pages")
+def _write(target: Path, data: Json, label: str) -> None:
+    target.write_bytes(orjson.dumps({"trained_on": label, **data}))
+    print(f"written: {target.name}, {target.stat().st_size} bytes, trained on {label}")
 
 
 if __name__ == "__main__":

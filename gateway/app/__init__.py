@@ -17,7 +17,7 @@ from gateway.app.models import completion_service, guardrail, image_loader
 from gateway.app.routes import Handlers, admin_rows, endpoint_table
 from gateway.app.sampler import Sampler
 from gateway.app.shared import SharedParts, shared_parts
-from gateway.app.web_tools import engine_deps, hosted_mcp, hosted_settings, web_fetcher, websearch_services
+from gateway.app.web_tools import engine_deps, file_reader, hosted_mcp, hosted_settings, web_fetcher, websearch_services
 from gateway.config.settings import Config
 from gateway.embedded.servers import Embedded
 from gateway.engines.index.search_provider import LocalSearch
@@ -35,6 +35,7 @@ from gateway.web.endpoints import EndpointTable
 from gateway.web.handlers.admin import AdminHandler
 from gateway.web.handlers.chat import ChatHandler
 from gateway.web.handlers.embeddings import EmbeddingsHandler
+from gateway.web.handlers.file_parts import FileParts
 from gateway.web.handlers.hosted_responses import HostedResponses
 from gateway.web.handlers.hosted_search import HostedSearch
 from gateway.web.handlers.mcp import WebSearchHandler
@@ -65,7 +66,8 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     shared.agree_on_user_key(completions)
     judge = guardrail(config, completions)
     sanitizer = Sanitizer(config.sanitize, judge)
-    deps, _ = engine_deps(config, fetcher, resources, completions)
+    deps, pool = engine_deps(config, fetcher, resources, completions)
+    files = FileParts(file_reader(pool))
     local = LocalSearch(deps.index, passage_vectors(config, deps.index, embedder, resources))
     websearch, index_alone = websearch_services(config, deps, (sanitizer, judge), local, resources)
     searched: Searched = "local" if config.search.provider == "local" else "web"
@@ -73,10 +75,11 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     mcp = WebSearchHandler(Dispatcher(websearch, running, searched, Cancellations(running, shared.bus).cancel))
     settings = hosted_settings(config, websearch, index_alone, searched)
     hosted, tool_servers = HostedSearch(completions, settings), hosted_mcp(config, settings.tools, resources)
-    chat = ChatHandler(completions, OcrService(completions, image_loader(config, fetcher, resources)), hosted)
+    ocr = OcrService(completions, image_loader(config, fetcher, resources))
+    chat = ChatHandler(completions, ocr, hosted, files)
     store = ResponseStore(shared.responses, config.shared.response_ttl_s)
-    responses = ResponsesHandler(completions, store, HostedResponses(hosted, tool_servers))
-    messages, embeddings = MessagesHandler(completions, hosted), EmbeddingsHandler(completions)
+    responses = ResponsesHandler(completions, store, HostedResponses(hosted, tool_servers), files)
+    messages, embeddings = MessagesHandler(completions, hosted, files), EmbeddingsHandler(completions)
     handlers = Handlers(mcp, chat, responses, messages, embeddings, ModelsHandler(completions))
     table = endpoint_table(config.server.base_path, handlers)
     server = replace(

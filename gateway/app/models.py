@@ -88,7 +88,9 @@ def _model(model: Model, resources: AsyncExitStack) -> ModelEntry:
         if not has_tools:
             queued = FanOutUpstream(PromptedToolsUpstream(queued))
         upstream = OcrAdapter(queued, image_placeholder=settings.image_placeholder) if model.kind == "ocr" else queued
-        options = UpstreamOptions(settings.model, settings.extra_body, settings.json_object, has_tools)
+        options = UpstreamOptions(
+            settings.model, settings.extra_body, settings.json_object, has_tools, accepts_files=settings.accepts_files
+        )
         is_native, wait_s = settings.responses == "native", settings.first_event_wait_s
         targets.append(Target(upstream, options, settings.weight, is_native, wait_s))
     created, length = int(time.time()), model.context_length
@@ -106,7 +108,7 @@ def _embedded_target(kind: str, embedded: EmbeddedUpstream, resources: AsyncExit
     answering: CompletionUpstream = queued if kind == "ocr" else FanOutUpstream(PromptedToolsUpstream(queued))
     upstream = OnDemandUpstream(answering, embedded.wake, embedded.fingerprint)
     resources.push_async_callback(client.close)
-    served = OcrAdapter(upstream, context_tokens=0) if kind == "ocr" else upstream
+    served = OcrAdapter(upstream, context_tokens=0, reports=True) if kind == "ocr" else upstream
     return Target(served, UpstreamOptions(embedded.model, has_tools=kind == "ocr"))
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from gateway import __version__
 from gateway.access.private_files import create_private
+from gateway.app.rendering import page_renderer, rendering_status
 from gateway.config.settings import Config
 from gateway.engines.crawl.engine import EngineDeps, LocalWebEngine
 from gateway.engines.crawl.index_import import IndexFiller
@@ -17,6 +18,7 @@ from gateway.engines.crawl.page_loader import PageLoader
 from gateway.engines.crawl.relevance import Chooser
 from gateway.engines.crawl.site_folder import SiteFolder
 from gateway.engines.crawl.site_writer import SiteWriter
+from gateway.engines.extract.options import ExtractOptions
 from gateway.engines.extract.parse_pool import ParsePool
 from gateway.engines.extract.shortening import shorten_in
 from gateway.engines.fetch.address_policy import AddressPolicy
@@ -40,6 +42,7 @@ from gateway.services.completion.service import CompletionService, OwnModel
 from gateway.services.hosted_tools.loop import LoopLimits
 from gateway.services.hosted_tools.web_search import SearchSettings
 from gateway.services.websearch.service import WebSearchDeps, WebSearchService, WebSearchSettings
+from gateway.web.handlers.file_parts import ReadText
 from gateway.web.handlers.hosted_mcp import HostedMcp, McpServerEntry
 from gateway.web.handlers.hosted_search import HostedSettings
 
@@ -76,6 +79,7 @@ def websearch_services(
         index_stats=search.stats,
         guardrail=guardrail.status,
         sanitization=lambda: {"requests": sanitizer.requests, "responses": sanitizer.responses},
+        rendering=partial(rendering_status, config.render.mode, engine_deps.renderer),
     )
     settings = WebSearchSettings(__version__, config.web.result_budget_chars, config.search.cache_ttl_s)
     index_alone = replace(deps, providers=[search])
@@ -119,10 +123,24 @@ def engine_deps(
     index = _index(config, config.index.backend)
     resources.push_async_callback(pool.close)
     resources.push_async_callback(index.close)
-    loader = PageLoader(fetcher, pool, HostSlots(config.web.per_host_concurrency, share=config.limits.share_of_parse))
+    slots = HostSlots(config.web.per_host_concurrency, share=config.limits.share_of_parse)
+    renderer = page_renderer(config, fetcher, slots, resources)
+    loader = PageLoader(fetcher, pool, slots, renderer=renderer)
     model = config.web.instructions_model
     chooser = Chooser(OwnModel(completions, model) if completions and model else None)
-    return EngineDeps(loader, RobotsCache(fetcher, config.web.user_agent), index, chooser), pool
+    return EngineDeps(loader, RobotsCache(fetcher, config.web.user_agent), index, chooser, renderer), pool
+
+
+def file_reader(pool: ParsePool) -> ReadText:
+    """Reads files of requests in the processes that parse pages."""
+
+    async def read(data: bytes, media_type: str, name: str, owner: str) -> str:
+        page = await pool.extract(data, ExtractOptions(name or "file", media_type), owner)
+        scanned = ", ".join(map(str, page.get("scanned", ())))
+        note = f"\n\n[pages without text, not read: {scanned}]" if scanned else ""
+        return f"{page['content']}{note}"
+
+    return read
 
 
 @asynccontextmanager

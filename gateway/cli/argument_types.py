@@ -45,6 +45,14 @@ def count(text: str) -> int:
     return int(text)
 
 
+def page_range(text: str) -> tuple[int, int]:
+    """`3` or `3-7`, counted from 1, as first and last page."""
+    first, dash, last = text.partition("-")
+    if not (first.isdigit() and (last.isdigit() or not dash)) or not 1 <= int(first) <= int(last or first):
+        raise argparse.ArgumentTypeError("must be pages such as 3 or 3-7, counted from 1")
+    return int(first), int(last or first)
+
+
 def amount(text: str) -> float:
     """A sum of money, 0 or more, such as `12.50`."""
     whole, _, rest = text.partition(".")

@@ -23,6 +23,7 @@ _MODULES = {
     "chat": "gateway.cli.chat",
     "search": "gateway.cli.tools",
     "call": "gateway.cli.tools",
+    "extract": "gateway.cli.extract",
     "crawl": "gateway.cli.crawl",
     "index": "gateway.cli.tools",
     "sanitize": "gateway.cli.tools",

@@ -5,6 +5,7 @@ Knows no command line: `main` hands in the configuration and the arguments. Ever
 
 import asyncio
 import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -12,10 +13,12 @@ from typing import TextIO
 
 from gateway.app.web_tools import open_copy, open_fetcher, open_index
 from gateway.cli import ocr as ocr_command
+from gateway.cli.ocr_batch import BatchOptions, run_batch
 from gateway.config.settings import Config
 from gateway.domain import Json, Progress
 from gateway.engines.index.copy import copy_pages
 from gateway.errors import InvalidRequest
+from gateway.ocr.server.engine import OcrEngine
 from gateway.sanitize.report import explain, preview
 
 _BAR_WIDTH = 24
@@ -114,6 +117,19 @@ def ocr(config: Config, options: ocr_command.OcrOptions) -> int:
             return await ocr_command.read_source(options.source, fetcher.fetch_image)
 
     return ocr_command.run(asyncio.run(fetch()), options)
+
+
+def ocr_batch(options: BatchOptions) -> int:
+    """`gateway ocr FILE|DIR… --out DIR`: write the texts of documents. 0, or 3 when some failed.
+
+    Raises InvalidRequest where there is nothing to read or no place to write, EngineMissing without the OCR extra.
+    """
+    engine = OcrEngine(os.cpu_count() or 1)
+    engine.load()
+    try:
+        return run_batch(options, engine, ocr_command.MAX_DOCUMENT_BYTES)
+    finally:
+        engine.close()
 
 
 def progress_on(out: TextIO) -> Progress:

@@ -17,6 +17,7 @@ from gateway.errors import InvalidRequest
 from gateway.ocr.image.document_pages import open_document
 from gateway.ocr.image.overlay import draw_boxes
 from gateway.ocr.server.engine import OcrEngine
+from gateway.ocr.server.page_report import LOW_CONFIDENCE
 from gateway.wire import ocr as wire
 
 MAX_DOCUMENT_BYTES = 200 * 1024 * 1024
@@ -32,7 +33,7 @@ class OcrOptions:
 
     `source`: a path or an http(s) URL. `mode`: a name of `wire.ocr.MODES`; by default `locate` with `find`, `custom`
     with `prompt`, else `markdown`. `grounding`: ask for boxes in mode custom. `overlay`: the picture to draw boxes on.
-    `threads`: 0 = all cores.
+    `threads`: 0 = all cores. `pages`: first and last, None for all.
     """
 
     source: str
@@ -42,6 +43,7 @@ class OcrOptions:
     find: str = ""
     overlay: Path | None = None
     threads: int = 0
+    pages: tuple[int, int] | None = None
 
 
 Fetch = Callable[[str, int], Awaitable[bytes]]
@@ -85,22 +87,28 @@ def run(data: bytes, options: OcrOptions, out: TextIO = sys.stdout, notes: TextI
     or data that cannot be used, EngineMissing without the OCR extra.
     """
     prompt = prompt_of(options)
-    document = open_document(data)
+    document = open_document(data, options.pages)
     engine = OcrEngine(options.threads or os.cpu_count() or 1)
     failed = 0
+    last = document.first + document.page_count - 1
     try:
-        for number, page in enumerate(document.pages, 1):
+        for number, page in enumerate(document.pages, document.first):
             if document.page_count > 1:
-                _show_progress(notes, number, document.page_count)
-                out.write(f"{'' if number == 1 else chr(10)}--- page {number} of {document.page_count} ---\n")
+                _show_progress(notes, number - document.first + 1, document.page_count)
+                out.write(f"{'' if number == document.first else chr(10)}--- page {number} of {last} ---\n")
             try:
                 text = _read_page(engine, page, prompt, out)
             except InvalidRequest as error:
                 notes.write(f"\npage {number}: {error.message}\n")
                 failed = 1
                 continue
+            for warning in engine.report()["warnings"]:
+                notes.write(f"page {number}: {warning}\n")
             if options.overlay is not None:
-                _write_overlay(options.overlay, number, document.page_count, draw_boxes(page, text), notes)
+                lines = engine.report(details=True)["lines"]
+                unsure = [line["box"] for line in lines if line["confidence"] < LOW_CONFIDENCE]
+                drawn = draw_boxes(page, text, unsure)
+                _write_overlay(options.overlay, number, document.page_count, drawn, notes)
     finally:
         engine.close()
     return failed

@@ -5,12 +5,14 @@ from pathlib import Path
 
 from gateway.cli import call
 from gateway.cli import local as commands
-from gateway.cli.argument_types import Parsers, add_json_option, add_state_options, count
+from gateway.cli.argument_types import Parsers, add_json_option, add_state_options, count, page_range
 from gateway.cli.connection import add_connection_options, connection
 from gateway.cli.ocr import OcrOptions
+from gateway.cli.ocr_batch import FORMATS, BatchOptions
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config
 from gateway.config.settings import Config
+from gateway.errors import InvalidRequest
 
 
 def add_commands(parsers: Parsers) -> None:
@@ -67,8 +69,11 @@ def _add_text_commands(parsers: Parsers) -> None:
     clean.add_argument("--profile", choices=("balanced", "strict"))
     clean.add_argument("--check", action="store_true", help="exit with 1 if a value would be masked in a request")
     clean.set_defaults(command=_sanitize)
-    read = parsers.add_parser("ocr", help="read an image, a TIFF or a PDF", epilog="example: gateway ocr scan.pdf")
-    read.add_argument("source", metavar="FILE|URL")
+    read = parsers.add_parser("ocr", help="read images, TIFFs and PDFs", epilog="example: gateway ocr scan.pdf")
+    read.add_argument("sources", metavar="FILE|DIR|URL", nargs="+", help="several, or a folder, need --out")
+    read.add_argument("--out", type=Path, metavar="DIR", help="write a file for each document")
+    read.add_argument("--format", default="md", choices=FORMATS, help="of the files in --out (default md)")
+    read.add_argument("--pages", type=page_range, metavar="3-7", help="of PDFs and TIFFs")
     read.add_argument("--mode", default="", choices=("markdown", "free", "locate", "describe", "custom"))
     read.add_argument("--prompt", default="", help="for mode custom")
     read.add_argument("--grounding", action="store_true", help="custom: with boxes")
@@ -106,8 +111,19 @@ def _sanitize(arguments: argparse.Namespace, environment: Environment) -> int:
 
 
 def _ocr(arguments: argparse.Namespace, environment: Environment) -> int:
+    if arguments.out is not None:
+        batch = BatchOptions(tuple(arguments.sources), arguments.out, arguments.format, arguments.pages)
+        return commands.ocr_batch(batch)
+    if len(arguments.sources) > 1 or Path(arguments.sources[0]).is_dir():
+        raise InvalidRequest("several documents need --out DIR, where their texts are written")
     options = OcrOptions(
-        arguments.source, arguments.mode, arguments.prompt, arguments.grounding, arguments.find, arguments.overlay
+        arguments.sources[0],
+        arguments.mode,
+        arguments.prompt,
+        arguments.grounding,
+        arguments.find,
+        arguments.overlay,
+        pages=arguments.pages,
     )
     return commands.ocr(_config(arguments, environment), options)
 

@@ -32,6 +32,7 @@ class Upstream:
     concurrent: int = 0
     json_object: bool = True
     tools: str = "native"
+    accepts_files: bool = False
     image_placeholder: str = "strip"
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     proxy: str = ""

@@ -13,7 +13,7 @@ from pathlib import Path
 from gateway.config.model_settings import LocalEmbedding, LocalLlm, LocalOcr, Model, Upstream
 from gateway.config.sanitize_settings import GuardrailSettings, Sanitize
 from gateway.config.server_settings import Access, Limits, Log, Ops, Price, Server, Shared, Usage
-from gateway.config.web_settings import HostedSearch, IndexStore, McpServer, Search, Web
+from gateway.config.web_settings import HostedSearch, IndexStore, McpServer, Render, Search, Web
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,7 @@ class Config:
     hosted_search: HostedSearch = field(default_factory=HostedSearch)
     mcp_servers: tuple[McpServer, ...] = ()
     web: Web = field(default_factory=Web)
+    render: Render = field(default_factory=Render)
     index: IndexStore = field(default_factory=IndexStore)
     sanitize: Sanitize = field(default_factory=Sanitize)
     guardrail: GuardrailSettings = field(default_factory=GuardrailSettings)

@@ -59,6 +59,24 @@ class Web:
 
 
 @dataclass(frozen=True, slots=True)
+class Render:
+    """Pages that need a browser. `mode`: "auto" renders what seems to need it, where extract_depth is advanced.
+    `max_pages`: what one core renders at once; at double, the browser takes half as much memory more. `page_timeout_s`:
+    most pages rest within two; at half slow interfaces are missed, at double a hostile page holds its turn for longer.
+    `idle_s`: agents read page after page; at half, more first pages pay for a start (1.5 s), at double 350 MB are held
+    for nothing. `memory_max`: two large applications fit; bytes, and without effect where systemd starts the process.
+    """
+
+    mode: str = "auto"
+    chromium: str = ""
+    socket: str = ""
+    max_pages: int = 2
+    page_timeout_s: float = 8
+    idle_s: float = 60
+    memory_max: int = 1_073_741_824
+
+
+@dataclass(frozen=True, slots=True)
 class SearchResults:
     """Results of one hosted search, by the caller's `search_context_size`: as many excerpts as fit 1,500, 3,000 and
     6,000 tokens. At half one wrong page decides the answer, at double most of them are cut."""

@@ -75,6 +75,8 @@ class Line:
     `quad`: its corners clockwise from the top left. `size` is the height of its small letters in pixels, `weight` how
     black they are (0..1), `pitch` the distance in pixels at which its ink repeats and `rhythm` how clearly (0..1); 0
     until measured. `letters`: the x of the middle of each character of `text`; empty for a line that runs downwards.
+    `fit` (0..1): how sure the reading is, how well the text explains the picture (see recogniser.LineReading);
+    `is_read`: the line has been read, though its text may be empty.
     """
 
     rect: Rect
@@ -87,6 +89,8 @@ class Line:
     pitch: float = 0.0
     rhythm: float = 0.0
     letters: tuple[float, ...] = ()
+    fit: float = 0.0
+    is_read: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +126,7 @@ class Table:
 
 @dataclass(slots=True)
 class PageBlock:
-    """A block of the page in reading order: `label` is text, title, table, code or image; `level` 1 to 6 for
+    """A block of the page in reading order: `label` is text, title, table, code, equation or image; `level` 1 to 6 for
     titles; `table` for tables once read; `pitch` of code's letters, in pixels."""
 
     label: str

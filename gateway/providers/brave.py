@@ -10,9 +10,15 @@ from html import unescape
 from typing import Any
 
 from gateway.domain import Json, SearchRequest, WebCall
-from gateway.errors import GatewayError
-from gateway.providers.egress import DIRECT, Egress
-from gateway.providers.search_http import ProviderRequest, ProviderSite, SearchHttp, will_filter, with_images
+from gateway.providers.search_adapter import (
+    PROBE_TIMEOUT_S,
+    PublicSite,
+    SearchAdapter,
+    image,
+    phrase_or_words,
+    with_sites,
+)
+from gateway.providers.search_http import ProviderRequest, will_filter, with_images
 from gateway.wire.untrusted_json import list_in, table_in, tables_in
 
 BASE_URL = "https://api.search.brave.com"
@@ -29,8 +35,6 @@ _WIDE_COUNT = "20"
 """Results requested when the service will filter them: the most that Brave sends."""
 _MAX_SNIPPETS = 4
 """Snippets joined into `content`. Chosen: at double a search costs twice the tokens, at half it says less."""
-_PROBE_TIMEOUT_S = 5
-"""Seconds. Chosen: status is shown to people, who wait; a slower provider is as good as down."""
 _RANGES = {"day": "pd", "week": "pw", "month": "pm", "year": "py"}
 _COUNTRIES = {
     "argentina": "AR", "australia": "AU", "austria": "AT", "belgium": "BE", "brazil": "BR", "canada": "CA",
@@ -50,26 +54,19 @@ _HINTS = {
 }
 
 
-class Brave:
-    """`key` is the subscription token; an empty `base_url` means the public service."""
+class Brave(SearchAdapter):
+    """See SearchAdapter. The probe, a search for one result, costs one request of the plan."""
 
     name = "brave"
     capabilities = CAPABILITIES
-    results_are_per_key = False
-
-    def __init__(self, key: str, base_url: str = "", timeout_s: float = 15.0, egress: Egress = DIRECT) -> None:
-        headers = {"Accept": "application/json"} | ({"X-Subscription-Token": key} if key else {})
-        self._http = SearchHttp(ProviderSite(self.name, base_url or BASE_URL, headers, timeout_s, _HINTS, egress))
-
-    async def close(self) -> None:
-        """Closes the connections."""
-        await self._http.close()
+    site = PublicSite(BASE_URL, "X-Subscription-Token", status_hints=_HINTS)
+    probe_request = ProviderRequest("/res/v1/web/search", params={"q": "test", "count": "1"}, timeout_s=PROBE_TIMEOUT_S)
 
     async def search(self, request: SearchRequest, call: WebCall) -> Json:
         """See ports.SearchProvider."""
         news = request.topic == "news"
         path = "/res/v1/news/search" if news else "/res/v1/web/search"
-        answer = await self._http.ask(ProviderRequest(path, params=_params(request)))
+        answer = await self._ask(ProviderRequest(path, params=_params(request)))
         raw = [item for item in tables_in(answer if news else table_in(answer, "web"), "results") if item.get("url")]
         results = [_result(rank, item, request) for rank, item in enumerate(raw, 1)]
         data: Json = {"results": results, "images": []}
@@ -79,24 +76,13 @@ class Brave:
 
     async def _images(self, request: SearchRequest) -> list[Any]:
         params = {"q": _query(request), "count": str(request.max_results), "safesearch": "strict"}
-        answer = await self._http.ask(ProviderRequest("/res/v1/images/search", params=params))
+        answer = await self._ask(ProviderRequest("/res/v1/images/search", params=params))
         images = []
         for item in tables_in(answer, "results"):
             url = table_in(item, "properties").get("url")
             if url:
-                described = {"url": str(url), "description": _without_tags(item.get("title"))}
-                images.append(described if request.include_image_descriptions else str(url))
+                images.append(image(url, _without_tags(item.get("title")), request))
         return images
-
-    async def probe(self) -> str | None:
-        """See ports.SearchProvider. Searches for one result, which costs one request of the plan."""
-        try:
-            await self._http.ask(
-                ProviderRequest("/res/v1/web/search", params={"q": "test", "count": "1"}, timeout_s=_PROBE_TIMEOUT_S)
-            )
-        except GatewayError as error:
-            return error.message
-        return None
 
 
 def country_code(name: str) -> str | None:
@@ -106,17 +92,12 @@ def country_code(name: str) -> str | None:
 
 def _query(request: SearchRequest) -> str:
     """The query within Brave's limits; domain operators are appended as long as they fit."""
-    query = request.query
-    if request.exact_match and '"' not in query:
-        query = f'"{query}"'
-    operators = [" OR ".join(f"site:{name}" for name in request.include_domains)] if request.include_domains else []
-    operators += [f"-site:{name}" for name in request.exclude_domains]
-    query = " ".join(query[:MAX_QUERY_CHARS].split()[:MAX_QUERY_WORDS])
-    for operator in operators:
-        longer = f"{query} {operator}"
-        if len(longer) <= MAX_QUERY_CHARS and len(longer.split()) <= MAX_QUERY_WORDS:
-            query = longer
-    return query
+    query = " ".join(phrase_or_words(request)[:MAX_QUERY_CHARS].split()[:MAX_QUERY_WORDS])
+    return with_sites(query, request, _is_accepted)
+
+
+def _is_accepted(query: str) -> bool:
+    return len(query) <= MAX_QUERY_CHARS and len(query.split()) <= MAX_QUERY_WORDS
 
 
 def _params(request: SearchRequest) -> dict[str, str]:

@@ -7,10 +7,9 @@ documented ones, not recorded ones. Knows no HTTP beyond `SearchHttp`.
 from typing import Any
 
 from gateway.domain import Json, SearchRequest, WebCall
-from gateway.errors import GatewayError
 from gateway.providers.country_codes import alpha2
-from gateway.providers.egress import DIRECT, Egress
-from gateway.providers.search_http import ProviderRequest, ProviderSite, SearchHttp
+from gateway.providers.search_adapter import PROBE_TIMEOUT_S, PublicSite, SearchAdapter, image
+from gateway.providers.search_http import ProviderRequest
 from gateway.wire.untrusted_json import tables_in, texts_in
 
 BASE_URL = "https://api.exa.ai"
@@ -28,8 +27,6 @@ search costs more, as Exa charges by the page."""
 _EXCERPT_CHARS = 2_000
 """Of a result's highlights. Chosen: four pieces of 500 characters, as other providers send; at half answers are cut, at
 double ten results take twice the tokens."""
-_PROBE_TIMEOUT_S = 5
-"""Seconds. Chosen: status is shown to people, who wait; a slower provider is as good as down."""
 _HINTS = {
     401: "it does not know the gateway's key; the operator must set search.api_key",
     402: "the account has no credits left, or the key's budget is spent; the operator must raise it",
@@ -37,41 +34,27 @@ _HINTS = {
 }
 
 
-class Exa:
-    """`key` is the API key; an empty `base_url` means the public service; `timeout_s` is for searches."""
+class Exa(SearchAdapter):
+    """See SearchAdapter. Exa charges for the probe, a search for one result."""
 
     name = "exa"
     capabilities = CAPABILITIES
-    results_are_per_key = False
-
-    def __init__(self, key: str, base_url: str = "", timeout_s: float = 15.0, egress: Egress = DIRECT) -> None:
-        headers = {"Accept": "application/json"} | ({"x-api-key": key} if key else {})
-        self._http = SearchHttp(ProviderSite(self.name, base_url or BASE_URL, headers, timeout_s, _HINTS, egress))
-
-    async def close(self) -> None:
-        """Closes the connections."""
-        await self._http.close()
+    site = PublicSite(BASE_URL, "x-api-key", status_hints=_HINTS)
+    probe_request = ProviderRequest(
+        "/search", body={"query": "test", "numResults": 1, "type": "fast"}, timeout_s=PROBE_TIMEOUT_S
+    )
 
     async def search(self, request: SearchRequest, call: WebCall) -> Json:
         """See ports.SearchProvider. Images are those that the results' pages name as theirs."""
-        answer = await self._http.ask(ProviderRequest("/search", body=search_body(request)))
+        answer = await self._ask(ProviderRequest("/search", body=search_body(request)))
         raw = [item for item in tables_in(answer, "results") if item.get("url")]
         data: Json = {
             "results": [_result(rank, item, request) for rank, item in enumerate(raw, 1)],
-            "images": [image for item in raw for image in _images(item, request)],
+            "images": [each for item in raw for each in _images(item, request)],
         }
         if request.country and alpha2(request.country) is None:
             data["ignored"] = ["country"]
         return data
-
-    async def probe(self) -> str | None:
-        """See ports.SearchProvider. Searches for one result, which Exa charges for."""
-        body = {"query": "test", "numResults": 1, "type": "fast"}
-        try:
-            await self._http.ask(ProviderRequest("/search", body=body, timeout_s=_PROBE_TIMEOUT_S))
-        except GatewayError as error:
-            return error.message
-        return None
 
 
 def search_body(request: SearchRequest) -> Json:
@@ -123,5 +106,4 @@ def _images(item: Json, request: SearchRequest) -> list[Any]:
     url = item.get("image")
     if not request.include_images or not isinstance(url, str) or not url:
         return []
-    described = {"url": url, "description": str(item.get("title") or "")}
-    return [described if request.include_image_descriptions else url]
+    return [image(url, item.get("title"), request)]

@@ -15,11 +15,11 @@ RemoteSearch = Tavily | Searxng | Brave | Exa | Serper
 REMOTE_PROVIDERS: Mapping[str, Callable[[str, str, float, Egress], RemoteSearch]] = MappingProxyType(
     {
         "tavily": Tavily,
-        "searxng": lambda key, base_url, timeout_s, egress: Searxng(base_url, key, timeout_s, egress),
+        "searxng": Searxng,
         "brave": Brave,
         "exa": Exa,
         "serper": Serper,
     }
 )
-"""Each makes a provider of a key, an address (empty: its public one) a time limit for searches in seconds, and
+"""Each makes a provider of a key, an address (empty: its public one), a time limit for searches in seconds, and
 how requests leave for it."""

@@ -4,13 +4,11 @@ Implements ports.SearchProvider. SearXNG cannot limit the number of results, dom
 the query, and the service filters again. Knows no HTTP beyond `SearchHttp`.
 """
 
-import asyncio
 from typing import Any
 
 from gateway.domain import Json, SearchRequest, WebCall
-from gateway.errors import GatewayError
-from gateway.providers.egress import DIRECT, Egress
-from gateway.providers.search_http import ProviderRequest, ProviderSite, SearchHttp, will_filter, with_images
+from gateway.providers.search_adapter import PublicSite, SearchAdapter, image, phrase_or_words
+from gateway.providers.search_http import ProviderRequest, will_filter, with_images
 from gateway.wire.untrusted_json import tables_in
 
 CAPABILITIES = frozenset({"max_results", "topic", "time_range", "include_images", "include_image_descriptions"})
@@ -22,33 +20,29 @@ _WIDENING = 3
 """How many times the wanted results are collected when the service will filter them. Chosen: as _MAX_PAGES."""
 _MAX_SITE_OPERATORS = 8
 """Domains put into the query. Chosen: search engines refuse or ignore long queries; the service filters anyway."""
+_PROBE_TIMEOUT_S = 8
+"""Seconds. Chosen: an instance waits for the search engines behind it, usually 3 s at most; at half it looks down while
+one of them is, at double status waits."""
 _HINTS = {
     403: "the operator must add json to search.formats in its settings.yml and let this gateway past its limiter",
     429: "its limiter blocks this gateway; the operator must let it past",
 }
 
 
-class Searxng:
-    """`base_url` is the instance, such as http://127.0.0.1:8888; `key` is sent as a bearer token unless empty."""
+class Searxng(SearchAdapter):
+    """See SearchAdapter. `base_url` is the instance, such as http://127.0.0.1:8888; it may want no key."""
 
     name = "searxng"
     capabilities = CAPABILITIES
-    results_are_per_key = False
-
-    def __init__(self, base_url: str, key: str = "", timeout_s: float = 15.0, egress: Egress = DIRECT) -> None:
-        headers = {"Accept": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
-        self._http = SearchHttp(ProviderSite(self.name, base_url, headers, timeout_s, _HINTS, egress))
-
-    async def close(self) -> None:
-        """Closes the connections."""
-        await self._http.close()
+    site = PublicSite("", "Authorization", "Bearer ", _HINTS)
+    probe_request = ProviderRequest("/search", params={"q": "test", "format": "json"}, timeout_s=_PROBE_TIMEOUT_S)
 
     async def search(self, request: SearchRequest, call: WebCall) -> Json:
         """See ports.SearchProvider. Requests result pages until there are enough results, at most _MAX_PAGES."""
         results: dict[str, Json] = {}
         wanted = request.max_results * (_WIDENING if will_filter(request) else 1)
         for page in range(1, _MAX_PAGES + 1):
-            answer = await self._http.ask(ProviderRequest("/search", params=_params(request, page)))
+            answer = await self._ask(ProviderRequest("/search", params=_params(request, page)))
             raw = [item for item in tables_in(answer, "results") if item.get("url")]
             for item in raw:
                 results.setdefault(str(item["url"]), item)
@@ -58,33 +52,13 @@ class Searxng:
         return await with_images(data, self._images(request)) if request.include_images else data
 
     async def _images(self, request: SearchRequest) -> list[Any]:
-        answer = await self._http.ask(
-            ProviderRequest("/search", params={**_params(request, 1), "categories": "images"})
-        )
-        images = [item for item in tables_in(answer, "results") if item.get("img_src")]
-        if request.include_image_descriptions:
-            return [
-                {"url": str(item["img_src"]), "description": str(item.get("title") or "")}
-                for item in images[: request.max_results]
-            ]
-        return [str(item["img_src"]) for item in images[: request.max_results]]
-
-    async def probe(self) -> str | None:
-        """See ports.SearchProvider. Requests one result page."""
-        try:
-            async with asyncio.timeout(10):
-                await self._http.ask(ProviderRequest("/search", params={"q": "test", "format": "json"}, timeout_s=8))
-        except GatewayError as error:
-            return error.message
-        except TimeoutError:
-            return "the search provider searxng did not answer in time"
-        return None
+        answer = await self._ask(ProviderRequest("/search", params={**_params(request, 1), "categories": "images"}))
+        raw = [item for item in tables_in(answer, "results") if item.get("img_src")]
+        return [image(item["img_src"], item.get("title"), request) for item in raw[: request.max_results]]
 
 
 def _params(request: SearchRequest, page: int) -> dict[str, str]:
-    query = request.query
-    if request.exact_match and '"' not in query:
-        query = f'"{query}"'
+    query = phrase_or_words(request)
     if 0 < len(request.include_domains) <= _MAX_SITE_OPERATORS:
         query += " (" + " OR ".join(f"site:{name}" for name in request.include_domains) + ")"
     query += "".join(f" -site:{name}" for name in request.exclude_domains[:_MAX_SITE_OPERATORS])

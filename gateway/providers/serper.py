@@ -11,10 +11,17 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from gateway.domain import Json, SearchRequest, WebCall
-from gateway.errors import GatewayError, UpstreamError, UpstreamRefused
+from gateway.errors import UpstreamError, UpstreamRefused
 from gateway.providers.country_codes import alpha2
-from gateway.providers.egress import DIRECT, Egress
-from gateway.providers.search_http import ProviderRequest, ProviderSite, SearchHttp, will_filter, with_images
+from gateway.providers.search_adapter import (
+    PROBE_TIMEOUT_S,
+    PublicSite,
+    SearchAdapter,
+    image,
+    phrase_or_words,
+    with_sites,
+)
+from gateway.providers.search_http import ProviderRequest, will_filter, with_images
 from gateway.wire.untrusted_json import tables_in
 
 BASE_URL = "https://google.serper.dev"
@@ -29,8 +36,6 @@ MAX_QUERY_WORDS = 32
 _WIDE_COUNT = 20
 """Results requested when the service will filter them. Chosen: two pages of Google's; at half few are left, at double a
 search costs more credits."""
-_PROBE_TIMEOUT_S = 5
-"""Seconds. Chosen: status is shown to people, who wait; a slower provider is as good as down."""
 _RANGES = {"day": "qdr:d", "week": "qdr:w", "month": "qdr:m", "year": "qdr:y"}
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DATE = re.compile(r"([A-Za-z]{3})[a-z]{0,6}\.? (\d{1,2}), (\d{4})")
@@ -43,20 +48,13 @@ _HINTS = {
 _NO_CREDITS = "the search provider serper has no credits left for the gateway's key; the operator must buy some."
 
 
-class Serper:
-    """`key` is the API key; an empty `base_url` means the public service; `timeout_s` is for searches."""
+class Serper(SearchAdapter):
+    """See SearchAdapter. The probe, a search for one result, costs one credit."""
 
     name = "serper"
     capabilities = CAPABILITIES
-    results_are_per_key = False
-
-    def __init__(self, key: str, base_url: str = "", timeout_s: float = 15.0, egress: Egress = DIRECT) -> None:
-        headers = {"Accept": "application/json"} | ({"X-API-KEY": key} if key else {})
-        self._http = SearchHttp(ProviderSite(self.name, base_url or BASE_URL, headers, timeout_s, _HINTS, egress))
-
-    async def close(self) -> None:
-        """Closes the connections."""
-        await self._http.close()
+    site = PublicSite(BASE_URL, "X-API-KEY", status_hints=_HINTS)
+    probe_request = ProviderRequest("/search", body={"q": "test", "num": 1}, timeout_s=PROBE_TIMEOUT_S)
 
     async def search(self, request: SearchRequest, call: WebCall) -> Json:
         """See ports.SearchProvider."""
@@ -70,26 +68,14 @@ class Serper:
 
     async def _images(self, request: SearchRequest) -> list[Any]:
         body = {"q": _query(request), "num": request.max_results}
-        images: list[Any] = []
-        for item in tables_in(await self._ask(ProviderRequest("/images", body=body)), "images"):
-            url = item.get("imageUrl")
-            if url:
-                described = {"url": str(url), "description": str(item.get("title") or "")}
-                images.append(described if request.include_image_descriptions else str(url))
+        raw = tables_in(await self._ask(ProviderRequest("/images", body=body)), "images")
+        images = [image(item["imageUrl"], item.get("title"), request) for item in raw if item.get("imageUrl")]
         return images[: request.max_results]
-
-    async def probe(self) -> str | None:
-        """See ports.SearchProvider. Searches for one result, which costs one credit."""
-        try:
-            await self._ask(ProviderRequest("/search", body={"q": "test", "num": 1}, timeout_s=_PROBE_TIMEOUT_S))
-        except GatewayError as error:
-            return error.message
-        return None
 
     async def _ask(self, request: ProviderRequest) -> Json:
         """As SearchHttp.ask; a spent account, of which Serper says 400, is not a fault of the request."""
         try:
-            return await self._http.ask(request)
+            return await super()._ask(request)
         except UpstreamRefused as error:
             if "credits" not in (error.quoted or "").lower():
                 raise
@@ -117,17 +103,8 @@ def _us_date(day: date) -> str:
 
 def _query(request: SearchRequest) -> str:
     """The query, quoted for an exact match; domain operators are appended as long as Google reads them."""
-    query = request.query
-    if request.exact_match and '"' not in query:
-        query = f'"{query}"'
-    operators = [" OR ".join(f"site:{name}" for name in request.include_domains)] if request.include_domains else []
-    operators += [f"-site:{name}" for name in request.exclude_domains]
-    query = " ".join(query.split())
-    for operator in operators:
-        longer = f"{query} {operator}"
-        if len(longer.split()) <= MAX_QUERY_WORDS:
-            query = longer
-    return query
+    query = " ".join(phrase_or_words(request).split())
+    return with_sites(query, request, lambda longer: len(longer.split()) <= MAX_QUERY_WORDS)
 
 
 def _result(rank: int, item: Json) -> Json:

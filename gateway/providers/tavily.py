@@ -8,9 +8,8 @@ import time
 from typing import Any
 
 from gateway.domain import CrawlRequest, ExtractRequest, Json, SearchRequest, WebCall
-from gateway.errors import GatewayError
-from gateway.providers.egress import DIRECT, Egress
-from gateway.providers.search_http import ProviderRequest, ProviderSite, SearchHttp
+from gateway.providers.search_adapter import PROBE_TIMEOUT_S, PublicSite, SearchAdapter, phrase_or_words
+from gateway.providers.search_http import ProviderRequest
 from gateway.wire.untrusted_json import tables_in, texts_in
 
 BASE_URL = "https://api.tavily.com"
@@ -23,9 +22,8 @@ CAPABILITIES = frozenset(
 )  # fmt: skip
 _EXTRACT_TIMEOUT_S = 60
 _CRAWL_TIMEOUT_S = 150
-_PROBE_TIMEOUT_S = 5
 """Limits in seconds. Chosen: Tavily reads the pages during the request, and a crawl reads many. At half, large crawls
-fail although they would succeed; at double, a hung provider is noticed later than callers wait. A probe reads none."""
+fail although they would succeed; at double, a hung provider is noticed later than callers wait."""
 _HINTS = {
     401: "it does not know the gateway's key; the operator must set search.api_key",
     432: "the key or its plan has no credit left; the operator must raise the limit or change the plan",
@@ -33,37 +31,22 @@ _HINTS = {
 }
 
 
-class Tavily:
-    """`key` is the API key; an empty `base_url` means the public service; `timeout_s` is for searches."""
+class Tavily(SearchAdapter):
+    """See SearchAdapter. The probe reads the key's usage, which costs no credit."""
 
     name = "tavily"
     capabilities = CAPABILITIES
-    results_are_per_key = False
-
-    def __init__(self, key: str, base_url: str = "", timeout_s: float = 15.0, egress: Egress = DIRECT) -> None:
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self._http = SearchHttp(ProviderSite(self.name, base_url or BASE_URL, headers, timeout_s, _HINTS, egress))
-
-    async def close(self) -> None:
-        """Closes the connections."""
-        await self._http.close()
+    site = PublicSite(BASE_URL, "Authorization", "Bearer ", _HINTS)
+    probe_request = ProviderRequest("/usage", timeout_s=PROBE_TIMEOUT_S)
 
     async def search(self, request: SearchRequest, call: WebCall) -> Json:
         """See ports.SearchProvider."""
-        answer = await self._http.ask(ProviderRequest("/search", body=search_body(request)))
+        answer = await self._ask(ProviderRequest("/search", body=search_body(request)))
         results = [_result(raw, request) for raw in tables_in(answer, "results")]
         data: Json = {"results": results, "images": _images(answer.get("images"), request)}
         if request.country and request.topic != "general":
             data["ignored"] = ["country"]  # Tavily accepts it for general searches alone
         return data
-
-    async def probe(self) -> str | None:
-        """See ports.SearchProvider. Requests the key's usage, which costs no credit."""
-        try:
-            await self._http.ask(ProviderRequest("/usage", timeout_s=_PROBE_TIMEOUT_S))
-        except GatewayError as error:
-            return error.message
-        return None
 
     async def extract(self, request: ExtractRequest, call: WebCall) -> Json:
         """See ports.WebEngine."""
@@ -77,7 +60,7 @@ class Tavily:
         }
         if request.query:
             body["query"] = request.query
-        answer = await self._http.ask(ProviderRequest("/extract", body=body, timeout_s=_EXTRACT_TIMEOUT_S))
+        answer = await self._ask(ProviderRequest("/extract", body=body, timeout_s=_EXTRACT_TIMEOUT_S))
         results = [_page(raw, request.include_favicon) for raw in tables_in(answer, "results")]
         if request.include_images:
             for page, raw in zip(results, tables_in(answer, "results"), strict=True):
@@ -93,7 +76,7 @@ class Tavily:
         started = time.monotonic()
         body = {**_crawl_body(request), "extract_depth": request.extract_depth, "format": request.format}
         body["include_favicon"] = request.include_favicon
-        answer = await self._http.ask(ProviderRequest("/crawl", body=body, timeout_s=_CRAWL_TIMEOUT_S))
+        answer = await self._ask(ProviderRequest("/crawl", body=body, timeout_s=_CRAWL_TIMEOUT_S))
         return {
             "base_url": request.url,
             "results": [_page(raw, request.include_favicon) for raw in tables_in(answer, "results")],
@@ -104,7 +87,7 @@ class Tavily:
     async def map(self, request: CrawlRequest, call: WebCall) -> Json:
         """See ports.WebEngine."""
         started = time.monotonic()
-        answer = await self._http.ask(ProviderRequest("/map", body=_crawl_body(request), timeout_s=_CRAWL_TIMEOUT_S))
+        answer = await self._ask(ProviderRequest("/map", body=_crawl_body(request), timeout_s=_CRAWL_TIMEOUT_S))
         urls = texts_in(answer, "results")
         return {"base_url": request.url, "results": urls, "response_time": round(time.monotonic() - started, 3)}
 
@@ -112,7 +95,7 @@ class Tavily:
 def search_body(request: SearchRequest) -> Json:
     """The body of POST /search. Optional fields are left out unless the caller set them."""
     body: Json = {
-        "query": request.query,
+        "query": phrase_or_words(request),
         "search_depth": request.search_depth,
         "max_results": request.max_results,
         "topic": request.topic,
@@ -137,8 +120,6 @@ def search_body(request: SearchRequest) -> Json:
         body["country"] = request.country
     if request.exact_match:
         body["exact_match"] = True
-        if '"' not in request.query:
-            body["query"] = f'"{request.query}"'
     return body
 
 

@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from gateway.domain import Json
+
 IMAGE_TOKEN = "<image>"  # noqa: S105 - a prompt token
 GROUNDING_TOKEN = "<|grounding|>"  # noqa: S105
 COORDINATE_MAX = 999
@@ -29,6 +31,10 @@ LOCATE = PromptMode("locate", "<image>\nLocate <|ref|><TEXT_TO_FIND><|/ref|> in 
 DESCRIBE = PromptMode("describe", "<image>\nDescribe this image in detail.")
 CUSTOM = PromptMode("custom", "")
 MODES: tuple[PromptMode, ...] = (MARKDOWN, FREE, LOCATE, DESCRIBE, CUSTOM)
+
+REPORT = "ocr"
+"""Field of a request with the wishes `{details: bool}`, and of a choice with the report on the reading:
+`{low_confidence, scripts, warnings, lines?}` of the embedded engine, `{warnings}` of other servers."""
 
 _SPECIAL = re.compile(r"<\|/?(?:ref|det|grounding)\|>")
 _SPECIAL_TOKENS = ("<|ref|>", "<|/ref|>", "<|det|>", "<|/det|>", "<|grounding|>", "<|/grounding|>")
@@ -89,6 +95,12 @@ def _sought(prompt: str) -> str | None:
     _, opened, rest = prompt.partition("<|ref|>")
     text, closed, _ = rest.partition("<|/ref|>")
     return text if opened and closed else None
+
+
+def wants_details(body: Json) -> bool:
+    """Whether a request asks for every line with its box and confidence."""
+    wishes = body.get(REPORT)
+    return isinstance(wishes, dict) and wishes.get("details") is True
 
 
 def strip_image_token(prompt: str) -> str:

@@ -24,10 +24,10 @@ LEVELS = [
     },
     {
         "access", "embedded", "providers", "wire.responses", "sanitize.guardrail", "sanitize.scan", "engines.content",
-        "wire.messages", "wire.embeddings", "ocr.scripts",
+        "wire.messages", "wire.embeddings", "ocr.scripts", "engines.office",
     },
     {
-        "engines.extract", "engines.render", "engines.embedding", "engines.office", "ocr.server", "sanitize.masking",
+        "engines.extract", "engines.render", "engines.embedding", "ocr.server", "sanitize.masking",
         "services.completion",
     },
     {"engines.index", "sanitize", "services.ocr", "services.hosted_tools"},
@@ -49,8 +49,8 @@ LONG_FUNCTIONS: dict[str, str] = {}
 MANY_PARAMETERS: dict[str, str] = {}
 FORBIDDEN_NAMES = {"utils", "helpers", "common", "manager", "base"}
 OPTIONAL = {
-    "lxml", "lxml_html_clean", "selectolax", "trafilatura", "pypdf", "pypdfium2", "markdown_it", "xllamacpp",
-    "rapid_layout", "onnxruntime", "PIL", "cv2", "numpy", "redis", "psycopg",
+    "lxml", "lxml_html_clean", "selectolax", "trafilatura", "pypdfium2", "markdown_it", "xllamacpp",
+    "rapid_layout", "onnxruntime", "PIL", "cv2", "numpy", "redis", "psycopg", "tesserocr", "docx", "openpyxl", "pptx",
 }  # fmt: skip
 
 

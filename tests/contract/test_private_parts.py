@@ -36,6 +36,9 @@ TOUCHES: dict[str, dict[str, str]] = {
         "_SubParsersAction": "nor which of them holds the commands",
         "_choices_actions": "nor the help of each command",
     },
+    "engines.office.word": {
+        "_tc": "a merged cell comes once for each of its places; its element alone tells that it is the same",
+    },
     "metrics": {
         "_upper_bounds": "a histogram's bounds: many amounts are counted in one go",
         "_sum": "the same",

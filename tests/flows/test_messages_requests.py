@@ -164,9 +164,12 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a call without input": ({"messages": [assistant({"type": "tool_use", "id": "x", "name": "y"})]}, "messages[0]"),
     "a result without its call": ({"messages": [user(RESULT)]}, "messages[0].content[0].tool_use_id"),
     "a call without its result": ({"messages": [*WITH_CALL, user(text("?"))]}, "messages[1].content[0]"),
-    "a PDF": (
+    "a damaged PDF": (
         {"messages": [user({"type": "document", "source": {"type": "base64", "data": "JVBERi0=", "media_type": "x"}})]},
-        "PDF documents are not read"),
+        "PDF is damaged"),
+    "a PDF by URL": (
+        {"messages": [user({"type": "document", "source": {"type": "url", "url": "http://example.org/a.pdf"}})]},
+        "documents by URL are not read"),
     "a stored file": (
         {"messages": [user({"type": "image", "source": {"type": "file", "file_id": "f"}})]}, "files are not stored"),
     "a block nobody knows": ({"messages": [user({"type": "strange"})]}, "'strange' is not supported"),

@@ -20,6 +20,7 @@ from gateway.engines.fetch.host_limits import HostSlots
 from gateway.engines.fetch.robots import RobotsCache
 from gateway.engines.index.search_provider import LocalSearch
 from gateway.engines.index.store import PageIndex
+from gateway.engines.render.renderer import Renderer
 from gateway.services.websearch.service import WebSearchDeps, WebSearchService, WebSearchSettings
 
 Answer = str | bytes | tuple[int, Mapping[str, str], bytes] | Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -93,13 +94,18 @@ class Engine:
 
 @asynccontextmanager
 async def engine(
-    state: Path, allow: tuple[str, ...] = (), *, limits: FetchLimits | None = None, **settings: object
+    state: Path,
+    allow: tuple[str, ...] = (),
+    *,
+    limits: FetchLimits | None = None,
+    renderer: Renderer | None = None,
+    **settings: object,
 ) -> AsyncIterator[Engine]:
     config = Web(**settings)  # type: ignore[arg-type]
     fetcher = Fetcher(AddressPolicy(allow), config.user_agent, limits)
     pool = ParsePool(1, job_limit_s=10)
     index = PageIndex(state / "index.db")
-    loader = PageLoader(fetcher, pool, HostSlots(config.per_host_concurrency))
+    loader = PageLoader(fetcher, pool, HostSlots(config.per_host_concurrency), renderer=renderer)
     parts = EngineDeps(loader, RobotsCache(fetcher, config.user_agent), index)
     local = LocalWebEngine(parts, config)
     search = LocalSearch(index)

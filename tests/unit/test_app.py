@@ -34,7 +34,7 @@ async def test_a_close_that_fails_does_not_keep_the_others_from_closing(
     await app.startup()
     with pytest.raises(OSError, match="the disk is gone"):
         await app.cleanup()
-    assert closed == [PageIndex, ParsePool, Fetcher]
+    assert closed == [Fetcher, PageIndex, ParsePool, Fetcher]  # the first is that of rendered pages
 
 
 def test_the_names_of_the_embedded_models_are_written_once() -> None:

@@ -25,8 +25,9 @@ _WINDOW = 3
 _LONG_WORDS = 20
 """Words from which a block counts as a paragraph of the page: about one sentence. See the module's text."""
 _PUNCTUATION = ".,;:!?"
-_DIGITS = re.compile(r"\b\d")
-_CAPITALS = re.compile(r"\b[A-Z]")
+_DIGITS = re.compile(r"\d(?<!\w\d)")
+_CAPITALS = re.compile(r"[A-Z](?<!\w[A-Z])")
+"""A digit and a capital at the start of a word; as `\\b\\d`, but the search skips what is neither."""
 _PRICE = re.compile(r"[$€£¥]\s?\d|\d\s?(?:€|USD|EUR|GBP)")
 _TEXT_FEATURES = (
     "words", "link_density", "links", "punctuation", "ends", "stops", "digits", "capitals", "word_length", "price",
@@ -60,11 +61,14 @@ class BlockFeatures:
 
     def __init__(self, blocks: list[TextBlock], region: Any, head: Head, url: str) -> None:
         self.blocks = blocks
-        self._region = set(region.iter()) if region is not None else set()
+        self._inside: dict[Any, bool] = {}  # for elements around texts, whether they are in the region
         self._head = head
         self._sizes = [len(block.words) for block in blocks]
         self._total = max(sum(self._sizes), 1)
-        self._boxes = self._container_sizes()
+        self._boxes = self._container_sizes(region)
+        self._containers_of: dict[Any, list[float]] = {}
+        self._words_to = list(itertools.accumulate(self._sizes, initial=0))
+        self._links_to = list(itertools.accumulate((block.link_words for block in blocks), initial=0))
         self.signatures = [_signature(block.element) for block in blocks]
         self._groups = self._group_sizes()
         self.prices = [float(bool(_PRICE.search(block.text))) for block in blocks]
@@ -103,9 +107,9 @@ class BlockFeatures:
             size,
             block.link_words / size,
             block.link_words,
-            sum([text.count(mark) for mark in _PUNCTUATION]) / size,
+            sum(map(text.count, _PUNCTUATION)) / size,
             float(text[-1] in ".!?…:"),
-            len([word for word in words if word in STOP_WORDS]) / size,
+            sum(map(STOP_WORDS.__contains__, words)) / size,
             len(_DIGITS.findall(text)) / size,
             len(_CAPITALS.findall(text)) / size,
             len(text) / size,
@@ -121,9 +125,9 @@ class BlockFeatures:
         row += self._same_kind(at)
         row += self._containers(block)
         row += [since, level, furniture, repeated]
-        row.append(len([word for word in words if word in self._title]) / size)
-        row.append(len([word for word in words if word in self._description]) / size)
-        row.append(float(block.element in self._region))
+        row.append(sum(map(self._title.__contains__, words)) / size)
+        row.append(sum(map(self._description.__contains__, words)) / size)
+        row.append(float(self._inside[block.element]))
         row.append(_share(words, self._json_ld))
         row += [float(bool(block.tags & HIDDEN)), float(bool(block.tags & ROLE))]
         row += self._flags((tag, block.tags, block.near, block.far))
@@ -145,15 +149,15 @@ class BlockFeatures:
         """About the neighbours: words, link density, and means over the window."""
         blocks, sizes = self.blocks, self._sizes
         last = len(blocks) - 1
-        window = range(max(0, at - _WINDOW), min(last, at + _WINDOW) + 1)
-        total = sum(sizes[each] for each in window)
-        links = sum(blocks[each].link_words for each in window)
+        first, end = max(0, at - _WINDOW), min(last, at + _WINDOW) + 1
+        total = self._words_to[end] - self._words_to[first]
+        links = self._links_to[end] - self._links_to[first]
         return [
             sizes[at - 1] if at else 0,
             sizes[at + 1] if at < last else 0,
             blocks[at - 1].link_words / sizes[at - 1] if at else 0,
             blocks[at + 1].link_words / sizes[at + 1] if at < last else 0,
-            total / len(window),
+            total / (end - first),
             links / total,
         ]
 
@@ -164,6 +168,11 @@ class BlockFeatures:
 
     def _containers(self, block: TextBlock) -> list[float]:
         """Words and link density of the three nearest ancestors, and the second one's share of the page."""
+        parent = block.element.getparent()
+        key = block.element if parent is None else parent
+        known = self._containers_of.get(key)
+        if known is not None:
+            return known
         measures: list[float] = []
         box, share = block.element, 0.0
         for step in range(3):
@@ -173,18 +182,30 @@ class BlockFeatures:
             measures += [words, links / words if words else 0.0]
             if step == 1:
                 share = words / self._total
-        return [*measures, share]
+        measures.append(share)
+        self._containers_of[key] = measures
+        return measures
 
-    def _container_sizes(self) -> dict[Any, tuple[int, int]]:
-        """Words and words of links in each element. Naive form: add each block to all its ancestors, which costs the
-        square of the depth in a nested page; here each element is added once, to its parent."""
+    def _container_sizes(self, region: Any) -> dict[Any, tuple[int, int]]:
+        """Words and words of links in each element around a text; notes which of these are in the region. Naive form:
+        add each block to all its ancestors, which costs the square of the depth in a nested page; here each element is
+        added once, to its parent, the deepest first."""
         boxes: dict[Any, tuple[int, int]] = {}
+        levels: dict[Any, int] = {}
         for block, size in zip(self.blocks, self._sizes, strict=True):
+            path, box = [], block.element
+            while box is not None and box not in levels:
+                path.append(box)
+                box = box.getparent()
+            level, inside = (-1, False) if box is None else (levels[box], self._inside[box])
+            for box in reversed(path):
+                level, inside = level + 1, inside or box is region
+                levels[box], self._inside[box] = level, inside
             words, links = boxes.get(block.element, (0, 0))
             boxes[block.element] = (words + size, links + block.link_words)
-        tree = self.blocks[0].element.getroottree().iter() if self.blocks else ()
-        for box in reversed(list(tree)):
-            if box in boxes and (parent := box.getparent()) is not None:
+        for box in sorted(levels, key=levels.__getitem__, reverse=True):
+            parent = box.getparent()
+            if parent is not None:
                 words, links = boxes.get(parent, (0, 0))
                 boxes[parent] = (words + boxes[box][0], links + boxes[box][1])
         return boxes
@@ -199,7 +220,7 @@ class BlockFeatures:
     def _page_features(self, url: str) -> list[float]:
         blocks, meta = self.blocks, self._head.meta
         kinds = self._head.kinds
-        inside = sum(size for block, size in zip(blocks, self._sizes, strict=True) if block.element in self._region)
+        inside = sum(size for block, size in zip(blocks, self._sizes, strict=True) if self._inside[block.element])
         tags = [block.element.tag for block in blocks]
         return [
             self._total,

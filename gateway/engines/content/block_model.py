@@ -91,6 +91,9 @@ class BlockModel:
             if not column or min(column) == max(column):  # the features of the page are the same for all its blocks
                 sets += [everyone if column and column[0] <= edge else 0 for edge in edges]
                 continue
+            if len(edges) == 1:  # a flag: less work than the general form below
+                sets.append(everyone ^ int.from_bytes(bytes(map(edges[0].__lt__, column)), "little"))
+                continue
             passed = bytes(map(bisect_left, repeat(edges), column))  # for each block, how many edges lie below
             sets += [int.from_bytes(passed.translate(table), "little") for table in _AT_MOST[: len(edges)]]
         return sets

@@ -6,7 +6,7 @@ Decides nothing: see `block_features` and `selection`.
 
 import functools
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from gateway.engines.html.dom import FURNITURE_ROLES
@@ -51,59 +51,90 @@ WORD = re.compile(r"\w+")
 class TextBlock:
     """One block. Category bits (MASKS): `own` of its element, `near` also of the parent, `far` also of all ancestors;
     `tags`: bits of the tags around it (TAG_BITS, HIDDEN, ROLE). `depth`: nesting in blocks. `text` has its blanks
-    collapsed; `words` are in lower case; `link_words` counts those inside links. The pieces are as found, None
-    while there is none."""
+    collapsed; `words` are in lower case; `link_words` counts those inside links."""
 
     element: Any
     depth: int
     tags: int
     near: int
     far: int
-    own: int = 0
-    pieces: list[str] | None = None
-    link_pieces: list[str] | None = None
-    text: str = ""
-    words: list[str] = field(default_factory=list)
-    link_words: int = 0
+    own: int
+    text: str
+    words: list[str]
+    link_words: int
+
+
+class _Box:
+    """A block-level element and the texts directly inside it; its bits are None until a text needs them."""
+
+    __slots__ = ("depth", "element", "far", "link_pieces", "near", "outer", "own", "pieces", "tags")
+
+    def __init__(self, element: Any, outer: "_Box | None", depth: int) -> None:
+        self.element, self.outer, self.depth = element, outer, depth
+        self.tags: int | None = None
+        self.near = self.far = self.own = 0
+        self.pieces: list[str] | None = None
+        self.link_pieces: list[str] | None = None
 
 
 class _Collector:
-    """Walks the tree once, without recursion, and adds every text to its block."""
+    """Walks the tree once, without recursion, and adds every text to its box. Most boxes hold no text of their own."""
 
     def __init__(self) -> None:
-        self.blocks: list[TextBlock] = []
         self._masks: dict[str, int] = {}
 
     def collect(self, root: Any) -> list[TextBlock]:
-        top = TextBlock(root, 0, 0, 0, 0)
-        self.blocks.append(top)
-        stack: list[tuple[Any, TextBlock, bool]] = [(root, top, False)]  # elements and texts with their block
+        top = _Box(root, None, 0)
+        top.tags = 0
+        boxes = [top]
+        stack: list[tuple[Any, _Box, bool]] = [(root, top, False)]  # elements and texts with their box
         while stack:
-            node, block, in_link = stack.pop()
+            node, box, in_link = stack.pop()
             if isinstance(node, str):
-                _add_piece(block, node, in_link)
+                _add_piece(box, node, in_link)
                 continue
             tag = node.tag
             in_link = in_link or tag in ("a", "button")
-            if tag in BLOCKS and node is not block.element:
-                block = self._open_block(node, block)
+            if tag in BLOCKS and node is not box.element:
+                box = _Box(node, box, box.depth + 1)
+                boxes.append(box)
+            if text := node.text:
+                _add_piece(box, text, in_link)
             for child in reversed(node):
-                if child.tail:
-                    stack.append((child.tail, block, in_link))
+                if text := child.tail:
+                    stack.append((text, box, in_link))
                 if isinstance(child.tag, str):
-                    stack.append((child, block, in_link))
-            if node.text:
-                stack.append((node.text, block, in_link))
-        return [block for block in self.blocks if block.pieces is not None and self._finish(block, block.pieces)]
+                    stack.append((child, box, in_link))
+        found = [self._block(box, box.pieces) for box in boxes if box.pieces is not None]
+        return [block for block in found if block is not None]
 
-    def _open_block(self, element: Any, outer: TextBlock) -> TextBlock:
-        mask = self._mask(element)
-        parent = element.getparent()
-        above = outer.own if parent is outer.element else self._mask(parent)
-        tags = outer.tags | TAG_BITS.get(element.tag, 0) | _attribute_bits(element)
-        block = TextBlock(element, outer.depth + 1, tags, mask | above, outer.far | mask, mask)
-        self.blocks.append(block)
-        return block
+    def _block(self, box: _Box, pieces: list[str]) -> TextBlock | None:
+        """The box as a block; None without words."""
+        text = " ".join("".join(pieces).split())
+        words = WORD.findall(text.lower())
+        if not words:
+            return None
+        link_words = len(WORD.findall(" ".join(box.link_pieces))) if box.link_pieces else 0
+        tags = self._measure(box)
+        return TextBlock(box.element, box.depth, tags, box.near, box.far, box.own, text, words, link_words)
+
+    def _measure(self, box: _Box) -> int:
+        """Sets the bits of the box and of all around it, and returns its tags."""
+        path: list[_Box] = []
+        at: _Box | None = box
+        while at is not None and at.tags is None:
+            path.append(at)
+            at = at.outer
+        for each in reversed(path):
+            element, outer = each.element, each.outer
+            if outer is None:
+                continue
+            parent = element.getparent()
+            above = outer.own if parent is outer.element else self._mask(parent)
+            each.own = self._mask(element)
+            each.near, each.far = each.own | above, outer.far | each.own
+            each.tags = (outer.tags or 0) | TAG_BITS.get(element.tag, 0) | _attribute_bits(element)
+        return box.tags or 0
 
     def _mask(self, element: Any) -> int:
         if element is None or element.tag in ("body", "html"):
@@ -117,23 +148,17 @@ class _Collector:
             self._masks[key] = mask
         return mask
 
-    def _finish(self, block: TextBlock, pieces: list[str]) -> bool:
-        """Sets the block's text and words; False for a block without words."""
-        block.text = " ".join("".join(pieces).split())
-        block.words = WORD.findall(block.text.lower()) if block.text else []
-        if block.link_pieces and block.words:
-            block.link_words = len(WORD.findall(" ".join(block.link_pieces)))
-        return bool(block.words)
 
-
-def _add_piece(block: TextBlock, text: str, in_link: bool) -> None:
-    if block.pieces is None:
-        block.pieces = []
-    block.pieces.append(text)
+def _add_piece(box: _Box, text: str, in_link: bool) -> None:
+    if box.pieces is None:
+        if text.isspace():
+            return
+        box.pieces = []
+    box.pieces.append(text)
     if in_link:
-        if block.link_pieces is None:
-            block.link_pieces = []
-        block.link_pieces.append(text)
+        if box.link_pieces is None:
+            box.link_pieces = []
+        box.link_pieces.append(text)
 
 
 @functools.lru_cache(maxsize=_NAMES_REMEMBERED)
@@ -151,13 +176,14 @@ def collect(root: Any) -> list[TextBlock]:
 
 def _attribute_bits(element: Any) -> int:
     """HIDDEN for hidden elements, ROLE for elements whose ARIA role is not that of content."""
-    attributes = element.attrib
+    value = element.get
     bits = 0
-    if "hidden" in attributes or attributes.get("aria-hidden") == "true":
+    if value("hidden") is not None or value("aria-hidden") == "true":
         bits |= HIDDEN
-    style = attributes.get("style")
+    style = value("style")
     if style and _HIDING.search(style):
         bits |= HIDDEN
-    if attributes.get("role", "").lower() in FURNITURE_ROLES:
+    role = value("role")
+    if role and role.lower() in FURNITURE_ROLES:
         bits |= ROLE
     return bits

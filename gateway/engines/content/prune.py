@@ -5,7 +5,7 @@ fetching nor Markdown.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gateway.engines.content import block_model, blocks, page_types
@@ -15,9 +15,10 @@ from gateway.engines.content.blocks import WORD, TextBlock
 from gateway.engines.content.comment_sections import in_comments, own_text
 from gateway.engines.content.opinion import WordPairs, second_opinion
 from gateway.engines.content.page_features import signals
+from gateway.engines.content.page_parts import declares_product, parts_of
 from gateway.engines.content.page_types import PageTypes
 from gateway.engines.content.selection import PageEvidence, select_blocks
-from gateway.engines.html.dom import drop_code, drop_furniture, markup_of, region_of, remove_all
+from gateway.engines.html.dom import drop_code, drop_furniture, markup_of, region_of, remove_apart
 from gateway.engines.html.hidden import drop_hidden
 from gateway.engines.html.metadata import Head
 from gateway.engines.markdown.writer import BLOCKS
@@ -45,22 +46,26 @@ class Content:
 @dataclass(frozen=True, slots=True)
 class PageMeasures:
     """A measured page: its blocks, their feature rows (none for a page with too many blocks), which blocks are
-    comments, the words outside comments, the page's signals, the region from which it was measured, whether it has
-    scripts, whether the rules of its `style` elements were ignored (see html.hidden), and the second opinion."""
+    comments, the bits of page_parts of each, the words outside comments, the page's signals, the region from which it
+    was measured, whether it has scripts, whether it declares one product, whether the rules of its `style` elements
+    were ignored (see html.hidden), and the second opinion."""
 
     blocks: list[TextBlock]
     rows: list[list[float]]
     comments: list[bool]
+    parts: list[int]
     own_words: int
     signals: list[float]
     region: Any
     scripted: bool = False
+    is_product: bool = False
     styles_ignored: bool = False
     opinion: WordPairs | None = None
 
     def evidence(self, types: dict[str, float]) -> PageEvidence:
         """Input of `select_blocks`. `types`: the probability of each page type."""
-        return PageEvidence(self.blocks, self.comments, self.own_words, types, self.scripted, self.opinion)
+        evidence = PageEvidence(self.blocks, self.comments, self.parts, self.own_words, types)
+        return replace(evidence, scripted=self.scripted, is_product=self.is_product, opinion=self.opinion)
 
 
 def measure_page(root: Any, head: Head, depth: str) -> PageMeasures:
@@ -75,14 +80,19 @@ def measure_page(root: Any, head: Head, depth: str) -> PageMeasures:
     body = root.find("body")
     found = blocks.collect(root if body is None else body)
     if not found or len(found) > MAX_BLOCKS:
-        return PageMeasures(found, [], [], 0, [], region.element, scripted, styles_ignored)
+        return PageMeasures(found, [], [], [], 0, [], region.element, scripted, styles_ignored=styles_ignored)
     features = BlockFeatures(found, region.element, head, head.base)
     rows = features.rows()
     comments = in_comments(found)
     own_words = own_text(found, comments)
     page_signals = _signals(features, comments, own_words, head)
-    return PageMeasures(
-        found, rows, comments, own_words, page_signals, region.element, scripted, styles_ignored, opinion
+    measures = PageMeasures(found, rows, comments, parts_of(found), own_words, page_signals, region.element)
+    return replace(
+        measures,
+        scripted=scripted,
+        is_product=declares_product(head),
+        styles_ignored=styles_ignored,
+        opinion=opinion,
     )
 
 
@@ -129,8 +139,13 @@ def remove_others(body: Any, content: Sequence[TextBlock]) -> None:
         while box is not None and box not in alive:
             alive.add(box)
             box = box.getparent()
-    pictured = {box for image in body.iter("img") for box in image.iterancestors()}
-    remove_all(_others(list(body.iter(*BLOCKS)), alive, pictured))
+    pictured: set[Any] = set()
+    for image in body.iter("img"):
+        for box in image.iterancestors():
+            if box in pictured:
+                break
+            pictured.add(box)
+    remove_apart(_others(list(body.iter(*BLOCKS)), alive, pictured))
     for element in alive:
         if element not in texts and element.tag in BLOCKS:
             _strip_loose(element, alive)

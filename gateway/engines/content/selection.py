@@ -6,13 +6,14 @@ is marked as furniture or is very unlikely to be content; on other pages a text 
 Knows neither the models nor how blocks are removed.
 """
 
+import operator
 import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.engines.content import block_model
+from gateway.engines.content import block_model, page_parts
 from gateway.engines.content.blocks import CATEGORIES, HIDDEN, MASKS, ROLE, TAG_BITS, TextBlock
 from gateway.engines.content.opinion import WordPairs, follow
 
@@ -55,14 +56,18 @@ come back empty; at double, the menus of short articles stay. Of the share half 
 reads short product pages with everything around them."""
 _TINY_WORDS = 40
 """A page of at most so many words outside its furniture is read whole. Chosen: a notice, an error, a small table. At
-half, single cells and lines of such pages are lost; at double, teasers below short texts stay.
-"""
+half, single cells and lines of such pages are lost; at double, menus that are not marked as such come with short
+reference pages (5 of 80 of SQLite's documentation)."""
 _SENTENCE_WORDS = 5
 """Words of a sentence. Chosen: at half the words "please wait" are a page, at double a short sentence is none."""
 _OWN_SHARE = 0.25
 """Share of a page's words outside its furniture from which these are content without a sentence among them: lists of
 links, tables of numbers. At half, the contacts on pages that scripts draw are content; at double, short lists under
 long menus are lost."""
+_LISTED_WORDS = 100
+"""Words outside the furniture from which a page with scripts is a list, though it has no sentence. Chosen: the page of
+a program that draws itself has some labels and an address. At half these are read as lists, at double short lists of
+links on sites with scripts are refused."""
 _LOOSE_WORDS = 8
 """Words of text directly inside the body that are kept on pages that are not short. Chosen: half lets labels such as
 "Free call in 24 hours" in; double loses single sentences."""
@@ -81,15 +86,18 @@ _FURNITURE_NAMES = _BITS["foot"] | _BITS["side"] | _BITS["modal"] | _BITS["share
 
 @dataclass(frozen=True, slots=True)
 class PageEvidence:
-    """Input of the decision. `comments` marks the blocks of a comment section; `own_words` counts the running text
-    outside it; `types` has the probability of each page type (page_types.TYPES); `scripted`: the page has scripts;
-    `opinion`: the second opinion, where it was asked."""
+    """Input of the decision. `comments` marks the blocks of a comment section, `parts` has the bits of page_parts;
+    `own_words` counts the running text outside comments; `types` has the probability of each page type
+    (page_types.TYPES); `scripted`: the page has scripts; `is_product`: it declares one product; `opinion`: the second
+    opinion, where it was asked."""
 
     blocks: Sequence[TextBlock]
     comments: Sequence[bool]
+    parts: Sequence[int]
     own_words: int
     types: dict[str, float]
     scripted: bool = False
+    is_product: bool = False
     opinion: WordPairs | None = None
 
 
@@ -97,13 +105,39 @@ def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
     """For each block, whether to keep it. `probabilities`: the block model's, one for each block.
 
     The blocks of one table or list share their mean probability; then the greatest expected F1 decides. Where next to
-    nothing is kept, everything but the furniture is.
+    nothing is kept, comments and the like are what the page is about; and where that is nothing either, everything but
+    the furniture is kept.
     """
-    keep = _likely_content(page, probabilities)
-    if page.opinion is not None and max(page.types[kind] for kind in _UNLIKE_ARTICLES) < _LIKELY:
-        follow(page.opinion, page.blocks, probabilities, keep)
-    _keep_loose(page.blocks, keep)
-    return keep if _is_enough(page.blocks, keep) else _whole_text(page)
+    first, always = _set_aside(page), [bool(part & page_parts.CONSENT) for part in page.parts]
+    for aside in [first] if first == always else [first, always]:
+        likely = [0.0 if is_aside else probability for probability, is_aside in zip(probabilities, aside, strict=True)]
+        keep = _likely_content(page, likely)
+        if page.opinion is not None and max(page.types[kind] for kind in _UNLIKE_ARTICLES) < _LIKELY:
+            follow(page.opinion, page.blocks, likely, keep)
+        _keep_loose(page.blocks, keep)
+        if _is_enough(page.blocks, keep):
+            return keep
+    return _whole_text(page)
+
+
+def _set_aside(page: PageEvidence) -> list[bool]:
+    """Blocks that are no content on a page of this type, whatever the model says."""
+    parts, types = page_parts.CONSENT, page.types
+    if types["documentation"] < _LIKELY:
+        parts |= page_parts.NEWSLETTER | page_parts.REFERENCES
+    if page.is_product or types["product"] >= _LIKELY:
+        parts |= page_parts.REVIEWS | page_parts.DELIVERY
+    if types["collection"] >= _LIKELY:
+        parts |= page_parts.FACETS
+    aside = [bool(part & parts) for part in page.parts]
+    if _drops_comments(page):
+        aside = list(map(operator.or_, aside, page.comments))
+    if types["forum"] >= _LIKELY:
+        copies = Counter(block.text for block in page.blocks)
+        for at, block in enumerate(page.blocks):
+            is_signature = page.parts[at] & page_parts.SIGNATURE
+            aside[at] = aside[at] or bool(is_signature) or copies[block.text] > _MAX_COPIES
+    return aside
 
 
 def _keep_loose(blocks: Sequence[TextBlock], keep: list[bool]) -> None:
@@ -129,7 +163,8 @@ def _whole_text(page: PageEvidence) -> list[bool]:
     keep = [not _is_furniture(block) for block in page.blocks]
     own, total = _words(page.blocks, keep), _words(page.blocks, [True] * len(keep))
     sentences = [is_own and _is_sentence(block) for block, is_own in zip(page.blocks, keep, strict=True)]
-    if any(sentences) or (own >= _OWN_SHARE * total and not page.scripted):
+    is_list = own >= _OWN_SHARE * total and (not page.scripted or own >= _LISTED_WORDS)
+    if any(sentences) or is_list:
         return keep
     if not own and not page.scripted and any(map(_is_sentence, page.blocks)):
         return [True] * len(keep)  # all the text stands in a footer or an aside
@@ -152,9 +187,6 @@ def _is_furniture(block: TextBlock) -> bool:
 
 def _likely_content(page: PageEvidence, probabilities: list[float]) -> list[bool]:
     blocks = page.blocks
-    if _drops_comments(page):
-        pairs = zip(probabilities, page.comments, strict=True)
-        probabilities = [0.0 if is_comment else probability for probability, is_comment in pairs]
     sizes = [len(block.words) for block in blocks]
     if page.types["service"] < _LIKELY:
         probabilities = _doubted_before_title(blocks, sizes, probabilities)

@@ -76,12 +76,18 @@ def read_structured_data(root: Any, head: Head) -> StructuredData:
             reader.read(orjson.loads(text.encode("utf-8", "replace")))
         except orjson.JSONDecodeError:
             continue
-    if not found.products and not found.items:
+    if not found.products and not found.items and _has_own_microdata(root):
         reader.read(microdata_of(root, _MAX_VALUES))
     if not found.products and head.meta.get("og:type", "").lower() in ("product", "og:product", "product.item"):
         product = _of_open_graph(head)
         found.products += [product] if product.facts else []  # every page has a title and a description there
     return found
+
+
+def _has_own_microdata(root: Any) -> bool:
+    """True for a document with an item of a type that is read: most microdata is menus and paths, not worth a walk."""
+    names = " ".join(root.xpath("//@itemtype")).split()
+    return not (_PRODUCTS | _LISTS).isdisjoint(_types({"@type": names[:_MAX_VALUES]}))
 
 
 def _of_open_graph(head: Head) -> Subject:

@@ -37,6 +37,7 @@ from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.port import Index
 from gateway.engines.index.schema import SHARED
 from gateway.engines.index.write_turns import WriteTurns
+from gateway.engines.render.renderer import Renderer
 from gateway.errors import InvalidRequest
 
 PATIENT_BUDGET_S = 120.0
@@ -59,6 +60,7 @@ class EngineDeps:
     robots: RobotsCache
     index: Index
     chooser: Chooser = field(default_factory=Chooser)
+    renderer: Renderer | None = None
 
 
 class LocalWebEngine:
@@ -72,9 +74,10 @@ class LocalWebEngine:
         self._settings = settings
 
     async def extract(self, request: ExtractRequest, call: WebCall) -> Json:
-        """`{results: [{url, final_url?, title, raw_content, sections?, images?, favicon?}], failed_results: [{url,
-        error, retry_after_s?}], response_time, truncated?, note?}`; each URL succeeds or fails on its own. Raises
-        EngineMissing, Overloaded."""
+        """`{results: [{url, final_url?, title, raw_content, rendered?, sections?, images?, favicon?}], failed_results:
+        [{url, error, retry_after_s?}], response_time, truncated?, note?}`; each URL succeeds or fails on its own.
+
+        Raises EngineMissing, Overloaded."""
         started = time.monotonic()
         results: dict[int, Json] = {}
         failures: dict[int, Json] = {}
@@ -83,9 +86,9 @@ class LocalWebEngine:
         pauses = HostPauses()
         budget_s = PATIENT_BUDGET_S if call.patient else self._settings.crawl_budget_s
 
-        async def one(at: int, raw: str) -> None:
+        async def one(at: int, raw: str, loader: PageLoader) -> None:
             try:
-                page = await self._extract_one(raw, request, call, pauses)
+                page = await self._extract_one(raw, request, loader, pauses)
                 results[at] = extract_result(page, request, raw)
                 without_section.extend([raw] if page.data.get("lacks_section") else [])
                 pages.append(page)
@@ -94,13 +97,14 @@ class LocalWebEngine:
             if call.progress is not None:
                 call.progress.step(len(results) + len(failures), len(request.urls), raw)
 
-        tasks = [asyncio.create_task(one(at, raw)) for at, raw in enumerate(request.urls)]
-        try:
-            await asyncio.wait(tasks, timeout=budget_s)
-        finally:
-            for task in tasks:
-                task.cancel()
-            outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+        async with self._loader.of(call.owner) as loader:
+            tasks = [asyncio.create_task(one(at, raw, loader)) for at, raw in enumerate(request.urls)]
+            try:
+                await asyncio.wait(tasks, timeout=budget_s)
+            finally:
+                for task in tasks:
+                    task.cancel()
+                outcomes = await asyncio.gather(*tasks, return_exceptions=True)
         _raise_first(outcomes)
         unread = [at for at in range(len(request.urls)) if at not in results and at not in failures]
         for at in unread:
@@ -119,9 +123,11 @@ class LocalWebEngine:
             data["note"] = f"{data['note']} {hidden}" if data.get("note") else hidden
         return {**data, "response_time": round(time.monotonic() - started, 3)}
 
-    async def _extract_one(self, raw: str, request: ExtractRequest, call: WebCall, pauses: HostPauses) -> LoadedPage:
+    async def _extract_one(
+        self, raw: str, request: ExtractRequest, loader: PageLoader, pauses: HostPauses
+    ) -> LoadedPage:
         options = options_for(raw, request, self._settings.result_budget_chars)
-        page = await self._loader.of(call.owner).load(options, pauses=pauses)
+        page = await loader.load(options, pauses=pauses)
         reason = empty_reason(page)
         if reason is not None:
             raise FetchFailed(reason, "empty")
@@ -191,8 +197,8 @@ class LocalWebEngine:
         robots = await self._robots.of(root) if self._settings.respect_robots else ALLOW_ALL
         room = MAX_LISTED if request.instructions else request.limit
         try:
-            async with asyncio.timeout(SITEMAP_BUDGET_S):
-                listed = await listed_urls(self._loader.of(call.owner), root, robots)
+            async with asyncio.timeout(SITEMAP_BUDGET_S), self._loader.of(call.owner) as loader:
+                listed = await listed_urls(loader, root, robots)
                 return await asyncio.to_thread(_complete, urls, listed, Scope(request, root), robots, room)
         except TimeoutError:
             return urls
@@ -213,7 +219,8 @@ class LocalWebEngine:
         hold_chars = max(self._settings.result_budget_chars, MAX_JUDGED_CHARS) + 1
         plan = CrawlPlan(request, root, budget_s, take is None, take, hold_chars)
         robots = self._robots if self._settings.respect_robots else None
-        return await Crawler(self._loader.of(call.owner), robots, plan, call.progress or Progress()).run()
+        async with self._loader.of(call.owner) as loader:
+            return await Crawler(loader, robots, plan, call.progress or Progress()).run()
 
     async def _relevant(self, outcome: CrawlOutcome, request: CrawlRequest) -> list[tuple[int, LoadedPage]]:
         pages = [(visit.depth, page) for visit, page in outcome.pages]

@@ -8,13 +8,15 @@ import asyncio
 import copy
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 from urllib.parse import urlsplit
 
 from gateway.domain import Json
 from gateway.engines.crawl.host_pauses import MAX_WAIT_S, HostPauses
+from gateway.engines.crawl.page_rendering import PageRendering
 from gateway.engines.extract.options import ExtractOptions
 from gateway.engines.extract.parse_pool import ParsePool
 from gateway.engines.fetch.decompress import decoder_for
@@ -23,6 +25,7 @@ from gateway.engines.fetch.fetcher import Fetched, Fetcher, FetchLimits
 from gateway.engines.fetch.host_limits import HostSlots
 from gateway.engines.fetch.urls import canonical
 from gateway.engines.html.metadata import refresh_target
+from gateway.engines.render.renderer import Renderer
 from gateway.wire.retry_after import retry_after_s
 
 MAX_REFRESHES = 3
@@ -34,6 +37,7 @@ _SITEMAP_BYTES = 10_485_760
 """Cap of a sitemap, packed and unpacked. The protocol allows 50 MB; 10 MB holds its 50,000 URLs at 200 bytes each."""
 _SITEMAP_LIMITS = FetchLimits(_SITEMAP_BYTES, _SITEMAP_BYTES, 10.0)
 _SITEMAP_ACCEPT = "application/xml,text/xml,*/*;q=0.5"
+_NEEDS_SCRIPTS = "the page shows its text only with JavaScript, which the gateway does not run"
 _STATUS_WORDS = {
     401: "it asks for a login",
     402: "it asks for payment",
@@ -50,13 +54,14 @@ class LoadedPage:
     """A page that was read.
 
     `url` is the address after redirects, `data` the result of `engines.extract.page.extract`. `public` is False when
-    only the operator's allow-list permitted the fetch. `fetched_at` is Unix time. `validators`: `etag` and
-    `last-modified`, as far as the site sent them.
+    only the operator's allow-list permitted a fetch. `rendered`: a browser ran its scripts. `fetched_at` is Unix time.
+    `validators`: `etag` and `last-modified`, as far as the site sent them.
     """
 
     url: str
     data: Json
     public: bool = True
+    rendered: bool = False
     fetched_at: float = field(default_factory=time.time)
     validators: Mapping[str, str] = field(default_factory=dict)
 
@@ -85,19 +90,37 @@ class PageLoader:
     """Loads pages for all callers of the gateway: one instance and its copies for each caller (`of`), so that hosts'
     limits count all of them together."""
 
-    def __init__(self, fetcher: Fetcher, pool: ParsePool, slots: HostSlots, saved: "SavedPages | None" = None) -> None:
+    def __init__(
+        self,
+        fetcher: Fetcher,
+        pool: ParsePool,
+        slots: HostSlots,
+        saved: "SavedPages | None" = None,
+        renderer: Renderer | None = None,
+    ) -> None:
         """`saved`: pages of an earlier time, which are asked for only if they have changed."""
         self.fetcher = fetcher
         self._saved = saved
         self.pool = pool
         self._slots = slots
         self._owner = ""
+        self._renderer = renderer
+        self._rendering: PageRendering | None = None
 
-    def of(self, owner: str) -> "PageLoader":
-        """The same loader on behalf of the key `owner`, for whom fetches and parse processes are dealt out."""
+    @asynccontextmanager
+    async def of(self, owner: str) -> AsyncIterator["PageLoader"]:
+        """The same loader for one call of the key `owner`, for whom fetches, parse processes and turns in the browser
+        are dealt out."""
         loader = copy.copy(self)
         loader._owner = owner
-        return loader
+        if self._renderer is None:
+            yield loader
+            return
+        loader._rendering = PageRendering(self._renderer, self.pool, owner)
+        try:
+            yield loader
+        finally:
+            await loader._rendering.close()
 
     async def load(self, options: ExtractOptions, delay_s: float = 0.0, pauses: HostPauses | None = None) -> LoadedPage:
         """The page at `options.url`; requests to its host start at least `delay_s` apart. `pauses` are the call's own.
@@ -123,12 +146,20 @@ class PageLoader:
             if not target or target in (url, fetched.url) or len(page.get("content", "")) > _MAX_REFRESH_PAGE_CHARS:
                 if "noindex" in fetched.headers.get("x-robots-tag", "").lower():
                     page["noindex"] = True
-                loaded = LoadedPage(fetched.url, page, fetched.public, validators=_validators_of(fetched))
+                loaded = await self._completed(fetched, page, options)
                 if self._saved is not None:
                     self._saved.keep(options.url, loaded)
                 return loaded
             url = target
         raise FetchFailed("the page refreshes to another one too many times", "redirects")
+
+    async def _completed(self, fetched: Fetched, page: Json, options: ExtractOptions) -> LoadedPage:
+        """The page, rendered if it needs to be and can be."""
+        if self._rendering is not None:
+            shown = await self._rendering.improved(fetched, page, options)
+            if shown is not None:
+                return LoadedPage(shown.url, shown.data, shown.public, rendered=True)
+        return LoadedPage(fetched.url, page, fetched.public, validators=_validators_of(fetched))
 
     async def load_sitemap(self, url: str) -> Json:
         """`{pages: [address], sitemaps: [address]}` of the sitemap at `url`; gzip files are unpacked.
@@ -191,5 +222,5 @@ def empty_reason(page: LoadedPage) -> str | None:
     if page.data.get("login"):
         return "the page wants a login (it is a form for a password); pages behind a login cannot be read"
     if page.data.get("scripted"):
-        return "the page shows its text only with JavaScript, which the gateway does not run"
+        return page.data.get("unrendered") or _NEEDS_SCRIPTS
     return "the page holds no readable text"

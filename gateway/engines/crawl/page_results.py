@@ -34,9 +34,11 @@ def options_for(raw: str, request: ExtractRequest, budget_chars: int) -> Extract
 
 
 def extract_result(page: LoadedPage, request: ExtractRequest, raw: str) -> Json:
-    """`{url, final_url?, title, raw_content, sections?, images?, favicon?}`; see the tool's output schema."""
+    """`{url, final_url?, title, raw_content, rendered?, sections?, images?, favicon?}`: the tool's output schema."""
     data = page.data
     result: Json = {"url": raw, "title": data["title"], "raw_content": data.get("part", data["content"])}
+    if page.rendered:
+        result["rendered"] = True
     if page.url != str(parse_url(from_caller(raw))):
         result["final_url"] = page.url
     if "sections" in data:
@@ -57,13 +59,15 @@ def _sections(raw: str, sections: Iterable[Json]) -> list[Json]:
 
 
 def crawl_result(depth: int, page: LoadedPage, include_favicon: bool) -> Json:
-    """`{url, title, raw_content, depth, favicon?}`."""
+    """`{url, title, raw_content, depth, rendered?, favicon?}`."""
     result: Json = {
         "url": page.address,
         "title": page.data["title"],
         "raw_content": page.data["content"],
         "depth": depth,
     }
+    if page.rendered:
+        result["rendered"] = True
     if include_favicon:
         result["favicon"] = page.data.get("favicon")
     return result

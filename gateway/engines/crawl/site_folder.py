@@ -125,7 +125,8 @@ class SiteFolder:
         path = self._folder / file
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_name(path.name + ".part")
-        part.write_text(_front_matter(page) + data["content"] + "\n", encoding="utf-8")
+        head = front_matter(page.address, data.get("title", ""), data.get("published"), page.fetched_at)
+        part.write_text(f"{head}{data['content']}\n", encoding="utf-8")
         part.replace(path)  # an interrupt leaves no half page
 
     def _saved_text(self, record: Json) -> str | None:
@@ -169,12 +170,15 @@ def _plain(name: str) -> str:
     return _NOT_IN_NAMES.sub("-", name).strip("-.")[:_MAX_NAME_CHARS] or "-"
 
 
-def _front_matter(page: LoadedPage) -> str:
-    """YAML between two lines of dashes: strings as JSON writes them are YAML too (yaml.org, 1.2, §10.2)."""
-    values = {"address": page.address, "title": page.data.get("title", "")}
-    if page.data.get("published"):
-        values["date"] = str(page.data["published"])
-    values["fetched"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(page.fetched_at))
+def front_matter(address: str, title: str, published: str | None, fetched_at: float) -> str:
+    """YAML between two lines of dashes: strings as JSON writes them are YAML too (yaml.org, 1.2, §10.2).
+
+    `fetched_at` is Unix time.
+    """
+    values = {"address": address, "title": title}
+    if published:
+        values["date"] = published
+    values["fetched"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(fetched_at))
     lines = "".join(f"{name}: {orjson.dumps(value).decode()}\n" for name, value in values.items())
     return f"---\n{lines}---\n\n"
 

@@ -1,24 +1,21 @@
-"""Reads pages that are not HTML: plain text, Markdown, JSON, XML, PDF. Runs in the parsing processes.
+"""Reads pages that are not HTML: plain text, Markdown, JSON, XML. Runs in the parsing processes.
 
-It also decides of which kind a body is, from its Content-Type and, where that says too little, from its beginning.
-Knows no network.
+It also decides of which kind a body is, from its Content-Type and, where that says too little, from its beginning;
+PDF and Office documents are read by `engines.office`. Knows no network.
 """
 
-import io
 import json
 import re
 
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.html.charset import decode
 from gateway.engines.html.text_check import text_only
+from gateway.engines.office.reader import archive_kind
 from gateway.engines.text.code_fences import fenced
-from gateway.errors import EngineMissing
 
 _TEXTUAL = re.compile(r"^(text/|application/(.*\+)?(json|xml|yaml|x-yaml|toml|javascript|x-sh|rtf|x-ndjson|sql)$)")
 _HTML = frozenset({"text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"})
-_MAX_PDF_PAGES = 300
-"""Chosen: at half, theses and manuals are cut; at double, a scan-like PDF may run into a job's time limit, which loses
-all of its pages."""
+_ZIP = b"PK\x03\x04"
 _SNIFFED_BYTES = 1024
 """Beginning of a body that shows its kind: declarations and root elements are there."""
 _MAX_INDENTED_CHARS = 1_000_000
@@ -28,11 +25,15 @@ _MAX_TITLE_SEARCH_CHARS = 20_000
 
 
 def kind_of(content_type: str, body: bytes) -> str:
-    """`html`, `pdf`, `json`, `xml`, `markdown` or `text`. Raises FetchFailed, which names a type that cannot be
-    read."""
+    """`html`, `json`, `xml`, `markdown`, `text`, or a document: `pdf`, `docx`, `xlsx`, `pptx`, `odt`.
+
+    Raises FetchFailed, which names a type that cannot be read.
+    """
     essence = content_type.partition(";")[0].strip().lower()
     if is_pdf(body):
         return "pdf"
+    if body.startswith(_ZIP) and (office := archive_kind(body)):
+        return office
     if essence in ("", "application/octet-stream", "unknown/unknown", "application/x-unknown"):
         return _sniff(body, essence)
     if essence in _HTML:
@@ -55,6 +56,11 @@ def is_pdf(body: bytes) -> bool:
     return body[:_SNIFFED_BYTES].lstrip()[:5] == b"%PDF-"
 
 
+def is_document(body: bytes) -> bool:
+    """Whether a body may be a PDF or Office document, which take longer to read than pages."""
+    return is_pdf(body) or body.startswith(_ZIP)
+
+
 def _sniff(body: bytes, essence: str) -> str:
     head = body[:_SNIFFED_BYTES]
     if b"\x00" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -70,18 +76,17 @@ def _sniff(body: bytes, essence: str) -> str:
 def _unreadable_type(essence: str) -> FetchFailed:
     name = re.sub(r"[^a-z0-9/+.-]", "", essence)[:80]
     return FetchFailed(
-        f"content of type {name or 'unknown'} cannot be read; HTML, text, Markdown, JSON, XML and PDF can",
+        f"content of type {name or 'unknown'} cannot be read; HTML, text, Markdown, JSON, XML, PDF, .docx,"
+        " .xlsx, .pptx and .odt can",
         "unsupported_type",
     )
 
 
 def read(kind: str, body: bytes, content_type: str, plain: bool) -> tuple[str, str]:
-    """(title or "", text) of a body of one of the kinds but `html`. Raises FetchFailed, EngineMissing.
+    """(title or "", text) of a body of one of the kinds but `html` and documents. Raises FetchFailed.
 
     JSON and XML are in code fences unless `plain`; line ends are `\\n`.
     """
-    if kind == "pdf":
-        return _pdf(body)
     text = text_only(decode(body, content_type)).replace("\r\n", "\n").strip()
     if kind == "json":
         return "", _as_code(_pretty_json(text), "json", plain)
@@ -109,25 +114,3 @@ def _as_code(text: str, language: str, plain: bool) -> str:
 def _xml_title(text: str) -> str:
     match = re.search(r"<title[^>]{0,200}>\s*(?:<!\[CDATA\[)?([^<\]]{1,300})", text[:_MAX_TITLE_SEARCH_CHARS])
     return " ".join(match[1].split()) if match else ""
-
-
-def _pdf(body: bytes) -> tuple[str, str]:
-    try:
-        from pypdf import PdfReader  # noqa: PLC0415 - an optional extra
-        from pypdf.errors import PyPdfError  # noqa: PLC0415
-    except ImportError as error:
-        raise EngineMissing(
-            "PDF files need the extra 'web'; the operator must install it (pip install 'gateway[web]')"
-        ) from error
-    try:
-        reader = PdfReader(io.BytesIO(body))
-        if reader.is_encrypted and not reader.decrypt(""):
-            raise FetchFailed("the PDF is protected by a password", "unparsable")
-        title = str((reader.metadata or {}).get("/Title") or "").strip()
-        pages = [page.extract_text().strip() for page in reader.pages[:_MAX_PDF_PAGES]]
-    except (PyPdfError, ValueError, KeyError, TypeError, AttributeError, RecursionError, OSError) as error:
-        raise FetchFailed("the PDF is damaged and could not be read", "unparsable") from error
-    text = "\n\n".join(page for page in pages if page)
-    if not text:
-        raise FetchFailed("the PDF holds no text (a scan perhaps); OCR can read its pages", "unparsable")
-    return title, text

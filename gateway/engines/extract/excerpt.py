@@ -78,10 +78,25 @@ def excerpt(content: str, query: str, most_chars: int = 0) -> str:
     """
     most_chars = most_chars or len(content)
     room = min(max(_LEAST_CHARS, int(min(len(content), most_chars) * _SHARE)), most_chars)
+    # The beginning says what the page is, so it comes with the answer, unless it alone would fill the room.
+    return _within(content, query, room, opens=True)
+
+
+def best_within(content: str, query: str, room: int) -> str:
+    """What of a text answers `query`, in at most `room` characters, of whatever place: the best passages of a page, of
+    which the first is as good as any other."""
+    return _within(content, query, room, opens=False)
+
+
+def _within(content: str, query: str, room: int, *, opens: bool) -> str:
     if len(content) <= room:
         return content
     pieces = _pieces(content, int(room * _CODE_SHARE))
-    return _best_fitting(content, pieces, query, room) if pieces else _beginning(content, room)
+    if not pieces:
+        return _beginning(content, room)
+    worth = _worth(content, pieces, query)
+    order = sorted(range(len(pieces)), key=lambda at: (opens and at > 0, -worth[at], at))
+    return _fitting(content, [pieces[at] for at in order], room)
 
 
 def _pieces(content: str, most_code_chars: int) -> list[_Piece]:
@@ -154,24 +169,20 @@ def _fences(content: str) -> list[_Fence]:
     return found
 
 
-def _best_fitting(content: str, pieces: list[_Piece], query: str, room: int) -> str:
-    """The page's first piece and the best others that fit into `room`, written in page order."""
-    worth = _worth(content, pieces, query)
-    order = sorted(range(1, len(pieces)), key=lambda at: (-worth[at], at))
-    chosen: list[int] = []
+def _fitting(content: str, ranked: list[_Piece], room: int) -> str:
+    """The pieces, best first, that fit into `room`, written in page order."""
+    chosen: list[_Piece] = []
     left = room
-    # The beginning says what the page is, so it comes with the answer, unless it alone would fill the room.
-    for at in [0, *order]:
-        piece = pieces[at]
+    for piece in ranked:
         size = piece.end - piece.start + len(piece.before) + len(piece.after) + len(GAP)
         if size <= left:
             left -= size
-            chosen.append(at)
-    text = _write(content, [pieces[at] for at in sorted(chosen)])
+            chosen.append(piece)
+    text = _write(content, chosen)
     while len(text) > room and len(chosen) > 1:  # the ways to the sections take room as well
         chosen.pop()
-        text = _write(content, [pieces[at] for at in sorted(chosen)])
-    return text or _beginning(content, room)
+        text = _write(content, chosen)
+    return text if 0 < len(text) <= room else _beginning(content, room)
 
 
 def _worth(content: str, pieces: list[_Piece], query: str) -> list[float]:
@@ -195,7 +206,9 @@ def _worth(content: str, pieces: list[_Piece], query: str) -> list[float]:
     return worth
 
 
-def _write(content: str, pieces: list[_Piece]) -> str:
+def _write(content: str, chosen: list[_Piece]) -> str:
+    """The pieces in page order, each below the way to its section."""
+    pieces = sorted(chosen, key=lambda piece: piece.start)
     parts: list[str] = []
     last: _Piece | None = None
     for piece in pieces:

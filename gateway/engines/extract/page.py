@@ -4,6 +4,7 @@ Runs in the parsing processes; plain data in, plain data out. It knows no networ
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from gateway.domain import Json
@@ -16,9 +17,12 @@ from gateway.engines.extract.options import ExtractOptions
 from gateway.engines.extract.part import PartWish, part_of
 from gateway.engines.html.charset import decode
 from gateway.engines.html.dom import parse
+from gateway.engines.html.embedded_state import embedded_text
 from gateway.engines.html.metadata import Head, images_of, links_of, read_head, title_from_url
+from gateway.engines.html.script_signs import FEW_WORDS, count_words, read_signs
 from gateway.engines.html.text_check import holdable, text_only
 from gateway.engines.markdown.writer import Writer, WriterOptions
+from gateway.engines.office.reader import KINDS, page_range, read_document
 from gateway.engines.text.invisible import strip_invisible, visible
 
 MAX_TEXT_CHARS = 2_000_000
@@ -39,19 +43,33 @@ _DESCRIPTION_CHARS = 500
 def extract(body: bytes, options: ExtractOptions) -> Json:
     """The page. Raises FetchFailed, EngineMissing.
 
-    `{kind, title, content, hash, simhash, invisible}`, `{part?, sections?, lacks_section?}` as `engines.extract.part`
+    `{kind, title, content, hash, simhash, invisible}`, for documents `scanned?` (see engines.office.reader),
+    `{part?, sections?, lacks_section?}` as `engines.extract.part`
     has them, and for HTML `{canonical, refresh, published, noindex, lang, favicon, description, scripted, login,
-    page_type, styles_ignored, links?, images?}`. `invisible` counts characters that nobody sees and that were taken
-    out (engines.text.invisible); `styles_ignored`: the page hides most of its own text, which was read all the same
-    (engines.html.hidden). `content` is empty for a page without text; then `login` says whether it asks for a
-    password, `scripted` whether it needs JavaScript. `hash` and `simhash` are hexadecimal, see engines.extract.simhash;
+    needs_browser, page_type, styles_ignored, links?, images?}`. `invisible` counts characters that nobody sees and that
+    were taken out (engines.text.invisible); `styles_ignored`: the page hides most of its own text, which was read all
+    the same (engines.html.hidden). `content` is empty for a page without text; then `login` says whether it asks for a
+    password, `scripted` whether it needs JavaScript. `needs_browser`: scripts seem to draw more than was read. `hash`
+    and `simhash` are hexadecimal, see engines.extract.simhash;
     `links` are `[url, anchor text, is in the main region]`.
     """
     kind = documents.kind_of(options.content_type, body)
     if kind == "html":
         return _html_page(holdable(text_only(decode(body, options.content_type))), options)
+    if kind in KINDS:
+        return _document_page(kind, body, options)
     title, text = documents.read(kind, body, options.content_type, options.format == "text")
     return _complete_page(text, options, {"title": title or title_from_url(options.url), "kind": kind})
+
+
+def _document_page(kind: str, body: bytes, options: ExtractOptions) -> Json:
+    """A PDF or Office document; `scanned` are the numbers of pages without text. A fragment may name pages."""
+    pages = page_range(options.fragment)
+    document = read_document(kind, body, plain=options.format == "text", pages=pages)
+    page: Json = {"title": document.title or title_from_url(options.url), "kind": kind}
+    if document.scanned:
+        page["scanned"] = list(document.scanned)
+    return _complete_page(document.text, replace(options, fragment="") if pages else options, page)
 
 
 def _html_page(markup: str, options: ExtractOptions) -> Json:
@@ -60,7 +78,8 @@ def _html_page(markup: str, options: ExtractOptions) -> Json:
         return _complete_page("", options, {"title": title_from_url(options.url), "kind": "html"})
     head = read_head(root, options.url)
     structured = read_structured_data(root, head)
-    scripted = root.find(".//script") is not None
+    scripted, signs = root.find(".//script") is not None, read_signs(root)
+    state = embedded_text(root) if scripted else ""
     login = root.find(".//input[@type='password']") is not None
     page = _head_fields(head)
     links = links_of(root, None, head) if options.links else []
@@ -76,7 +95,10 @@ def _html_page(markup: str, options: ExtractOptions) -> Json:
     text = text_of_content(content, head, structured, options.format == "text")
     if len(text) < _THIN_CHARS and len(head.described) > 2 * _THIN_CHARS:
         text = f"{text}\n\n{head.described}".strip()  # scripts draw the page, but its structured data has the text
+    if count_words(text, FEW_WORDS) < FEW_WORDS <= count_words(state, FEW_WORDS):
+        text = state  # the text that scripts would draw stands in the page as data
     page["scripted"] = scripted and len(text) < _SCRIPTED_CHARS
+    page["needs_browser"] = signs.needs_browser(text)
     page["login"] = login and not text
     return _complete_page(text, options, page, lambda: anchors_of(content.region))
 

@@ -26,7 +26,7 @@ from dataclasses import asdict
 import orjson
 
 from gateway.domain import Json
-from gateway.engines.extract.documents import is_pdf
+from gateway.engines.extract.documents import is_document
 from gateway.engines.extract.options import ExtractOptions
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.errors import EngineMissing, Overloaded
@@ -55,11 +55,11 @@ some of those are refused; at double, the last ones wait longer than their calle
 the processes end: at half, an occasional search pays for a start; at double, memory is held for nothing (45 MB for each
 process after a page of one line, measured 2026-11-22)."""
 
-_CPU_S, _CPU_S_PER_MB, _PDF_CPU_S = 2.0, 0.6, 15.0
+_CPU_S, _CPU_S_PER_MB, _DOCUMENT_CPU_S = 2.0, 0.6, 15.0
 """CPU seconds that a body may cost, which the kernel holds a process to: those of a small page, those of each megabyte
-more, and those of a PDF. An honest page of 1.6 MB takes 0.9 s, with a second opinion 1.9 s, and a process's first page
-0.3 s more for its imports (measured 2026-11-22); 300 pages of a PDF take 6 to 15 s. At half, long manuals fail on a
-slow machine; at double, a hostile page of 5 MB holds a process for 10 s instead of 5."""
+more, and those of a PDF or Office document. An honest page of 1.6 MB takes 0.9 s, with a second opinion 1.9 s, and a
+process's first page 0.3 s more for its imports (measured 2026-11-22); 300 pages of a PDF take 5 to 12 s. At half, long
+manuals fail on a slow machine; at double, a hostile page of 5 MB holds a process for 10 s instead of 5."""
 
 _MAX_PROCESSES = 4
 """Chosen: beyond it, fetching is the bottleneck. At half, a crawl on a large machine is slower; at double, the pool may
@@ -264,7 +264,7 @@ class ParsePool:
 
     def _cpu_limit_s(self, body: bytes) -> float:
         """CPU seconds that reading the body may take."""
-        return _PDF_CPU_S if is_pdf(body) else _CPU_S + _CPU_S_PER_MB * len(body) / 1e6
+        return _DOCUMENT_CPU_S if is_document(body) else _CPU_S + _CPU_S_PER_MB * len(body) / 1e6
 
     def _record_death(self, worker: _ParseProcess) -> None:
         if not self._closed:

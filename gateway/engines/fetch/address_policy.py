@@ -83,6 +83,10 @@ class AddressPolicy:
         address = parse_address(host)
         self._exact.add((host if address is None else str(address), int(port)))
 
+    def public_only(self) -> "AddressPolicy":
+        """The policy without the operator's list: public addresses alone, and nothing of the operations listener."""
+        return AddressPolicy((), self.own.closed() if self.own is not None else None)
+
     def names(self, host: str, port: int) -> bool:
         """True when the list has exactly this host and port, whatever address the name resolves to."""
         return (host.rstrip(".").lower(), port) in self._exact

@@ -10,9 +10,11 @@ It knows neither robots.txt nor what is in a page. Source: RFC 9110.
 import asyncio
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Literal
 
 import aiohttp
 from aiohttp.abc import AbstractResolver
@@ -69,6 +71,23 @@ class Fetched:
 
 
 @dataclass(frozen=True, slots=True)
+class PageRequest:
+    """One request that a page makes, whose redirect is not followed: the browser asks again.
+
+    `origin` and `sends` are the values of `Origin` and of the Content-Type of `body`; empty ones are not sent. `keeps`
+    are response headers, in lower case, that the answer has beside the usual ones.
+    """
+
+    url: str
+    method: Literal["GET", "HEAD", "POST"] = "GET"
+    accept: str = _ACCEPT
+    origin: str = ""
+    sends: str = ""
+    body: bytes = b""
+    keeps: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class FetchLimits:
     """Caps of one fetch: bytes on the wire, bytes once decompressed, seconds in all.
 
@@ -101,6 +120,10 @@ class Fetcher:
         self._guard = GuardedResolver(policy, resolver or SystemLookup())
         self._session: aiohttp.ClientSession | None = None
 
+    def public_only(self) -> "Fetcher":
+        """A fetcher that reaches public addresses alone, with connections of its own. Close it."""
+        return Fetcher(self.policy.public_only(), self._user_agent, self.limits)
+
     async def close(self) -> None:
         """Closes the connections and the resolver."""
         if self._session is not None:
@@ -120,19 +143,25 @@ class Fetcher:
         `conditions`: headers that make the request conditional (RFC 9110 §13); they are sent to `url` alone.
         """
         limits = limits or self.limits
-        began_s = time.monotonic()
-        try:
+        with _told_apart():
             async with asyncio.timeout(limits.total_s):
                 return await self._follow(parse_url(url), limits, accept, conditions)
-        except FetchFailed:
-            raise
-        except TimeoutError as error:
-            waited_s = round(time.monotonic() - began_s, 1)  # a silent host fails before the whole limit
-            raise FetchFailed(f"{NO_ANSWER}; gave up after {waited_s:g} s", "timeout") from error
-        except (aiohttp.ClientError, OSError, ssl.SSLError, ValueError, asyncio.IncompleteReadError) as error:
-            if are_headers_too_large(error):
-                raise FetchFailed(_LARGE_HEADERS, "too_large") from error
-            raise FetchFailed(NO_ANSWER) from error
+
+    async def fetch_once(self, request: PageRequest, limits: FetchLimits) -> Fetched:
+        """The response to one request as it comes, a redirect included. No cookie is sent. Raises FetchFailed."""
+        with _told_apart():
+            async with asyncio.timeout(limits.total_s):
+                url = parse_url(request.url)
+                self._check(url)
+                headers = self._headers(request.accept, None)
+                headers |= {"Origin": request.origin} if request.origin else {}
+                headers |= {"Content-Type": request.sends} if request.sends else {}
+                body = request.body if request.method == "POST" else None
+                asked = self._open_session().request(
+                    request.method, url, headers=headers, data=body, allow_redirects=False
+                )
+                async with asked as response:
+                    return await self._read_body(url, response, limits, request.keeps)
 
     async def fetch_image(self, url: str, max_bytes: int) -> bytes:
         """The image's bytes, at most `max_bytes`. Raises FetchFailed (an InvalidRequest)."""
@@ -181,7 +210,9 @@ class Fetcher:
             headers["Cookie"] = "; ".join(f"{name}={value}" for name, value in cookies.items())
         return headers
 
-    async def _read_body(self, url: URL, response: aiohttp.ClientResponse, limits: FetchLimits) -> Fetched:
+    async def _read_body(
+        self, url: URL, response: aiohttp.ClientResponse, limits: FetchLimits, keeps: Collection[str] = ()
+    ) -> Fetched:
         if (response.content_length or 0) > limits.max_bytes:
             raise too_large(limits.max_bytes)
         decoder = decoder_for(response.headers.get("Content-Encoding", ""), limits.max_inflated_bytes)
@@ -192,7 +223,7 @@ class Fetcher:
             if wire_bytes > limits.max_bytes:
                 raise too_large(limits.max_bytes)
             body += decoder.feed(piece)
-        content_type, headers = response.headers.get("Content-Type", ""), _used_headers(response.headers)
+        content_type, headers = response.headers.get("Content-Type", ""), _used_headers(response.headers, keeps)
         public = self._is_public(response)
         return Fetched(str(url), response.status, content_type, bytes(body), headers, public)
 
@@ -222,5 +253,22 @@ class Fetcher:
         return self._session
 
 
-def _used_headers(headers: CIMultiDictProxy[str]) -> MappingProxyType[str, str]:
-    return MappingProxyType({name: headers[name] for name in _USED_HEADERS if name in headers})
+def _used_headers(headers: CIMultiDictProxy[str], keeps: Collection[str]) -> MappingProxyType[str, str]:
+    return MappingProxyType({name: headers[name] for name in (*_USED_HEADERS, *keeps) if name in headers})
+
+
+@contextmanager
+def _told_apart() -> Iterator[None]:
+    """Turns every failure of a request into a FetchFailed that says no more than it may."""
+    began_s = time.monotonic()
+    try:
+        yield
+    except FetchFailed:
+        raise
+    except TimeoutError as error:
+        waited_s = round(time.monotonic() - began_s, 1)  # a silent host fails before the whole limit
+        raise FetchFailed(f"{NO_ANSWER}; gave up after {waited_s:g} s", "timeout") from error
+    except (aiohttp.ClientError, OSError, ssl.SSLError, ValueError, asyncio.IncompleteReadError) as error:
+        if are_headers_too_large(error):
+            raise FetchFailed(_LARGE_HEADERS, "too_large") from error
+        raise FetchFailed(NO_ANSWER) from error

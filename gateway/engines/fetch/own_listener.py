@@ -33,6 +33,10 @@ class OwnListener:
         self._port = int(address.rpartition(":")[2])
         self._reads_docs = reads_docs
 
+    def closed(self) -> "OwnListener":
+        """The same listener, of which nothing may be fetched unless the operator's list allows it."""
+        return OwnListener(f":{self._port}", reads_docs=False)
+
     def is_at(self, address: IPv4Address | IPv6Address, port: int) -> bool:
         """Whether a connection to this address and port would reach the listener.
 

@@ -4,6 +4,7 @@ Runs in the parsing processes only. Elements are lxml's and typed Any. Knows not
 thresholds were set on the labelled pages of bench/extract.py, not on any one site; no single measurement is recorded.
 """
 
+import functools
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -25,9 +26,7 @@ _CONTENT_IDS = re.compile(
     r"article|article-?body|post|entry|skip-?content|site-?content|document|readme)$",
     re.IGNORECASE,
 )
-_MARK_CLASSES = " or ".join(
-    f"contains(@class,'{name}')" for name in ("headerlink", "anchorjs", "viewcode-link", "mw-editsection", "srclink")
-)
+_MARK_CLASSES = re.compile(r"headerlink|anchorjs|viewcode-link|mw-editsection|srclink")
 _MARKS = frozenset(
     {"\u00b6", "#", "\u00a7", "\U0001f517", "\u2693", "[source]", "[src]", "[edit]", "[\u6e90\u4ee3\u7801]"}
 )
@@ -112,16 +111,32 @@ def markup_of(root: Any) -> str:
 def remove_all(elements: Iterable[Any]) -> None:
     """Removes elements from their parents; the texts that follow them stay. They come in document order.
 
-    The texts that follow them are joined at the end: after each removal that would cost the square of their number. An
-    element inside one that is gone stays there: taking it out would cost the square of their depth.
+    An element inside one that is gone stays there: taking it out would cost the square of their depth.
     """
+    wanted = list(elements)
+    tags = {element.tag for element in wanted}
+    remove_apart(_outermost(wanted, tags) if len(wanted) > 1 else wanted)
+
+
+def _outermost(elements: list[Any], tags: set[str]) -> Iterator[Any]:
     gone: set[Any] = set()
+    for element in elements:
+        if element not in gone:
+            if len(element):
+                gone.update(element.iter(*tags))
+            yield element
+
+
+def remove_apart(elements: Iterable[Any]) -> None:
+    """`remove_all` for elements of which none is inside another one.
+
+    The texts that follow them are joined at the end: after each removal that would cost the square of their number.
+    """
     texts: dict[tuple[Any, bool], list[str]] = {}
     for element in elements:
         parent = element.getparent()
-        if parent is None or element in gone:
+        if parent is None:
             continue
-        gone.update(element.iter())
         if tail := element.tail:
             before = element.getprevious()
             texts.setdefault((parent, False) if before is None else (before, True), []).append(tail)
@@ -140,7 +155,14 @@ def text_of(element: Any) -> str:
 
 def text_size(element: Any) -> int:
     """Characters of text inside an element, runs of blanks counted once: `len(text_of(element))`, computed in C."""
-    return int(element.xpath("string-length(normalize-space(.))"))
+    return int(_text_length()(element))
+
+
+@functools.cache
+def _text_length() -> Any:
+    from lxml import etree  # noqa: PLC0415 - an optional extra
+
+    return etree.XPath("string-length(normalize-space(.))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +229,7 @@ def _drawn(drawing: Any) -> Iterator[Any]:
 
 def _drop_marks(root: Any) -> None:
     """Removes links that only serve the page: to a heading itself, to the source of what it names, to its editor."""
-    remove_all(list(root.xpath(f"//a[@class][{_MARK_CLASSES}] | //span[@class][{_MARK_CLASSES}]")))
+    remove_all([mark for mark in root.iter("a", "span") if _MARK_CLASSES.search(mark.get("class") or "")])
     headings = list(root.iter("h1", "h2", "h3", "h4", "h5", "h6", "dt"))
     links = [link for heading in headings for link in heading.iter("a")]
     remove_all(link for link in links if text_of(link) in _MARKS)

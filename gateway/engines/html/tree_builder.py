@@ -24,8 +24,10 @@ Chosen: 4,000 short attributes, 30 ms. At half, more pages are rewritten; at dou
 _MAX_TAG_BLANKS = 4_000
 """Blanks in a long tag from which the tag is cut. Chosen: pictures and data inside attributes have a few hundred. At
 double the time is four times as long; at half, large data is near."""
-_TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9-]*)")
-"""An element that nothing closes: written out, it would take in the end of the page."""
+_TAG = re.compile(r"<(/?[A-Za-z][A-Za-z0-9-]*)")
+_TAGS_AT_ONCE = 250
+"""Tags counted together, see _nests_deeply. Chosen: at double, pages with many elements open at once are looked at tag
+by tag for nothing; at half counting takes longer."""
 _NOT_NESTED = frozenset(
     {
         "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr",
@@ -33,7 +35,7 @@ _NOT_NESTED = frozenset(
         "head", "body",
     }
 )  # fmt: skip
-"""Elements that are empty, or that the next of their kind closes: left open they do not nest."""
+"""Elements that are empty, or that the next of their kind closes: left open they do not nest. Nothing closes others."""
 
 
 def normalised(markup: str) -> str:
@@ -62,16 +64,37 @@ def _with_few_attributes(tag: re.Match[str]) -> str:
 
 
 def _nests_deeply(markup: str) -> bool:
-    """True for a page with elements nested so deeply that its tree takes long to build."""
+    """True for a page with elements nested so deeply that its tree takes long to build.
+
+    `_is_deep` looks at each tag. Most pages are known to be flat before: tags are counted some hundred at once, as if
+    among them all ends came before all starts, which never counts fewer elements open than there are.
+    """
     if markup.count("<") <= _MAX_OPEN:
         return False
+    tags = _TAG.findall(markup.lower())
+    most: Counter[str] = Counter()
+    for start in range(0, len(tags), _TAGS_AT_ONCE):
+        if most.total() + _TAGS_AT_ONCE > _MAX_OPEN:
+            return _is_deep(tags)
+        counts = Counter(tags[start : start + _TAGS_AT_ONCE])
+        for tag, count in counts.items():
+            if tag[0] == "/" and tag[1:] in most:
+                most[tag[1:]] -= min(most[tag[1:]], count)
+        for tag, count in counts.items():
+            if tag[0] != "/" and tag not in _NOT_NESTED:
+                most[tag] += count
+    return False
+
+
+def _is_deep(tags: list[str]) -> bool:
+    """True when more than _MAX_OPEN of the elements are open at once. `tags`: such as "div" and "/div", lower case."""
     open_now: Counter[str] = Counter()
     depth = 0
-    for slash, tag in _TAG.findall(markup):
-        name = tag.lower()
+    for tag in tags:
+        name = tag.lstrip("/")
         if name in _NOT_NESTED:
             continue
-        if not slash:
+        if tag[0] != "/":
             open_now[name] += 1
             depth += 1
             if depth > _MAX_OPEN:

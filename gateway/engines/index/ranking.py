@@ -23,11 +23,6 @@ from gateway.engines.index.reader import Candidate, IndexReader
 from gateway.engines.text.passages import plain_text
 from gateway.engines.text.tokens import terms
 
-_NEXT_SHARE = 0.3
-_NEXT_PASSAGES = 2
-"""Share and number of the further passages in a page's rank. Measured (`bench.search_quality`) on 80 and 60 questions:
-the best passage alone gives MRR@10 .70 and .67, these .74 and .78; a share of .5 is .01 below on both."""
-
 _MAX_NAMED_PAGES = 100
 """Pages whose address and title are read. Chosen: results are at most 20, from the best pages whose rank is lowered by
 at most a third; at half, many copies of one page under other owners could use them up."""
@@ -38,10 +33,10 @@ FITTING_SCORE = 0.3
 and
 20 queries about other things: 18 of the 20 are below .37, and none of the 80 first results."""
 
-_FITTING_SUM, _CERTAIN_SUM = 0.76, 1.6
-"""With vectors: the sum of that share and of the cosine from which a page fits, and that of score 1. Calibrated on 140
-questions and 20 queries about other things, over two sets of pages: 19 of the 20 are below on either, and one question
-whose answer is found."""
+_FITTING_SUM, _CERTAIN_SUM = 0.8, 1.6
+"""With vectors: the sum of that share and of the cosine from which a page fits, and that of score 1. Calibrated on 162
+questions and 20 queries about other things, over two sets of pages: 19 and 18 of the 20 are below, and no question; at
+.7 it is 18 and 17."""
 
 _JUDGED_PAGES = 3
 _JUDGED_PASSAGES = 2
@@ -63,12 +58,18 @@ def run(reader: IndexReader, query: IndexQuery) -> list[IndexHit]:
     candidates = with_feedback(reader, query, asked.words, first, total)
     pages = _by_page(reader, candidates, query.text)
     weights = _word_weights(counter, asked, total)
+    by_words = 0.0
     if near := near_passages(reader, query):
-        share = EXPANDED_SHARE
-        if candidates is first:
-            share = near_share(_best_coverage(reader, pages, query, weights))
+        by_words = _best_coverage(reader, pages, query, weights)
+        share = near_share(by_words) if candidates is first else EXPANDED_SHARE
         pages = fused(pages, near_pages(reader, near, query.text), share)
-    return _hits(reader, pages, query, weights)
+    found = _named(reader, pages, query)
+    top = _fit(found, weights, by_words)
+    best = max((page.rank for _, page in found), default=0.0)
+    return [
+        replace(hit, score=round(top * math.sqrt(max(page.rank, 0.0) / best) if best > 0 else top, 4))
+        for hit, page in found
+    ]
 
 
 def _by_page(reader: IndexReader, candidates: list[Candidate], text: str) -> list[RankedPage]:
@@ -77,8 +78,7 @@ def _by_page(reader: IndexReader, candidates: list[Candidate], text: str) -> lis
     for each in candidates:
         pages.setdefault(each.page, RankedPage(each.page, [])).passages.append(each)
     for page in pages.values():
-        scores = [each.score for each in page.passages]
-        page.rank = scores[0] + _NEXT_SHARE * sum(scores[1 : 1 + _NEXT_PASSAGES])
+        page.rank = page.strength()
     ranked = sorted(pages.values(), key=lambda page: -page.rank)
     best = {page.row: page for page in ranked[:_MAX_NAMED_PAGES]}
     for row, url, title in reader.names(list(best)):
@@ -113,9 +113,8 @@ def absolute_score(coverage: float, cosine: float = 0.0) -> float:
     return min(1.0, FITTING_SCORE + (fit - fitting) / (certain - fitting) * (1 - FITTING_SCORE))
 
 
-def _hits(
-    reader: IndexReader, ranked: list[RankedPage], query: IndexQuery, weights: dict[str, float]
-) -> list[IndexHit]:
+def _named(reader: IndexReader, ranked: list[RankedPage], query: IndexQuery) -> list[tuple[IndexHit, RankedPage]]:
+    """The best pages that may be shown, as many as are wanted, without their scores."""
     phrases = [comparable(phrase) for phrase in query.phrases]
     found: list[tuple[IndexHit, RankedPage]] = []
     urls: set[str] = set()
@@ -129,14 +128,15 @@ def _hits(
         found.append((hit, page))
         if len(found) == query.count:
             break
+    return found
+
+
+def _fit(found: list[tuple[IndexHit, RankedPage]], weights: dict[str, float], by_words: float) -> float:
+    """The absolute score of the best page. `by_words`: the coverage of the best pages by words, where vectors may have
+    put nearer ones with other words before them."""
     coverages = [_coverage_of(hit, weights) for hit, _ in found[:_JUDGED_PAGES]]
     cosines = [page.cosine for _, page in found[:_JUDGED_PAGES]]
-    top = absolute_score(max(coverages, default=0.0), max(cosines, default=0.0))
-    best = max((page.rank for _, page in found), default=0.0)
-    return [
-        replace(hit, score=round(top * math.sqrt(max(page.rank, 0.0) / best) if best > 0 else top, 4))
-        for hit, page in found
-    ]
+    return absolute_score(max((by_words, *coverages)), max(cosines, default=0.0))
 
 
 def _best_coverage(reader: IndexReader, pages: list[RankedPage], query: IndexQuery, weights: dict[str, float]) -> float:

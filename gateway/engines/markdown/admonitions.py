@@ -21,13 +21,16 @@ double chapters with such a class are."""
 
 def label_of(element: Any) -> tuple[str, Any | None] | None:
     """(the label, the element that holds it, if one does) of an admonition; None for any other element."""
+    if element.tag not in ("div", "aside", "section", "blockquote"):
+        return None
     classes = (element.get("class") or "").lower().split()
-    if not classes or element.tag not in ("div", "aside", "section", "blockquote"):
+    is_framed = not _FRAMES.isdisjoint(classes)
+    if not is_framed and _KINDS.keys().isdisjoint(classes):
         return None
     words = {part for name in classes for part in (name, name.rpartition("-")[2])}
     kind = next((_KINDS[word] for word in _KINDS if word in words), None)
     title = _title(element)
-    if _FRAMES.isdisjoint(classes) and (kind is None or title is None or not _KINDS.keys() & set(classes)):
+    if not is_framed and title is None:
         return None
     if len("".join(element.itertext())) > _MAX_CHARS:
         return None

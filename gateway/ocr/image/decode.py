@@ -14,6 +14,7 @@ from typing import Any
 
 from gateway.errors import InvalidRequest
 from gateway.ocr.extras import pillow, vision
+from gateway.ocr.image.integrity import check_jpeg, check_png, damaged
 from gateway.wire import image_header
 
 FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")
@@ -58,12 +59,13 @@ def open_image(data: bytes, max_pixels: int = MAX_PIXELS) -> Any:
     """
     pil = pillow()
     image_header.check_size(image_header.read_header(data), max_pixels)
+    check_png(data)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             image = pil.image.open(io.BytesIO(data), formats=FORMATS)
     except Exception as error:
-        raise _unreadable() from error
+        raise damaged() from error
     check_size(image.size, max_pixels)
     return image
 
@@ -72,7 +74,7 @@ def check_size(size: tuple[int, int], max_pixels: int = MAX_PIXELS) -> None:
     """Checks the size (width, height) that a frame declares. Raises InvalidRequest."""
     image_header.check_size(image_header.ImageInfo("", *size), max_pixels)
     if min(size) < 1:
-        raise _unreadable()
+        raise damaged()
 
 
 def decode_page(data: bytes, work_pixels: int = WORK_PIXELS) -> UprightImage:
@@ -86,6 +88,7 @@ def decode_page(data: bytes, work_pixels: int = WORK_PIXELS) -> UprightImage:
             f"the image is {full_width} x {full_height} pixels: one side may be at most {MAX_ASPECT} times the other",
             code="invalid_image_format",
         )
+    check_jpeg(data)
     # A long strip, a till roll, keeps its width: it is searched in tiles.
     enough = max(math.sqrt(work_pixels / (full_width * full_height)), STRIP_WIDTH / min(full_width, full_height))
     scale = min(1.0, enough)
@@ -113,7 +116,7 @@ def upright_rgb(image: Any, scale: float = 1.0) -> Any:
         raise
     except Exception as error:
         # Pillow raises OSError, SyntaxError, ValueError, struct.error and others on damaged files.
-        raise _unreadable() from error
+        raise damaged() from error
 
 
 def orientation(image: Any) -> int:
@@ -143,10 +146,3 @@ def _on_white(image: Any, reduction: int) -> Any:
     if ORIENTATION_TAG in exif:
         image.getexif()[ORIENTATION_TAG] = exif[ORIENTATION_TAG]
     return image
-
-
-def _unreadable() -> InvalidRequest:
-    return InvalidRequest(
-        "the image is damaged or incomplete: send a whole PNG, JPEG, GIF, WEBP, BMP or TIFF",
-        code="invalid_image_format",
-    )

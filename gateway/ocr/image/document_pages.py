@@ -26,36 +26,38 @@ MAX_PAGES = 2000
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """`pages` yields one encoded image for each page, and can be read once."""
+    """`pages` yields one encoded image for each of `page_count` pages, the first being number `first`, and can be read
+    once."""
 
     page_count: int
     pages: Iterator[bytes]
+    first: int = 1
 
 
-def open_document(data: bytes) -> Document:
-    """Opens an image or a PDF. Raises InvalidRequest for other, damaged or too large data, EngineMissing without the
-    extra.
+def open_document(data: bytes, wanted: tuple[int, int] | None = None) -> Document:
+    """Opens an image or a PDF. `wanted`: first and last page, counted from 1. Raises InvalidRequest for other, damaged
+    or too large data and for pages that there are not, EngineMissing without the extra.
 
     Damaged TIFF frames raise InvalidRequest only when their page is reached.
     """
     if data[:1024].lstrip().startswith(b"%PDF"):
-        return _open_pdf(data)
+        return _open_pdf(data, wanted)
     image = open_image(data)
     count = int(getattr(image, "n_frames", 1)) if image.format == "TIFF" else 1
+    first, last = _range(count, wanted)
     if count == 1:
         return Document(1, iter([data]))
-    _check_count(count)
-    return Document(count, _frames(image, count))
+    return Document(last - first + 1, _frames(image, range(first - 1, last)), first)
 
 
-def _frames(image: Any, count: int) -> Iterator[bytes]:
-    for number in range(count):
+def _frames(image: Any, numbers: range) -> Iterator[bytes]:
+    for number in numbers:
         image.seek(number)
         check_size(image.size)
         yield _png(pillow().ops.exif_transpose(image))
 
 
-def _open_pdf(data: bytes) -> Document:
+def _open_pdf(data: bytes, wanted: tuple[int, int] | None) -> Document:
     try:
         import pypdfium2  # noqa: PLC0415 - optional extra
     except ImportError as error:
@@ -64,13 +66,13 @@ def _open_pdf(data: bytes) -> Document:
         document = pypdfium2.PdfDocument(data)
     except pypdfium2.PdfiumError as error:
         raise InvalidRequest("the PDF cannot be opened: it is damaged or needs a password") from error
-    _check_count(len(document))
-    return Document(len(document), _pdf_pages(document))
+    first, last = _range(len(document), wanted)
+    return Document(last - first + 1, _pdf_pages(document, range(first - 1, last)), first)
 
 
-def _pdf_pages(document: Any) -> Iterator[bytes]:
+def _pdf_pages(document: Any, numbers: range) -> Iterator[bytes]:
     try:
-        for number in range(len(document)):
+        for number in numbers:
             page = document[number]
             width, height = page.get_size()
             scale = min(RENDER_DPI / 72, math.sqrt(MAX_PAGE_PIXELS / max(1.0, width * height)))
@@ -82,9 +84,15 @@ def _pdf_pages(document: Any) -> Iterator[bytes]:
         document.close()
 
 
-def _check_count(count: int) -> None:
-    if not 1 <= count <= MAX_PAGES:
-        raise InvalidRequest(f"the document has {count} pages; at most {MAX_PAGES} are read")
+def _range(count: int, wanted: tuple[int, int] | None) -> tuple[int, int]:
+    """The first and last page to read. Raises InvalidRequest for too many, and for pages that there are not."""
+    first, last = wanted or (1, count)
+    if not 1 <= first <= last or first > count:
+        raise InvalidRequest(f"the document has {count} pages; ask for pages between 1 and {count}")
+    last = min(last, count)
+    if last - first >= MAX_PAGES:
+        raise InvalidRequest(f"the document has {count} pages; at most {MAX_PAGES} are read: choose some with --pages")
+    return first, last
 
 
 def _png(image: Any) -> bytes:

@@ -27,9 +27,10 @@ thin strokes are cut off; at double, shadows of the paper are ink."""
 MIN_TIGHT_SHARE = 0.05
 """A shrunk box with less of the old area holds a speck, not the text: the old one stays."""
 COLUMN_GAP_SIZES = 2.0
-MAX_SIZE_SHARE = 0.42
+MIN_SIZE_SHARE, MAX_SIZE_SHARE = 0.3, 0.42
 """A gap of so many heights of small letters parts columns: justified spaces are about one. The height is taken as at
-most MAX_SIZE_SHARE of the line's, as for a line of capitals the measured one may be theirs. At half, justified lines
+most MAX_SIZE_SHARE of the line's, as for a line of capitals the measured one may be theirs, and as at least
+MIN_SIZE_SHARE, as in a line of dashes (`-rw-r--r--`) it is that of their strokes. At half, justified lines
 fall apart; at double, close cells stay one line."""
 CLEAR_RATIO = 1.35
 DRIFT_WEIGHT = 0.4
@@ -106,7 +107,7 @@ def _cut(line: Line, start: float, end: float) -> Line:
     )
     xs, ys = [x for x, _ in quad], [y for _, y in quad]
     rect = Rect(min(xs), min(ys), max(xs), max(ys))
-    return replace(line, rect=rect, quad=quad, text="", score=0.0, words=())
+    return replace(line, rect=rect, quad=quad, text="", score=0.0, words=(), fit=0.0, is_read=False)
 
 
 def _between(one: tuple[float, float], other: tuple[float, float], share: float) -> tuple[float, float]:
@@ -130,6 +131,7 @@ def measure(gray: Any, line: Line) -> Line:
     height = float(len(band))
     # Capitals and digits fill the whole height; their small letters would be lower.
     size = height / CAPITAL_RATIO if height >= CAPITALS_SHARE * (rows[-1] - rows[0] + 1) else height
+    size = max(size, MIN_SIZE_SHARE * line.rect.height)
     pitch, rhythm = pitch_of(ink, line.rect.height)
     return replace(line, size=size, weight=float(band.mean()), pitch=pitch, rhythm=rhythm)
 

@@ -8,15 +8,17 @@ The thresholds below are chosen; bench/ocr.py scores them all together, and no m
 Ratios compare with the page's running text (`Body`).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from gateway.ocr.layout.reading_order import reading_order, rows_of
+from gateway.ocr.layout.panel_order import page_order
+from gateway.ocr.layout.reading_order import rows_of
 from gateway.ocr.layout.regions import plausible
 from gateway.ocr.types import Line, PageBlock, Rect, Region, hull
 
-LABELS = {"title": "title", "table": "table", "figure": "image", "code": "code"}
-WHOLE = ("table", "figure", "code")
+LABELS = {"title": "title", "table": "table", "figure": "image", "code": "code", "equation": "equation"}
+WHOLE = ("table", "figure", "code", "equation")
 """Regions that are one block with all their lines, and take one place in the order."""
 CLAIM_SHARE = 0.5
 """Share of a line's area that must lie in a region for the line to belong to it. Chosen: the greater part. At half,
@@ -63,14 +65,14 @@ class Body:
     weight: float
 
 
-def build_blocks(lines: list[Line], regions: list[Region]) -> list[PageBlock]:
+def build_blocks(lines: list[Line], regions: list[Region], panels: Sequence[Rect] = ()) -> list[PageBlock]:
     """The blocks in reading order, each with its label, rectangle and lines, titles with their level.
 
     The lines need not have been read, but should have been measured (size and weight), else headings are missed.
     """
     regions = _credible(regions, lines)
     owners = [_owner(line, regions) for line in lines]
-    positions, rows = _positions(lines, owners, regions)
+    positions, rows = _positions(lines, owners, regions, panels)
     placed: list[tuple[float, PageBlock]] = []
     body = body_of(lines)
     for number, region in enumerate(regions):
@@ -153,7 +155,7 @@ def _owner(line: Line, regions: list[Region]) -> int | None:
 
 
 def _positions(
-    lines: list[Line], owners: list[int | None], regions: list[Region]
+    lines: list[Line], owners: list[int | None], regions: list[Region], panels: Sequence[Rect]
 ) -> tuple[dict[int, float], list[list[list[int]]]]:
     """The place in reading order of each line, and of each table and figure as a whole (their indices follow those of
     the lines); also the groups of rows of these indices."""
@@ -162,7 +164,7 @@ def _positions(
     rects = [lines[index].rect for index in indices]
     indices += [len(lines) + number for number in sorted(whole)]
     rects += [regions[number].rect for number in sorted(whole)]
-    groups = [[[indices[local] for local in row] for row in group] for group in reading_order(rects)]
+    groups = [[[indices[local] for local in row] for row in group] for group in page_order(rects, panels)]
     ordered = (index for group in groups for row in group for index in row)
     return {index: float(place) for place, index in enumerate(ordered)}, groups
 

@@ -5,8 +5,8 @@ the same in every line of a block. Works on measured lines; knows no pixels. The
 explanation says otherwise; bench/ocr_real.py scores them all together.
 """
 
-import re
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from math import log
 from statistics import median
@@ -26,7 +26,10 @@ SAME_PITCH = 0.03
 are missed; at double, chance peaks of running text agree."""
 MIN_LETTERS = 40
 MIN_ROWS, FEW_ROWS, FEW_ROWS_RHYTHM = 3, 2, 0.3
-"""Letters and rows of sure lines that make a block of code; FEW_ROWS are enough with a clearer rhythm. At half, a name
+MANY_ROWS, MANY_ROWS_RHYTHM, NEARLY_ALL = 8, 0.22, 0.8
+"""Letters and rows of sure lines that make a block of code; FEW_ROWS are enough with a clearer rhythm, and MANY_ROWS of
+one pitch, which are NEARLY_ALL of the wide lines there, are no chance with a weaker one: figures of a table are all
+equally wide too, the words beside them are not. At half, a name
 in a sentence does; at double, short examples are read as text."""
 MIN_WIDTH, MAX_WIDTH = 0.85, 1.4
 """Pitch of monospaced letters, in heights of small letters. Measured: 1.01 to 1.19 in nine typefaces; running text, at
@@ -38,9 +41,15 @@ below joins."""
 SAME_ROW, NEXT_ROW = 0.6, 0.9
 """Lines whose middles differ by less, in line heights, stand on one row; a line whose middle is within NEXT_ROW
 distances of rows of the block is on its next row."""
-READ_PITCH, READ_SHARE = 0.07, 0.7
-"""Words of a block whose letters, once read, stand at its pitch within this share. Measured: of code .95 and
-more lie within .04, of running text at its best pitch .2 to .6."""
+ONE_STEP, FEW_STEPS = 1.3, 3
+"""The least distances of rows, up to this factor, are of neighbours. Rows so many distances apart still tell the
+distance of rows; beyond, one row more or less makes no difference."""
+BESIDE, BESIDE_SHARE = 0.2, 0.8
+"""A run of lines beside another belongs to it when this share of its lines stand on the other's rows, within BESIDE
+heights: chance gives two of five. At half the first, jitter parts columns; at half the second, chance joins them."""
+OFF_ROWS, NEAR_LINES = 0.25, 3
+"""A line so far from the rows of its NEAR_LINES nearest, in distances of rows, is not of the block. At half, jitter
+costs the block its first line; at double, no line is too far."""
 MAX_ROWS_APART = 5.0
 """Greatest distance of a block's lines, in line heights: some blank lines. At half, functions two lines apart part; at
 double, code joins the next example."""
@@ -63,13 +72,45 @@ def code_regions(lines: list[Line], rhythm: Rhythm) -> list[Region]:
         pitch = _commonest(free)
         alike = [line for line in free if _same(line.pitch, pitch)]
         free = [line for line in free if not _same(line.pitch, pitch)]
-        if not _is_code(alike, pitch):
+        if not _is_code(alike, pitch, alike):
             continue
         fitting = [line for line in lines if _same_line(line, pitch) or rhythm(line, pitch) >= KNOWN_RHYTHM]
-        for run in _runs([line for line in fitting if _is_wide(line)], lines):
-            if _is_code([line for line in run if _same_line(line, pitch)], pitch):
+        for run in _on_one_grid(_runs([line for line in fitting if _is_wide(line)], lines)):
+            run = _on_rows(run)
+            sure = [line for line in run if _same_line(line, pitch)]
+            if _is_code(sure, pitch, lines) and not _is_column(run, fitting, lines):
                 found.append(Region("code", _whole(run, fitting, pitch), 1.0, pitch))
     return _apart(found)
+
+
+def without_frames(panels: list[Rect], lines: list[Line]) -> list[Rect]:
+    """The panels without those that are frames drawn with signs: the lines inside and those right above or below stand
+    on one grid of rows, at one pitch. `lines`: measured, unread."""
+    kept = []
+    for panel in panels:
+        inside = [line for line in lines if line.rect.share_in(panel) > INSIDE]
+        beside = [line for line in lines if line not in inside and _is_next_to(line.rect, panel)]
+        inside, beside = ([line for line in part if line.pitch] for part in (inside, beside))
+        if not inside or not beside or not _is_one_grid(inside, beside):
+            kept.append(panel)
+    return kept
+
+
+def _is_next_to(rect: Rect, panel: Rect) -> bool:
+    near = min(abs(rect.center_y - panel.y1), abs(rect.center_y - panel.y2)) < MAX_ROWS_APART * rect.height
+    return near and rect.x1 < panel.x2 and rect.x2 > panel.x1
+
+
+def _is_one_grid(inside: list[Line], beside: list[Line]) -> bool:
+    pitch = median(line.pitch for line in inside)
+    for part in (inside, beside):
+        alike = [line for line in part if line.rhythm >= KNOWN_RHYTHM and _same(line.pitch, pitch)]
+        if len(alike) <= INSIDE * len(part):
+            return False
+    step = _row_step([*inside, *beside])
+    middle = inside[0].rect.center_y
+    phases = [((line.rect.center_y - middle) / step) % 1 for line in beside]
+    return median(min(phase, 1 - phase) for phase in phases) <= OFF_ROWS
 
 
 def _same_line(line: Line, pitch: float) -> bool:
@@ -108,15 +149,52 @@ def _runs(alike: list[Line], lines: list[Line]) -> list[list[Line]]:
     return runs
 
 
+def _on_one_grid(runs: list[list[Line]]) -> list[list[Line]]:
+    """The runs, those joined whose rows are at the same heights: the columns of a listing are one block, the lines of a
+    side bar and of the page beside it are not."""
+    joined: list[list[Line]] = []
+    for run in sorted(runs, key=len, reverse=True):
+        block = next((other for other in joined if _is_beside(run, other)), None)
+        if block is None:
+            joined.append(list(run))
+        else:
+            block.extend(run)
+    return joined
+
+
+def _is_beside(run: list[Line], block: list[Line]) -> bool:
+    height = median(line.rect.height for line in block)
+    middles = [line.rect.center_y for line in block]
+    near = sum(any(abs(line.rect.center_y - middle) < BESIDE * height for middle in middles) for line in run)
+    return near > BESIDE_SHARE * len(run)
+
+
+def _on_rows(run: list[Line]) -> list[Line]:
+    """The run without lines at its ends that are not at its distance of rows: a title bar above, a status bar below."""
+    step = _row_step(run)
+    kept = sorted(run, key=lambda line: line.rect.center_y)
+    for end in (0, -1):
+        while len(kept) > MIN_ROWS:
+            y = kept[end].rect.center_y
+            near = sorted(abs(line.rect.center_y - y) for line in kept if line is not kept[end])[:NEAR_LINES]
+            phases = [(away / step) % 1 for away in near]
+            if median(min(phase, 1 - phase) for phase in phases) <= OFF_ROWS:
+                break
+            kept.pop(end)
+    return kept
+
+
 def _is_wide(line: Line) -> bool:
     return line.rect.width >= SHORT * line.rect.height
 
 
 def _continues(run: list[Line], line: Line, foreign: list[Rect]) -> bool:
-    above = run[-1].rect
+    above, block = run[-1].rect, hull([member.rect for member in run])
     if line.rect.y1 - above.y2 > MAX_ROWS_APART * line.rect.height:
         return False
-    across = hull([member.rect for member in run]).union(line.rect)
+    if line.rect.x1 > block.x2 or line.rect.x2 < block.x1:
+        return False
+    across = block.union(line.rect)
     between = Rect(across.x1, above.center_y, across.x2, line.rect.center_y)
     return not any(
         rect.center_y > between.y1 and rect.center_y < between.y2 and rect.x1 < between.x2 and rect.x2 > between.x1
@@ -124,16 +202,32 @@ def _continues(run: list[Line], line: Line, foreign: list[Rect]) -> bool:
     )
 
 
-def _is_code(run: list[Line], pitch: float) -> bool:
-    """Whether so many lines of one pitch are no chance."""
+def _is_column(run: list[Line], fitting: list[Line], lines: list[Line]) -> bool:
+    """Whether most lines of a run have a wide line of another kind beside them: figures in a table."""
+    kin = {id(line) for line in fitting}
+    others = [line.rect for line in lines if id(line) not in kin and _is_wide(line)]
+    beside = sum(any(abs(o.center_y - line.rect.center_y) < BESIDE * line.rect.height for o in others) for line in run)
+    return beside > INSIDE * len(run)
+
+
+def _share_of_block(run: list[Line], lines: list[Line]) -> float:
+    """The share of the wide lines in the box around a run that are of the run."""
+    box = hull([line.rect for line in run])
+    inside = [line for line in lines if _is_wide(line) and line.rect.share_in(box) > INSIDE]
+    return len(run) / max(1, len(inside))
+
+
+def _is_code(run: list[Line], pitch: float, lines: list[Line]) -> bool:
+    """Whether so many lines of one pitch are no chance. `lines`: those around."""
     if not run:
         return False
     letters = sum(line.rect.width for line in run) / pitch
     rows = len(rows_of([line.rect for line in run], range(len(run))))
     rhythm = median(line.rhythm for line in run)
     width = median(pitch / (line.size or pitch) for line in run)
-    is_clear = rhythm >= (SURE_RHYTHM if rows >= MIN_ROWS else FEW_ROWS_RHYTHM) and rows >= FEW_ROWS
-    return is_clear and letters >= MIN_LETTERS and MIN_WIDTH <= width <= MAX_WIDTH
+    is_whole = rows >= MANY_ROWS and _share_of_block(run, lines) >= NEARLY_ALL
+    least = FEW_ROWS_RHYTHM if rows < MIN_ROWS else MANY_ROWS_RHYTHM if is_whole else SURE_RHYTHM
+    return rows >= FEW_ROWS and rhythm >= least and letters >= MIN_LETTERS and MIN_WIDTH <= width <= MAX_WIDTH
 
 
 def _whole(run: list[Line], lines: list[Line], pitch: float) -> Rect:
@@ -171,30 +265,32 @@ def _fits(line: Line, run: list[Line], step: float) -> bool:
 
 
 def _row_step(run: list[Line]) -> float:
-    """The distance of neighbouring rows: the least, as rows between may be short or blank."""
+    """The distance of neighbouring rows: near the least, as rows between may be short or blank."""
     height = median(line.rect.height for line in run)
-    steps = [below - above for above, below in pairwise(sorted(line.rect.center_y for line in run))]
-    return min((step for step in steps if step > SAME_ROW * height), default=height)
+    middles = sorted(line.rect.center_y for line in run)
+    steps = [below - above for above, below in pairwise(middles) if below - above > SAME_ROW * height]
+    if not steps:
+        return height
+    least = median(step for step in steps if step <= ONE_STEP * min(steps))
+    near = [(step, round(step / least)) for step in steps if round(step / least) <= FEW_STEPS]
+    return sum(step for step, _ in near) / sum(count for _, count in near)
 
 
 def _apart(found: list[Region]) -> list[Region]:
-    """The regions without those mostly inside a larger one."""
+    """The regions, those joined that lie in one another, or one right below another of its pitch."""
     kept: list[Region] = []
     for region in sorted(found, key=lambda region: -region.rect.area):
-        if not any(region.rect.share_in(other.rect) > INSIDE for other in kept):
+        near = [n for n, other in enumerate(kept) if _is_one(other, region)]
+        if near:
+            other = kept[near[0]]
+            kept[near[0]] = replace(other, rect=other.rect.union(region.rect))
+        elif not any(region.rect.share_in(other.rect) > INSIDE for other in kept):
             kept.append(region)
     return kept
 
 
-def is_monospaced(lines: list[Line], pitch: float) -> bool:
-    """Whether the words of read lines have their letters at this pitch."""
-    near = total = 0
-    for line in lines:
-        if len(line.letters) != len(line.text):
-            continue
-        for word in re.finditer(r"\S{4,}", line.text):
-            count = word.end() - word.start() - 1
-            advance = (line.letters[word.end() - 1] - line.letters[word.start()]) / count
-            near += count * (abs(advance / pitch - 1) < READ_PITCH)
-            total += count
-    return near >= READ_SHARE * total
+def _is_one(one: Region, other: Region) -> bool:
+    """Whether two regions of one pitch touch, one below the other."""
+    across = min(one.rect.x2, other.rect.x2) - max(one.rect.x1, other.rect.x1)
+    gap = max(one.rect.y1, other.rect.y1) - min(one.rect.y2, other.rect.y2)
+    return _same(one.pitch, other.pitch) and across > INSIDE * min(one.rect.width, other.rect.width) and gap <= 0

@@ -7,15 +7,21 @@ on their row. The thresholds are chosen; bench/ocr.py scores them all
 together, and no measurement of a single one is recorded.
 """
 
+from bisect import bisect_left
 from collections.abc import Sequence
+from itertools import pairwise
 from statistics import median
 
+from gateway.ocr.layout.side_blocks import Row, blocks_apart
 from gateway.ocr.types import Rect, hull
 
 MAX_CROSSING_SHARE = 0.35
 """Share of an area's lines that may cross a gutter: titles, captions, footers and wide figures of a short page of two
 columns. Measured with bench/ocr_real.py: at 0.12 a third of short papers are read across their columns; 0.35 reads
 these, and nothing else differs. At double, chance gaps in running text count as gutters."""
+FEW_CROSSING_SHARE = 0.08
+"""The same between texts that only chance put side by side, where nothing is set across both. At double, the lines of a
+terminal part where many end."""
 MIN_COLUMN_LINES = 4
 MIN_COLUMN_WIDTH_SHARE = 0.2
 MIN_COLUMN_HEIGHTS = 7
@@ -36,15 +42,58 @@ CROSSING_SLACK, CROSSING_SLACK_HEIGHTS = 0.1, 0.5
 """A line crosses an x only when it reaches further than this share of its width, at most this many heights, beyond it:
 boxes have margins, and ragged lines reach into a gutter. At half, narrow gutters are missed; at double, short lines in
 the gutter count for a column."""
+MIN_NARROW_LINES, MIN_NARROW_HEIGHTS = 5, 3
+MAX_ALIGNED, SAME_ROW, ROW_SHARE, MIN_REACH_PX = 0.55, 0.2, 0.15, 1.5
+"""A column too narrow for the measures above is one too when it has so many lines, so many heights wide, and its rows
+are its own: no more than MAX_ALIGNED of them have one beside them whose middle differs by less than SAME_ROW heights,
+ROW_SHARE of the distance of those rows, and MIN_REACH_PX.
+Rows of a form or table are aligned nearly all; of two columns of text a fourth is by chance. At half, side bars of
+contents are read across; at double (above 1), lists of pairs lose their rows."""
+MAX_ASIDE_SHARE, ASIDE_SIZE = 0.35, 0.9
+"""A column so narrow, as a share of the width, whose lines are lower by this factor than those beside it, is an aside:
+contents, notes. At half, none is found; at double, columns of text are."""
+JUSTIFIED_GAP = 2.5
+"""Pieces of one row, in heights apart, that are one line with wide spaces: justified text in a narrow column."""
 MAX_DEPTH = 8
 """Bounds the recursion of columns within columns; printed pages have two or three levels. Beyond it rows are read."""
-
-Row = list[int]
 
 
 def reading_order(rects: Sequence[Rect]) -> list[list[Row]]:
     """Groups (a column of a band) of rows of indices, in reading order. Every index appears once."""
-    return [rows_of(rects, group) for group in _groups(rects, list(range(len(rects))), 0) if group]
+    groups = (rows_of(rects, group) for group in _groups(rects, list(range(len(rects))), 0) if group)
+    return [part for rows in groups for part in blocks_apart(rects, rows)]
+
+
+def columns_of(rects: Sequence[Rect]) -> list[list[int]]:
+    """The indices in parts that are read one after the other: columns, and what crosses them; one part for one
+    column."""
+    return [group for group in _groups(rects, list(range(len(rects))), 0) if group]
+
+
+def texts_beside(rects: Sequence[Rect]) -> list[list[int]]:
+    """As `columns_of`, but parted only between columns whose rows are their own: columns of a listing stay together."""
+
+    def split(members: list[int], depth: int) -> list[list[int]]:
+        gutter = _gutter(rects, members, FEW_CROSSING_SHARE) if depth < MAX_DEPTH else None
+        if gutter is None:
+            return [members]
+        left = [i for i in members if rects[i].center_x < gutter]
+        right = [i for i in members if rects[i].center_x >= gutter]
+        if aligned_share([rects[i] for i in left], [rects[i] for i in right]) > MAX_ALIGNED:
+            return [members]
+        return split(left, depth + 1) + split(right, depth + 1)
+
+    return split(list(range(len(rects))), 0)
+
+
+def is_aside(rects: Sequence[Rect], others: Sequence[Rect], extent: Rect | None = None) -> bool:
+    """Whether a column holds contents or notes beside the text of the others: it is narrow, its letters are smaller.
+    `extent`: of the column, where it is more than that of its text."""
+    if min(len(rects), len(others)) < MIN_COLUMN_LINES:
+        return False
+    column, rest = extent or hull(list(rects)), hull(list(others))
+    height, usual = (median(rect.height for rect in part) for part in (rects, others))
+    return column.width <= MAX_ASIDE_SHARE * column.union(rest).width and height < ASIDE_SIZE * usual
 
 
 def rows_of(rects: Sequence[Rect], members: Sequence[int]) -> list[Row]:
@@ -110,9 +159,11 @@ def _groups(rects: Sequence[Rect], members: list[int], depth: int) -> list[list[
         rest = [] if wide is None else [i for i in rest if rects[i].center_y >= rects[wide].center_y]
         left = [i for i in above if rects[i].center_x < gutter]
         right = [i for i in above if rects[i].center_x >= gutter]
-        for column in (left, right):
-            if column:
-                groups.extend(_groups(rects, column, depth + 1))
+        columns = [column for column in (left, right) if column]
+        if len(columns) == 2 and is_aside([rects[i] for i in left], [rects[i] for i in right]):
+            columns.reverse()
+        for column in columns:
+            groups.extend(_groups(rects, column, depth + 1))
         if wide is not None:
             groups.append([wide])
     return _joined_crossings(groups, set(crossing))
@@ -134,8 +185,9 @@ def _crosses(rect: Rect, x: float) -> bool:
     return rect.x1 + slack < x < rect.x2 - slack
 
 
-def _gutter(rects: Sequence[Rect], members: list[int]) -> float | None:
-    """The x of the best gutter among the members, None when they are one column."""
+def _gutter(rects: Sequence[Rect], members: list[int], most_crossing: float = MAX_CROSSING_SHARE) -> float | None:
+    """The x of the best gutter among the members, None when they are one column. `most_crossing`: share of them that
+    may cross it."""
     if len(members) < 2 * MIN_COLUMN_LINES:
         return None
     extent = hull([rects[i] for i in members])
@@ -144,11 +196,11 @@ def _gutter(rects: Sequence[Rect], members: list[int]) -> float | None:
     for edge in edges:
         x = edge - 1.0
         crossing = sum(_crosses(rects[i], x) for i in members)
-        if crossing > MAX_CROSSING_SHARE * len(members):
+        if crossing > most_crossing * len(members):
             continue
         left = [rects[i] for i in members if not _crosses(rects[i], x) and rects[i].center_x < x]
         right = [rects[i] for i in members if not _crosses(rects[i], x) and rects[i].center_x >= x]
-        if not (_is_column(left, extent) and _is_column(right, extent)):
+        if not (_is_column(left, right, extent) and _is_column(right, left, extent)):
             continue
         gap = min(rect.x1 for rect in right) - max(rect.x2 for rect in left)
         score = (crossing, -gap, x)
@@ -157,9 +209,45 @@ def _gutter(rects: Sequence[Rect], members: list[int]) -> float | None:
     return None if best is None else best[2]
 
 
-def _is_column(rects: list[Rect], extent: Rect) -> bool:
-    """Whether there are enough lines, long for the area and for their own height; a form's labels are not."""
+def _is_column(rects: list[Rect], beside: list[Rect], extent: Rect) -> bool:
+    """Whether there are enough lines, long for the area and for their own height, or with rows of their own; a form's
+    labels are not."""
     if len(rects) < MIN_COLUMN_LINES:
         return False
+    height = median(rect.height for rect in rects)
+    least = max(MIN_COLUMN_WIDTH_SHARE * extent.width, MIN_COLUMN_HEIGHTS * height)
     width = median(rect.width for rect in rects)
-    return width >= max(MIN_COLUMN_WIDTH_SHARE * extent.width, MIN_COLUMN_HEIGHTS * median(r.height for r in rects))
+    if width < least:
+        width = median(rect.width for rect in _unbroken(rects))
+    if width >= least:
+        return True
+    is_wide = len(rects) >= MIN_NARROW_LINES and width >= MIN_NARROW_HEIGHTS * height
+    return is_wide and aligned_share(rects, beside) <= MAX_ALIGNED
+
+
+def aligned_share(rects: Sequence[Rect], beside: Sequence[Rect]) -> float:
+    """The share of the rectangles of the side with fewer that have one of the other at their middle's height."""
+    fewer, more = sorted((rects, beside), key=len)
+    middles = sorted(rect.center_y for rect in more)
+    step = median(below - above for above, below in pairwise(middles)) if len(middles) > 1 else float("inf")
+
+    def is_near(rect: Rect) -> bool:
+        reach = min(SAME_ROW * rect.height, max(ROW_SHARE * step, MIN_REACH_PX))
+        place = bisect_left(middles, rect.center_y)
+        return any(abs(rect.center_y - middle) < reach for middle in middles[max(0, place - 1) : place + 1])
+
+    return sum(map(is_near, fewer)) / len(fewer) if fewer else 0.0
+
+
+def _unbroken(rects: list[Rect]) -> list[Rect]:
+    """The lines of a column, with the pieces of justified rows joined."""
+    whole: list[Rect] = []
+    for row in rows_of(rects, range(len(rects))):
+        for index in row:
+            rect = rects[index]
+            is_same = whole and index != row[0] and rect.x1 - whole[-1].x2 < JUSTIFIED_GAP * rect.height
+            if is_same:
+                whole[-1] = whole[-1].union(rect)
+            else:
+                whole.append(rect)
+    return whole

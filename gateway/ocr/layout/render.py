@@ -36,7 +36,7 @@ BULLET = re.compile(r"^(?:[•·●▪◦‣\-–*]|\d{1,3}[.)]|[a-zA-Z][.)])\s*
 
 def content_of(block: PageBlock) -> str:
     """A block's content for the Markdown mode: heading, paragraph, `<table>`, nothing for an image."""
-    if block.label == "image":
+    if block.label in ("image", "equation"):
         return ""
     if block.label == "code":
         return fenced(code_text(block.lines, block.pitch))
@@ -130,7 +130,11 @@ SCRIPTS = (
     ("Cyrillic", "\u0400", "\u04ff"),
     ("Greek", "\u0370", "\u03ff"),
     ("Arabic", "\u0600", "\u06ff"),
+    ("Hebrew", "\u0590", "\u05ff"),
+    ("Thai", "\u0e00", "\u0e7f"),
+    ("Devanagari", "\u0900", "\u097f"),
     ("Latin", "A", "\u024f"),
+    ("Latin", "\u1e00", "\u1eff"),
 )
 
 

@@ -27,6 +27,7 @@ from gateway.embedded.parent_death import die_with_parent
 from gateway.errors import GatewayError, InvalidRequest, PayloadTooLarge
 from gateway.ocr.server.output_limit import CHARS_PER_TOKEN, IMAGE_TOKENS, OutputLimit, count_tokens
 from gateway.ocr.server.worker_client import OcrWorker, worker_command
+from gateway.wire.ocr import REPORT, wants_details
 
 HOST = "127.0.0.1"
 MODEL_NAME = "embedded-ocr"
@@ -39,7 +40,7 @@ WORKER = web.AppKey("worker", OcrWorker)
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A checked request: `max_tokens` None for no limit, `stops` the stop strings."""
+    """A checked request: `max_tokens` None for no limit, `stops` the stop strings, `details`: report every line."""
 
     model: str
     image: bytes
@@ -48,6 +49,7 @@ class Job:
     stops: tuple[str, ...]
     is_stream: bool
     include_usage: bool
+    details: bool = False
 
 
 def serve(port: int, threads: int = 0, nice: int = 0) -> None:
@@ -127,28 +129,35 @@ async def chat(request: web.Request) -> web.StreamResponse:
     job = parse_job(await request.read())
     worker = request.app[WORKER]
     limit = OutputLimit(job.max_tokens, job.stops)
-    pieces = worker.read(job.image, job.prompt)
+    pieces = worker.read(job.image, job.prompt, details=job.details)
     try:
         if job.is_stream:
             return await _stream(request, job, limit, pieces)
-        text = "".join([text async for text in _limited(pieces, limit)])
-        return web.json_response(_completion(job, limit, text, worker.fingerprint))
+        report: Json = {}
+        text = "".join([text async for text in _limited(pieces, limit, report)])
+        answer = _completion(job, limit, text, worker.fingerprint)
+        answer["choices"][0][REPORT] = report
+        return web.json_response(answer)
     finally:
         await pieces.aclose()
 
 
-async def _limited(pieces: AsyncIterator[str], limit: OutputLimit) -> AsyncIterator[str]:
+async def _limited(pieces: AsyncIterator[str | Json], limit: OutputLimit, report: Json) -> AsyncIterator[str]:
+    """The texts up to the limit; fills `report`. An image is read to its end, so that the report is of all of it."""
     async for piece in pieces:
-        if text := limit.feed(piece):
+        if isinstance(piece, dict):
+            report.update(piece)
+        elif limit.finish_reason is None and (text := limit.feed(piece)):
             yield text
-        if limit.finish_reason is not None:
-            return
-    if rest := limit.finish():
+    if limit.finish_reason is None and (rest := limit.finish()):
         yield rest
 
 
-async def _stream(request: web.Request, job: Job, limit: OutputLimit, pieces: AsyncIterator[str]) -> web.StreamResponse:
-    texts = _limited(pieces, limit)
+async def _stream(
+    request: web.Request, job: Job, limit: OutputLimit, pieces: AsyncIterator[str | Json]
+) -> web.StreamResponse:
+    report: Json = {}
+    texts = _limited(pieces, limit, report)
     # The headers are sent after the first piece, so that a bad image gets a status of 400.
     first = await anext(texts, "")
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
@@ -161,7 +170,7 @@ async def _stream(request: web.Request, job: Job, limit: OutputLimit, pieces: As
     except GatewayError as error:
         await response.write(b"data: " + orjson.dumps(error_body(error)) + b"\n\n")
         return response
-    await response.write(chunks.delta({}, limit.finish_reason))
+    await response.write(chunks.end(limit.finish_reason, report))
     if job.include_usage:
         await response.write(chunks.usage(limit))
     await response.write(b"data: [DONE]\n\n")
@@ -184,6 +193,10 @@ class Chunks:
     def delta(self, delta: Json, finish_reason: str | None = None) -> bytes:
         """One event with a delta: `{role, content}`, `{content}` or, at the end, `{}`."""
         return self._event([{"index": 0, "delta": delta, "finish_reason": finish_reason}])
+
+    def end(self, finish_reason: str | None, report: Json) -> bytes:
+        """The event with the finish reason and the report on the image."""
+        return self._event([{"index": 0, "delta": {}, "finish_reason": finish_reason, REPORT: report}])
 
     def usage(self, limit: OutputLimit) -> bytes:
         """The event with the estimated usage and no choices."""
@@ -246,6 +259,7 @@ def parse_job(body: bytes) -> Job:
         stops=tuple(s for s in ([stop] if isinstance(stop, str) else stop or ()) if isinstance(s, str) and s),
         is_stream=request.get("stream") is True,
         include_usage=isinstance(options, dict) and options.get("include_usage") is True,
+        details=wants_details(request),
     )
 
 

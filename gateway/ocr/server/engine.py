@@ -6,55 +6,49 @@ until the generator that it returned is exhausted or closed. Knows nothing of HT
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
 from typing import Any
 
+from gateway.domain import Json
 from gateway.ocr.extras import vision
-from gateway.ocr.image.decode import UprightImage, decode_page
-from gateway.ocr.image.deskew import Frame, level, mostly_tall, skew_of
+from gateway.ocr.image.decode import decode_page
+from gateway.ocr.image.deskew import Frame, level, skew_of
 from gateway.ocr.image.grounds import even_grounds
 from gateway.ocr.image.ink import measure, part_words, parts_of, rhythm, tighten
+from gateway.ocr.image.panels import find_panels
 from gateway.ocr.layout import render
 from gateway.ocr.layout.blocks import build_blocks
-from gateway.ocr.layout.code import is_monospaced
-from gateway.ocr.layout.reading_order import reading_order
+from gateway.ocr.layout.code import without_frames
+from gateway.ocr.layout.code_text import is_monospaced
+from gateway.ocr.layout.glyphs import read_block
+from gateway.ocr.layout.panel_order import page_order
 from gateway.ocr.layout.region_model import LayoutModel
-from gateway.ocr.layout.regions import complete
+from gateway.ocr.layout.regions import View, complete
 from gateway.ocr.layout.ruling_lines import ruled_regions
 from gateway.ocr.layout.tables import build_table
+from gateway.ocr.scripts.mixed import is_suspect, resolve, sample_of
+from gateway.ocr.scripts.tesseract import Tesseract, load_tesseract
+from gateway.ocr.server.orientation import quarter_turns
+from gateway.ocr.server.page_reading import PageReading
 from gateway.ocr.text import locate
 from gateway.ocr.text.line_reader import LineReader
 from gateway.ocr.types import Line, PageBlock, Rect, Region, hull
 from gateway.wire import ocr as wire
 
-SAMPLE_LINES = 6
-SURE_SCORE = 0.85
-BETTER_BY = 0.05
-"""Which way up a page is: its longest SAMPLE_LINES are read as they are and, unless they score SURE_SCORE, upside down,
-which must score better by BETTER_BY. Chosen: with half the lines one of digits or capitals may mislead, with double
-every turned page costs more reading; with half the score upside-down pages pass, at double (above 1) every page is read
-both ways; half the difference lets noise turn pages of bad print."""
+UNREAD_LABELS = ("image", "equation")
+"""Blocks that keep their box though nothing is read in them."""
+EQUATION_FIT = 0.9
+"""An equation whose lines are all this sure is given as text. Measured on the open part of ocr-real: equations on one
+line reach .95 and more; fractions, roots and sums, which become wrong strings, .5 to .85. At half those are given; at
+double none is."""
+EQUATION_LEFT_OUT = "an equation could not be read and was left out; its block keeps the box"
 STEP_LINES = 12
 """Lines between two calls of `on_step`. Chosen: far more often than the client's timeout of a minute needs. At half,
 there are more messages for the same work; at double, a cancelled job goes on a little longer."""
 PASSAGE_GAP = 0.9
 """Rows of the plain mode that are further apart, in line heights, are separate passages; as blocks.PARAGRAPH_GAP."""
-
-
-@dataclass(slots=True)
-class PageReading:
-    """A page while it is read: the decoded image, its upright and level pixels (BGR and gray), its lines, and the frame
-    that maps boxes back to the image."""
-
-    page: UprightImage
-    pixels: Any
-    even: Any
-    gray: Any
-    frame: Frame
-    lines: list[Line]
 
 
 class OcrEngine:
@@ -68,6 +62,8 @@ class OcrEngine:
         self._on_step = on_step
         self._reader: LineReader | None = None
         self._layout: LayoutModel | None = None
+        self._scripts: Tesseract | None = None
+        self._reading: PageReading | None = None
 
     @property
     def fingerprint(self) -> str:
@@ -86,11 +82,14 @@ class OcrEngine:
             self._reader = LineReader(self._threads)
         if self._layout is None:
             self._layout = LayoutModel(self._threads)
+            self._scripts = load_tesseract()
 
     def close(self) -> None:
         """Ends the threads and drops the models; `load` may be called again."""
         if self._reader is not None:
             self._reader.close()
+        if self._scripts is not None:
+            self._scripts.close()
         self._reader = self._layout = None
 
     def answer(self, data: bytes, prompt: str) -> Iterator[str]:
@@ -100,7 +99,7 @@ class OcrEngine:
         """
         self.load()
         mode = wire.detect_mode(prompt)
-        reading = self._open(data)
+        reading = self._reading = self._open(data)
         if mode is wire.LOCATE:
             yield from self._locate(reading, wire.sought_text(prompt))
         elif mode is wire.DESCRIBE:
@@ -112,6 +111,11 @@ class OcrEngine:
         else:
             yield from self._plain(reading)
 
+    def report(self, *, details: bool = False) -> Json:
+        """What is known about the last answer, as far as it was read: see `PageReport.fields`."""
+        assert self._reading is not None
+        return self._reading.report.fields(details=details)
+
     # --- stages ---------------------------------------------------------------------------------------------------
 
     def _open(self, data: bytes) -> PageReading:
@@ -120,7 +124,8 @@ class OcrEngine:
         page = decode_page(data)
         pixels, even = page.pixels, even_grounds(page.pixels)
         lines = self._lines(even)
-        turns, lines = self._quarter_turns(pixels, lines)
+        assert self._reader is not None
+        turns, lines = quarter_turns(self._reader, pixels, lines)
         if turns:
             pixels, even = (numpy.ascontiguousarray(numpy.rot90(array, turns)) for array in (pixels, even))
             lines = self._lines(even)
@@ -130,10 +135,22 @@ class OcrEngine:
             pixels, lines = level(pixels, lines, skew)
         gray = cv2.cvtColor(even, cv2.COLOR_BGR2GRAY)
         frame = Frame(page.width, page.height, turns, skew)
-        measured = [measure(gray, line) for line in lines]
-        return PageReading(
-            page, pixels, even, gray, frame, [part for line in measured for part in parts_of(gray, line)]
-        )
+        parts = [part for line in lines for part in parts_of(gray, measure(gray, line))]
+        panels = without_frames(find_panels(pixels, [line.rect for line in parts]), parts)
+        return self._with_other_scripts(PageReading(page, pixels, even, gray, frame, parts, panels))
+
+    def _with_other_scripts(self, reading: PageReading) -> PageReading:
+        """Judges the page by some of its lines; if these may be in a script that the models do not know, all are read,
+        and with the language data of the system where there is some."""
+        sample = sample_of(reading.lines)
+        known = {id(old): new for old, new in zip(sample, self._read_in_turn(reading, sample), strict=True)}
+        reading.lines = [known.get(id(line), line) for line in reading.lines]
+        if is_suspect(list(known.values())):
+            resolved = resolve(list(self._read_in_turn(reading, reading.lines)), reading.gray, self._scripts)
+            reading.lines = [line if line.size else measure(reading.gray, line) for line in resolved.lines]
+            for script, warning in resolved.unreadable:
+                reading.report.name_unreadable(script, warning)
+        return reading
 
     def _lines(self, pixels: Any) -> list[Line]:
         assert self._reader is not None
@@ -152,39 +169,24 @@ class OcrEngine:
             for line in futures:
                 line.cancel()
 
-    def _quarter_turns(self, pixels: Any, lines: list[Line]) -> tuple[int, list[Line]]:
-        """How many quarter turns anticlockwise make the page upright, found by reading its longest lines both ways up;
-        and its lines, some of them read."""
-        assert self._reader is not None
-        if not lines:
-            return 0, lines
-        tall = mostly_tall(lines)
-        sample = sorted(lines, key=lambda line: -max(line.rect.width, line.rect.height))[:SAMPLE_LINES]
-        upright = self._reader.read_all(pixels, sample)
-        if not tall and _mean_score(upright) >= SURE_SCORE:
-            readings = {id(old): new for old, new in zip(sample, upright, strict=True)}
-            return 0, [readings.get(id(line), line) for line in lines]
-        flipped = self._reader.read_all(pixels, sample, upside_down=True)
-        is_flipped = _mean_score(flipped) > _mean_score(upright) + BETTER_BY
-        if tall:
-            return (3 if is_flipped else 1), lines
-        return (2 if is_flipped else 0), lines
-
     def _regions(self, reading: PageReading) -> list[Region]:
         """The layout model's regions, and those that it missed."""
         assert self._layout is not None
         regions = self._layout.regions(reading.even)
-        ruled = ruled_regions(reading.gray)
-        return complete(regions, ruled, reading.lines, reading.pixels, partial(rhythm, reading.gray))
+        view = View(reading.pixels, reading.panels, partial(rhythm, reading.gray))
+        return complete(regions, ruled_regions(reading.gray), reading.lines, view)
 
     def _blocks(self, reading: PageReading) -> Iterator[PageBlock]:
         """The page's blocks in reading order, each as soon as it has been read."""
-        blocks = build_blocks(reading.lines, self._regions(reading))
+        blocks = build_blocks(reading.lines, self._regions(reading), reading.panels)
         texts = self._read_in_turn(reading, [line for block in blocks for line in block.lines])
         for block in blocks:
-            block.lines = [line for line in islice(texts, len(block.lines)) if line.text]
+            read = list(islice(texts, len(block.lines)))
+            block.lines = [line for line in read if line.text]
             self._finish(reading, block)
-            if block.lines or block.label == "image":
+            reading.report.count_unread(read)
+            if block.lines or block.label in UNREAD_LABELS:
+                reading.report.add(block.lines)
                 yield block
 
     def _finish(self, reading: PageReading, block: PageBlock) -> None:
@@ -194,8 +196,16 @@ class OcrEngine:
             block.table = build_table(reading.gray, block.rect, block.lines)
             if block.table is None:
                 block.label = "text"
-        elif block.label == "code" and not is_monospaced(block.lines, block.pitch):
+        elif block.label == "code":
+            if is_monospaced(block.lines, block.pitch):
+                block.lines = read_block(reading.gray, block, reading.lines, reading.panels)
+            else:
+                block.label = "text"
+        if block.label == "equation" and all(line.fit >= EQUATION_FIT for line in block.lines):
             block.label = "text"
+        elif block.label == "equation":
+            block.lines = []
+            reading.report.warn(EQUATION_LEFT_OUT)
 
     # --- modes ----------------------------------------------------------------------------------------------------
 
@@ -211,23 +221,24 @@ class OcrEngine:
                 separator = "\n\n"
 
     def _block_rect(self, reading: PageReading, block: PageBlock) -> Rect:
-        if block.label in ("image", "table", "code") or not block.lines:
+        if block.label in ("image", "table", "code", "equation") or not block.lines:
             return block.rect
         return hull([tighten(reading.gray, line.rect) for line in block.lines])
 
     def _plain(self, reading: PageReading) -> Iterator[str]:
         """Rows of the page in reading order; tables as Markdown tables."""
-        blocks = build_blocks(reading.lines, self._regions(reading))
-        tables = [block for block in blocks if block.label in ("table", "code")]
+        blocks = build_blocks(reading.lines, self._regions(reading), reading.panels)
+        tables = [block for block in blocks if block.label in ("table", "code", "equation")]
         read_tables: list[PageBlock] = []
+        inside: set[int] = set()
         texts = self._read_in_turn(reading, [line for block in tables for line in block.lines])
         for block in tables:
-            lines = islice(texts, len(block.lines))
-            block.lines = [line for line in lines if line.text]
+            read = list(islice(texts, len(block.lines)))
+            block.lines = [line for line in read if line.text]
             self._finish(reading, block)
             if block.label != "text":
                 read_tables.append(block)
-        inside = {id(line.quad) for block in read_tables for line in block.lines}
+                inside.update(id(line.quad) for line in read)
         loose = [line for line in reading.lines if id(line.quad) not in inside]
         separator = ""
         for text in self._passages(reading, loose, read_tables):
@@ -237,7 +248,7 @@ class OcrEngine:
     def _passages(self, reading: PageReading, loose: list[Line], tables: list[PageBlock]) -> Iterator[str]:
         """Texts of neighbouring rows, and of tables, in reading order."""
         rects = [line.rect for line in loose] + [block.rect for block in tables]
-        groups = reading_order(rects)
+        groups = page_order(rects, reading.panels)
         texts = self._read_in_turn(reading, [loose[i] for g in groups for row in g for i in row if i < len(loose)])
         for group in groups:
             passage: list[str] = []
@@ -251,6 +262,7 @@ class OcrEngine:
                 if passage and (apart or table is not None):
                     yield "\n".join(passage)
                     passage = []
+                reading.report.add([*parts, *(table.lines if table else ())], continues=bool(passage))
                 if text:
                     passage.append(text)
                 if table is not None:
@@ -261,14 +273,17 @@ class OcrEngine:
                 yield "\n".join(passage)
 
     def _locate(self, reading: PageReading, sought: str) -> Iterator[str]:
-        lines = [part_words(reading.gray, line) for line in self._read_in_turn(reading, reading.lines) if line.text]
-        rows = [[lines[i] for i in row] for group in reading_order([line.rect for line in lines]) for row in group]
+        read = list(self._read_in_turn(reading, reading.lines))
+        reading.report.add(read)
+        lines = [part_words(reading.gray, line) for line in read if line.text]
+        groups = page_order([line.rect for line in lines], reading.panels)
+        rows = [[lines[i] for i in row] for group in groups for row in group]
         hits = locate.find_text(rows, sought)
         if not hits:
             label = {"picture": "image", "figure": "image", "heading": "title", "paragraph": "text"}
             name = sought.casefold().removeprefix("the ").rstrip("s")
             reading.lines = lines
-            found = build_blocks(lines, self._regions(reading))
+            found = build_blocks(lines, self._regions(reading), reading.panels)
             rects = [self._block_rect(reading, block) for block in found if block.label == label.get(name, name)]
             hits = [locate.Hit(sought, (rect,)) for rect in rects]
         if not hits:
@@ -281,11 +296,5 @@ class OcrEngine:
 
     def _describe(self, reading: PageReading) -> str:
         blocks = list(self._blocks(reading))
-        frame = reading.frame
-        turned = {0: 0, 1: 90, 2: 180, 3: 270}[frame.quarter_turns]
-        page = reading.page
-        return render.describe(blocks, page.full_width, page.full_height, turned, frame.skew_deg)
-
-
-def _mean_score(lines: list[Line]) -> float:
-    return sum(line.score for line in lines) / len(lines)
+        frame, page = reading.frame, reading.page
+        return render.describe(blocks, page.full_width, page.full_height, 90 * frame.quarter_turns, frame.skew_deg)

@@ -8,9 +8,10 @@ Theory of operation. The protocol is ours: JSON lines, both ways.
 | state | input | output | next state |
 |---|---|---|---|
 | loading | (read, queued) | `{"hello": fingerprint}` or `{"failed": {status, code, type, message}}` | idle, or end |
-| idle | `{"id", "prompt", "size"}` and `size` bytes of image | none | reading |
+| idle | `{"id", "prompt", "details", "size"}` and `size` bytes of image | none | reading |
 | reading | further jobs (queued) | `{"id", "alive": true}`, `{"id", "piece"}` | reading |
-| reading | none | `{"id", "done": true}` or `{"id", "error": {status, code, type, message}}` | idle |
+| reading | none | `{"id", "report"}` and `{"id", "done": true}` | idle |
+| reading | none | `{"id", "error": {status, code, type, message}}` | idle |
 | reading | `{"cancel": id}` | at the next step `{"id", "done": true}` | idle |
 | any | end of the input | none | end, at once |
 
@@ -109,18 +110,20 @@ class Worker:
         _send(self._out, {"id": self._job_id, "alive": True})
 
     def run(self, engine: OcrEngine, job: Json, data: bytes) -> None:
-        """Runs one job (`{id, prompt}`) on an image and sends its end; raises nothing for a failing image."""
+        """Runs one job (`{id, prompt, details}`) on an image and sends its end; raises nothing for a failing image."""
         self._job_id = job["id"]
-        end = {"id": self._job_id, **self._outcome(engine, job["prompt"], data)}
+        end = {"id": self._job_id, **self._outcome(engine, job, data)}
         self._jobs.forget(self._job_id)
         _send(self._out, end)
 
-    def _outcome(self, engine: OcrEngine, prompt: str, data: bytes) -> Json:
-        """Sends the pieces; returns the last message, without the id."""
+    def _outcome(self, engine: OcrEngine, job: Json, data: bytes) -> Json:
+        """Sends the pieces and the report; returns the last message, without the id."""
         try:
-            for piece in engine.answer(data, prompt):
+            for piece in engine.answer(data, job["prompt"]):
                 self.step()
                 _send(self._out, {"id": self._job_id, "piece": piece})
+            report = engine.report(details=job.get("details", False))
+            _send(self._out, {"id": self._job_id, "report": report})
         except Cancelled:
             return {"done": True}
         except GatewayError as error:

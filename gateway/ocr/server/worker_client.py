@@ -93,8 +93,9 @@ class OcrWorker:
         """The process id; None while stopped."""
         return self._process.pid if self._process is not None and self.is_loaded else None
 
-    async def read(self, data: bytes, prompt: str) -> AsyncGenerator[str, None]:
-        """The pieces of the text of one image. `prompt` is the answer's mode, as `engine` reads it.
+    async def read(self, data: bytes, prompt: str, *, details: bool = False) -> AsyncGenerator[str | Json, None]:
+        """The pieces of the text of one image, then the report on it (`PageReport.fields`). `prompt` is the answer's
+        mode, as `engine` reads it.
 
         Raises RateLimited when too many jobs wait, EngineMissing when the worker cannot start, ImageFailed when it
         fails on this image, and InvalidRequest as the engine says.
@@ -107,7 +108,7 @@ class OcrWorker:
             )
         self._pending += 1
         try:
-            async with self._turn, aclosing(self._run_twice(data, prompt)) as pieces:
+            async with self._turn, aclosing(self._run_twice(data, prompt, details)) as pieces:
                 async for piece in pieces:
                     yield piece
         finally:
@@ -124,12 +125,12 @@ class OcrWorker:
 
     # --- one job --------------------------------------------------------------------------------------------------
 
-    async def _run_twice(self, data: bytes, prompt: str) -> AsyncGenerator[str, None]:
+    async def _run_twice(self, data: bytes, prompt: str, details: bool) -> AsyncGenerator[str | Json, None]:
         """Run a job, and once more if the worker dies before its first piece: it may have died of an earlier job."""
         for attempt in (1, 2):
             has_begun = False
             try:
-                async with aclosing(self._run(data, prompt)) as pieces:
+                async with aclosing(self._run(data, prompt, details)) as pieces:
                     async for piece in pieces:
                         has_begun = True
                         yield piece
@@ -139,14 +140,15 @@ class OcrWorker:
             else:
                 return
 
-    async def _run(self, data: bytes, prompt: str) -> AsyncGenerator[str, None]:
+    async def _run(self, data: bytes, prompt: str, details: bool) -> AsyncGenerator[str | Json, None]:
         process = await self._ensure_started()
         self._last_id += 1
         job_id = self._last_id
         finished = False
         deadline = asyncio.get_running_loop().time() + JOB_TIMEOUT_S
         try:
-            await self._send(process, orjson.dumps({"id": job_id, "prompt": prompt, "size": len(data)}) + b"\n" + data)
+            job = {"id": job_id, "prompt": prompt, "details": details, "size": len(data)}
+            await self._send(process, orjson.dumps(job) + b"\n" + data)
             while True:
                 message = await self._receive(process)
                 if message.get("id") != job_id or "alive" in message:
@@ -154,8 +156,8 @@ class OcrWorker:
                         await self._fail()
                         raise _too_long()
                     continue
-                if "piece" in message:
-                    yield message["piece"]
+                if "piece" in message or "report" in message:
+                    yield message.get("piece") or message.get("report") or ""
                     continue
                 finished = True
                 if "error" in message:

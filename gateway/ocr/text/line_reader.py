@@ -149,9 +149,8 @@ class LineReader:
         return [self._pool.submit(self.read, pixels, line, upside_down=upside_down) for line in lines]
 
     def read(self, pixels: Any, line: Line, *, upside_down: bool = False) -> Line:
-        """The line with its text, score and words; the text is empty below MIN_SCORE. A line with text is not read
-        again."""
-        if line.text:
+        """The line with its text, score and words; the text is empty below MIN_SCORE. A line is read once."""
+        if line.is_read:
             return line
         crop, downwards = self._crop(pixels, line)
         if upside_down:
@@ -159,11 +158,13 @@ class LineReader:
         reading = self._recognise(crop)
         text = reading.text.strip()
         if reading.score < MIN_SCORE or not text:
-            return replace(line, text="", score=reading.score)
+            return replace(line, text="", score=reading.score, fit=reading.fit, is_read=True)
         return replace(
             line,
             text=text,
             score=reading.score,
+            fit=reading.fit,
+            is_read=True,
             words=_words(reading, line, downwards),
             letters=_letters(reading, line, downwards),
         )

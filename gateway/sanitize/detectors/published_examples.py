@@ -1,60 +1,75 @@
 """Values that documentation publishes as examples: no findings, as nobody can use them. Data, and tests for equality.
 
-Each row names its source. The account numbers were compared with the SWIFT IBAN registry (as quoted in the tests of
-python-stdnum and of a Rust validator, registry release 101) and the cards under "compared" with stored copies of the
-named pages on 2026-11-22. The other rows were written down from memory and are not yet compared: see that a row stands
-in its source before relying on it for more than leaving an example unmasked. Card and account
-numbers are written without separators; secrets are compared whole. A value that only looks like an example
-(`your-api-key`) is a placeholder: see `named_secrets`."""
+Each row names its source and how it was compared on 2026-11-22: "the page" is a stored copy of the maker's own page,
+"quoted" are lists in public repositories that name that page and hold the values of the row; of the rows of secrets
+(RFCs, Google, AWS, Stripe, GitHub) the first values were looked up, not each. Account
+numbers were compared with the SWIFT IBAN registry (as quoted in the tests of python-stdnum and of a Rust validator,
+registry release 101). Card and account numbers are written without separators; secrets are compared whole. A value that
+only looks like an example (`your-api-key`) is a placeholder: see `named_secrets`."""
 
 import base64
 import binascii
 
 _CARDS: tuple[tuple[str, str], ...] = (
     (
-        "Stripe, stripe.com/docs/testing, compared 2026-11-22",
+        "Stripe, docs.stripe.com/testing, the page",
         "4242424242424242 4000056655665556 5555555555554444 2223003122003222 5200828282828210"
         " 5105105105105100 378282246310005 371449635398431 6011111111111117 6011000990139424 6011981111111113"
         " 3566002020360505 3530111333300000 30569309025904 38520000023237 4012888888881881 4000002760003184",
     ),
     (
-        "Braintree, developer.paypal.com/braintree/docs/reference/general/testing, compared 2026-11-22",
-        "378282246310005 371449635398431 36259600000004 6011000991300009 3530111333300000 6304000000000000",
+        "Stripe, docs.stripe.com/testing, quoted",
+        "3056930009020004 36227206271667 6555900000604105 6200000000000005 6200000000000047"
+        " 6205500000000000004 4000000000000002 4000000000009995 4000000000009987 4000000000009979"
+        " 4000000000000069 4000000000000127 4000000000000119 4000002500003155 4000003800000446"
+        " 4000000000003220 4000000000003063 4000000000003055 4000000000000077 4000000000000259"
+        " 4000000000000341 4000008400001629 4000008260000000 4000002760000016 4000000360000006"
+        " 4000001240000000 4000003920000003 4000000760000002 4000002500000003 4000003560000008"
+        " 4000007840000001 5200007840000022",
     ),
     (
-        "Adyen, docs.adyen.com/point-of-sale/testing-pos-payments/test-card-v2, compared 2026-11-22",
+        "Braintree, developer.paypal.com/braintree/docs/reference/general/testing, the page and quoted",
+        "4111111111111111 4005519200000004 4009348888881881 4012000033330026 4012000077777777 4217651111111119"
+        " 4500600000000061 4000111111111115 2223000048400011 378734493671000 6011000991300009 36259600000004"
+        " 6304000000000000",
+    ),
+    (
+        "PayPal, paypalobjects.com, credit_card_numbers.htm, quoted",
+        "5610591081018250 4222222222222 5019717010103742 6331101999990016",
+    ),
+    (
+        "Adyen, docs.adyen.com/point-of-sale/testing-pos-payments/test-card-v2, the page",
         "5413330089099999 5100060000000002 5520330000000001 6243030000000001 2308880000000000 4151500000000008",
     ),
     (
-        "Stripe, docs.stripe.com/testing",
-        "3056930009020004 36227206271667 6555900000604105 6200000000000005 6200000000000047"
-        " 6205500000000000004 4000000000000002 4000000000009995 4000000000009987 4000000000009979"
-        " 4000000000000069 4000000000000127 4000000000000119 4000002500003155"
-        " 4000003800000446 4000000000003220 4000000000003063 4000000000000077 4000000000000259"
-        " 4000000000000341 4000008260000000 4000002760000016 4000007840000001 4000000000000010",
-    ),
-    (
-        "Adyen, docs.adyen.com/development-resources/test-cards",
-        "4111111111111111 4988438843884305 4166676667666746 4646464646464644 4000620000000007"
+        "Adyen, docs.adyen.com/development-resources/test-cards-and-credentials/test-card-numbers, quoted",
+        "370000000000002 370000000100018 6703444444444449 6703000000000000003 4035501000000008 4360000001000005"
+        " 8171999927660000 8171999900000000021 6250947000000014 6250946000000016 5019555544445555"
+        " 36006666333344 36070500001020 6011601160116611 6445644564456445 5066991111111118 6062828888666688"
+        " 3569990010095841 6771798021000008 6771798025000004 5101180000000007 2222400070000005"
+        " 5100290029002909 5555341244441115 5577000055770004 5136333333333335 5585558555855583"
+        " 5555444433331111 2222410740360010 2222410700000002 2222400010000008 2223000048410010"
+        " 2222400060000007 2223520443560010 5500000000000004 2222400030000004 5100705000000002"
+        " 5103221911199245 5424000000000015 2222400050000009 5106040000000008 135410014004955"
+        " 4111111145551142 4988438843884305 4166676667666746 4646464646464644 4000620000000007"
         " 4000060000000006 4293189100000008 4988080000000000 4444333322221111 4001590000000001"
-        " 4000180000000002 4000020000000000 2222400070000005 5555341244441115 5577000055770004"
-        " 5555444433331111 2222410740360010 5555555555554444 2222410700000002 2222400010000008"
-        " 2223000048410010 2222400060000007 2223520443560010 2222400030000004 5100060000000002"
-        " 2222400050000009 5500000000000004 2222405343248877 2222990905257051 2223007648726984"
-        " 2223577120017656 5500005555555559 370000000000002 370000100000001 6011601160116611 6445644564456445"
-        " 36006666333344 30569309025904 3569990010095841 6771798021000008 6243030000000001 8171999927660000"
-        " 6362970000457013 5066991111111118 6731012345678906",
+        " 4000180000000002 4000020000000000 4000160000000004 4002690000000008 4400000000000008"
+        " 4484600000000004 4607000000000009 4977949494949497 4000640000000005 4003550000000003"
+        " 4000760000000001 4017340000000003 4005519000000006 4131840000000003",
     ),
     (
-        "PayPal and Braintree, developer.paypal.com/braintree/docs/reference/general/testing",
-        "4005519200000004 4009348888881881 4012000033330026 4012000077777777 4012888888881881"
-        " 4217651111111119 4500600000000061 4000111111111115 5105105105105100 6011000991300009"
-        " 3530111333300000 38520000023237 6304000000000000 4222222222222 4917610000000000 4462030000000000"
-        " 4917300800000000 6331101999990016 5610591081018250",
+        "Worldpay, test card numbers, quoted",
+        "4911830000000 4917610000000000 4917610000000000003 4462030000000000 4917300800000000 4484070000000000"
+        " 5454545454545454",
     ),
     (
-        "Mastercard and Visa, gateway test guides",
-        "5123450000000008 2223000000000007 5425233430109903 4508750015741019",
+        "Mastercard Payment Gateway Services and Global Payments, test cards, quoted",
+        "5123450000000008 2223000000000007 4508750015741019 5425233430109903 2222420000001113 4263982640269299",
+    ),
+    (
+        "numbers that many projects' tests share, without one page that first had them",
+        "2222405343248877 2222990905257051 2223007648726984 2223577120017656 5500005555555559 6362970000457013"
+        " 6731012345678906",
     ),
 )  # fmt: skip
 CARDS = frozenset(number.encode() for _, numbers in _CARDS for number in numbers.split())
@@ -66,7 +81,7 @@ _IBANS: tuple[tuple[str, str], ...] = (
         "GB82WEST12345698765432",
     ),
     (
-        "SWIFT IBAN registry, the example of each country, compared 2026-11-22",
+        "SWIFT IBAN registry, the example of each country",
         "AD1200012030200359100100 AE070331234567890123456 AL47212110090000000235698741 AT611904300234573201"
         " AZ21NABZ00000000137010001944 BA391290079401028494 BE68539007547034 BG80BNBG96611020345678"
         " BH67BMAG00001299123456 BR1800360305000010009795493C1 BR9700360305000010009795493P1"
@@ -95,28 +110,28 @@ IBANS = frozenset(number for _, numbers in _IBANS for number in numbers.split())
 
 _SECRETS: tuple[tuple[str, str], ...] = (
     (
-        "AWS, IAM User Guide",
+        "AWS, IAM User Guide, quoted",
         "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY je7MtGbClwBF/2Zp9Utk/h3yCo8nvbEXAMPLEKEY",
     ),
     (
-        "Stripe, API reference",
+        "Stripe, API reference, quoted",
         "sk_test_4eC39HqLyjWDarjtT1zdp7dc sk_test_BQokikJOvBiI2HlWgH4olfQ2 pk_test_TYooMQauvdEDq54NiTphI7jx",
     ),
     (
-        "GitHub, REST documentation",
+        "GitHub, REST documentation, quoted",
         "ghp_16C7e42F292c6912E7710c838347Ae178B4a gho_16C7e42F292c6912E7710c838347Ae178B4a",
     ),
     (
-        "Google Maps documentation",
+        "Google, Charts and Maps documentation, quoted",
         "AIzaSyD-9tSrke72PouQMnMX-a7eZSW0jkFMBWY AIzaSyDaGmWKa4JsXZ-HjGw7ISLn_3namBGewQe",
     ),
     (
-        "RFC 6749, RFC 6750",
+        "RFC 6749, RFC 6750, quoted",
         "2YotnFZFEjr1zCsicMWpAA tGzv3JOkF0XG5Qx2TlKWIA mF_9.B5f-4.1JqM czZCaGRSa3F0MzpnWDFmQmF0M2JW"
         " 7Fjfp0ZBr1KtDRbnfVdmIw gX1fBat3bV SplxlOBeZQQYbYS6WxSbIA",
     ),
     (
-        "RFC 5849",
+        "RFC 5849, quoted",
         "dpf43f3p2l4k3l03 kd94hf93k423kf44 ad180jjd733klru7 0685bd9184jfhq22 j49sk3j29djd dh893hdasih9"
         " hh5s93j4hdidpola hdhd0244k9j7ao03 nnch734d00sl2jdk pfkkdhi9sl3r4s00 9djdj82h48djs9d2"
         " kkk9d7dh3k39sjv7 bYT5CMsGcbgUdFHObYMEfcx6bsw=",
@@ -132,8 +147,8 @@ _SECRETS: tuple[tuple[str, str], ...] = (
         "2MjM5MDIyfQ.SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c",
     ),
     (
-        "bind9, administrator reference",
-        "DAopyf1mhCbFVZw7pgmNPBoLUq8wEUT7UuPoLENP2HY= K2tf3TRrmE7TJd+m2NPBuw== RvCNtKdFsHmQH3BzzR0lXg==",
+        "BIND 9.18, administrator reference, the page",
+        "DAopyf1mhCbFVZw7pgmNPBoLUq8wEUT7UuPoLENP2HY=",
     ),
 )  # fmt: skip
 SECRETS = frozenset(value.encode() for _, values in _SECRETS for value in values.split())

@@ -178,7 +178,8 @@ async def _gather(calls: list[Coroutine[Any, Any, list[tuple[str, str]]]]) -> li
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(call) for call in calls]
     except BaseExceptionGroup as failures:
-        raise failures.exceptions[0] from None
+        first = failures.exceptions[0]
+        raise first from first.__cause__
     return [task.result() for task in tasks]
 
 

@@ -11,7 +11,9 @@ from gateway.domain import Event, EventBatch, EventStream, Json, RequestStats
 from gateway.errors import GatewayError, InvalidRequest, UpstreamRefused
 from gateway.services.ocr.images import Image, ImageLoader, image_infos
 from gateway.services.ocr.request import read_request
+from gateway.wire import ocr as wire
 from gateway.wire import sse
+from gateway.wire.untrusted_json import list_in, tables_in
 
 SEPARATOR = "\n\n"
 """Between the texts of two images."""
@@ -41,7 +43,8 @@ class OcrService:
         self._images = images
 
     async def complete(self, body: Json, stats: RequestStats) -> Json:
-        """A `chat.completion` object; its choice's `provider_specific_fields` has `images: [{width, height}]`.
+        """A `chat.completion` object; its choice's `provider_specific_fields` has `images: [{width, height}]` and `ocr`
+        (see `reported`).
 
         Raises InvalidRequest, `param` naming the part, and what the completion service raises.
         """
@@ -92,14 +95,32 @@ def _join(answers: list[Json], images: list[Image]) -> Json:
     choices = [one["choices"][0] for one in answers]
     choice["message"]["content"] = SEPARATOR.join(one["message"].get("content") or "" for one in choices)
     choice["finish_reason"] = worst([one.get("finish_reason") for one in choices])
-    choice["provider_specific_fields"] = {
-        **merged([one.get("provider_specific_fields") or {} for one in choices]),
-        "images": image_infos(images),
-    }
+    fields = merged([one.get("provider_specific_fields") or {} for one in choices])
+    reports = [one.pop(wire.REPORT, None) or {} for one in choices]
+    choice["provider_specific_fields"] = {**fields, "images": image_infos(images), **reported(reports, fields)}
     usages = [one["usage"] for one in answers if one.get("usage")]
     if usages:
         answer["usage"] = summed(usages)
     return answer
+
+
+def reported(reports: list[Json], fields: Json) -> Json:
+    """`{ocr, warnings?}` of the reports on the images, in order, `ocr` being `{low_confidence?, scripts?, warnings,
+    lines?}`; with several images each warning names its own, and the lines' `page` is its number. `fields` may have
+    warnings."""
+    report: Json = {"warnings": []}
+    for number, one in enumerate(reports, 1):
+        where = f"image {number}: " if len(reports) > 1 else ""
+        report["warnings"] += [f"{where}{warning}" for warning in list_in(one, "warnings")]
+        if isinstance(one.get("low_confidence"), bool):
+            report["low_confidence"] = report.get("low_confidence", False) or one["low_confidence"]
+        if isinstance(one.get("scripts"), list):
+            known = report.setdefault("scripts", [])
+            known += [script for script in one["scripts"] if script not in known]
+        if isinstance(one.get("lines"), list):
+            report.setdefault("lines", []).extend({**line, "page": number} for line in tables_in(one, "lines"))
+    warnings = [*(fields.get("warnings") or ()), *report["warnings"]]
+    return {wire.REPORT: report} | ({"warnings": warnings} if warnings else {})
 
 
 def worst(reasons: list[str | None]) -> str | None:
@@ -149,6 +170,7 @@ class _JoinedStream:
         self._identity: Json = {}
         self._reasons: list[str | None] = []
         self._fields: list[Json] = []
+        self._reports: list[Json] = []
         self._usages: list[Json] = []
         self._finish: Event | None = None
         self._usage_event: Event | None = None
@@ -178,7 +200,9 @@ class _JoinedStream:
         if self._finish is not None and self._finish.data is not None:
             choice = self._finish.data["choices"][0]
             choice["finish_reason"] = worst(self._reasons)
-            choice["provider_specific_fields"] = {**merged(self._fields), "images": image_infos(self._images)}
+            fields = merged(self._fields)
+            own = {"images": image_infos(self._images), **reported(self._reports, fields)}
+            choice["provider_specific_fields"] = fields | own
             if usage and self._usage_event is None:
                 self._finish.data["usage"] = usage
             batch.append(self._finish)
@@ -205,6 +229,7 @@ class _JoinedStream:
             return True
         self._reasons.append(choice["finish_reason"])
         self._fields.append(choice.get("provider_specific_fields") or {})
+        self._reports.append(choice.pop(wire.REPORT, None) or {})
         self._finish = Event.from_data(
             {**data, "choices": [{**choice, "delta": {}}]}, name=event.name, finish=event.finish
         )

@@ -38,15 +38,22 @@ class OcrAdapter:
     """A decorator of one ports.CompletionUpstream, for answers with one choice.
 
     `image_placeholder`: `strip` removes `<image>` from prompts, `keep` puts exactly one at the head.
-    `context_tokens`: the model's context, 0 for no limit of `max_tokens`.
+    `context_tokens`: the model's context, 0 for no limit of `max_tokens`. `reports`: the upstream is our engine, which
+    reports how sure it is (wire.ocr.REPORT); of other servers the warnings found here are reported.
     """
 
     def __init__(
-        self, inner: CompletionUpstream, *, image_placeholder: str = "strip", context_tokens: int = CONTEXT_TOKENS
+        self,
+        inner: CompletionUpstream,
+        *,
+        image_placeholder: str = "strip",
+        context_tokens: int = CONTEXT_TOKENS,
+        reports: bool = False,
     ) -> None:
         self._inner = inner
         self._keeps_token = image_placeholder == "keep"
         self._context_tokens = context_tokens
+        self._reports = reports
 
     @property
     def name(self) -> str:
@@ -56,8 +63,10 @@ class OcrAdapter:
     async def complete(self, body: Json, stats: RequestStats, *, route: str = "chat/completions") -> Json:
         """See ports.CompletionUpstream; every choice's text is cleaned."""
         answer = await self._inner.complete(self._adapted(body), stats, route=route)
+        details = wire.wants_details(body)
         for choice in tables_in(answer, "choices"):
             message = table_in(choice, "message")
+            was_cut = False
             if isinstance(message.get("content"), str):
                 text, was_cut = cut_loop(
                     visible(wire.strip_special_tokens(message["content"])),
@@ -66,6 +75,8 @@ class OcrAdapter:
                 message["content"] = text
                 if was_cut:
                     choice["finish_reason"] = "length"
+            if not self._reports:
+                choice[wire.REPORT] = _foreign_report(details, was_cut)
         return answer
 
     async def stream(
@@ -75,7 +86,7 @@ class OcrAdapter:
 
         Closing the upstream's stream then stops the model, which would repeat itself until its context is full.
         """
-        cleaner = _StreamCleaner()
+        cleaner = _StreamCleaner(self._reports, wire.wants_details(body))
         async with aclosing(self._inner.stream(self._adapted(body), stats, route=route)) as events:
             async for batch in events:
                 if cleaned := cleaner.take(batch):
@@ -85,6 +96,8 @@ class OcrAdapter:
 
     def _adapted(self, body: Json) -> Json:
         adapted = {**body, "messages": [self._message(message) for message in body["messages"]]}
+        if not self._reports:
+            adapted.pop(wire.REPORT, None)
         if self._context_tokens:
             prompt_chars = sum(len(text) for message in adapted["messages"] for text in _texts(message))
             room = max(_MIN_ANSWER_TOKENS, self._context_tokens - VISION_TOKENS - MARGIN_TOKENS - prompt_chars // 2)
@@ -125,11 +138,20 @@ def _decode_chunk(raw: bytes) -> Json | None:
     return data if choices and isinstance(choices[0], dict) else None
 
 
+def _foreign_report(details: bool, was_cut: bool) -> Json:
+    """`{warnings}` of an answer of a server that says nothing of how sure it is."""
+    warnings = ["the model repeated itself: its answer was cut there and may be incomplete"] if was_cut else []
+    if details:
+        warnings.append("this OCR server reports no lines and confidences: `details` has no effect")
+    return {"warnings": warnings}
+
+
 class _StreamCleaner:
     """Removes special tokens and loops from the chunks of one stream. `is_over`: the stream was ended for a loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, reports: bool, details: bool) -> None:
         self.is_over = False
+        self._reports, self._details = reports, details
         self._tokens = wire.SpecialTokenFilter()
         self._guard = LoopGuard()
 
@@ -144,10 +166,15 @@ class _StreamCleaner:
             self._clean(data["choices"][0])
             if self._guard.looping:
                 self.is_over = True
-                data["choices"][0]["finish_reason"] = "length"
+                data["choices"][0] |= {"finish_reason": "length"} | self._report(was_cut=True)
                 return [*cleaned, orjson.dumps(data), DONE]
+            if data["choices"][0].get("finish_reason") is not None:
+                data["choices"][0] |= self._report(was_cut=False)
             cleaned.append(orjson.dumps(data))
         return cleaned
+
+    def _report(self, *, was_cut: bool) -> Json:
+        return {} if self._reports else {wire.REPORT: _foreign_report(self._details, was_cut)}
 
     def _clean(self, choice: dict[str, Any]) -> None:
         delta = choice["delta"] = table_in(choice, "delta")

@@ -32,7 +32,7 @@ class WebSearchDeps:
 
     `providers`, at least one, are asked in order. `engine` serves extract, crawl and map; `reader` loads pages whose
     text or favicon a provider did not send. `shorten` cuts texts in another process. `index_stats` gives `{pages,
-    bytes, oldest, newest, error, vectors?}`; `guardrail` and `sanitization` give their parts of the status.
+    bytes, oldest, newest, error, vectors?}`; `guardrail`, `sanitization`, `rendering` give their parts of the status.
     """
 
     providers: Sequence[SearchProvider]
@@ -42,6 +42,7 @@ class WebSearchDeps:
     index_stats: Callable[[], Awaitable[Json]]
     guardrail: Callable[[], Json]
     sanitization: Callable[[], Json]
+    rendering: Callable[[], Json] = dict
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +94,7 @@ class WebSearchService:
         return data
 
     async def extract(self, request: ExtractRequest, call: WebCall) -> Json:
-        """`{results: [{url, final_url?, title, raw_content, sections?, images?, favicon?}], failed_results: [{url,
-        error}], response_time, truncated?, note?}`.
-
-        Raises NothingRead when every page failed, InvalidRequest, UpstreamError, EngineMissing, Overloaded.
-        """
+        """As `WebEngine.extract`; raises also NothingRead when every page failed, UpstreamError, Overloaded."""
         data = await self._deps.engine.extract(request, call)
         if data["failed_results"] and not data["results"]:
             raise NothingRead(data)
@@ -121,7 +118,8 @@ class WebSearchService:
         return await self._deps.engine.map(request, call)
 
     async def status(self, call: WebCall) -> Json:
-        """`{server_version, search_provider: {name, healthy, error}, guardrail, sanitization, index, last_error}`.
+        """`{server_version, search_provider: {name, healthy, error}, guardrail, sanitization, rendering, index,
+        last_error}`.
 
         `last_error` is the latest failure of any provider, or None. A provider's failure is not raised.
         """
@@ -131,6 +129,7 @@ class WebSearchService:
             "search_provider": {"name": self._deps.providers[0].name, "healthy": error is None, "error": error},
             "guardrail": self._deps.guardrail(),
             "sanitization": self._deps.sanitization(),
+            "rendering": self._deps.rendering(),
             "index": await self._index(),
             "last_error": self._last_error,
         }

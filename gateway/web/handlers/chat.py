@@ -17,6 +17,7 @@ from gateway.services.completion.service import CompletionService
 from gateway.services.hosted_tools.loop import LoopRequest
 from gateway.services.hosted_tools.options import of_chat
 from gateway.web.context import CONTEXT, RequestContext
+from gateway.web.handlers.file_parts import FileParts
 from gateway.web.handlers.hosted_search import HostedRequest, HostedSearch
 from gateway.web.handlers.json_body import checked_body
 from gateway.web.replies import EventReply, JsonReply
@@ -49,13 +50,18 @@ class Completions(Protocol):
 
 class ChatHandler:
     """The endpoint's `check` and `handle`. `ocr` answers for models of kind `ocr`; without it `completions` does.
-    `hosted` answers requests with `web_search_options`; without it they are refused."""
+    `hosted` answers requests with `web_search_options`; without it they are refused. `files` reads `file` parts."""
 
     def __init__(
-        self, completions: CompletionService, ocr: Completions | None = None, hosted: HostedSearch | None = None
+        self,
+        completions: CompletionService,
+        ocr: Completions | None = None,
+        hosted: HostedSearch | None = None,
+        files: FileParts | None = None,
     ) -> None:
         self._completions = completions
         self._hosted = hosted
+        self._files = files
         self._ocr = ocr
         self._dialect = ChatDialect()
         self._checker = schemas.Checker(schemas.load("chat"))
@@ -73,6 +79,8 @@ class ChatHandler:
         entry = self._completions.resolve(body["model"])
         require_kind(entry, *SCOPE_OF_KIND)
         require_scope(context.caller, SCOPE_OF_KIND[entry.kind])
+        if self._files is not None and entry.kind == "text":
+            await self._files.replace(context, entry, body)
         if body.get("web_search_options") is not None:
             return await self._search(context, entry, body)
         service: Completions = self._ocr if entry.kind == "ocr" and self._ocr is not None else self._completions

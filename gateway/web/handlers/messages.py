@@ -19,6 +19,7 @@ from gateway.services.hosted_tools.options import of_messages
 from gateway.services.hosted_tools.sources import Sources
 from gateway.web.context import CONTEXT, RequestContext
 from gateway.web.handlers.chat import require_kind, timing_headers, used_so_far
+from gateway.web.handlers.file_parts import FileParts
 from gateway.web.handlers.hosted_search import HostedRequest, HostedSearch
 from gateway.web.handlers.json_body import checked_body
 from gateway.web.replies import EventReply, JsonReply
@@ -36,7 +37,9 @@ _CALL_AND_OUTPUT = 2
 class MessagesHandler:
     """The endpoints' checks and handlers. `anthropic-version` and `anthropic-beta` are not looked at."""
 
-    def __init__(self, completions: CompletionService, hosted: HostedSearch) -> None:
+    def __init__(self, completions: CompletionService, hosted: HostedSearch, files: FileParts | None = None) -> None:
+        """`files` reads documents that are not text."""
+        self._files = files
         self._completions = completions
         self._hosted = hosted
         self._counter = TokenCounter()
@@ -61,6 +64,8 @@ class MessagesHandler:
         context = request[CONTEXT]
         body: Json = context.body
         entry = self._text_model(body)
+        if self._files is not None:
+            await self._files.replace(context, entry, body)
         search = web_search_tool(body)
         if search is not None:
             return await self._search(context, entry, *search)
@@ -118,6 +123,8 @@ class MessagesHandler:
         context = request[CONTEXT]
         body: Json = context.body
         entry = self._text_model(body)
+        if self._files is not None:
+            await self._files.replace(context, entry, body)
         chat = to_chat(body, MAX_IMAGES)
         tokens = await self._counter.count(entry, body, context.stats)
         if tokens is not None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gateway import __version__, schemas
-from gateway.domain import WEB_TOOLS, Json
+from gateway.domain import OCR_MODEL, WEB_TOOLS, Json
 from gateway.web.endpoints import Endpoint
 
 _EVENTS = "text/event-stream"
@@ -30,7 +30,7 @@ class _Words:
 
 _WORDS = {
     ("POST", "/v1/chat/completions"): _Words(
-        "createChatCompletion", "Answer a conversation, or read images with the model SvcOCR.",
+        "createChatCompletion", f"Answer a conversation, or read images with the model {OCR_MODEL}.",
         "ChatRequest", "ChatCompletion", streams=True),
     ("POST", "/v1/responses"): _Words(
         "createResponse", "Answer an input, with hosted tools, stored answers and every kind of item.",

@@ -20,6 +20,7 @@ from gateway.services.completion.response_store import ResponseStore, Storing, c
 from gateway.services.completion.service import CompletionService
 from gateway.web.context import CONTEXT, RequestContext
 from gateway.web.handlers.chat import require_kind, timing_headers, used_so_far
+from gateway.web.handlers.file_parts import FileParts
 from gateway.web.handlers.hosted_responses import HostedResponses, HostedWishes
 from gateway.web.handlers.json_body import checked_body
 from gateway.web.middleware.sanitize import clean_request
@@ -47,11 +48,17 @@ class ResponsesHandler:
     """The endpoints' `check` and handlers. A response is the `response` object of OpenAI's API."""
 
     def __init__(
-        self, completions: CompletionService, store: ResponseStore, hosted: HostedResponses | None = None
+        self,
+        completions: CompletionService,
+        store: ResponseStore,
+        hosted: HostedResponses | None = None,
+        files: FileParts | None = None,
     ) -> None:
-        """`hosted` answers requests with hosted tools; without it such a tool is left out with a warning."""
+        """`hosted` answers requests with hosted tools; without it such a tool is left out with a warning. `files` reads
+        `input_file` parts."""
         self._completions = completions
         self._hosted = hosted
+        self._files = files
         self._native = NativeResponses(completions)
         self._store = store
         self._checker = schemas.Checker(schemas.load("responses"))
@@ -71,6 +78,8 @@ class ResponsesHandler:
         body: Json = context.body
         entry = self._completions.resolve(body["model"])
         require_kind(entry, "text")
+        if self._files is not None:
+            await self._files.replace(context, entry, body)
         earlier = await self._history_of(request, body)
         native = self._native.serves(entry, body)
         wishes = self._hosted.wishes(context) if self._hosted is not None else None

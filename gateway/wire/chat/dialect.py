@@ -15,9 +15,11 @@ from gateway.wire import sse
 from gateway.wire.chat.answer import new_id
 from gateway.wire.cut_blocked import withhold
 from gateway.wire.field_rules import is_made_id, is_plain_word
+from gateway.wire.ocr import REPORT
 from gateway.wire.one_question import OneQuestion, message_units
 from gateway.wire.openai_error import error_object
 from gateway.wire.text_walk import answer_slots
+from gateway.wire.untrusted_json import table_in
 
 _CHOICE = re.compile(r"choices\[(\d+)\]")
 _OWN_IN_REQUESTS = frozenset(("messages", "model", "user"))
@@ -51,7 +53,7 @@ class ChatDialect(OneQuestion):
     def reply_units(self, data: Json) -> list[TextUnit]:
         """One unit for each choice; the first has the strings outside the choices too. `data`: `{choices, …}`."""
         units = [
-            TextUnit(answer_slots(choice, f"choices[{index}]", _OWN_IN_CHOICES), owner=choice)
+            TextUnit(_choice_slots(choice, f"choices[{index}]"), owner=choice)
             for index, choice in enumerate(data.get("choices") or ())
         ]
         if units:
@@ -67,6 +69,7 @@ class ChatDialect(OneQuestion):
         for name in choice.keys() - _OWN_IN_CHOICES - {"index"}:
             del choice[name]
         choice.update(message=message, finish_reason="content_filter", logprobs=None)
+        table_in(choice, "provider_specific_fields").pop(REPORT, None)
 
     def note_findings(self, unit: TextUnit, report: Json) -> None:
         """Sets the choice's `provider_specific_fields.sanitization`."""
@@ -102,7 +105,7 @@ class ChatDialect(OneQuestion):
             index, last = choice["index"], choice.get("finish_reason") is not None
             pieces = list(_delta_slots(choice, index, last=last))
             taken = {(id(piece.holder), piece.key) for piece in pieces}
-            for slot in answer_slots(choice, f"choices[{index}]", _OWN_IN_CHOICES):
+            for slot in _choice_slots(choice, f"choices[{index}]"):
                 if (id(slot.holder), slot.key) not in taken:
                     yield slot
             yield from pieces
@@ -137,6 +140,15 @@ class ChatDialect(OneQuestion):
     def error_events(self, error: GatewayError) -> list[Event]:
         """One event with the same object, without `[DONE]`."""
         return [Event.from_data({"error": error_object(error)})]
+
+
+def _choice_slots(choice: Json, where: str) -> list[TextSlot]:
+    """The strings of a choice but for those that the gateway writes itself; the lines of an image are among them."""
+    slots = answer_slots(choice, where, _OWN_IN_CHOICES)
+    report = table_in(table_in(choice, "provider_specific_fields"), REPORT)
+    if report.get("lines"):
+        slots += answer_slots({"lines": report["lines"]}, f"{where}.provider_specific_fields.{REPORT}")
+    return slots
 
 
 def _delta_slots(choice: Json, index: int, *, last: bool) -> Iterator[TextSlot]:

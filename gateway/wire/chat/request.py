@@ -34,14 +34,16 @@ class UpstreamOptions:
     """How requests to one upstream are written.
 
     `model` is the model's name there; `extra_body` holds fields that are added to every request and win over the
-    caller's; `json_object`: it can force JSON itself; `has_tools`: its model makes tool calls itself. `fingerprint`,
-    unless empty, replaces the `system_fingerprint` of its answers.
+    caller's; `json_object`: it can force JSON itself; `has_tools`: its model makes tool calls itself;
+    `accepts_files`: it takes `file` parts. `fingerprint`, unless empty, replaces the `system_fingerprint` of its
+    answers.
     """
 
     model: str
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     json_object: bool = True
     has_tools: bool = True
+    accepts_files: bool = False
     fingerprint: str = ""
 
 

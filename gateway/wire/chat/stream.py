@@ -31,6 +31,7 @@ from gateway.wire import sse
 from gateway.wire.chat.answer import MATCHED_STOP, AnswerContext, finish_reason, joined_text, new_id, normalise_usage
 from gateway.wire.chat.chunk_relay import ChunkPattern, split_around_content
 from gateway.wire.chat.tool_call_deltas import CallDeltas
+from gateway.wire.ocr import REPORT
 from gateway.wire.openai_error import error_in_stream
 
 _MAX_LEARNT = 8
@@ -44,7 +45,7 @@ that invents indexes; our own schema allows n up to 8, so half would do as well.
 
 class _Choice:
     """What is known of one choice. `characters` of text so far; `text` is kept only where JSON will be checked.
-    `matched` is the stop sequence that ended it, under the upstream's name for it."""
+    `matched` is the stop sequence that ended it, under the upstream's name for it, and the report of an OCR engine."""
 
     __slots__ = ("calls", "characters", "finish", "matched", "started", "text")
 
@@ -181,6 +182,8 @@ class ChatStream:
                 raise UpstreamError("the upstream failed while it was answering")
             choice.finish = reason
             choice.matched = {name: incoming[name] for name in MATCHED_STOP if isinstance(incoming.get(name), str)}
+            if isinstance(incoming.get(REPORT), dict):
+                choice.matched[REPORT] = incoming[REPORT]
             deltas += choice.calls.flush(legacy=self._context.legacy)
         elif choice.finish:
             choice.finish = finish_reason(choice.finish, has_calls=choice.calls.any, legacy=self._context.legacy)

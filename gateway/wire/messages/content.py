@@ -11,7 +11,7 @@ from gateway.wire.untrusted_json import table_in
 
 _USER_BLOCKS = "text, image, document, search_result, tool_result"
 _NO_FILES = "files are not stored here; send the content itself"
-_NO_PDF = "PDF documents are not read on this route; send the text, or pages as images"
+_NO_PDF = "documents by URL are not read on this route; send the file as base64, or its text"
 
 
 def text_of(content: Any, where: str) -> str:

@@ -145,7 +145,7 @@ async def test_searxng_scales_scores_pages_on_and_hints_at_its_settings() -> Non
     }
     async with serving(Upstream(raw)) as site:
         assert isinstance(site, Upstream)
-        searx = Searxng(site.url)
+        searx = Searxng("", site.url)
         data = await searx.search(SearchRequest("q", include_domains=("a.test",), topic="news"), CALL)
         site.failures = [(403, {}, {})]
         with pytest.raises(UpstreamError, match=r"search\.formats"):
@@ -192,7 +192,7 @@ async def test_searxng_describes_its_images_and_asks_for_more_where_results_will
     raw = {"results": [{"title": "A", "url": "https://a.test/", "img_src": "https://a.test/i.png"}]}
     async with serving(Upstream(raw)) as site:
         assert isinstance(site, Upstream)
-        searx = Searxng(site.url)
+        searx = Searxng("", site.url)
         request = SearchRequest("q", max_results=1, include_images=True, include_image_descriptions=True)
         data = await searx.search(request, CALL)
         plain = len(site.requests)
@@ -208,7 +208,7 @@ async def test_images_that_fail_cost_the_images_alone(provider: type[Brave] | ty
     web_results = {"results": [{"title": "A", "url": "https://a.test/"}]}
     async with serving(Upstream(web_results | {"web": web_results})) as site:
         assert isinstance(site, Upstream)
-        made = Brave(KEY, site.url) if provider is Brave else Searxng(site.url)
+        made = Brave(KEY, site.url) if provider is Brave else Searxng("", site.url)
         site.fails_on = "images"
         data = await made.search(SearchRequest("q", max_results=1, include_images=True), CALL)
         await made.close()
@@ -237,7 +237,7 @@ def answered_raw(body: bytes) -> Site:
 async def test_half_a_surrogate_pair_in_an_answer_costs_one_character_not_the_search() -> None:
     body = rb'{"results": [{"title": "a\ud800b \ud83d\ude00", "url": "https://a.test/", "\udc00": 1e3, "score": %b}]}'
     async with serving(answered_raw(body % (b"9" * 400))) as site:  # such a number has no place in any answer of ours
-        searx = Searxng(site.url)
+        searx = Searxng("", site.url)
         with pytest.raises(UpstreamError, match="did not answer with JSON"):
             await searx.search(SearchRequest("q"), CALL)
         site.pages["/search"] = (200, {}, body % b"2")
@@ -262,7 +262,7 @@ async def test_half_a_surrogate_pair_in_an_answer_costs_one_character_not_the_se
 )
 async def test_an_answer_that_is_no_json_is_told_as_such(body: bytes) -> None:
     async with serving(answered_raw(body)) as site:
-        searx = Searxng(site.url)
+        searx = Searxng("", site.url)
         with pytest.raises(UpstreamError, match="did not answer with JSON"):
             await searx.search(SearchRequest("q"), CALL)
         await searx.close()

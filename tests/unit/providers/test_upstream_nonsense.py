@@ -208,7 +208,7 @@ async def test_odd_results_of_a_search_provider_are_left_out_and_the_others_give
     wanted = SearchRequest("q", include_images=True, include_image_descriptions=True, include_favicon=True)
     async with serving(Site(dict.fromkeys(paths, odd))) as site:
         tavily = Tavily("key", site.url)
-        providers = (tavily, Brave("key", site.url), Searxng(site.url))
+        providers = (tavily, Brave("key", site.url), Searxng("", site.url))
         for number in range(150):
             topic = "news" if number % 2 else "general"
             for provider in providers:

@@ -165,6 +165,6 @@ def test_a_sentence_between_two_kept_neighbours_stays_and_a_label_goes(doubted: 
         f"<title>Options</title><dl><dt>one</dt><dd>{text}</dd><p>{doubted}</p><dt>two</dt><dd>{text}</dd></dl>"
     )
     found = blocks.collect(root.find("body"))
-    page = PageEvidence(found, [False] * len(found), 900, dict.fromkeys(TYPES, 0.1))
+    page = PageEvidence(found, [False] * len(found), [0] * len(found), 900, dict.fromkeys(TYPES, 0.1))
     keep = select_blocks(page, [0.25 if block.text == doubted else 0.9 for block in found])
     assert (doubted in [block.text for block, is_kept in zip(found, keep, strict=True) if is_kept]) is stays

@@ -172,7 +172,7 @@ async def test_a_folder_and_a_site_fill_the_index_for_everybody(tmp_path: Path) 
 async def test_the_server_process_never_loads_the_parsers(tmp_path: Path) -> None:
     script = "import sys, gateway.engines.crawl.engine, gateway.engines.crawl.index_import; "
     script += "import gateway.engines.index.search_provider; "
-    script += "print([name for name in ('lxml', 'selectolax', 'trafilatura', 'pypdf') if name in sys.modules])"
+    script += "print([name for name in ('lxml', 'selectolax', 'trafilatura', 'pypdfium2') if name in sys.modules])"
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", script, stdout=asyncio.subprocess.PIPE)
     out, _ = await process.communicate()
     assert out.strip() == b"[]"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.engines.extract.excerpt import GAP, excerpt
+from gateway.engines.extract.excerpt import GAP, best_within, excerpt
 from tests.support.markdown_fences import TEXTS, open_fences
 
 FILLER = "Nothing of interest is told in this paragraph, which only takes up room on the page of many words. " * 4
@@ -77,3 +77,10 @@ def test_a_limit_is_kept_and_no_fence_stays_open(text: str, limit: int) -> None:
     page = text.replace("\r\n", "\n") * 3
     found = excerpt(page, "a b c", limit)
     assert found == page or len(found) <= limit + 80
+
+
+def test_of_the_best_passages_those_that_answer_fill_the_room_and_the_first_has_no_right_to_it() -> None:
+    zebras = [section(f"Zebra {number}", f"Zebra {number} is chosen by hand. {FILLER}") for number in range(6)]
+    text = best_within(manual(*zebras), "zebra chosen", 2_000)
+    assert text.count("is chosen by hand.") >= 3 and "It has many chapters." not in text
+    assert 1_500 < len(text) <= 2_000

@@ -1,18 +1,43 @@
 """The local index: who finds what, in which order, and what it survives."""
 
+import contextlib
+import sqlite3
 import time
+import zlib
 from datetime import date
 from pathlib import Path
 
+from gateway.engines.index.feedback import MAX_PASSAGES
 from gateway.engines.index.page_rows import IndexedPage
-from gateway.engines.index.query import IndexQuery
+from gateway.engines.index.query import IndexQuery, owner_token
 from gateway.engines.index.store import PageIndex
 
 ALL = ("key1", "")
+TEXT = "some words that everybody uses"
 
 
 def stored(name: str, text: str, owner: str = "key1", **more: object) -> IndexedPage:
     return IndexedPage(f"https://{name}", name, text, owner, **more)  # type: ignore[arg-type]
+
+
+def crowd(path: Path, pages: int) -> None:
+    """As many newer pages of the key `many` as make the index large, as the store writes them, in one transaction."""
+    numbers = "WITH RECURSIVE n(i) AS (SELECT 1000 UNION ALL SELECT i + 1 FROM n LIMIT ?) INSERT INTO"
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute(
+            f"{numbers} pages (id, url, owner, host, title, fetched_at, hash, content, is_cut)"
+            " SELECT i, 'https://b.test/' || i, 'many', 'b.test', 't', ?, '', ?, 1 FROM n",
+            (pages, time.time(), zlib.compress(TEXT.encode())),
+        )
+        connection.execute(
+            f"{numbers} passages (id, page, first, last, headings) SELECT i, i, 0, ?, '' FROM n", (pages, len(TEXT))
+        )
+        connection.execute(
+            f"{numbers} passage_search (rowid, title, path, body, url, cjk, owner)"
+            " SELECT i, 't', '', ?, 'https://b.test/' || i, '', ? FROM n",
+            (pages, TEXT, owner_token("many")),
+        )
+        connection.commit()
 
 
 async def found(index: PageIndex, text: str, **more: object) -> list[str]:
@@ -116,8 +141,8 @@ async def test_removing_takes_one_page_or_all_below_a_folder(tmp_path: Path) -> 
 
 async def test_a_key_finds_its_few_old_pages_among_very_many_of_others(tmp_path: Path) -> None:
     index = PageIndex(tmp_path / "i.db")
-    await index.add([stored("a.test/mine", "some words that everybody uses", "few")])
-    await index.add([stored(f"b.test/{n}", "some words that everybody uses", "many") for n in range(21_000)])
+    await index.add([stored("a.test/mine", TEXT, "few")])
+    crowd(tmp_path / "i.db", MAX_PASSAGES + 1)
     assert await found(index, "words everybody uses", owners=("few", "")) == ["a.test/mine"]
     assert len(await found(index, "words everybody uses", owners=("many", ""))) == 10
     await index.close()

@@ -7,8 +7,8 @@ import numpy
 from PIL import Image, ImageDraw
 
 from gateway.ocr.image.ink import measure, rhythm
-from gateway.ocr.layout.code import code_regions, is_monospaced
-from gateway.ocr.layout.code_text import code_text
+from gateway.ocr.layout.code import code_regions
+from gateway.ocr.layout.code_text import code_text, is_monospaced
 from gateway.ocr.layout.render import fenced
 from gateway.ocr.types import Line, Rect, Region
 from tests.support.ocr_pages import font

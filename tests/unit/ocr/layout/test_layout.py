@@ -7,9 +7,9 @@ import pytest
 
 from gateway.ocr.image.deskew import Frame, level, skew_of
 from gateway.ocr.image.ink import choose_gaps, tighten
+from gateway.ocr.layout.aligned_tables import aligned_tables
 from gateway.ocr.layout.blocks import build_blocks
 from gateway.ocr.layout.reading_order import reading_order
-from gateway.ocr.layout.regions import aligned_tables
 from gateway.ocr.layout.render import content_of, html_table, markdown_table, scripts_of
 from gateway.ocr.layout.ruling_lines import Grid
 from gateway.ocr.layout.tables import column_table, ruled_table

@@ -5,8 +5,8 @@ import pytest
 from PIL import Image, ImageDraw
 
 from gateway.ocr.image.ink import measure, part_words, parts_of
+from gateway.ocr.layout.aligned_tables import aligned_tables
 from gateway.ocr.layout.reading_order import bands_of, rows_of
-from gateway.ocr.layout.regions import aligned_tables
 from gateway.ocr.layout.tables import column_table
 from gateway.ocr.types import Line, Rect, Table, Word
 from tests.support.ocr_pages import font

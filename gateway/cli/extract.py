@@ -1,0 +1,81 @@
+"""`gateway extract`: prints the text of pages, fetched and if need be rendered here, without a running server."""
+
+import argparse
+import asyncio
+import sys
+import time
+from pathlib import Path
+
+import orjson
+
+from gateway.app.reading import open_reader
+from gateway.cli.argument_types import Parsers, add_state_options
+from gateway.config.environment import Environment
+from gateway.config.loader import load_config
+from gateway.config.settings import Config
+from gateway.domain import ExtractRequest, Json
+from gateway.engines.crawl.site_folder import file_name, front_matter
+
+EX_USAGE = 2
+
+
+def add_commands(parsers: Parsers) -> None:
+    """Add `extract`."""
+    read = parsers.add_parser(
+        "extract",
+        help="print the text of web pages, rendered in a browser where they need it",
+        epilog="example: gateway extract https://example.com/app --screenshot app.png",
+    )
+    read.add_argument("urls", metavar="URL", nargs="+")
+    read.add_argument("--depth", default="advanced", choices=("basic", "advanced"), help="default: %(default)s")
+    read.add_argument("--format", default="markdown", choices=("markdown", "text"), help="default: %(default)s")
+    read.add_argument("--out", type=Path, metavar="DIR", help="write a Markdown file a page there instead")
+    read.add_argument("--json", action="store_true", help="print the raw result")
+    read.add_argument("--screenshot", type=Path, metavar="FILE.png", help="a picture of the page; of one URL only")
+    add_state_options(read)
+    read.set_defaults(command=_extract)
+
+
+def _extract(arguments: argparse.Namespace, environment: Environment) -> int:
+    if arguments.screenshot is not None and len(arguments.urls) > 1:
+        sys.stderr.write("gateway: --screenshot takes the picture of one page; give one URL\n")
+        return EX_USAGE
+    config = load_config(arguments.config, arguments.state_dir, environment)
+    request = ExtractRequest(tuple(arguments.urls), extract_depth=arguments.depth, format=arguments.format)
+    data = asyncio.run(_read(config, request, arguments.screenshot))
+    if arguments.json:
+        sys.stdout.write(orjson.dumps(data, option=orjson.OPT_INDENT_2).decode() + "\n")
+    elif arguments.out is not None:
+        _write(data, arguments.out)
+    else:
+        sys.stdout.write(_printed(data))
+    for failure in data["failed_results"]:
+        sys.stderr.write(f"not read: {failure['url']}: {failure['error']}\n")
+    return 1 if data["failed_results"] else 0
+
+
+async def _read(config: Config, request: ExtractRequest, screenshot: Path | None) -> Json:
+    """The result of the extract; the picture of its first page is written to `screenshot`."""
+    async with open_reader(config) as reader:
+        data = await reader.read(request)
+        if screenshot is not None:
+            picture = await reader.picture(request.urls[0])
+            await asyncio.to_thread(screenshot.write_bytes, picture)
+    return data
+
+
+def _write(data: Json, folder: Path) -> None:
+    """A file a page, with its address and title at its head. Raises OSError."""
+    for page in data["results"]:
+        path = folder / file_name(page["url"])
+        path.parent.mkdir(parents=True, exist_ok=True)
+        head = front_matter(page["url"], page.get("title", ""), None, time.time())
+        path.write_text(f"{head}{page['raw_content']}\n", encoding="utf-8")
+    sys.stdout.write(f"{len(data['results'])} pages written to {folder}\n")
+
+
+def _printed(data: Json) -> str:
+    """The pages' texts; of several, each below its address."""
+    pages = data["results"]
+    parts = [f"<!-- {page['url']} -->\n\n" if len(pages) > 1 else "" for page in pages]
+    return "\n".join(f"{head}{page['raw_content']}\n" for head, page in zip(parts, pages, strict=True))

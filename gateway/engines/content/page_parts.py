@@ -1,0 +1,142 @@
+"""Finds parts of a page that are no content of it, by the name or the heading of their section.
+
+They are questions about cookies everywhere; signatures in forums; newsletters and lists of references; beside goods the
+buyers' reviews, the terms of delivery and the filters of a list. Runs in the parsing processes. A part is a bit;
+`selection` decides by the page's type whether it is dropped. A model learns little about such parts from few pages, as
+each shop and forum marks them up in its own way; their names and headings are alike.
+"""
+
+import functools
+import itertools
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from gateway.engines.content.blocks import TextBlock
+from gateway.engines.html.metadata import Head
+
+CONSENT, SIGNATURE, NEWSLETTER, REVIEWS, DELIVERY, REFERENCES, FACETS = (1 << at for at in range(7))
+_NAMED = (
+    (
+        CONSENT,
+        re.compile(
+            r"onetrust|(?:cookie|consent|gdpr)s?[\w-]{0,20}?(?:banner|notice|bar|popup|modal|dialog|overlay|sdk|prefer|"
+            r"setting|prompt|manager|container|law|bot|wrapper|layer)"
+        ),
+    ),
+    (SIGNATURE, re.compile(r"(?:^|[\s_-])(?:post|user)?signature|(?:^|[\s_-])sig[_-]?text")),
+    (REVIEWS, re.compile(r"(?:^|[\s_-])(?:(?:product|customer|user)?reviews?|testimonials?|bv-content)(?:$|[\s_-])")),
+    (REFERENCES, re.compile(r"(?:^|[\s_-])(?:references|citations|footnotes|reflist)(?:$|[\s_-])")),
+    (FACETS, re.compile(r"(?:^|[\s_-])(?:facets?|filters?|refinements?|sort(?:ing|er|by)?|layered)(?:$|[\s_-])")),
+)  # (part, names of an element around it)
+_ANY_NAMED = re.compile(
+    "onetrust|cookie|consent|gdpr|sig|review|testimonial|bv-|ref|citation|foot|facet|filter|sort|layer"
+)
+"""What every name of a part contains: most names need no further search."""
+_NAMES_REMEMBERED = 4_096
+"""Values of `class` and `id` of which a process remembers the parts. Chosen: those of some pages; at half they are
+searched again for each page, double only costs memory."""
+_HEADED = (
+    (
+        NEWSLETTER,
+        re.compile(
+            r"^(?:subscribe|sign up (?:for|to)|join (?:our|the) (?:newsletter|mailing|list|community)|"
+            r"(?:our |the |we do )?newsletters?\b|"
+            r"stay (?:in touch|in the loop|up to date|informed)|get (?:the latest|our|updates))",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        REVIEWS,
+        re.compile(
+            r"^(?:(?:customer|user|product|buyer|verified|our|all|top|latest|recent|\d[\d,]*)\s+)*(?:reviews?|ratings?|"
+            r"testimonials?)\b|^what (?:our |other )?(?:people|customers|others|users|buyers).{0,20} say",
+            re.IGNORECASE,
+        ),
+    ),
+    (REFERENCES, re.compile(r"^(?:references|citations|bibliography|footnotes)$", re.IGNORECASE)),
+    (DELIVERY, re.compile(r"^(?:free |fast )?(?:shipping|delivery|returns?|payment|refunds?)\b", re.IGNORECASE)),
+)
+_PRODUCTS = frozenset({"Product", "ProductGroup"})
+_LISTS = frozenset({"ItemList", "CollectionPage", "OfferCatalog", "SearchResultsPage"})
+_HEADING_WORDS = 8
+"""A longer heading is a sentence of the text. At half "What our customers say about it" is missed; at double headlines
+of single reviews open a part."""
+_MAX_NEWSLETTER_WORDS = 80
+"""Words of a newsletter's box. Chosen: its invitation and terms. At half the terms stay; at double short pages about a
+newsletter are one."""
+_MAX_HEADINGS = 12
+"""Headings of parts that are followed. Chosen: shops have some. It bounds the search over the blocks after each."""
+_MAX_FACETS_SHARE = 0.3
+"""Share of a page's words that its filters may hold. Chosen: long lists of brands. At half these stay; at double a list
+of goods inside a box that is called a filter goes."""
+
+
+def parts_of(blocks: Sequence[TextBlock]) -> list[int]:
+    """For each block the bits of the parts that it is in; 0 for none."""
+    known: dict[Any, int] = {}
+    parts = [_named_parts(block.element, known) for block in blocks]
+    sizes = [len(block.words) for block in blocks]
+    if sum(itertools.compress(sizes, (part & FACETS for part in parts))) > _MAX_FACETS_SHARE * sum(sizes):
+        parts = [part & ~FACETS for part in parts]
+    headings = 0
+    for at, block in enumerate(blocks):
+        part = _headed_part(block)
+        if not part or parts[at] & part:
+            continue
+        end = _section_end(blocks, at)
+        if part == NEWSLETTER and sum(sizes[at:end]) > _MAX_NEWSLETTER_WORDS:
+            continue
+        for later in range(at, end):
+            parts[later] |= part
+        headings += 1
+        if headings == _MAX_HEADINGS:
+            break
+    return parts
+
+
+def declares_product(head: Head) -> bool:
+    """True for a page that says in its head or structured data that it is about one product, not a list of them."""
+    is_named = head.meta.get("og:type", "").lower() in ("product", "og:product", "product.item")
+    return (is_named or bool(head.kinds & _PRODUCTS)) and head.kinds.isdisjoint(_LISTS)
+
+
+def _headed_part(block: TextBlock) -> int:
+    tag = block.element.tag
+    if tag not in ("h2", "h3", "h4", "h5", "h6") or len(block.words) > _HEADING_WORDS:
+        return 0
+    return next((part for part, pattern in _HEADED if pattern.search(block.text)), 0)
+
+
+def _section_end(blocks: Sequence[TextBlock], at: int) -> int:
+    """The number behind the last block of the section that a heading opens: up to the next heading of its rank."""
+    rank = blocks[at].element.tag
+    for later in range(at + 1, len(blocks)):
+        tag = blocks[later].element.tag
+        if len(tag) == 2 and tag[0] == "h" and tag[1].isdecimal() and tag <= rank:
+            return later
+    return len(blocks)
+
+
+def _named_parts(element: Any, known: dict[Any, int]) -> int:
+    """The parts that the element and those around it are named; `known` caches the result for every element."""
+    path = []
+    box = element
+    parts = 0
+    while box is not None and box.tag not in ("body", "html", "main"):
+        if box in known:
+            parts = known[box]
+            break
+        path.append(box)
+        box = box.getparent()
+    for box in reversed(path):
+        for name in ((box.get("class") or ""), (box.get("id") or "")):
+            if name:
+                parts |= _parts_named(name.lower())
+        known[box] = parts
+    return parts
+
+
+@functools.lru_cache(maxsize=_NAMES_REMEMBERED)
+def _parts_named(name: str) -> int:
+    return sum(part for part, pattern in _NAMED if pattern.search(name)) if _ANY_NAMED.search(name) else 0

@@ -1,0 +1,155 @@
+"""Reads the text that an application carries as data for its own scripts, so that no browser need run them.
+
+Three forms, read 2026-11-22: `__NEXT_DATA__` (Next's pages router) and its like, `self.__next_f.push` (the flight data
+of Next's app router), and other `application/json` scripts of applications. Nothing is trusted: it may be anything, or
+as long as a page. JSON-LD is read elsewhere (`engines.html.metadata`). Runs in the parsing processes.
+"""
+
+import html
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+_MAX_CHARS = 2_000_000
+"""Data read of one page. Chosen: pages with whole catalogues have several hundred KB. At half, some of those are left
+to the browser; at double, a page of nothing else takes 40 ms."""
+_MAX_VALUES = 50_000
+_MAX_TEXT_CHARS = 200_000
+_MAX_DEPTH = 60
+_LEAST_WORDS = 4
+"""A string of fewer words is a name, a class or a setting, unless its key says that it is a heading."""
+_HEADINGS = frozenset({"title", "headline", "heading", "name", "subtitle"})
+_SETTINGS = re.compile(
+    r"class|style|css|svg|path|query|token|key|config|locale|message|translation|cookie|consent", re.I
+)
+_STATE_IDS = frozenset({"__NEXT_DATA__", "__NUXT_DATA__", "__APOLLO_STATE__", "__remixContext", "ng-state"})
+_FLIGHT = "self.__next_f.push("
+_BLOCK_END = re.compile(r"</(?:p|li|h[1-6]|div|tr|blockquote|pre|section|article)>|<br ?/?>", re.IGNORECASE)
+_TAG = re.compile(r"<[^<>]{1,500}>")
+_SPACE = re.compile(r"[ \t\r\f\v]+")
+_WORD = re.compile(r"\w+")
+_CODE = re.compile(r"[{};]\s*$|^\s*[.#@]?[\w-]+\s*\{|^https?://\S+$|^[\w/+=-]{40,}$")
+_ROW = re.compile(r"^[0-9a-f]{1,8}:(.*)$", re.DOTALL)
+_SILENT_TAGS = frozenset({"script", "style", "meta", "link", "title", "noscript", "svg", "template", "head"})
+_INLINE_TAGS = frozenset({"a", "abbr", "b", "code", "em", "i", "mark", "small", "span", "strong", "sub", "sup", "time"})
+
+
+def embedded_text(root: Any) -> str:
+    """The prose of a document's data, in paragraphs; empty when there is none."""
+    budget = _Budget()
+    flight: list[str] = []
+    parts: list[str] = []
+    for script in root.iter("script"):
+        source = script.text or ""
+        if len(source) > budget.chars:
+            continue
+        if source.lstrip().startswith(_FLIGHT):
+            budget.chars -= len(source)
+            flight.append(_pushed(source.strip()))
+        elif script.get("id") in _STATE_IDS:
+            budget.chars -= len(source)
+            parts += _prose(_decoded(source), budget)
+    parts += _flight_texts("".join(flight), budget)
+    text = "\n\n".join(dict.fromkeys(part for part in parts if part))
+    return text[:_MAX_TEXT_CHARS]
+
+
+class _Budget:
+    """What may still be read of one page."""
+
+    def __init__(self) -> None:
+        self.chars = _MAX_CHARS
+        self.values = _MAX_VALUES
+
+
+def _decoded(source: str) -> Any:
+    try:
+        return orjson.loads(source)
+    except orjson.JSONDecodeError:
+        return None
+
+
+def _pushed(source: str) -> str:
+    """The text of one `self.__next_f.push([1, "…"])`."""
+    value = _decoded(source.removeprefix(_FLIGHT).rstrip().rstrip(";").removesuffix(")"))
+    is_text = isinstance(value, list) and len(value) == 2 and isinstance(value[1], str)
+    return value[1] if is_text else ""
+
+
+def _prose(value: Any, budget: _Budget, key: str = "", depth: int = 0) -> Iterator[str]:
+    """Sentences and headings among the strings of a decoded value, in its order."""
+    budget.values -= 1
+    if budget.values < 0 or depth > _MAX_DEPTH:
+        return
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            if not _SETTINGS.search(name):
+                yield from _prose(inner, budget, name, depth + 1)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _prose(inner, budget, key, depth + 1)
+    elif isinstance(value, str) and value:
+        text = _plain(value)
+        words = len(_WORD.findall(text[:1_000]))
+        if words >= _LEAST_WORDS or (words and key.lower() in _HEADINGS and " " in text):
+            yield text
+
+
+def _plain(value: str) -> str:
+    """A string without markup; empty for code, addresses and tokens."""
+    text = value
+    if "<" in text:
+        text = html.unescape(_TAG.sub("", _BLOCK_END.sub("\n\n", text)))
+    if _CODE.search(text[:2_000]):
+        return ""
+    return "\n".join(_SPACE.sub(" ", line).strip() for line in text.split("\n")).strip()
+
+
+def _flight_texts(stream: str, budget: _Budget) -> list[str]:
+    """The blocks of the elements in rows `ID:JSON`; a row of another form is left out."""
+    texts: list[str] = []
+    for line in stream.split("\n"):
+        match = _ROW.match(line)
+        value = _decoded(match[1]) if match is not None and match[1][:1] in ("[", "{") else None
+        if value is not None:
+            current: list[str] = []
+            _read_elements(value, texts, current, (budget, 0))
+            _end_block(texts, current)
+    return [text for text in texts if len(_WORD.findall(text[:200])) > 1]
+
+
+def _read_elements(value: Any, texts: list[str], current: list[str], left: tuple[_Budget, int]) -> None:
+    """Appends the text of elements `["$", tag, key, properties]` to `current`, which a block element ends."""
+    budget, depth = left
+    budget.values -= 1
+    if budget.values < 0 or depth > _MAX_DEPTH:
+        return
+    inner = (budget, depth + 1)
+    if isinstance(value, str):
+        if value and not value.startswith("$"):
+            current.append(value)
+    elif isinstance(value, list) and len(value) >= 4 and value[0] == "$" and isinstance(value[1], str):
+        tag, properties = value[1], value[3]
+        if tag in _SILENT_TAGS or not isinstance(properties, dict):
+            return
+        if tag not in _INLINE_TAGS:
+            _end_block(texts, current)
+        _read_elements(properties.get("children"), texts, current, inner)
+        raw = properties.get("dangerouslySetInnerHTML")
+        if isinstance(raw, dict) and isinstance(raw.get("__html"), str):
+            current.append(_plain(raw["__html"]))
+        if tag not in _INLINE_TAGS:
+            _end_block(texts, current)
+    elif isinstance(value, list):
+        for each in value:
+            if isinstance(each, str | list):
+                _read_elements(each, texts, current, inner)
+
+
+def _end_block(texts: list[str], current: list[str]) -> None:
+    text = _SPACE.sub(" ", "".join(current)).strip()
+    if text:
+        texts.append(text)
+    current.clear()

@@ -1,0 +1,93 @@
+"""Reads PDF and Office documents in a parse process: which of them a body is, its title and its text.
+
+The libraries are those of the extra `office` and are imported here alone. Raises FetchFailed, EngineMissing.
+"""
+
+import io
+import re
+import zipfile
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from gateway.engines.fetch.errors import FetchFailed
+from gateway.engines.office.archive import checked_archive
+from gateway.engines.office.pdf import read_pdf
+from gateway.engines.office.sheets import read_pptx, read_xlsx
+from gateway.engines.office.text import DocumentText
+from gateway.engines.office.word import read_docx, read_odt
+from gateway.errors import EngineMissing
+
+_MAIN_PARTS = {"word/document.xml": "docx", "xl/workbook.xml": "xlsx", "ppt/presentation.xml": "pptx"}
+_ODT = b"application/vnd.oasis.opendocument.text"
+_MIMETYPE_BYTES = 200
+KINDS = ("pdf", "docx", "xlsx", "pptx", "odt")
+_PAGES = re.compile(r"page=(\d{1,5})(?:-(\d{1,5}))?")
+
+
+class ReadDocument(NamedTuple):
+    """`scanned`: numbers of the pages of a PDF that hold no text."""
+
+    title: str
+    text: str
+    scanned: tuple[int, ...] = ()
+
+
+def archive_kind(body: bytes) -> str:
+    """`docx`, `xlsx`, `pptx` or `odt` of a ZIP archive; "" for another one."""
+    try:
+        archive = zipfile.ZipFile(io.BytesIO(body))
+        names = set(archive.namelist())
+        for main_part, kind in _MAIN_PARTS.items():
+            if main_part in names:
+                return kind
+        if "mimetype" in names:
+            with archive.open("mimetype") as part:
+                return "odt" if part.read(_MIMETYPE_BYTES).strip() == _ODT else ""
+    except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError, EOFError, RuntimeError):
+        return ""
+    return ""
+
+
+def page_range(fragment: str) -> tuple[int, int] | None:
+    """The pages that `page=3` or `page=3-7` asks for, counted from 1; None for any other fragment of a URL."""
+    match = _PAGES.fullmatch(fragment)
+    return (int(match[1]), int(match[2] or match[1])) if match else None
+
+
+def read_document(kind: str, body: bytes, *, plain: bool, pages: tuple[int, int] | None = None) -> ReadDocument:
+    """A body of one of the KINDS as Markdown, or without its signs if `plain`. `pages`: of a PDF, first and last."""
+    out = DocumentText(plain)
+    if kind == "pdf":
+        found = read_pdf(_library("pypdfium2", "web"), body, out, pages)
+        if not out.whole().strip() or len(found.scanned) == found.pages:
+            raise FetchFailed("the PDF holds no text (a scan perhaps); OCR can read its pages", "unparsable")
+        return ReadDocument(found.title, out.whole(), found.scanned)
+    archive = checked_archive(body)
+    try:
+        title = _read_archive(kind, body, archive, out)
+    except (FetchFailed, EngineMissing, MemoryError, RecursionError):
+        raise
+    except Exception as error:  # the readers raise KeyError, ValueError and types of their own on damaged documents
+        raise FetchFailed("the document is damaged and could not be read", "unparsable") from error
+    if not out.whole():
+        raise FetchFailed("the document holds no text", "unparsable")
+    return ReadDocument(title.strip(), out.whole())
+
+
+def _read_archive(kind: str, body: bytes, archive: zipfile.ZipFile, out: DocumentText) -> str:
+    if kind == "odt":
+        return read_odt(_library("lxml.etree", "web"), archive, out)
+    if kind == "docx":
+        return read_docx(_library("docx"), body, out)
+    if kind == "xlsx":
+        return read_xlsx(_library("openpyxl"), body, out)
+    return read_pptx(_library("pptx"), body, out)
+
+
+def _library(name: str, extra: str = "office") -> Any:
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise EngineMissing(
+            f"such documents need the extra '{extra}'; the operator must install it (pip install 'gateway[{extra}]')"
+        ) from error

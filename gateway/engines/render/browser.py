@@ -1,0 +1,192 @@
+"""One Chromium: started on pipes in a process without a network, watched for its memory, ended with all its processes.
+
+Nothing here weakens Chromium's own sandbox, which stays the wall between a page and this user's files; where it cannot
+work the browser does not start. Knows neither pages nor the gateway.
+"""
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import shutil
+import signal
+import tempfile
+from pathlib import Path
+
+from gateway.engines.render.cdp import BrowserGone, CommandFailed, Connection
+
+START_S = 20.0
+"""Chosen: a start takes 1.0 to 1.6 s on a loaded machine (measured); at half, machines under heavy load have no
+browser, at double a browser that hangs holds its first caller for longer than the call takes."""
+_WATCH_S = 0.5
+"""Between two looks at the memory. Chosen: a page fills about 1 GB in a second at the most; at half, twice the looks,
+at double a hostile page may be one GB above the limit before it ends."""
+_HEAP_MB = 256
+"""JavaScript memory of one page's process. Chosen: pages with an application take 20 to 80 MB; at half, large ones
+fail, at double two hostile pages reach `render.memory_max` before their own limit."""
+_FLAGS = (
+    "--headless",
+    "--remote-debugging-pipe",
+    "--no-first-run",
+    "--no-default-browser-check",
+    "--no-pings",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-breakpad",
+    "--disable-component-update",
+    "--disable-default-apps",
+    "--disable-dev-shm-usage",
+    "--disable-domain-reliability",
+    "--disable-extensions",
+    "--disable-notifications",
+    "--disable-plugins",
+    "--disable-sync",
+    # HttpsUpgrades would give a page another origin than it has; the toolbars of windows that nobody sees would take
+    # most of a new context's CPU.
+    "--disable-features="
+    "AutofillServerCommunication,BackForwardCache,HttpsFirstBalancedModeAutoEnable,HttpsUpgrades,"
+    "InterestFeedContentSuggestions,MediaRouter,OptimizationHints,PreloadTopChromeWebUI,Prerender2,"
+    "SpareRendererForSitePerProcess,Translate,WebUIOmniboxPopup,WebUIOmniboxFullPopup,"
+    "WebUIOmniboxAimPopup,WebUIToolbar",
+    "--hide-scrollbars",
+    "--lang=en-US",
+    "--metrics-recording-only",
+    "--mute-audio",
+    "--password-store=basic",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--proxy-server=http://127.0.0.1:9",  # beside the missing network: a request nobody answers fails at once
+    "--proxy-bypass-list=<-loopback>",
+    f"--js-flags=--max-old-space-size={_HEAP_MB}",
+)
+
+
+class NoBrowser(Exception):
+    """Chromium cannot be started; the text says why."""
+
+
+class Browser:
+    """A running Chromium. `pid`: its first process, and the number of the process group of them all.
+
+    `connection` speaks to it; `has_ended` is set when it is gone. Made by `start`.
+    """
+
+    def __init__(self, pid: int, profile: Path, connection: Connection) -> None:
+        self.pid = pid
+        self._profile = profile
+        self.connection = connection
+        self.has_ended = asyncio.Event()
+
+    @classmethod
+    async def start(cls, program: str, memory_max: int) -> "Browser":
+        """Raises NoBrowser. `memory_max`: bytes that all its processes may take, beyond what they share."""
+        path = find_chromium(program)
+        profile = Path(tempfile.mkdtemp(prefix="gateway-render-"))
+        to_browser, our_end = _pipe()
+        our_start, from_browser = _pipe()
+        words = [path, *_FLAGS, f"--user-data-dir={profile}", "about:blank"]
+        try:
+            pid = _spawn(words, profile, to_browser, from_browser)
+        except OSError as error:
+            os.close(our_end)
+            os.close(our_start)
+            shutil.rmtree(profile, ignore_errors=True)
+            raise NoBrowser(f"{path}: {error.strerror}") from error
+        finally:
+            os.close(to_browser)
+            os.close(from_browser)
+        browser = cls(pid, profile, await _connect(our_start, our_end))
+        browser._begin(memory_max)
+        try:
+            await browser.connection.call("Browser.getVersion", timeout_s=START_S)
+        except (BrowserGone, CommandFailed):
+            await browser.close()
+            raise NoBrowser(f"{path} ends at once or does not answer; its sandbox may not be permitted here") from None
+        return browser
+
+    def _begin(self, memory_max: int) -> None:
+        loop = asyncio.get_running_loop()
+        self._reading = loop.create_task(self.connection.run())
+        self._reading.add_done_callback(lambda _: self.has_ended.set())
+        self._watching = loop.create_task(self._watch(memory_max))
+
+    async def close(self) -> None:
+        """Ends every process and removes the profile."""
+        self._watching.cancel()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        self._reading.cancel()
+        await asyncio.gather(self._reading, self._watching, return_exceptions=True)
+        await asyncio.to_thread(os.waitpid, self.pid, 0)  # it was killed, so it ends at once
+        await asyncio.to_thread(shutil.rmtree, self._profile, ignore_errors=True)
+
+    async def _watch(self, memory_max: int) -> None:
+        """Ends the page that takes most when all together take too much, and the browser when that is not enough."""
+        while True:
+            await asyncio.sleep(_WATCH_S)
+            sizes = private_bytes(self.pid)
+            if sum(sizes.values()) <= memory_max:
+                continue
+            renderers = {pid: size for pid, size in sizes.items() if is_renderer(pid)}
+            victim = max(renderers, key=lambda pid: renderers[pid], default=self.pid)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(victim, signal.SIGKILL)
+
+
+def find_chromium(program: str) -> str:
+    """The path of the browser: `program`, or the first that is found. Raises NoBrowser."""
+    for name in (
+        [program]
+        if program
+        else ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome-stable", "google-chrome"]
+    ):
+        path = shutil.which(name)
+        if path is not None:
+            return path
+    raise NoBrowser(f"{program or 'chromium'} is not installed")
+
+
+def private_bytes(group: int) -> dict[int, int]:
+    """Memory of each process of a process group that it shares with no other: resident less shared, in bytes."""
+    page = os.sysconf("SC_PAGE_SIZE")
+    sizes = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdecimal():
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                fields = (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()
+                if int(fields[2]) == group:
+                    _, resident, shared = (folder / "statm").read_text().split()[:3]
+                    sizes[int(folder.name)] = (int(resident) - int(shared)) * page
+    return sizes
+
+
+def is_renderer(pid: int) -> bool:
+    """Whether a process holds a page."""
+    try:
+        return b"--type=renderer" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
+def _pipe() -> tuple[int, int]:
+    """A pipe whose ends are above the numbers that the browser expects, so that none of them is overwritten."""
+    ends = os.pipe()
+    above = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 16) for end in ends]
+    for end in ends:
+        os.close(end)
+    return above[0], above[1]
+
+
+def _spawn(words: list[str], profile: Path, to_browser: int, from_browser: int) -> int:
+    """Starts the browser with the pipes as 3 and 4 in a process group of its own. Returns its pid. Raises OSError."""
+    environment = {"HOME": str(profile), "TMPDIR": str(profile), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
+    nothing = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(3)]
+    pipes = [(os.POSIX_SPAWN_DUP2, to_browser, 3), (os.POSIX_SPAWN_DUP2, from_browser, 4)]
+    return os.posix_spawn(words[0], words, environment, file_actions=[*nothing, *pipes], setpgroup=0)
+
+
+async def _connect(source_fd: int, sink_fd: int) -> Connection:
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit=1 << 20)
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(source_fd, "rb", 0))
+    sink, _ = await loop.connect_write_pipe(asyncio.Protocol, os.fdopen(sink_fd, "wb", 0))
+    return Connection(reader, sink)

@@ -1,0 +1,172 @@
+"""One call in the render process: a connection of the gateway, and the pages it asks for, one after the other.
+
+A page waits for its turn among all calls, dealt out by key. The tab of a call is kept from page to page and ends with
+the connection; a page that was lost takes its tab with it.
+"""
+
+import asyncio
+import contextlib
+from dataclasses import dataclass
+
+from gateway.domain import Json
+from gateway.engines.render import frames
+from gateway.engines.render.browser import NoBrowser
+from gateway.engines.render.browser_share import BrowserShare
+from gateway.engines.render.cdp import BrowserGone, CommandFailed
+from gateway.engines.render.frames import BadFrame, Reason
+from gateway.engines.render.paused import PausedRequest
+from gateway.engines.render.shown import PageLost, Shown
+from gateway.engines.render.tab import Tab
+from gateway.resilience.fair_queue import FairQueue, QueueFull
+
+MAX_ASKED = 500
+"""Requests of one page that reach the gateway; further ones are refused here. Chosen: pages with advertisements make
+300, most of which are refused there; at half, such pages may lose their text, at double a hostile page costs the
+gateway twice as much."""
+_NEXT_S = 0.5
+"""How long a page may stay after it was read. Chosen: the next page of a call takes its place sooner, which saves the
+browser a document; at half, slow calls pay for it, at double workers of a hostile page run on for a second."""
+MAX_SECONDS = 60.0
+"""Longest time a page may be given, whatever the gateway says: as the schema of `render.page_timeout_s`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A page to render: the `open` frame."""
+
+    url: str
+    owner: str
+    seconds: float
+    wants_picture: bool
+
+
+def read_wish(head: Json) -> Wish:
+    """Raises BadFrame."""
+    url, owner, seconds = head.get("url"), head.get("owner"), head.get("seconds")
+    if not isinstance(url, str) or not isinstance(owner, str) or not isinstance(seconds, int | float):
+        raise BadFrame
+    return Wish(url, owner, min(float(seconds), MAX_SECONDS), head.get("screenshot") is True)
+
+
+class Call:
+    """Serves one connection: `run` until its end. `turns` and `share` belong to all calls."""
+
+    def __init__(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, share: BrowserShare) -> None:
+        self._source = source
+        self._sink = sink
+        self._share = share
+        self._tab: Tab | None = None
+        self._open: dict[int, tuple[Tab, PausedRequest]] = {}
+        self._asked = 0
+        self._last_id = 0
+        self._is_showing = False
+        self._leaving: asyncio.TimerHandle | None = None
+
+    async def run(self, turns: FairQueue) -> None:
+        """Raises nothing: an end of the connection, or a frame that is none, ends the call."""
+        page: asyncio.Task[None] | None = None
+        try:
+            while True:
+                head, body = await frames.read(self._source)
+                if head.get("op") == "open":
+                    if page is not None and not page.done():
+                        raise BadFrame
+                    page = asyncio.get_running_loop().create_task(self._page(read_wish(head), turns))
+                else:
+                    self._end_request(head, body)
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            if page is not None:
+                page.cancel()
+                await asyncio.gather(page, return_exceptions=True)
+            await self._drop_tab()
+            self._sink.close()
+
+    async def _page(self, wish: Wish, turns: FairQueue) -> None:
+        try:
+            await turns.acquire(wish.owner)
+        except QueueFull:
+            await self._write({"event": "failed", "reason": "busy"})
+            return
+        try:
+            reason: Reason
+            try:
+                shown = await self._render(wish)
+            except PageLost as error:
+                reason = error.reason
+            except NoBrowser:
+                reason = "unavailable"
+            except (BrowserGone, CommandFailed):
+                reason = "crashed"
+            else:
+                await self._write_shown(shown)
+                return
+            await self._drop_tab()
+            await self._write({"event": "failed", "reason": reason})
+        finally:
+            turns.release(wish.owner)
+
+    async def _render(self, wish: Wish) -> Shown:
+        self._asked = 0
+        self._open.clear()
+        if self._tab is None:
+            self._tab = await self._share.open_tab(self._ask)
+        await self._write({"event": "started"})
+        if self._leaving is not None:
+            self._leaving.cancel()
+        self._is_showing = True
+        try:
+            shown = await self._tab.show(wish.url, wish.seconds, wants_picture=wish.wants_picture)
+        finally:
+            self._is_showing = False
+        loop = asyncio.get_running_loop()
+        self._leaving = loop.call_later(_NEXT_S, self._leave)
+        return shown
+
+    def _leave(self) -> None:
+        """No page follows at once: the last one is left, so that its scripts end."""
+        if self._tab is not None:
+            self._tab.leave()
+
+    async def _drop_tab(self) -> None:
+        if self._leaving is not None:
+            self._leaving.cancel()
+        tab, self._tab = self._tab, None
+        if tab is not None:
+            await self._share.close_tab(tab)
+
+    def _ask(self, request: PausedRequest) -> None:
+        """Passes a request of the page on to the gateway."""
+        tab = self._tab
+        if tab is None:
+            return
+        self._asked += 1
+        is_useless = request.is_service_worker or not self._is_showing
+        if request.body is None or is_useless or self._asked > MAX_ASKED:
+            tab.refuse(request)
+            return
+        self._last_id += 1
+        self._open[self._last_id] = tab, request
+        with contextlib.suppress(ConnectionError):
+            self._sink.write(frames.pack({"event": "request", "id": self._last_id, **request.head}, request.body))
+
+    def _end_request(self, head: Json, body: bytes) -> None:
+        tab, request = self._open.pop(head.get("id", 0), (None, None))
+        if tab is None or request is None or tab is not self._tab:
+            return
+        if head.get("op") == "answer":
+            headers = [{"name": str(name), "value": str(value)} for name, value in head.get("headers", [])]
+            tab.answer(request, int(head.get("status", 200)), headers, body)
+        else:
+            tab.refuse(request)
+
+    async def _write_shown(self, shown: Shown) -> None:
+        if shown.picture:
+            await self._write({"event": "picture"}, shown.picture)
+        await self._write({"event": "page", "url": shown.url[:4_000]}, shown.html)
+
+    async def _write(self, head: Json, body: bytes = b"") -> None:
+        with contextlib.suppress(ConnectionError):
+            self._sink.write(frames.pack(head, body))
+            await self._sink.drain()

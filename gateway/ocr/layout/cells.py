@@ -1,0 +1,195 @@
+"""The cells of a block of code: where its rows and columns are, and the ink of each cell.
+
+Letters of one pitch stand in a grid. Its columns follow from the ink of the whole block, its rows from the middles of
+its lines. Knows nothing of what the letters are: see `glyphs`. The thresholds are chosen; bench/ocr_real.py scores them
+all together.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import pi
+from statistics import median
+from typing import Any
+
+from gateway.ocr.extras import vision
+from gateway.ocr.layout.reading_order import rows_of
+from gateway.ocr.types import Line, Rect, hull
+
+PITCH_RANGE, PITCH_STEPS = 0.012, 49
+"""The pitch is sought in this share around the measured one, which is that of single lines, in so many steps: 100
+columns must end within half a letter. At half, boxes of tilted pages miss it; at double, a neighbouring peak wins."""
+MAX_ROWS, MAX_COLUMNS = 200, 400
+"""Rows and columns of a block; larger ones are a mistake of the pitch and stay as they were read."""
+MAX_OFF_GRID, ON_GRID_SHARE, OFF_ROW = 0.18, 0.85, 0.35
+"""This share of the rows must lie within MAX_OFF_GRID distances of a grid of rows, else the block has none and is read
+line by line; a row further than OFF_ROW off stays as it was read. At half, rounding of pixels hides grids; at double,
+chance does not."""
+SIDE_PX = 2
+"""Pixels on both sides of a panel's edge that may be its stroke."""
+FOREIGN = 0.8
+"""Rows whose middle is so near, in distances of rows, to that of a line of no row share its ink."""
+GROUND_PERCENTILE = 80
+"""The ground of a cell: so many of its pixels, in per cent, are darker. At half, bold letters are ground."""
+BLANK_SHARE, BLANK_STEP = 0.22, 24
+"""A cell is blank when its darkest pixel differs from its ground by less than this share of what the letters do, and by
+less than so many levels of 256. At half, guides of indentation are letters; at double, pale comments are blank."""
+MAX_DOWN = 0.25
+"""Rows are moved by at most this share of their distance."""
+MIDDLE_SHARE = 0.8
+"""Share of a cell's width in which a letter must have ink: neighbours reach over the side."""
+MIN_CELL_PX = 4
+"""Narrower cells show no letter."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellGrid:
+    """A block's grid. `left`, `pitch`: of its columns; `middles`: heights of its rows; `ink`: rows x columns x height x
+    width, 0 to 1; `inked`: rows x columns; `members`: the lines of each row; `others`: lines on no row."""
+
+    left: float
+    pitch: float
+    middles: tuple[float, ...]
+    ink: Any
+    inked: Any
+    members: tuple[tuple[Line, ...], ...]
+    others: tuple[Line, ...]
+
+    def x_of(self, column: int) -> float:
+        return self.left + (column + 0.5) * self.pitch
+
+
+def cell_grid(gray: Any, lines: list[Line], pitch: float, foreign: Sequence[Rect] = ()) -> CellGrid | None:
+    """The grid of read lines of one pitch; None where rows or columns are not regular. `gray`: the page, dark ink;
+    `foreign`: boxes of other lines, whose ink is not the block's."""
+    _, numpy = vision()
+    if pitch < MIN_CELL_PX or not lines:
+        return None
+    rects = [line.rect for line in lines]
+    rows = [[lines[i] for i in row] for row in rows_of(rects, range(len(rects)))]
+    grid = _row_grid(rows)
+    if grid is None:
+        return None
+    step, middles, members, others = grid
+    box = hull([line.rect for row in members for line in row])
+    top, bottom = max(0, int(min(middles) - step)), min(gray.shape[0], int(max(middles) + step) + 1)
+    first, last = max(0, int(box.x1 - 2 * pitch)), min(gray.shape[1], int(box.x2 + 2 * pitch))
+    part = gray[top:bottom, first:last]
+    if part.size == 0 or len(middles) > MAX_ROWS:
+        return None
+    pitch, phase = _columns(part, pitch)
+    left = first + phase
+    count = int((last - left) // pitch)
+    if not 0 < count <= MAX_COLUMNS:
+        return None
+    height, width = max(MIN_CELL_PX, round(step)), max(MIN_CELL_PX, round(pitch))
+    sides = numpy.array(middles) - height / 2
+    ys = numpy.rint(sides + _down(part, sides - top, step)).astype(int)[:, None] + numpy.arange(height)
+    xs = numpy.rint(left + pitch * numpy.arange(count)).astype(int)[:, None] + numpy.arange(width)
+    ys, xs = ys.clip(0, gray.shape[0] - 1), xs.clip(0, gray.shape[1] - 1)
+    cells = gray[ys[:, None, :, None], xs[None, :, None, :]].astype(numpy.float32)
+    ink, inked = _ink_of(cells)
+    for rect in (*foreign, *(line.rect for line in others)):
+        near = numpy.abs(numpy.array(middles) - rect.center_y) < FOREIGN * step
+        first, last = int((rect.x1 - left) // pitch), int((rect.x2 - left) // pitch) + 1
+        inked[near, max(0, first) : max(0, last)] = False
+    return CellGrid(left, pitch, tuple(middles), ink, inked, members, others)
+
+
+Rows = tuple[tuple[Line, ...], ...]
+
+
+def without_sides(gray: Any, panels: Sequence[Rect], box: Rect) -> Any:
+    """The page with the sides of the panels around a block painted over: they are no signs."""
+    around = [panel for panel in panels if box.overlap(panel) > 0]
+    if not around:
+        return gray
+    gray = gray.copy()
+    height, width = gray.shape
+    for panel in around:
+        left, right = max(0, int(panel.x1) - SIDE_PX), min(width, int(panel.x2) + SIDE_PX + 1)
+        top, bottom = max(0, int(panel.y1) - SIDE_PX), min(height, int(panel.y2) + SIDE_PX + 1)
+        for side, inner in ((panel.y1, 1), (panel.y2, -1)):
+            source = min(height - 1, max(0, int(side) + inner * (SIDE_PX + 2)))
+            gray[max(0, int(side) - SIDE_PX) : int(side) + SIDE_PX + 1, left:right] = gray[source, left:right]
+        for side, inner in ((panel.x1, 1), (panel.x2, -1)):
+            source = min(width - 1, max(0, int(side) + inner * (SIDE_PX + 2)))
+            columns = gray[top:bottom, source : source + 1]
+            gray[top:bottom, max(0, int(side) - SIDE_PX) : int(side) + SIDE_PX + 1] = columns
+    return gray
+
+
+def _row_grid(rows: list[list[Line]]) -> tuple[float, list[float], Rows, tuple[Line, ...]] | None:
+    """The distance of rows, the middles of all rows from one above the first to one below the last, the lines of each,
+    and the lines of none; None where the rows are not regular."""
+    _, numpy = vision()
+    middles = [median(line.rect.center_y for line in row) for row in rows]
+    if len(middles) < 2:
+        return None
+    steps = sorted(below - above for above, below in pairwise(middles))
+    step = steps[len(steps) // 3]
+    if step < MIN_CELL_PX:
+        return None
+    # A row whose pieces' boxes differ comes in two: they get one number.
+    numbers = [0]
+    for above, below in pairwise(middles):
+        numbers.append(numbers[-1] + round((below - above) / step))
+    if numbers[-1] < 1:
+        return None
+    slope, _ = numpy.polyfit(numbers, middles, 1)
+    starts = numpy.array(middles) - slope * numpy.array(numbers)
+    start = numpy.median(starts)
+    off = numpy.abs(starts - start)
+    if float((off <= MAX_OFF_GRID * slope).mean()) < ON_GRID_SHARE:
+        return None
+    by_number: dict[int, list[Line]] = {}
+    others: list[Line] = []
+    for number, row, away in zip(numbers, rows, off.tolist(), strict=True):
+        (by_number.setdefault(number, []) if away <= OFF_ROW * slope else others).extend(row)
+    span = range(-1, numbers[-1] + 2)
+    return (
+        float(slope),
+        [float(start + slope * number) for number in span],
+        tuple(tuple(by_number.get(number, ())) for number in span),
+        tuple(others),
+    )
+
+
+def _columns(part: Any, pitch: float) -> tuple[float, float]:
+    """The exact pitch, and the x of the first column's left side, from the spectrum of the block's ink."""
+    _, numpy = vision()
+    ground = numpy.percentile(part, GROUND_PERCENTILE, axis=1, keepdims=True)
+    dark = numpy.clip(ground - part, 0, None)
+    profile = (dark > BLANK_SHARE * dark.max()).sum(axis=0).astype(numpy.float64)
+    profile -= profile.mean()
+    pitches = pitch * numpy.linspace(1 - PITCH_RANGE, 1 + PITCH_RANGE, PITCH_STEPS)
+    turns = numpy.exp(2j * numpy.pi * (numpy.arange(len(profile)) + 0.5)[None] / pitches[:, None]) @ profile
+    best = int(numpy.abs(turns).argmax())
+    exact = float(pitches[best])
+    middle = float(numpy.angle(turns[best])) / (2 * pi) * exact
+    return exact, (middle - exact / 2) % exact
+
+
+def _down(part: Any, sides: Any, step: float) -> int:
+    """How far down to move the rows' upper sides, so that the least ink is cut: boxes of lines miss underscores."""
+    _, numpy = vision()
+    ground = numpy.percentile(part, GROUND_PERCENTILE, axis=1, keepdims=True)
+    dark = numpy.clip(ground - part, 0, None).sum(axis=1)
+    reach = int(MAX_DOWN * step)
+    moves = sorted(range(-reach, reach + 1), key=abs)
+    cut = [dark[numpy.rint(sides + move).astype(int).clip(0, len(dark) - 1)].sum() for move in moves]
+    return moves[int(numpy.argmin(cut))]
+
+
+def _ink_of(cells: Any) -> tuple[Any, Any]:
+    """The ink of each cell, 1 where it is darkest, and which cells have any."""
+    _, numpy = vision()
+    ground = numpy.percentile(cells, GROUND_PERCENTILE, axis=(2, 3), keepdims=True)
+    ink = numpy.clip(ground - cells, 0, None)
+    width = ink.shape[3]
+    margin = round((1 - MIDDLE_SHARE) / 2 * width)
+    darkest = ink[:, :, :, margin : width - margin].max(axis=(2, 3))
+    inked = darkest >= BLANK_STEP
+    usual = float(numpy.median(darkest[inked])) if inked.any() else 0.0
+    inked &= darkest >= BLANK_SHARE * usual
+    return ink / numpy.maximum(1.0, darkest)[:, :, None, None].clip(1.0), inked

@@ -1,0 +1,89 @@
+"""Gathers the inked cells of a block of code by their shape.
+
+Knows nothing of what the shapes are: see `glyphs`. The thresholds are chosen unless their explanation says otherwise;
+bench/ocr_real.py scores them all together.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from gateway.ocr.extras import vision
+from gateway.ocr.layout.cells import CellGrid
+
+SAME_SHAPE = 0.975
+"""Likeness (cosine of their ink, best of small shifts) from which two cells have one shape. At half the distance from
+1, roundings of pixels part letters; at double, `c` and `e` are one in small print."""
+SHIFTS = ((0, 1), (1, 0))
+"""Shifts, in pixels down and right, by which cells are compared, to both sides: letters stand on whole pixels, the grid
+does not."""
+LEVELS = 7
+"""Cells of the same ink, in so many levels, are one drawing."""
+MAX_SHAPES = 900
+"""Shapes of a block; more are no screen's letters but a photograph's, which are left as they were read."""
+
+
+@dataclass(slots=True)
+class Shapes:
+    """The shape of every cell (-1 for a blank one); of each shape its first cell, the votes for its character, the
+    kinds of letters that stand beside it, and how like it is to the others."""
+
+    of_cell: Any
+    firsts: list[tuple[int, int]]
+    votes: list[Counter[str]]
+    around: list[set[str]]
+    likeness: Any
+
+
+def shapes_of(grid: CellGrid) -> Shapes | None:
+    """Gathers the inked cells by shape: each joins the first shape that it is like, commonest drawings first."""
+    _, numpy = vision()
+    places = numpy.argwhere(grid.inked)
+    if not len(places):
+        return None
+    ink = grid.ink[places[:, 0], places[:, 1]]
+    drawings: dict[bytes, int] = {}
+    flat = (ink * LEVELS).round().astype(numpy.uint8).reshape(len(ink), -1)
+    inverse = numpy.array([drawings.setdefault(cell.tobytes(), len(drawings)) for cell in flat])
+    _, firsts, counts = numpy.unique(inverse, return_index=True, return_counts=True)
+    order = numpy.argsort(-counts, kind="stable")
+    if len(order) > MAX_SHAPES:
+        return None
+    likeness = _likeness(ink[firsts[order]])
+    shape_of = numpy.full(len(order), -1)
+    leaders: list[int] = []
+    for number in range(len(order)):
+        near = likeness[number, leaders] if leaders else numpy.zeros(0)
+        if len(near) and near.max() >= SAME_SHAPE:
+            shape_of[number] = int(near.argmax())
+        else:
+            shape_of[number] = len(leaders)
+            leaders.append(number)
+    rank = numpy.empty(len(order), int)
+    rank[order] = numpy.arange(len(order))
+    of_cell = numpy.full(grid.inked.shape, -1)
+    of_cell[places[:, 0], places[:, 1]] = shape_of[rank[inverse]]
+    cells = [places[firsts[order[leader]]].tolist() for leader in leaders]
+    return Shapes(
+        of_cell,
+        [(row, column) for row, column in cells],
+        [Counter() for _ in leaders],
+        [set() for _ in leaders],
+        likeness[leaders][:, leaders],
+    )
+
+
+def _likeness(ink: Any) -> Any:
+    """The cosine of every pair of cells, at the best of SHIFTS."""
+    _, numpy = vision()
+
+    def unit(cells: Any) -> Any:
+        flat = cells.reshape(len(cells), -1)
+        return flat / numpy.maximum(1e-6, numpy.linalg.norm(flat, axis=1, keepdims=True))
+
+    whole = unit(ink)
+    best = whole @ whole.T
+    for shift in SHIFTS:
+        moved = whole @ unit(numpy.roll(ink, shift, axis=(1, 2))).T
+        best = numpy.maximum(best, numpy.maximum(moved, moved.T))  # moved the other way, it is the other's likeness
+    return best

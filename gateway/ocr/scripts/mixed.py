@@ -1,0 +1,194 @@
+"""Reads again what the first reader does not know: lines in other scripts, by region, with the installed language data.
+
+The first reader knows Latin, Chinese and Japanese letters and takes others for these. Lines that its text explains
+badly are doubtful. While there are enough of them, the widest are read by each script's data, the likeliest first
+(`guess`); the best reading decides, and the area of the doubtful lines is read with it. What is left and clearly in a
+script without data loses its text, which would be invented, and is named. Knows nothing of layout and networks.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from gateway.ocr.scripts import guess, packs
+from gateway.ocr.types import Line, Rect, hull
+
+DOUBTFUL_FIT = 0.93
+"""Fit below which a line is doubtful. Measured on the pages described in bench/train_scripts.py: nine in ten lines in
+Latin letters, sharp ones, are above, nine in ten of other scripts below. At half, Greek passes; at double, all lines
+are doubtful."""
+MIN_LETTERS, MIN_SHARE = 12, 0.08
+"""Fewer characters in doubtful lines, or a smaller share of those looked at, are formulas, marks, worn words. At half
+such pages take twice the time; at double, a line of another script on a page is missed."""
+GUESS_LETTERS = 30
+"""Characters from which a guess is trusted to take a text away. At half, worn words are taken away; at double, short
+letters in a script that cannot be read stay as gibberish."""
+TRIAL_LINES, MAX_TRIALS = 3, 8
+"""Lines read by each script's data in a trial, of which the second best counts, and packs tried. Chosen: a trial of a
+line takes 0.02 to 0.1 s. At half the lines one with figures or names alone decides; at double every doubtful page takes
+half a second more."""
+MIN_TRIAL = 0.55
+"""Least confidence times the share of letters that are of the script. Measured: the right data reaches .7 and more,
+wrong data .4 at most. At half, noise is read; at double (above 1), nothing."""
+SURE_TRIAL = 0.75
+"""From it on no other script is tried. At half, a wrong script may win; at double (above 1), all are always tried."""
+MIN_FIT, MIN_OWN = 0.4, 0.3
+"""A line is taken over with this confidence and this share of letters of the script; others keep the first reading. At
+half, noise becomes text; at double, lines with Latin names are lost."""
+MAX_ALONE = 24
+"""Lines that the reading of the area missed and that are read one by one, at 0.02 to 0.1 s each. Chosen: labels and
+single words. At half some stay unread; at double, a page of noise takes two seconds more."""
+COVERED = 0.3
+"""The share of a line's area inside a line that replaces it."""
+MAX_ROUNDS = 3
+"""Scripts on one page beside those that the first reader knows. Each round reads an area."""
+MARGIN = 0.35
+"""Margin around lines, in their heights: marks above and below letters. At half, Thai vowels are cut; at double, the
+neighbouring lines get in."""
+SAMPLE_LINES = 12
+"""Lines by which a page is judged before all of it is read, spread over the page. Chosen: of a page of 40 lines a
+paragraph of five is met nine times in ten. At half every third is missed; at double, the first block of a streamed
+answer comes later."""
+LACKING_FIT = 0.5
+"""Confidence of Vietnamese lines as the first reader reads them, which leaves letters out without noticing."""
+
+
+class ScriptReader(Protocol):
+    """What `tesseract.Tesseract` does."""
+
+    @property
+    def installed(self) -> list[packs.Pack]:
+        """The language data that it reads with."""
+        ...
+
+    def read_line(self, gray: Any, rect: Rect, pack: packs.Pack) -> Line:
+        """The one line in an area."""
+        ...
+
+    def read_area(self, gray: Any, rect: Rect, pack: packs.Pack) -> list[Line]:
+        """The lines in an area."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """The page's lines, read again where they could be, and `(script, warning)` for each that could not."""
+
+    lines: list[Line]
+    unreadable: list[tuple[str, str]]
+
+
+def sample_of(lines: Sequence[Line]) -> list[Line]:
+    """Lines by which to judge a page."""
+    return list(lines[:: max(1, len(lines) // SAMPLE_LINES)])
+
+
+def is_suspect(lines: Sequence[Line]) -> bool:
+    """Whether read lines may be in a script that the first reader does not know."""
+    doubtful = [line for line in lines if _is_doubtful(line)]
+    letters = sum(len(line.text) for line in lines)
+    return _are_many(doubtful, letters) or _is_vietnamese(lines)
+
+
+def resolve(lines: list[Line], gray: Any, reader: ScriptReader | None) -> Resolved:
+    """The lines of a suspect page, all read by the first reader. `gray`: the page, 8 bits, dark on light."""
+    vietnamese = _is_vietnamese(lines)
+    doubtful = list(lines) if vietnamese else [line for line in lines if _is_doubtful(line)]
+    kept = [] if vietnamese else [line for line in lines if not _is_doubtful(line)]
+    for _ in range(MAX_ROUNDS):
+        pack = _best_pack(doubtful, gray, reader) if reader is not None else None
+        if reader is None or pack is None:
+            break
+        area = hull([_with_margin(line.rect) for line in doubtful])
+        fresh = [line for line in reader.read_area(gray, area, pack) if _belongs(line, pack.script)]
+        doubtful, before = [line for line in doubtful if not _is_covered(line, fresh)], len(doubtful)
+        kept = [line for line in kept if not _is_covered(line, fresh)] + fresh
+        doubtful, alone = _read_alone(doubtful, gray, reader, pack)
+        kept += alone
+        if len(doubtful) == before or not _are_many(doubtful, sum(len(line.text) for line in kept + doubtful)):
+            break
+    if vietnamese and len(doubtful) == len(lines):
+        lacking = [replace(line, fit=min(line.fit, LACKING_FIT)) for line in lines]
+        return Resolved(lacking, [(packs.VIETNAMESE, _missing(packs.VIETNAMESE, "is missing letters"))])
+    left, unreadable = _without_gibberish(doubtful, reader)
+    return Resolved(sorted(kept + left, key=lambda line: (line.rect.y1, line.rect.x1)), unreadable)
+
+
+def _is_doubtful(line: Line) -> bool:
+    return line.fit < DOUBTFUL_FIT
+
+
+def _are_many(doubtful: Sequence[Line], letters: int) -> bool:
+    """Whether so much is doubtful, of `letters` in all, that it is more than worn words."""
+    count = sum(len(line.text) for line in doubtful)
+    return count >= MIN_LETTERS and count >= MIN_SHARE * letters
+
+
+def _is_vietnamese(lines: Sequence[Line]) -> bool:
+    text = " ".join(line.text for line in lines)
+    return len(text) >= GUESS_LETTERS and guess.clear_guess(text) == packs.VIETNAMESE
+
+
+def _best_pack(doubtful: Sequence[Line], gray: Any, reader: ScriptReader) -> packs.Pack | None:
+    """The language data that reads the widest of the lines best; None where none reads them well."""
+    ranks = [name for name, _ in guess.ranked(" ".join(line.text for line in doubtful))]
+    candidates = sorted(
+        reader.installed, key=lambda p: ranks.index(p.script.name) if p.script.name in ranks else len(ranks)
+    )
+    sample = sorted(doubtful, key=lambda line: -line.rect.width)[:TRIAL_LINES]
+    best, most = None, MIN_TRIAL
+    for pack in candidates[:MAX_TRIALS]:
+        if best is not None and most >= SURE_TRIAL and pack.script != best.script:
+            break
+        readings = [reader.read_line(gray, _with_margin(line.rect), pack) for line in sample]
+        fits = sorted((line.fit * packs.share_in(line.text, pack.script) for line in readings), reverse=True)
+        if fits and fits[:2][-1] > most:
+            best, most = pack, fits[:2][-1]
+    if best is None:  # the lines may have been cut badly: a clear guess is tried on their whole area
+        clear = guess.clear_guess(" ".join(line.text for line in doubtful))
+        best = next((pack for pack in candidates if pack.script.name == clear), None)
+    return best
+
+
+def _read_alone(lines: list[Line], gray: Any, reader: ScriptReader, pack: packs.Pack) -> tuple[list[Line], list[Line]]:
+    """The lines, each read by itself, that did not belong to the script and those that did."""
+    others, read = lines[MAX_ALONE:], []
+    for line in lines[:MAX_ALONE]:
+        again = reader.read_line(gray, _with_margin(line.rect), pack)
+        if _belongs(again, pack.script):
+            read.append(replace(again, rect=line.rect, quad=line.quad))
+        else:
+            others.append(line)
+    return others, read
+
+
+def _belongs(line: Line, script: packs.Script) -> bool:
+    return line.fit >= MIN_FIT and packs.share_in(line.text, script) >= MIN_OWN
+
+
+def _is_covered(line: Line, others: Sequence[Line]) -> bool:
+    return sum(line.rect.overlap(other.rect) for other in others) > COVERED * line.rect.area
+
+
+def _with_margin(rect: Rect) -> Rect:
+    margin = MARGIN * min(rect.width, rect.height)
+    return Rect(rect.x1 - margin, rect.y1 - margin, rect.x2 + margin, rect.y2 + margin)
+
+
+def _without_gibberish(doubtful: list[Line], reader: ScriptReader | None) -> tuple[list[Line], list[tuple[str, str]]]:
+    """The lines, without text where they are clearly in a script that was not read; and what to tell about it."""
+    text = " ".join(line.text for line in doubtful)
+    name = guess.clear_guess(text) if len(text) >= GUESS_LETTERS else guess.LATIN
+    if name == guess.LATIN:
+        return doubtful, []
+    blank = [replace(line, text="", words=(), letters=(), is_read=True) for line in doubtful]
+    if reader is not None and any(pack.script.name == name for pack in reader.installed):
+        return blank, [(name, f"some text in {name} script could not be read and was left out")]
+    return blank, [(name, _missing(name, "was left out"))]
+
+
+def _missing(name: str, consequence: str) -> str:
+    return (
+        f"text in {name} script cannot be read and {consequence}: the operator can install the extra 'ocr-scripts' and"
+        f" the Debian package {packs.BY_NAME[name].package}"
+    )

@@ -1,0 +1,117 @@
+"""Puts the text of files in place of `file`, `input_file` and `document` parts, for upstreams that take no files.
+
+Files come inside the request (base64); they are read in the parse processes and their text is sanitized as the request
+was. Formats: PDF with a text layer, .docx, .xlsx, .pptx, .odt, HTML, text. Sources: OpenAI API reference (chat,
+responses), Anthropic API reference (messages), read 2026-11-22.
+"""
+
+import mimetypes
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from gateway.domain import Json
+from gateway.errors import InvalidRequest
+from gateway.services.completion.attempts import ModelEntry
+from gateway.services.completion.images import MAX_IMAGE_BYTES
+from gateway.services.ocr.images import decode_data_url
+from gateway.web.context import RequestContext
+from gateway.web.middleware.sanitize import clean_request
+from gateway.wire.untrusted_json import table_in
+
+MAX_FILES = 8
+"""Files in one request. Chosen as for images (services.completion.images.MAX_IMAGES): at half, letters with many
+enclosures need several requests; at double, one request holds the parse processes for a minute."""
+NAME_CHARS = 120
+"""Of a file's name before its text. Chosen: names are shorter; at half some are cut, at double a path fills a line."""
+ReadText = Callable[[bytes, str, str, str], Awaitable[str]]
+"""(file, media type or "", name, the key's id) -> its text as Markdown. Raises InvalidRequest, EngineMissing."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A part: the list that holds it and its index, its path in the request, its name, data URL, and the type of a text
+    part in its stead."""
+
+    holder: list[Any]
+    index: int
+    where: str
+    name: str
+    data: Any
+    text_type: str
+
+
+class FileParts:
+    """Replaces parts in checked bodies of chat, responses and messages."""
+
+    def __init__(self, read: ReadText) -> None:
+        self._read = read
+
+    async def replace(self, context: RequestContext, entry: ModelEntry, body: Json) -> None:
+        """Changes the body in place, unless every upstream of the model takes files.
+
+        Raises InvalidRequest, `param` naming the part, and as `clean_request`.
+        """
+        if all(target.options.accepts_files for target in entry.targets):
+            return
+        field = "input" if "input" in body else "messages"
+        places = list(_places(body.get(field), field))
+        if len(places) > MAX_FILES:
+            raise InvalidRequest(f"a request may hold at most {MAX_FILES} files", param=places[MAX_FILES].where)
+        for place in places:
+            text = await self._text_of(place, context.caller.key_id)
+            part = {"type": place.text_type, "text": f"Content of the file {place.name or 'without a name'}:\n\n{text}"}
+            await clean_request(context, {field: [{"type": "message", "role": "user", "content": [part]}]})
+            place.holder[place.index] = part
+
+    async def _text_of(self, place: _Place, owner: str) -> str:
+        if not isinstance(place.data, str) or not place.data:
+            raise InvalidRequest(
+                "a file must come inside the request, as a base64 data URL in `file_data`; stored files and URLs are"
+                " not supported",
+                param=place.where,
+                code="invalid_file",
+            )
+        url = place.data if place.data.startswith("data:") else f"data:;base64,{place.data}"
+        media_type = url[5:].split(",", 1)[0].split(";", 1)[0]
+        try:
+            data = await decode_data_url(url)
+        except InvalidRequest as error:
+            raise InvalidRequest(
+                f"the file must be a base64 data URL of at most {MAX_IMAGE_BYTES >> 20} MiB",
+                param=place.where,
+                code="invalid_file",
+            ) from error
+        try:
+            return await self._read(data, media_type or mimetypes.guess_type(place.name)[0] or "", place.name, owner)
+        except InvalidRequest as error:
+            raise InvalidRequest(error.message, param=place.where, code="invalid_file") from error
+
+
+def _places(items: Any, where: str) -> Iterator[_Place]:
+    """The parts that are files, of messages or of input items, in their contents and in tool results."""
+    for number, item in enumerate(items if isinstance(items, list) else ()):
+        for field in ("content", "output"):
+            content = item.get(field) if isinstance(item, dict) else None
+            if isinstance(content, list):
+                yield from _places_in(content, f"{where}[{number}].{field}")
+
+
+def _places_in(content: list[Any], where: str) -> Iterator[_Place]:
+    for index, part in enumerate(content):
+        kind, at = part.get("type") if isinstance(part, dict) else None, f"{where}[{index}]"
+        if kind == "file":
+            file = table_in(part, "file")
+            yield _Place(content, index, f"{at}.file", _name(file), file.get("file_data"), "text")
+        elif kind == "input_file":
+            yield _Place(content, index, at, _name(part), part.get("file_data"), "input_text")
+        elif kind == "document" and table_in(part, "source").get("type") == "base64":
+            source = part["source"]
+            data = f"data:{source.get('media_type') or ''};base64,{source.get('data') or ''}"
+            yield _Place(content, index, f"{at}.source", str(part.get("title") or "")[:NAME_CHARS], data, "text")
+        elif kind == "tool_result" and isinstance(part.get("content"), list):
+            yield from _places_in(part["content"], f"{at}.content")
+
+
+def _name(file: Json) -> str:
+    return " ".join(str(file.get("filename") or "").split())[:NAME_CHARS]

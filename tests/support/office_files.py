@@ -1,0 +1,88 @@
+"""Documents for tests: made by the libraries that write them, or by hand."""
+
+import io
+import zipfile
+
+import docx
+import openpyxl
+import pptx
+
+_ODT = (
+    '<office:document-content xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0"'
+    ' xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"'
+    ' xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0"><office:body><office:text>{}</office:text>'
+    "</office:body></office:document-content>"
+)
+
+
+def docx_file() -> bytes:
+    document = docx.Document()
+    document.add_heading("Harbour report", 0)
+    document.add_heading("Goods", 1)
+    document.add_paragraph("The crane is under repair.")
+    for item in ("rope", "paint"):
+        document.add_paragraph(item, style="List Bullet")
+    table = document.add_table(2, 2)
+    for row, texts in enumerate((("Article", "Price"), ("Rope|thin", "4.20"))):
+        for column, text in enumerate(texts):
+            table.cell(row, column).text = text
+    return saved(document)
+
+
+def xlsx_file() -> bytes:
+    book = openpyxl.Workbook()
+    sheet = book.active
+    sheet.title = "Stock"
+    for row in (["Article", "Price", "Sold"], ["Rope", 3.15, True], [None, None, None], ["Paint", 12, False]):
+        sheet.append(row)
+    book.create_sheet("Secret").sheet_state = "hidden"
+    return saved(book)
+
+
+def pptx_file() -> bytes:
+    deck = pptx.Presentation()
+    slide = deck.slides.add_slide(deck.slide_layouts[1])
+    slide.shapes.title.text = "Deliveries"
+    slide.placeholders[1].text = "rope\npaint"
+    slide.notes_slide.notes_text_frame.text = "Mention the crane."
+    return saved(deck)
+
+
+def odt_file(body: str) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("mimetype", "application/vnd.oasis.opendocument.text")
+        archive.writestr("content.xml", _ODT.format(body), zipfile.ZIP_DEFLATED)
+    return out.getvalue()
+
+
+def saved(document: object) -> bytes:
+    out = io.BytesIO()
+    document.save(out)  # type: ignore[attr-defined]
+    return out.getvalue()
+
+
+def pdf_file(pages: list[list[tuple[float, float, float, str]]]) -> bytes:
+    """A PDF in Helvetica, written by hand: pages of `(x, y from the bottom, size, text)`; a page without is blank."""
+    objects = ["<< /Type /Catalog /Pages 2 0 R >>", ""]
+    objects.append("<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>")
+    kids = []
+    for texts in pages:
+        stream = "".join(f"BT /F1 {size} Tf 1 0 0 1 {x} {y} Tm ({text}) Tj ET\n" for x, y, size, text in texts)
+        objects.append(f"<< /Length {len(stream)} >>\nstream\n{stream}endstream")
+        contents = len(objects)
+        objects.append(
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents {contents} 0 R"
+            " /Resources << /Font << /F1 3 0 R >> >> >>"
+        )
+        kids.append(f"{len(objects)} 0 R")
+    objects[1] = f"<< /Type /Pages /Count {len(kids)} /Kids [{' '.join(kids)}] >>"
+    out, places = bytearray(b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n"), []
+    for number, content in enumerate(objects, 1):
+        places.append(len(out))
+        out += f"{number} 0 obj\n{content}\nendobj\n".encode("cp1252")
+    start = len(out)
+    out += f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n".encode()
+    out += b"".join(f"{place:010} 00000 n \n".encode() for place in places)
+    out += f"trailer << /Size {len(objects) + 1} /Root 1 0 R >>\nstartxref\n{start}\n%%EOF\n".encode()
+    return bytes(out)

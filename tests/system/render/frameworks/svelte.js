@@ -1,0 +1,4 @@
+import {mount} from "svelte";
+import Page from "./Page.svelte";
+
+mount(Page, {target: document.getElementById("root")});

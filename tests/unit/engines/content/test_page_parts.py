@@ -1,0 +1,144 @@
+"""Parts of a page that are no content of it, found by their names and headings."""
+
+from typing import Any
+
+import pytest
+
+from gateway.engines.content import blocks
+from gateway.engines.content.page_parts import (
+    CONSENT,
+    DELIVERY,
+    FACETS,
+    NEWSLETTER,
+    REFERENCES,
+    REVIEWS,
+    SIGNATURE,
+    declares_product,
+    parts_of,
+)
+from gateway.engines.content.page_types import TYPES
+from gateway.engines.content.selection import PageEvidence, select_blocks
+from gateway.engines.html.dom import parse
+from gateway.engines.html.metadata import read_head
+
+_TEXT = "<p>The lamp has a brass foot and a shade of linen that was woven in the valley by hand.</p>" * 3
+
+
+def _blocks(body: str) -> list[blocks.TextBlock]:
+    return blocks.collect(parse(f"<body>{body}</body>").find("body"))
+
+
+def _parts(body: str, word: str) -> int:
+    """The parts of the first block with this word."""
+    found = _blocks(body)
+    return next(part for block, part in zip(found, parts_of(found), strict=True) if word in block.text)
+
+
+@pytest.mark.parametrize(("links", "is_read"), [(60, True), (12, False)])
+def test_a_long_list_of_links_is_read_though_the_page_has_scripts(links: int, is_read: bool) -> None:
+    items = "".join(f"<div><a href='/{at}'>Item {at}</a></div>" for at in range(links))
+    found = _blocks(f"{items}<script>draw()</script>")
+    types = dict.fromkeys(TYPES, 0.1)
+    evidence = PageEvidence(found, [False] * len(found), parts_of(found), 0, types, scripted=True)
+    assert any(select_blocks(evidence, [0.01] * len(found))) is is_read
+
+
+def _kept(body: str, page_type: str, *, is_product: bool = False, likely: float = 0.9) -> str:
+    """What is kept on a page of this type when the model takes everything for content."""
+    found = _blocks(body)
+    types = dict.fromkeys(TYPES, 0.02) | {page_type: 0.88}
+    evidence = PageEvidence(found, [False] * len(found), parts_of(found), 900, types, is_product=is_product)
+    keep = select_blocks(evidence, [likely] * len(found))
+    return " ".join(block.text for block, is_kept in zip(found, keep, strict=True) if is_kept)
+
+
+@pytest.mark.parametrize(
+    ("markup", "part"),
+    [
+        ("<div id='onetrust-consent-sdk'><div><p>target</p></div></div>", CONSENT),
+        ("<div class='x cookie-law-info-bar'><p>target</p></div>", CONSENT),
+        ("<div class='post'><div class='post-signature'>target</div></div>", SIGNATURE),
+        ("<section class='product-reviews'><p>target</p></section>", REVIEWS),
+        ("<h2>Customer Reviews (12)</h2><p>target</p>", REVIEWS),
+        ("<h3>What our customers say</h3><div><p>target</p></div>", REVIEWS),
+        ("<h2>Subscribe to our newsletter</h2><p>target</p>", NEWSLETTER),
+        ("<h4>Shipping &amp; returns</h4><p>target</p>", DELIVERY),
+        ("<ol class='references'><li>target</li></ol>", REFERENCES),
+        ("<h2>References</h2><ul><li>target</li></ul>", REFERENCES),
+        (f"{_TEXT}<ul class='facets__list'><li>target</li></ul>", FACETS),
+    ],
+)
+def test_a_part_is_known_by_its_name_or_its_heading(markup: str, part: int) -> None:
+    assert _parts(markup, "target") == part
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<div class='cookie-recipe'><p>target</p></div>",
+        "<div class='sig sig-object'>target</div>",
+        "<div class='preview'><p>target</p></div>",
+        "<h1>Reviews</h1><p>target</p>",
+        "<h2>Reviews</h2><p>Good.</p><h2>Features</h2><p>target</p>",
+        "<h2>Reviews of the law by the courts of the land since its passage</h2><p>target</p>",
+        f"<h2>Join the newsletter</h2>{'<p>A long story of how it began, and who read it.</p>' * 9}<p>target</p>",
+        "<div class='filters'><p>target and all that there is on this page</p></div>",
+    ],
+)
+def test_what_only_looks_like_a_part_is_none(markup: str) -> None:
+    assert _parts(markup, "target") == 0
+
+
+def test_questions_about_cookies_are_kept_on_no_type_of_page() -> None:
+    body = f"{_TEXT}<div class='cookie-banner'><p>We value your privacy and our partners.</p></div>"
+    assert all("privacy" not in _kept(body, page_type) for page_type in TYPES)
+
+
+def test_reviews_and_terms_of_delivery_go_from_products_and_stay_on_other_pages() -> None:
+    body = f"{_TEXT}<h2>Reviews</h2><p>It broke.</p><h2>Shipping</h2><p>Four days by mule.</p>"
+    for kept in (_kept(body, "product"), _kept(body, "service", is_product=True)):
+        assert "broke" not in kept
+        assert "mule" not in kept
+        assert "brass" in kept
+    assert "broke" in _kept(body, "service")
+    assert "mule" in _kept(body, "service")
+
+
+def test_references_go_from_articles_and_stay_in_documentation() -> None:
+    body = f"{_TEXT}<h2>References</h2><p>Lampworks, volume two.</p>"
+    assert "Lampworks" not in _kept(body, "article")
+    assert "Lampworks" in _kept(body, "documentation")
+
+
+def test_a_forum_loses_signatures_and_what_stands_in_each_post() -> None:
+    post = (
+        "<div><p>Post {0} says that the lamp is fine.</p><p>Share on sites</p><div class='signature'>Woof</div></div>"
+    )
+    kept = _kept("".join(post.format(at) for at in range(6)), "forum")
+    assert all(f"Post {at} says" in kept for at in range(6))
+    assert "Share on sites" not in kept
+    assert "Woof" not in kept
+
+
+def test_filters_go_from_a_collection() -> None:
+    body = f"{_TEXT}<ul class='facets'><li>Brass (4)</li></ul>"
+    assert "(4)" not in _kept(body, "collection")
+    assert "(4)" in _kept(body, "listing")
+
+
+def test_reviews_stay_where_they_are_all_that_the_page_has() -> None:
+    assert "brass" in _kept(f"<section class='reviews'>{_TEXT}</section>", "product")
+
+
+@pytest.mark.parametrize(
+    ("head", "is_product"),
+    [
+        ("<meta property='og:type' content='product'>", True),
+        ('<script type="application/ld+json">{"@type": "Product"}</script>', True),
+        ('<script type="application/ld+json">{"@type": "ItemList", "x": {"@type": "Product"}}</script>', False),
+        ("<meta property='og:type' content='article'>", False),
+    ],
+)
+def test_a_page_declares_one_product_or_a_list(head: str, is_product: bool) -> None:
+    root: Any = parse(f"<html><head>{head}</head><body><p>A lamp.</p></body></html>")
+    assert declares_product(read_head(root, "http://shop.test/lamp")) is is_product

@@ -1,0 +1,95 @@
+"""Which pages of extract, crawl and map are rendered, and what their results say; the browser is scripted."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from gateway.domain import CrawlRequest, ExtractRequest
+from gateway.engines.render.renderer import Renderer
+from tests.support.websites import Engine, Site, engine, page, serving
+from tests.unit.engines.render.conftest import Wish, running
+
+SHELL = "<html><body><div id='root'></div><script src='/app.js'></script></body></html>"
+WORDS = "Every word of this page stands in its document, so that nobody needs a browser to read it. " * 6
+DRAWN = (
+    "<main><h1>Drawn</h1><p>"
+    + "Text that a script has drawn for its readers. " * 12
+    + "</p><a href='/two'>two</a></main>"
+)
+
+
+@asynccontextmanager
+async def over(folder: Path, site: Site, mode: str = "auto", *, does: tuple[str, ...] = ()) -> AsyncIterator[Engine]:
+    """An engine whose browser draws what `/draw` of the site answers."""
+    play = {"asks": [{"url": f"{site.url}/draw"}], "does": does}
+    async with running(folder, Wish(play, allow=(site.address,))) as made:
+        renderer = Renderer(made.renderer._deps, mode)
+        async with engine(folder, (site.address,), renderer=renderer) as built:
+            yield built
+
+
+@pytest.fixture
+async def site() -> AsyncIterator[Site]:
+    pages = {"/": SHELL, "/whole": page("Whole", WORDS), "/draw": DRAWN}
+    async with serving(Site(pages)) as site:
+        yield site
+
+
+@pytest.mark.parametrize(
+    ("mode", "path", "depth", "is_rendered"),
+    [
+        ("auto", "/", "advanced", True),
+        ("auto", "/whole", "advanced", False),
+        ("always", "/whole", "advanced", True),
+        ("auto", "/", "basic", False),
+        ("always", "/whole", "basic", False),
+    ],
+)
+async def test_pages_are_rendered_by_mode_depth_and_need(
+    tmp_path: Path, site: Site, mode: str, path: str, depth: str, is_rendered: bool
+) -> None:
+    async with over(tmp_path, site, mode) as made:
+        data = await made.web.extract(ExtractRequest((site.url + path,), extract_depth=depth), made.call())
+    results = {result["url"]: result for result in data["results"]}
+    assert ("/draw" in site.asked) is is_rendered
+    if is_rendered:
+        assert results[site.url + path]["rendered"] is True
+        assert "a script has drawn" in results[site.url + path]["raw_content"]
+    elif path == "/whole":
+        assert "rendered" not in results[site.url + path]
+    else:
+        assert 'extract_depth "advanced"' in data["failed_results"][0]["error"]
+
+
+async def test_a_route_of_the_client_is_rendered_and_not_indexed(tmp_path: Path, site: Site) -> None:
+    async with over(tmp_path, site) as made:
+        request = ExtractRequest((f"{site.url}/whole#!/about",), extract_depth="advanced")
+        data = await made.web.extract(request, made.call())
+        assert data["results"][0]["rendered"] is True and "note" not in data
+        assert (await made.index.stats())["pages"] == 0
+
+
+async def test_a_page_that_cannot_be_rendered_says_why(tmp_path: Path, site: Site) -> None:
+    async with over(tmp_path, site, does=("crashes",)) as made:
+        data = await made.web.extract(ExtractRequest((site.url + "/",), extract_depth="advanced"), made.call())
+    assert "only with JavaScript, and could not be rendered (the page brought" in data["failed_results"][0]["error"]
+
+
+async def test_what_was_fetched_is_kept_where_the_browser_shows_less(tmp_path: Path, site: Site) -> None:
+    site.pages["/draw"] = "<p>Accept?</p>"
+    async with over(tmp_path, site, "always", does=("no_text",)) as made:
+        data = await made.web.extract(ExtractRequest((site.url + "/whole",), extract_depth="advanced"), made.call())
+    assert "rendered" not in data["results"][0] and "nobody needs a browser" in data["results"][0]["raw_content"]
+
+
+async def test_a_crawl_and_a_map_follow_the_links_that_a_browser_shows(tmp_path: Path, site: Site) -> None:
+    site.pages["/two"] = page("Two", WORDS)
+    async with over(tmp_path, site) as made:
+        request = CrawlRequest(site.url + "/", extract_depth="advanced")
+        data = await made.web.crawl(request, made.call())
+        rendered = {result["url"].rpartition("/")[2]: result.get("rendered") for result in data["results"]}
+        assert rendered == {"": True, "two": None}
+        found = await made.web.map(CrawlRequest(site.url + "/", extract_depth="advanced"), made.call())
+        assert any(url.endswith("/two") for url in found["results"])

@@ -1,0 +1,136 @@
+"""PDF and Office documents as Markdown: headings, lists, tables, pages; hostile and damaged ones are refused."""
+
+import io
+import random
+import zipfile
+
+import pytest
+
+from gateway.engines.fetch.errors import FetchFailed
+from gateway.engines.office.archive import MAX_ENTRIES
+from gateway.engines.office.reader import archive_kind, page_range, read_document
+from tests.support.office_files import docx_file, odt_file, pdf_file, pptx_file, xlsx_file
+
+TABLE = [
+    (60.0, 700.0, 12.0, "Article"), (220.0, 700.0, 12.0, "Quantity"), (380.0, 700.0, 12.0, "Price"),
+    (60.0, 680.0, 12.0, "Copy paper"), (220.0, 680.0, 12.0, "10"), (380.0, 680.0, 12.0, "4.20"),
+    (60.0, 660.0, 12.0, "Ring binder"), (220.0, 660.0, 12.0, "6"), (380.0, 660.0, 12.0, "3.15"),
+    (60.0, 640.0, 12.0, "Pen"), (220.0, 640.0, 12.0, "2"), (380.0, 640.0, 12.0, "18.50"),
+]  # fmt: skip
+
+
+def text(kind: str, body: bytes, *, plain: bool = False, pages: tuple[int, int] | None = None) -> str:
+    return read_document(kind, body, plain=plain, pages=pages).text
+
+
+def test_a_docx_keeps_headings_lists_and_tables() -> None:
+    body = docx_file()
+    assert archive_kind(body) == "docx"
+    assert text("docx", body) == (
+        "# Harbour report\n\n# Goods\n\nThe crane is under repair.\n\n- rope\n- paint\n\n"
+        "| Article | Price |\n| --- | --- |\n| Rope\\|thin | 4.20 |"
+    )
+    assert "Article\tPrice" in text("docx", body, plain=True)
+
+
+def test_the_visible_sheets_of_an_xlsx_are_tables_of_their_values() -> None:
+    body = xlsx_file()
+    assert archive_kind(body) == "xlsx"
+    assert text("xlsx", body) == (
+        "## Stock\n\n| Article | Price | Sold |\n| --- | --- | --- |\n| Rope | 3.15 | TRUE |\n| Paint | 12 | FALSE |"
+    )
+
+
+def test_the_slides_of_a_pptx_are_marked_and_have_their_notes() -> None:
+    body = pptx_file()
+    assert archive_kind(body) == "pptx"
+    assert text("pptx", body) == ("<!-- slide 1 -->\n\n## Deliveries\n\n- rope\n- paint\n\nNotes: Mention the crane.")
+
+
+def test_an_odt_keeps_headings_lists_tables_and_spaces() -> None:
+    body = odt_file(
+        '<text:h text:outline-level="2">Goods</text:h>'
+        '<text:p>one<text:s text:c="2"/>two<text:line-break/>three</text:p>'
+        "<text:list><text:list-item><text:p>rope</text:p></text:list-item></text:list>"
+        '<table:table><table:table-row><table:table-cell table:number-columns-repeated="2"><text:p>a</text:p>'
+        "</table:table-cell></table:table-row></table:table>"
+    )
+    assert archive_kind(body) == "odt"
+    assert text("odt", body) == "## Goods\n\none  two\nthree\n\n- rope\n\n| a | a |\n| --- | --- |"
+
+
+def test_a_pdf_keeps_headings_tables_and_joins_lines_that_run_on() -> None:
+    body = pdf_file([[(60, 780, 24, "Harbour report"), (60, 740, 12, "All of it \\256 in one long sentence."), *TABLE]])
+    written = text("pdf", body)
+    assert written.startswith("# Harbour report\n\n")
+    assert "| Article | Quantity | Price |\n| --- | --- | --- |\n| Copy paper | 10 | 4.20 |" in written
+
+
+def test_pages_of_a_pdf_are_marked_and_can_be_chosen() -> None:
+    body = pdf_file([[(60, 780, 12, f"This is page {number} of the report")] for number in range(1, 6)])
+    assert text("pdf", body).count("<!-- page ") == 5
+    chosen = text("pdf", body, pages=(2, 3))
+    assert "page 2 of" in chosen and "page 3 of" in chosen and "page 1 of" not in chosen and "page 4 of" not in chosen
+    with pytest.raises(FetchFailed, match="has 5 pages"):
+        text("pdf", body, pages=(6, 7))
+    with pytest.raises(FetchFailed, match="has 5 pages"):
+        text("pdf", body, pages=(3, 2))
+
+
+def test_pages_without_text_are_named_and_a_scan_says_what_can_read_it() -> None:
+    body = pdf_file([[(60, 780, 12, "The first page")], [], [(60, 780, 12, "The last page")]])
+    assert read_document("pdf", body, plain=False).scanned == (2,)
+    with pytest.raises(FetchFailed, match="OCR"):
+        text("pdf", pdf_file([[]]))
+
+
+def test_a_word_cut_by_a_line_s_end_is_put_together() -> None:
+    lines = [(60, 780, 12, "The harbour office explains the docu-"), (60, 765, 12, "ment to everybody who asks for it")]
+    assert "document to everybody" in text("pdf", pdf_file([lines]))  # type: ignore[list-item]
+
+
+def test_a_fragment_names_pages() -> None:
+    assert page_range("page=3-7") == (3, 7)
+    assert page_range("page=3") == (3, 3)
+    assert page_range("section") is None and page_range("page=-3") is None
+
+
+def archive(files: dict[str, bytes]) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as made:
+        for name, content in files.items():
+            made.writestr(name, content)
+    return out.getvalue()
+
+
+def test_an_archive_that_unpacks_to_too_much_is_refused() -> None:
+    bomb = archive({"word/document.xml": b"<a>" + b"x" * 20_000_000})
+    with pytest.raises(FetchFailed, match="unpacks to more") as refused:
+        text("docx", bomb)
+    assert refused.value.code == "too_large"
+    with pytest.raises(FetchFailed, match="unpacks to more"):
+        text("docx", archive({f"{number}.bin": b"" for number in range(MAX_ENTRIES + 1)}))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_an_archive_with_xml_entities_is_refused(encoding: str) -> None:
+    head = f"<!-- {'padding ' * 200_000} -->"
+    content = f'{head}<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>'.encode(encoding)
+    with pytest.raises(FetchFailed, match="XML entities"):
+        text("docx", archive({"word/document.xml": content, "pad.bin": random.Random(1).randbytes(400_000)}))
+
+
+@pytest.mark.parametrize("kind", ["docx", "xlsx", "pptx", "odt", "pdf"])
+def test_a_damaged_document_is_refused_by_name(kind: str) -> None:
+    whole = {"docx": docx_file, "xlsx": xlsx_file, "pptx": pptx_file}.get(
+        kind, lambda: odt_file("<text:p>a</text:p>")
+    )()
+    with pytest.raises(FetchFailed, match="damaged"):
+        text(kind, whole[: len(whole) // 2])
+    with pytest.raises(FetchFailed, match="damaged"):
+        text(kind, b"%PDF-1.4 nothing" if kind == "pdf" else archive({"other.xml": b"<a/>"}))
+
+
+def test_another_archive_is_no_document() -> None:
+    assert archive_kind(archive({"readme.txt": b"hello"})) == ""
+    assert archive_kind(b"PK\x03\x04 nothing") == ""

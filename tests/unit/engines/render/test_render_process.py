@@ -1,0 +1,202 @@
+"""The render process and the gateway's side of it, over real pipes and sockets; the browser is scripted."""
+
+import asyncio
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from gateway.domain import Json
+from gateway.engines.render import frames
+from gateway.engines.render.process import NotRendered, ProcessSettings, RenderProcess
+from gateway.engines.render.renderer import Rendered
+from gateway.engines.render.server import listening_socket
+from tests.support.rendering import PUBLIC, document
+from tests.support.websites import Site, serving
+from tests.unit.engines.render.conftest import Running, Wish, running
+
+PAGE = "<p>the document</p>"
+
+
+async def render(made: Running, html: str = PAGE, owner: str = "key1", *, wants_picture: bool = False) -> Rendered:
+    session = made.renderer.session(owner)
+    try:
+        async with asyncio.timeout(30):
+            return await session.render(document(html), wants_picture=wants_picture)
+    finally:
+        await session.close()
+
+
+async def test_a_page_comes_back_as_the_browser_shows_it(tmp_path: Path) -> None:
+    async with running(tmp_path, Wish()) as made:
+        page = await render(made, wants_picture=True)
+        assert page == Rendered(PUBLIC, PAGE.encode(), b"a picture", public=True)
+
+
+async def test_the_pages_of_a_call_share_a_tab_and_calls_follow_each_other(tmp_path: Path) -> None:
+    async with running(tmp_path, Wish(max_pages=1)) as made:
+        session = made.renderer.session("key1")
+        pages = [await session.render(document(f"<p>{at}</p>")) for at in range(3)]
+        assert [page.html for page in pages] == [b"<p>0</p>", b"<p>1</p>", b"<p>2</p>"]
+        await session.close()
+        both = await asyncio.gather(render(made, "<p>a</p>", "key1"), render(made, "<p>b</p>", "key2"))
+        assert {page.html for page in both} == {b"<p>a</p>", b"<p>b</p>"}
+
+
+async def test_requests_of_a_page_are_answered_or_refused_by_the_gateway(tmp_path: Path) -> None:
+    async with serving(Site({"/data": (200, {"Content-Type": "text/plain"}, b"from the site")})) as site:
+        asks: list[Json] = [
+            {"url": f"{site.url}/data"},
+            {"url": "http://10.0.0.1/"},
+            {"url": f"{site.url}/data", "kind": "Image"},
+            {"url": f"{site.url}/data", "headers": {"Service-Worker": "script"}},
+            {"url": f"{site.url}/data", "method": "POST", "posts": "x" * 70_000},
+        ]
+        async with running(tmp_path, Wish({"asks": asks}, allow=(site.address,))) as made:
+            session = made.renderer.session("key1")
+            page = await session.render(document(PAGE, site.url + "/", public=False))
+            await session.close()
+        assert page.html.count(b"[200]from the site") == 1 and page.html.count(b"[refused]") == 4
+        assert not page.public and site.asked == ["/data"]
+
+
+@pytest.mark.parametrize(
+    ("does", "words"),
+    [
+        ("dies", "brought its browser down"),
+        ("crashes", "brought its browser down"),
+        ("no_text", "do not come to an end"),
+        ("leads_away", "address that could not be read"),
+        ("refuses", "address that could not be read"),
+        ("ends", "cannot be started"),
+    ],
+)
+async def test_a_page_that_is_lost_says_why_and_the_next_one_can_be_tried(
+    tmp_path: Path, does: str, words: str
+) -> None:
+    async with running(tmp_path, Wish({"does": [does]})) as made:
+        for _ in range(2):
+            with pytest.raises(NotRendered, match=words):
+                await render(made)
+        assert (made.process.problem is not None) == (does == "ends")
+
+
+async def test_a_page_that_does_not_rest_is_read_after_its_seconds(tmp_path: Path) -> None:
+    async with running(tmp_path, Wish({"does": ["hangs"]}, seconds=0.3)) as made:
+        began = time.monotonic()
+        assert (await render(made)).html == PAGE.encode()
+        assert 0.3 <= time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize("does", ["garbles", "opens", "talks"])
+async def test_what_the_browser_says_beside_the_protocol_changes_nothing(tmp_path: Path, does: str) -> None:
+    async with running(tmp_path, Wish({"does": [does]})) as made:
+        assert (await render(made)).html == PAGE.encode()
+
+
+async def test_a_caller_that_leaves_frees_its_turn(tmp_path: Path) -> None:
+    async with running(tmp_path, Wish({"does": ["hangs"]}, seconds=2, max_pages=1)) as made:
+        leaving = asyncio.create_task(render(made))
+        await asyncio.wait([leaving], timeout=0.5)
+        leaving.cancel()
+        began = time.monotonic()
+        await render(made)
+        assert time.monotonic() - began < 3.9
+
+
+async def test_the_process_ends_when_it_has_had_nothing_to_do(tmp_path: Path) -> None:
+    async with running(tmp_path, Wish(idle_s=0.2)) as made:
+        await render(made)
+        async with asyncio.timeout(10):
+            await made.serving
+
+
+async def test_another_user_gets_no_answer(tmp_path: Path) -> None:
+    async with running(tmp_path, Wish(peer=str(os.getuid() + 1))) as made:
+        with pytest.raises(NotRendered, match="ended or does not answer"):
+            await render(made)
+    async with running(tmp_path / "..", Wish(peer="no such user")) as made:
+        with pytest.raises(NotRendered, match="ended or does not answer"):
+            await render(made)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"\xff" * 64,
+        frames.pack({"op": "open"}),
+        frames.pack({"op": "open", "url": "x", "owner": 1, "seconds": 1}),
+        frames.pack({"op": "open", "url": "x", "owner": "k", "seconds": 1}) * 2,
+        b"\x00\x00\x00\x01\x00\x00\x00\x00[",
+        b"\x00\x00\x00\x02\x00\x00\x00\x00[]",
+    ],
+)
+async def test_a_frame_that_is_none_ends_its_call_alone(tmp_path: Path, sent: bytes) -> None:
+    async with running(tmp_path, Wish()) as made:
+        source, sink = await asyncio.open_unix_connection(str(made.place))
+        sink.write(sent)
+        async with asyncio.timeout(10):
+            while await source.read(65_536):
+                pass
+        sink.close()
+        assert (await render(made)).html == PAGE.encode()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"\xff" * 64,
+        frames.pack({"event": "started"}) + frames.pack({"event": "unheard of"}),
+        frames.pack({"event": "started"}) + frames.pack({"event": "page", "url": "file:///etc/passwd"}, b"x"),
+        frames.pack({"event": "started"}) + frames.pack({"event": "page", "url": 1}, b"x"),
+        frames.pack({"event": "started"}) + frames.pack({"event": "request", "id": "1", "url": "http://a/"}),
+        frames.pack({"event": "started"}) + frames.pack({"event": "request", "id": 1}) * 501,
+        frames.pack({"event": "failed", "reason": ["odd"]}),
+        frames.pack({"event": "started"})[:7],
+    ],
+)
+async def test_a_render_process_that_was_taken_over_costs_no_more_than_its_page(tmp_path: Path, answer: bytes) -> None:
+    async def talk(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+        await frames.read(source)
+        sink.write(answer)
+        sink.write_eof()
+        await source.read()  # until the gateway has had enough
+        sink.close()
+
+    async with running(tmp_path, Wish()) as made:
+        made.place.unlink()
+        hostile = await asyncio.start_unix_server(talk, str(made.place))
+        with pytest.raises(NotRendered):
+            await render(made)
+        hostile.close()
+
+
+async def test_a_socket_where_nobody_listens_is_named_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    process = RenderProcess(ProcessSettings(tmp_path / "none.sock", tmp_path / "own.sock"))
+    with caplog.at_level("INFO", "gateway"):
+        for _ in range(3):
+            with pytest.raises(NotRendered, match="nobody listens"):
+                await process.connect()
+    assert [record.message for record in caplog.records] == ["render_unavailable"]
+    assert process.problem is not None and "none.sock" in process.problem
+
+
+async def test_a_process_without_a_browser_says_so_and_is_not_started_again_at_once(tmp_path: Path) -> None:
+    process = RenderProcess(ProcessSettings(None, tmp_path / "own.sock", chromium="no-such-browser"))
+    assert "no-such-browser is not installed" in str(process.lack())
+    with pytest.raises(NotRendered, match="no-such-browser is not installed"):
+        await process.connect()
+    began = time.monotonic()
+    with pytest.raises(NotRendered, match="no-such-browser is not installed"):
+        await process.connect()
+    assert time.monotonic() - began < 0.2 and process.is_away
+    await process.close()
+
+
+def test_a_socket_file_left_behind_is_replaced_and_belongs_to_its_user_alone(tmp_path: Path) -> None:
+    place = tmp_path / "render.sock"
+    for _ in range(2):
+        listening = listening_socket(str(place))
+        assert place.stat().st_mode & 0o777 == 0o600
+        listening.close()  # its file stays, as after a crash

@@ -1,0 +1,67 @@
+"""Damaged pictures are refused: a text must not be read from what a decoder made up."""
+
+import io
+import random
+
+import pytest
+from PIL import Image
+
+from gateway.errors import InvalidRequest
+from gateway.ocr.image.decode import decode_page
+from gateway.ocr.image.integrity import is_damaged
+from tests.support.ocr_running import small
+
+FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "TIFF")
+
+
+def encoded(kind: str) -> bytes:
+    out = io.BytesIO()
+    image: Image.Image = small("The harbour office opens at nine").image
+    image.save(out, kind, **({"compression": "tiff_adobe_deflate"} if kind == "TIFF" else {}))
+    return out.getvalue()
+
+
+def flipped(data: bytes, seed: int, count: int = 12) -> bytes:
+    """The data with bytes changed in its second half, where the pixels are."""
+    dice, damaged = random.Random(seed), bytearray(data)
+    for _ in range(count):
+        damaged[dice.randrange(len(data) // 2, len(data) - 12)] ^= dice.randrange(1, 256)
+    return bytes(damaged)
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_a_whole_picture_is_decoded_and_a_cut_one_refused(kind: str) -> None:
+    data = encoded(kind)
+    assert decode_page(data).width > 0
+    with pytest.raises(InvalidRequest, match="damaged or incomplete"):
+        decode_page(data[: len(data) * 2 // 3])
+
+
+def test_every_flipped_byte_of_a_png_is_found() -> None:
+    data = encoded("PNG")
+    for seed in range(40):
+        with pytest.raises(InvalidRequest, match="damaged"):
+            decode_page(flipped(data, seed, 1))
+
+
+def test_a_png_without_its_end_is_refused() -> None:
+    with pytest.raises(InvalidRequest, match="damaged"):
+        decode_page(encoded("PNG")[:-12])
+
+
+def test_most_jpegs_with_flipped_bytes_are_refused() -> None:
+    data = encoded("JPEG")
+    refused = 0
+    for seed in range(20):
+        try:
+            decode_page(flipped(data, seed))
+        except InvalidRequest:
+            refused += 1
+    assert refused >= 14
+
+
+def test_padding_before_a_marker_is_no_damage_and_lost_data_is() -> None:
+    assert not is_damaged(b"")
+    assert not is_damaged(b"Corrupt JPEG data: 16 extraneous bytes before marker 0xd9\n")
+    assert is_damaged(b"Corrupt JPEG data: 900 extraneous bytes before marker 0xd9\n")
+    assert is_damaged(b"Corrupt JPEG data: premature end of data segment\n")

@@ -1,0 +1,66 @@
+"""Panels of screens: cards and side bars are found by their sides; cells of tables and stripes are none."""
+
+import numpy
+from PIL import Image, ImageDraw
+
+from gateway.ocr.image.panels import find_panels
+from gateway.ocr.types import Rect
+
+GROUND, CARD, STROKE = (243, 244, 246), (255, 255, 255), (229, 231, 235)
+
+
+def page(*boxes: tuple[int, int, int, int], radius: int = 8) -> Image.Image:
+    image = Image.new("RGB", (800, 500), GROUND)
+    for box in boxes:
+        ImageDraw.Draw(image).rounded_rectangle(box, radius, CARD, STROKE)
+    return image
+
+
+def rows_in(box: tuple[int, int, int, int], count: int = 2) -> list[Rect]:
+    left, top = box[0] + 12, box[1] + 12
+    return [Rect(left, top + 22 * number, left + 90, top + 22 * number + 16) for number in range(count)]
+
+
+def panels(image: Image.Image, lines: list[Rect]) -> list[tuple[int, ...]]:
+    return sorted(tuple(round(side) for side in rect) for rect in find_panels(numpy.asarray(image), lines))
+
+
+def near(found: list[tuple[int, ...]], boxes: list[tuple[int, int, int, int]]) -> bool:
+    return len(found) == len(boxes) and all(
+        max(abs(a - b) for a, b in zip(one, box, strict=True)) <= 4
+        for one, box in zip(found, sorted(boxes), strict=True)
+    )
+
+
+def test_pale_cards_with_round_corners_are_panels() -> None:
+    boxes = [(20, 20, 260, 140), (280, 20, 520, 140), (20, 160, 520, 400)]
+    assert near(panels(page(*boxes), [line for box in boxes for line in rows_in(box)]), boxes)
+
+
+def test_a_side_bar_to_the_rim_is_a_panel_and_so_is_the_rest_of_the_page() -> None:
+    image = page()
+    ImageDraw.Draw(image).rectangle((0, 0, 180, 500), (15, 23, 42))
+    found = panels(image, rows_in((0, 0, 180, 500)) + rows_in((300, 20, 700, 400)))
+    assert near(found, [(0, 0, 180, 500), (180, 0, 800, 500)])
+
+
+def test_a_button_with_one_line_is_no_panel() -> None:
+    box = (20, 20, 200, 60)
+    assert panels(page(box), rows_in(box, 1)) == []
+
+
+def test_of_a_ruled_table_only_its_frame_is_a_panel() -> None:
+    image = page()
+    cells = [(x, y, x + 200, y + 80) for y in (40, 120, 200) for x in (40, 240, 440)]
+    for cell in cells:
+        ImageDraw.Draw(image).rectangle(cell, CARD, (120, 120, 120))
+    assert near(panels(image, [line for cell in cells for line in rows_in(cell)]), [(40, 40, 640, 280)])
+
+
+def test_a_box_whose_side_cuts_a_line_of_text_is_no_panel() -> None:
+    box = (20, 20, 260, 140)
+    assert panels(page(box), [*rows_in(box), Rect(200, 60, 340, 76)]) == []
+
+
+def test_a_page_without_edges_has_none() -> None:
+    assert panels(page(), rows_in((20, 20, 260, 140))) == []

@@ -1,0 +1,111 @@
+"""Code read again by its cells: look-alikes, left-out signs, frames, spaces; what is no grid stays as it was read."""
+
+from dataclasses import replace
+
+import numpy
+from PIL import Image, ImageDraw
+
+from gateway.ocr.layout.cells import cell_grid, without_sides
+from gateway.ocr.layout.code_text import code_text
+from gateway.ocr.layout.glyphs import read_block, read_cells
+from gateway.ocr.types import Line, PageBlock, Rect
+from tests.support.ocr_pages import font
+
+FACE = font(16, "SansMono")
+PITCH = FACE.getlength("m")
+STEP, LEFT, TOP = 22, 40, 40
+Pixels = numpy.ndarray[tuple[int, ...], numpy.dtype[numpy.uint8]]
+
+
+def drawn(rows: tuple[str, ...]) -> Pixels:
+    image = Image.new("L", (LEFT * 2 + round(PITCH * 60), TOP * 2 + STEP * len(rows)), 255)
+    for number, row in enumerate(rows):
+        ImageDraw.Draw(image).text((LEFT, TOP + STEP * number), row, 0, FACE)
+    pixels: Pixels = numpy.asarray(image)
+    return pixels
+
+
+def line(text: str, row: int, column: int = 0) -> Line:
+    """A line as the recogniser gives it, its letters in their columns."""
+    left, top = LEFT + PITCH * column, TOP + STEP * row
+    rect = Rect(left - 2, top, left + PITCH * len(text) + 2, top + 18)
+    letters = tuple(left + PITCH * (place + 0.5) for place in range(len(text)))
+    quad = ((rect.x1, rect.y1), (rect.x2, rect.y1), (rect.x2, rect.y2), (rect.x1, rect.y2))
+    return Line(rect, quad, text, 0.9, letters=letters, fit=0.9, is_read=True)
+
+
+def again(rows: tuple[str, ...], lines: list[Line]) -> list[str]:
+    grid = cell_grid(drawn(rows), lines, PITCH)
+    assert grid is not None
+    read = read_cells(grid)
+    assert read is not None
+    return code_text(read, PITCH).splitlines()
+
+
+def test_a_letter_read_once_as_its_look_alike_takes_the_reading_of_its_shape() -> None:
+    rows = ("pool = libs.local", "lines = pool.all", "total = level + 1")
+    misread = [line("poo1 = libs.local", 0), line(rows[1], 1), line(rows[2], 2)]
+    assert again(rows, misread) == list(rows)
+
+
+def test_a_word_read_with_a_letter_too_few_is_spelled_by_its_shapes() -> None:
+    rows = ("alpha beta gamma", "gamma alpha beta", "beta gamma alpha", "alpha gamma beta")
+    short = [line("alpa", 0), line("beta gamma", 0, 6), *(line(row, n) for n, row in enumerate(rows) if n)]
+    assert again(rows, short) == list(rows)
+
+
+def test_frames_that_no_line_was_found_for_come_back_as_text() -> None:
+    rows = ("+-------+------+", "| alpha | beta |", "| gamma | beta |", "+-------+------+")
+    lines = [line(word, row, at) for row in (1, 2) for word, at in ((rows[row][2:7], 2), ("beta", 10))]
+    assert again(rows, lines) == list(rows)
+
+
+def test_box_drawing_signs_are_told_from_bars() -> None:
+    rows = ("┌───────┬──────┐", "│ alpha │ beta │", "│ gamma │ beta │", "└───────┴──────┘")
+    step = round(FACE.getmetrics()[0] + FACE.getmetrics()[1])
+    image = Image.new("L", (300, 40 + step * 4), 255)
+    ImageDraw.Draw(image).multiline_text((20, 20), "\n".join(rows), 0, FACE, spacing=0)
+    boxes = [(word, row, at) for row in (1, 2) for word, at in ((rows[row][2:7], 2), ("beta", 10))]
+    pitch_lines = []
+    for word, row, at in boxes:
+        drawn_at = ImageDraw.Draw(image).multiline_textbbox((20, 20), "\n".join(rows[: row + 1]), FACE, spacing=0)
+        bottom = drawn_at[3]
+        left = 20 + PITCH * at
+        rect = Rect(left - 2, bottom - 17, left + PITCH * len(word) + 2, bottom)
+        letters = tuple(left + PITCH * (place + 0.5) for place in range(len(word)))
+        pitch_lines.append(Line(rect, (), word, 0.9, letters=letters, fit=0.9, is_read=True))
+    grid = cell_grid(numpy.asarray(image), pitch_lines, PITCH)
+    assert grid is not None
+    read = read_cells(grid)
+    assert read is not None
+    body = [row for row in code_text(read, PITCH).splitlines() if "alpha" in row]
+    assert body == [rows[1]]
+
+
+def test_a_line_off_the_rows_stays_as_it_was_read() -> None:
+    rows = tuple(f"value {n} of the list" for n in range(8))
+    lines = [line(row, n) for n, row in enumerate(rows)]
+    title = replace(line("title", 0), rect=Rect(LEFT, 33, LEFT + 50, 43))
+    grid = cell_grid(drawn(rows), [title, *lines], PITCH)
+    assert grid is not None
+    assert grid.others == (title,)
+
+
+def test_lines_without_a_grid_are_given_back() -> None:
+    rows = ("one line", "another")
+    uneven = [
+        replace(line(rows[0], 0)),
+        replace(line(rows[1], 1)),
+        replace(line("x", 1), rect=Rect(LEFT, 71, LEFT + 9, 83)),
+    ]
+    block = PageBlock("code", Rect(LEFT, TOP, 300, 90), uneven, pitch=2.0)
+    assert read_block(drawn(rows), block, uneven, []) is uneven
+
+
+def test_the_sides_of_a_panel_are_painted_over() -> None:
+    image = Image.new("L", (200, 100), 244)
+    ImageDraw.Draw(image).rectangle((20, 20, 180, 80), outline=150)
+    gray = numpy.asarray(image)
+    panel = Rect(20.5, 20.5, 180.5, 80.5)
+    assert int(without_sides(gray, [panel], Rect(30, 30, 90, 50)).min()) == 244
+    assert without_sides(gray, [], Rect(30, 30, 90, 50)) is gray

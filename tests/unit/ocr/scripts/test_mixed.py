@@ -1,0 +1,113 @@
+"""Lines in scripts that the models do not know: read with language data, or left out and named; others stay."""
+
+from typing import Any
+
+from gateway.ocr.scripts import guess, packs
+from gateway.ocr.scripts.mixed import LACKING_FIT, is_suspect, resolve, sample_of
+from gateway.ocr.types import Line, Rect
+
+CYRILLIC = "KopeHOBata nanKa He Moxe Aa ce npevMeHyBa"
+"""What the first reader makes of Bulgarian."""
+GREEK = "Mεtakivnon πapaθúpou oto xúpo εpyaoiaç tns Kwδukortoinons"
+VIETNAMESE = "đā đưa ra nhiu hơn mt gói ti lên, đang s dng cái đ"
+LATIN = "The harbour office opens at nine in the morning"
+
+
+def line(text: str, number: int, fit: float = 0.99) -> Line:
+    rect = Rect(10, 30.0 * number, 400, 30.0 * number + 20)
+    return Line(rect, text=text, score=fit, fit=fit, is_read=True)
+
+
+class Reader:
+    """Knows the text of each place."""
+
+    def __init__(self, texts: dict[int, str], *languages: str) -> None:
+        self._texts = texts
+        known = [packs.Pack(script, code) for script in packs.SCRIPTS for code in script.languages]
+        self.installed = [pack for pack in known if pack.language in languages]
+        self.tried: list[str] = []
+
+    def read_line(self, gray: Any, rect: Rect, pack: packs.Pack) -> Line:
+        self.tried.append(pack.language)
+        text = self._texts.get(round(rect.center_y / 30), "")
+        return Line(rect, text=text, fit=0.9 if text else 0.0, is_read=True)
+
+    def read_area(self, gray: Any, rect: Rect, pack: packs.Pack) -> list[Line]:
+        return [line(text, number, 0.9) for number, text in self._texts.items()]
+
+
+def test_a_misread_script_is_guessed_by_its_letters() -> None:
+    assert guess.clear_guess(CYRILLIC) == "Cyrillic"
+    assert guess.clear_guess(GREEK) == "Greek"
+    assert guess.clear_guess(VIETNAMESE) == packs.VIETNAMESE
+    assert guess.clear_guess(LATIN) == guess.LATIN
+    assert guess.clear_guess("Ja zażółć gęślą jaźń, Příliš žluťoučký kůň") == guess.LATIN
+    assert guess.ranked("12 345") == []
+
+
+def test_sure_lines_are_not_suspect_and_doubtful_ones_are() -> None:
+    assert not is_suspect([line(LATIN, number) for number in range(9)])
+    assert is_suspect([line(CYRILLIC, number, 0.7) for number in range(9)])
+    assert is_suspect([line(LATIN, number) for number in range(5)] + [line(CYRILLIC, 6, 0.7)])
+    assert not is_suspect([line(LATIN, number) for number in range(5)] + [line("a=b", 6, 0.5)])
+    assert is_suspect([line(VIETNAMESE, number) for number in range(3)])
+
+
+def test_without_language_data_the_text_is_left_out_and_the_package_named() -> None:
+    lines = [line(LATIN, 0), *(line(CYRILLIC, number, 0.7) for number in (1, 2))]
+    resolved = resolve(lines, None, None)
+    assert [each.text for each in resolved.lines] == [LATIN, "", ""]
+    [(script, warning)] = resolved.unreadable
+    assert script == "Cyrillic"
+    assert "ocr-scripts" in warning and "tesseract-ocr-rus" in warning
+
+
+def test_lines_are_read_by_the_data_that_reads_them_best_and_others_stay() -> None:
+    texts = {1: "Коренната папка не може да се премества", 2: "Вграден графичен обект"}
+    lines = [line(LATIN, 0), *(line(CYRILLIC, number, 0.7) for number in (1, 2))]
+    reader = Reader(texts, "rus", "ell", "tha")
+    resolved = resolve(lines, None, reader)
+    assert [each.text for each in resolved.lines] == [LATIN, *texts.values()]
+    assert resolved.unreadable == []
+    assert set(reader.tried) == {"rus"}, "the likeliest script is tried first, and no other after a sure reading"
+
+
+def test_text_that_the_installed_data_cannot_read_is_left_out_without_naming_its_package() -> None:
+    resolved = resolve([line(CYRILLIC, number, 0.7) for number in (1, 2)], None, Reader({}, "rus"))
+    assert [each.text for each in resolved.lines] == ["", ""]
+    [(_, warning)] = resolved.unreadable
+    assert "could not be read" in warning and "package" not in warning
+
+
+def test_vietnamese_without_its_data_keeps_its_text_and_loses_its_confidence() -> None:
+    resolved = resolve([line(VIETNAMESE, number) for number in range(3)], None, None)
+    assert all(each.text and each.fit <= LACKING_FIT for each in resolved.lines)
+    assert "tesseract-ocr-vie" in resolved.unreadable[0][1]
+
+
+def test_a_bad_print_in_latin_letters_stays() -> None:
+    worn = [line("Tlie harhour oflice opens at mine in tlie rnorning", number, 0.6) for number in range(4)]
+    assert resolve(worn, None, None).lines == worn
+
+
+def test_a_sample_is_spread_over_the_page() -> None:
+    lines = [line(LATIN, number) for number in range(100)]
+    sample = sample_of(lines)
+    assert 12 <= len(sample) <= 14 and sample[-1].rect.y1 > 90 * 30
+
+
+def test_the_share_of_a_script_counts_its_letters_alone() -> None:
+    assert packs.share_in("Привет 123!", packs.BY_NAME["Cyrillic"]) == 1.0
+    assert packs.share_in("hello", packs.BY_NAME["Cyrillic"]) == 0.0
+    assert packs.share_in("123", packs.BY_NAME["Cyrillic"]) == 0.0
+
+
+def test_the_folder_with_the_most_language_data_is_taken(tmp_path: Any) -> None:
+    for folder, codes in (("4/tessdata", ("eng",)), ("5/tessdata", ("eng", "rus"))):
+        (tmp_path / folder).mkdir(parents=True)
+        for code in codes:
+            (tmp_path / folder / f"{code}.traineddata").write_bytes(b"")
+    folder_found = packs.data_folder((str(tmp_path), str(tmp_path / "absent")))
+    assert folder_found == tmp_path / "5/tessdata"
+    assert folder_found is not None and packs.installed(folder_found) == ["eng", "rus"]
+    assert packs.data_folder((str(tmp_path / "absent"),)) is None

@@ -1,0 +1,75 @@
+"""Tesseract's readings as lines: places of the page, true spaces, logical order. With language data of the system."""
+
+from pathlib import Path
+
+import pytest
+from PIL import Image, ImageDraw
+
+from gateway.ocr.scripts import packs
+from gateway.ocr.scripts.tesseract import Tesseract, load_tesseract, read_lines
+from gateway.ocr.server.engine import OcrEngine
+from gateway.wire.ocr import FREE
+from tests.support.ocr_pages import font, png
+
+ROW = "5\t1\t1\t1\t{line}\t{word}\t{left}\t{top}\t{width}\t10\t{confidence}\t{text}"
+
+
+def rows(*words: tuple[int, int, int, str]) -> str:
+    """TSV of `(line, left, width, text)`."""
+    head = "4\t1\t1\t1\t1\t0\t0\t0\t100\t10\t-1\t"
+    listed = (
+        ROW.format(line=line, word=number, left=left, top=20 * line, width=width, confidence=90, text=text)
+        for number, (line, left, width, text) in enumerate(words)
+    )
+    return "\n".join([head, *listed])
+
+
+def test_words_become_lines_with_their_place_on_the_page() -> None:
+    [first, second] = read_lines(
+        rows((1, 5, 20, "one"), (1, 30, 20, "two"), (2, 5, 30, "three")), "one two\n\nthree\n", 100, 50
+    )
+    assert (first.text, first.rect, round(first.fit, 2)) == ("one two", (105, 70, 150, 80), 0.9)
+    assert [word.text for word in first.words] == ["one", "two"]
+    assert second.text == "three" and second.is_read
+
+
+def test_spaces_inside_words_are_those_of_the_text() -> None:
+    [line] = read_lines(rows((1, 5, 8, "변"), (1, 14, 8, "경"), (1, 30, 20, "현재")), "변경 현재\n", 0, 0)
+    assert line.text == "변경 현재"
+
+
+def test_words_of_a_script_that_runs_left_lie_from_right_to_left() -> None:
+    [line] = read_lines(rows((1, 60, 40, "שלום"), (1, 5, 40, "עולם")), "שלום עולם\n", 0, 0)
+    assert line.words[0].rect.x1 > line.words[1].rect.x1
+
+
+def test_blank_places_are_no_lines() -> None:
+    assert read_lines(rows((1, 5, 20, " ")), "\n", 0, 0) == []
+
+
+def test_without_the_extra_or_its_data_there_is_no_reader(tmp_path: Path) -> None:
+    assert packs.data_folder((str(tmp_path),)) is None
+    assert Tesseract(object(), tmp_path).installed == []
+
+
+@pytest.mark.system
+def test_a_page_in_russian_and_english_is_read_with_the_data_of_the_system() -> None:
+    reader = load_tesseract()
+    if reader is None or "rus" not in [pack.language for pack in reader.installed]:
+        pytest.skip("needs the extra ocr-scripts and the Debian package tesseract-ocr-rus")
+    russian = (
+        "Все люди рождаются свободными и равными",
+        "в своем достоинстве и правах",
+        "Они наделены разумом и совестью",
+    )
+    image = Image.new("RGB", (900, 320), "white")
+    for number, text in enumerate(("The harbour office opens at nine", *russian)):
+        ImageDraw.Draw(image).text((40, 40 + 60 * number), text, "black", font(28))
+    engine = OcrEngine(1)
+    answer = "".join(engine.answer(png(image), FREE.prompt))
+    report = engine.report(details=True)
+    engine.close()
+    assert "The harbour office opens at nine" in answer
+    assert sum(text in answer for text in russian) >= 2
+    assert "Cyrillic" in report["scripts"] and not report["low_confidence"]
+    assert all(line["confidence"] > 0.7 for line in report["lines"])

@@ -1,0 +1,53 @@
+"""The report on a page: confidences, low confidence, warnings, scripts."""
+
+from gateway.ocr.server.page_report import PageReport
+from gateway.ocr.types import Line, Rect
+
+
+def line(text: str, fit: float) -> Line:
+    return Line(Rect(0, 0, 10, 10), text=text, score=fit, fit=fit, is_read=True)
+
+
+def report(*blocks: list[Line]) -> PageReport:
+    made = PageReport(lambda _: (1, 2, 3, 4))
+    for block in blocks:
+        made.add(block)
+    return made
+
+
+def test_a_sure_page_has_no_warning() -> None:
+    fields = report([line("The harbour office opens at nine", 0.99)]).fields(details=False)
+    assert fields == {"low_confidence": False, "scripts": ["Latin"], "warnings": []}
+
+
+def test_details_name_every_line_with_box_confidence_page_and_block() -> None:
+    fields = report([line("one", 0.99)], [line("two", 0.5), line("", 0.1)]).fields(details=True)
+    assert fields["lines"] == [
+        {"text": "one", "box": [1, 2, 3, 4], "confidence": 0.99, "page": 1, "block": 1},
+        {"text": "two", "box": [1, 2, 3, 4], "confidence": 0.5, "page": 1, "block": 2},
+    ]
+
+
+def test_many_letters_in_uncertain_lines_are_low_confidence() -> None:
+    fields = report([line("sure enough", 0.99), line("gibber1sh", 0.5)]).fields(details=False)
+    assert fields["low_confidence"] and "1 of 2 lines are uncertain" in fields["warnings"][0]
+
+
+def test_places_that_could_not_be_read_are_told() -> None:
+    fields = report([line("sure enough", 0.99), line("", 0.2)]).fields(details=False)
+    assert fields["low_confidence"] and "1 places" in fields["warnings"][0]
+
+
+def test_an_unreadable_script_is_named_once_with_its_warning() -> None:
+    made = report([line("sure enough", 0.99)])
+    for _ in range(2):
+        made.name_unreadable("Thai", "text in Thai script cannot be read")
+    fields = made.fields(details=False)
+    assert fields["low_confidence"] and fields["scripts"] == ["Latin", "Thai"]
+    assert fields["warnings"] == ["text in Thai script cannot be read"]
+
+
+def test_lines_can_continue_the_block_before() -> None:
+    made = report([line("one", 0.99)])
+    made.add([line("two", 0.99)], continues=True)
+    assert [each["block"] for each in made.fields(details=True)["lines"]] == [1, 1]
