@@ -10,7 +10,7 @@ import logging
 import secrets
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -250,6 +250,10 @@ class KeyStore:
             self._refresh()
         return self._table.has(key_id)
 
+    def names(self) -> Mapping[str, str]:
+        """The name of each key by its id, as of the last look at the file."""
+        return self._table.names()
+
     def problem(self) -> str:
         """What is wrong with the file, for the operator; empty while it is good."""
         if self._clock() - self._checked_at >= _CHECK_INTERVAL_S:
@@ -288,13 +292,3 @@ class KeyStore:
         if not self._problem:
             logs.event("keys_unreadable", level=logging.ERROR, error=error, kept=len(self._table))
         self._problem = f"{problem}; the last good keys stay valid; restore it, or make keys with `gateway keys create`"
-
-
-def ensure_dev_key(keys: KeyFile, path: Path) -> bool:
-    """Make a first key with all scopes and write it to `path`, unless that file or any key exists. Returns whether it
-    was made. Raises InvalidRequest, OSError."""
-    if path.exists() or keys.read():
-        return False
-    key, _ = keys.create(KeyRequest(name="dev", scopes=SCOPES))
-    write_private(path, key.encode() + b"\n")
-    return True

@@ -2,7 +2,7 @@
 
 import hashlib
 import hmac
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 from gateway import logs
@@ -36,6 +36,10 @@ class Keys(Protocol):
         """Whether there is a key with this id, expired or not."""
         ...
 
+    def names(self) -> Mapping[str, str]:
+        """The name of each key by its id, expired or not."""
+        ...
+
     def problem(self) -> str:
         """What is wrong with the keys, for the operator; empty while they are good."""
         ...
@@ -56,6 +60,10 @@ class KeyTable:
     def has(self, key_id: str) -> bool:
         """Whether there is a key with this id, expired or not."""
         return key_id in self._ids
+
+    def names(self) -> Mapping[str, str]:
+        """The name of each key by its id."""
+        return {caller.key_id: caller.name for _, caller, _ in self._by_digest.values()}
 
     def lookup(self, presented: str) -> Caller:
         """The caller that a key belongs to. Raises Unauthenticated, with the same message for every reason."""

@@ -66,6 +66,20 @@ def create_private(path: Path) -> None:
         os.close(descriptor)
 
 
+def make_private_folder(path: Path) -> None:
+    """Make a folder, and those above it that are missing, with mode 0700 and, if root makes them, the owner of the
+    folder around them. Raises OSError."""
+    if path.is_dir():
+        return
+    make_private_folder(path.parent)
+    path.mkdir(mode=0o700, exist_ok=True)
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        own_like_folder(descriptor, path)
+    finally:
+        os.close(descriptor)
+
+
 def write_private(path: Path, data: bytes) -> None:
     """Replace a file in one step, with mode 0600 and, if root writes it, the owner of its folder. Raises OSError."""
     copy_private(path, io.BytesIO(data))

@@ -18,7 +18,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -172,6 +172,10 @@ class RedisKeyStore:
     def is_live(self, key_id: str) -> bool:
         """Whether there is a key with this id, expired or not, as far as is known."""
         return self._table.has(key_id)
+
+    def names(self) -> Mapping[str, str]:
+        """The name of each key by its id, as far as is known."""
+        return self._table.names()
 
     def problem(self) -> str:
         """What is wrong with the keys, for the operator; empty while they are good."""

@@ -1,9 +1,11 @@
-"""Types and options that several commands share. Knows no command."""
+"""Types and options that several commands share, and what the option `--json` prints. Knows no command."""
 
 import argparse
-from collections.abc import Callable
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from gateway.config.environment import Environment
 
@@ -16,6 +18,16 @@ def add_state_options(parser: argparse.ArgumentParser) -> None:
     """Add `--config` and `--state-dir`."""
     parser.add_argument("--config", type=Path, metavar="FILE", help="configuration file; none = the embedded profile")
     parser.add_argument("--state-dir", type=Path, metavar="DIR", help="default: $STATE_DIRECTORY, else ./var")
+
+
+def add_json_option(parser: argparse.ArgumentParser) -> None:
+    """Add `--json`, for a command whose answer is a list."""
+    parser.add_argument("--json", action="store_true", help="print JSON, an object a line, instead of text")
+
+
+def print_json_lines(rows: Iterable[Mapping[str, Any]]) -> None:
+    """Print what `--json` asks for."""
+    sys.stdout.writelines(json.dumps(row) + "\n" for row in rows)
 
 
 def duration_s(text: str) -> int:

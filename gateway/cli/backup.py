@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
-from gateway.access.private_files import copy_private
+from gateway.access.private_files import copy_private, make_private_folder
 from gateway.cli.argument_types import Parsers
 from gateway.config.environment import Environment
 from gateway.errors import GatewayError, InvalidRequest
@@ -114,7 +114,7 @@ def _restore(arguments: argparse.Namespace, environment: Environment) -> int:
                 _target(state_dir, entry.name)
             for entry in entries:
                 target = _target(state_dir, entry.name)
-                target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                make_private_folder(target.parent)
                 copy_private(target, cast("IO[bytes]", archive.extractfile(entry)), entry.mode & 0o700)
                 for suffix in _SIDECARS:
                     target.with_name(target.name + suffix).unlink(missing_ok=True)

@@ -15,11 +15,11 @@ import subprocess
 import sys
 import urllib.parse
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from gateway.access.api_keys import KeyFile
-from gateway.cli.argument_types import Parsers
+from gateway.cli.argument_types import Parsers, add_json_option, print_json_lines
 from gateway.cli.check import check_service, service_unit
 from gateway.cli.unit_files import SEARCH, UnitFile
 from gateway.config.config_error import ConfigError
@@ -67,6 +67,7 @@ def add_commands(parsers: Parsers) -> None:
     parser.add_argument(
         "file", type=Path, metavar="FILE", nargs="?", default=_DEFAULT_FILE, help="default: %(default)s"
     )
+    add_json_option(parser)
     parser.add_argument("--unit-dir", type=Path, action="append", metavar="DIR", help=argparse.SUPPRESS)
     parser.set_defaults(command=_doctor)
 
@@ -78,11 +79,14 @@ def _doctor(arguments: argparse.Namespace, environment: Environment) -> int:
         config = _config(arguments.file, unit, environment)
         for check in _CHECKS:
             findings += check(Installation(arguments.file, unit, config))
+    wrong = sum(bool(finding.remedy) for finding in findings)
+    if arguments.json:
+        print_json_lines({"ok": not each.remedy, **asdict(each)} for each in findings)
+        return 1 if wrong else 0
     for finding in findings:
         sys.stdout.write(f"{'WRONG' if finding.remedy else 'ok   '} {finding.text}\n")
         if finding.remedy:
             sys.stdout.write(f"      mend: {finding.remedy}\n")
-    wrong = sum(bool(finding.remedy) for finding in findings)
     sys.stdout.write(f"{len(findings)} checks, {wrong} wrong\n")
     return 1 if wrong else 0
 

@@ -8,9 +8,17 @@ import sys
 import time
 from pathlib import Path
 
-from gateway.access.api_keys import KeyFile, KeyRecord, KeyRegistry, KeyRequest
+from gateway.access.api_keys import KeyFile, KeyRecord, KeyRegistry, KeyRequest, record_to_json
 from gateway.access.redis_keys import RedisKeys
-from gateway.cli.argument_types import Parsers, add_state_options, amount, count, duration_s
+from gateway.cli.argument_types import (
+    Parsers,
+    add_json_option,
+    add_state_options,
+    amount,
+    count,
+    duration_s,
+    print_json_lines,
+)
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config
 from gateway.config.server_settings import Access
@@ -43,6 +51,7 @@ def add_commands(parsers: Parsers) -> None:
     create.add_argument("--spend-per-month", type=amount, metavar="SUM", help="spend a month (UTC), by [[prices]]")
     create.set_defaults(command=_keys_create)
     listing = actions.add_parser("list", help="list every key, without its secret")
+    add_json_option(listing)
     listing.set_defaults(command=_keys_list)
     for name, command, text in (
         ("revoke", _keys_revoke, "end a key; a running server refuses it within 5 s"),
@@ -87,7 +96,12 @@ def _show_key(key: str, record: KeyRecord) -> int:
 
 
 def _keys_list(arguments: argparse.Namespace, environment: Environment) -> int:
-    for record in _registry(arguments, environment).read():
+    records = _registry(arguments, environment).read()
+    if arguments.json:
+        shown = map(record_to_json, records)
+        print_json_lines({name: value for name, value in each.items() if name != "sha256"} for each in shown)
+        return 0
+    for record in records:
         expires = "never" if record.expires is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(record.expires))
         limits = f"{record.per_minute or '-'}/min {record.concurrent or '-'} at once"
         for name in KEY_LIMITS[2:]:

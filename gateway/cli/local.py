@@ -4,6 +4,7 @@ Knows no command line: `main` hands in the configuration and the arguments. Ever
 """
 
 import asyncio
+import json
 import os
 import sys
 import time
@@ -52,14 +53,19 @@ def index_remove(config: Config, url: str) -> int:
     return 0 if count else 1
 
 
-def index_stats(config: Config) -> int:
-    """`gateway index stats`: print size and age of the index, a line for each value. Always 0."""
+def index_stats(config: Config, *, as_json: bool = False) -> int:
+    """`gateway index stats`: print size and age of the index, a line for each value, or one of JSON in which times are
+    unix seconds. Always 0."""
 
     async def run() -> Json:
         async with open_index(config) as filler:
             return await filler.stats()
 
-    for name, value in asyncio.run(run()).items():
+    stats = asyncio.run(run())
+    if as_json:
+        sys.stdout.write(json.dumps(stats) + "\n")
+        return 0
+    for name, value in stats.items():
         if name in ("oldest", "newest") and value is not None:
             value = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(value))
         sys.stdout.write(f"{name:20} {'-' if value is None else value}\n")

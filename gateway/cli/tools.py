@@ -5,7 +5,7 @@ from pathlib import Path
 
 from gateway.cli import call
 from gateway.cli import local as commands
-from gateway.cli.argument_types import Parsers, add_state_options, count, page_range
+from gateway.cli.argument_types import Parsers, add_json_option, add_state_options, count, page_range
 from gateway.cli.connection import add_connection_options, connection
 from gateway.cli.ocr import OcrOptions
 from gateway.cli.ocr_batch import FORMATS, BatchOptions
@@ -49,6 +49,7 @@ def add_commands(parsers: Parsers) -> None:
     remove.add_argument("url", metavar="URL|DIR")
     remove.set_defaults(command=_index_remove)
     stats = actions.add_parser("stats", help="show its size and age")
+    add_json_option(stats)
     stats.set_defaults(command=_index_stats)
     copy = actions.add_parser("copy", help="copy all pages from the other backend, those of every key")
     copy.add_argument("--to", required=True, choices=("sqlite", "postgres"), help="the backend that takes them")
@@ -96,7 +97,7 @@ def _index_remove(arguments: argparse.Namespace, environment: Environment) -> in
 
 
 def _index_stats(arguments: argparse.Namespace, environment: Environment) -> int:
-    return commands.index_stats(_config(arguments, environment))
+    return commands.index_stats(_config(arguments, environment), as_json=arguments.json)
 
 
 def _index_copy(arguments: argparse.Namespace, environment: Environment) -> int:

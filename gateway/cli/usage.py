@@ -1,7 +1,6 @@
 """`gateway usage`: what keys, models and tools have used, from the state directory. Needs no running server."""
 
 import argparse
-import json
 import re
 import sqlite3
 import sys
@@ -9,7 +8,7 @@ import time
 
 from gateway.access.api_keys import KeyFile
 from gateway.access.usage import GROUPS, read_usage, totals
-from gateway.cli.argument_types import Parsers, add_state_options
+from gateway.cli.argument_types import Parsers, add_json_option, add_state_options, print_json_lines
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config
 from gateway.domain import Json
@@ -27,7 +26,7 @@ def add_commands(parsers: Parsers) -> None:
     usage.add_argument(
         "--by", type=groups, default="key", metavar="GROUPS", help=f"of {','.join(GROUPS)}; default: key"
     )
-    usage.add_argument("--json", action="store_true", help="print JSON lines instead of a table")
+    add_json_option(usage)
     usage.set_defaults(command=_usage)
     add_state_options(usage)
 
@@ -63,7 +62,7 @@ def _usage(arguments: argparse.Namespace, environment: Environment) -> int:
         if row.get("key") in names:
             row["name"] = names[row["key"]]
     if arguments.json:
-        sys.stdout.writelines(json.dumps(row) + "\n" for row in rows)
+        print_json_lines(rows)
     else:
         sys.stdout.write(_table(rows, arguments.by, config.prices[0].currency if config.prices else ""))
     return 0

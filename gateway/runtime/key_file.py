@@ -1,10 +1,13 @@
-"""Where the keys of a configuration are, and when their absence is an error. Knows no key."""
+"""Where the keys of a configuration are, when their absence is an error, and the first of them."""
 
-from gateway.access.api_keys import KeyFile
-from gateway.access.private_files import USER_HASH_KEY
+from pathlib import Path
+
+from gateway.access.api_keys import KeyFile, KeyRequest
+from gateway.access.private_files import USER_HASH_KEY, write_private
 from gateway.config.config_error import ConfigError
 from gateway.config.server_settings import Access
 from gateway.config.settings import Config
+from gateway.domain import SCOPES
 from gateway.embedded.servers import dev_key_path
 from gateway.errors import GatewayError
 
@@ -26,3 +29,13 @@ def key_file(config: Config) -> KeyFile:
         return keys
     remedy = "restore it, or make keys with `gateway keys create`"
     raise ConfigError(str(keys.path), "access.keys_file", f"no such file, though this gateway has had keys; {remedy}")
+
+
+def ensure_dev_key(keys: KeyFile, path: Path) -> bool:
+    """Make a first key with all scopes and write it to `path`, unless that file or any key exists. Returns whether it
+    was made. Raises InvalidRequest, OSError."""
+    if path.exists() or keys.read():
+        return False
+    key, _ = keys.create(KeyRequest(name="dev", scopes=SCOPES))
+    write_private(path, key.encode() + b"\n")
+    return True

@@ -39,7 +39,6 @@ from dataclasses import dataclass
 import uvloop
 
 from gateway import __version__, logs
-from gateway.access.api_keys import ensure_dev_key
 from gateway.config.config_error import ConfigError
 from gateway.config.environment import Environment
 from gateway.config.settings import Config
@@ -48,7 +47,7 @@ from gateway.errors import EngineMissing, GatewayError, InvalidRequest, Upstream
 from gateway.runtime import control
 from gateway.runtime.control import ControlSocket
 from gateway.runtime.handover import HandoverFailed, Predecessor, Successor
-from gateway.runtime.key_file import key_file
+from gateway.runtime.key_file import ensure_dev_key, key_file
 from gateway.runtime.memory import give_back
 from gateway.runtime.restart_settings import needs_restart
 from gateway.runtime.service import Service, ServiceContext, ServiceMaker

@@ -7,11 +7,11 @@ from gateway.access.usage import UsageBook, UsageKey
 from gateway.shared_state.state_file import STATE_FILE, StateFile
 
 
-async def use(state_dir: Path) -> None:
+async def use(state_dir: Path, key_id: str = "k1") -> None:
     """Two requests of `k1` to SvcLLM, and four searches of `k2`."""
     file = StateFile(state_dir / STATE_FILE)
     book = UsageBook(file, PriceList(()), 400)
-    book.add(UsageKey("k1", "SvcLLM"), Used(input_tokens=1_700, output_tokens=3), 2)
+    book.add(UsageKey(key_id, "SvcLLM"), Used(input_tokens=1_700, output_tokens=3), 2)
     book.add(UsageKey("k2", tool="websearch-search"), Used(tool_calls=4), 4)
     await book.close()
     await file.close()

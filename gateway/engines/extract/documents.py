@@ -7,6 +7,7 @@ PDF and Office documents are read by `engines.office`. Knows no network.
 import json
 import re
 
+from gateway.engines.extract.signatures import SNIFFED_BYTES, ZIP, is_pdf
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.html.charset import decode
 from gateway.engines.html.text_check import text_only
@@ -15,9 +16,6 @@ from gateway.engines.text.code_fences import fenced
 
 _TEXTUAL = re.compile(r"^(text/|application/(.*\+)?(json|xml|yaml|x-yaml|toml|javascript|x-sh|rtf|x-ndjson|sql)$)")
 _HTML = frozenset({"text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"})
-_ZIP = b"PK\x03\x04"
-_SNIFFED_BYTES = 1024
-"""Beginning of a body that shows its kind: declarations and root elements are there."""
 _MAX_INDENTED_CHARS = 1_000_000
 """JSON above this size is not parsed and indented: that would take several times its size in memory."""
 _MAX_TITLE_SEARCH_CHARS = 20_000
@@ -32,7 +30,7 @@ def kind_of(content_type: str, body: bytes) -> str:
     essence = content_type.partition(";")[0].strip().lower()
     if is_pdf(body):
         return "pdf"
-    if body.startswith(_ZIP) and (office := archive_kind(body)):
+    if body.startswith(ZIP) and (office := archive_kind(body)):
         return office
     if essence in ("", "application/octet-stream", "unknown/unknown", "application/x-unknown"):
         return _sniff(body, essence)
@@ -43,7 +41,7 @@ def kind_of(content_type: str, body: bytes) -> str:
     if essence.endswith(("/json", "+json")):
         return "json"
     if essence.endswith(("/xml", "+xml")) and not essence.startswith("image/"):
-        return "html" if b"<html" in body[:_SNIFFED_BYTES].lower() else "xml"
+        return "html" if b"<html" in body[:SNIFFED_BYTES].lower() else "xml"
     if essence in ("text/markdown", "text/x-markdown"):
         return "markdown"
     if _TEXTUAL.match(essence):
@@ -51,18 +49,8 @@ def kind_of(content_type: str, body: bytes) -> str:
     raise _unreadable_type(essence)
 
 
-def is_pdf(body: bytes) -> bool:
-    """Whether a body begins as a PDF does, whatever its Content-Type."""
-    return body[:_SNIFFED_BYTES].lstrip()[:5] == b"%PDF-"
-
-
-def is_document(body: bytes) -> bool:
-    """Whether a body may be a PDF or Office document, which take longer to read than pages."""
-    return is_pdf(body) or body.startswith(_ZIP)
-
-
 def _sniff(body: bytes, essence: str) -> str:
-    head = body[:_SNIFFED_BYTES]
+    head = body[:SNIFFED_BYTES]
     if b"\x00" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise _unreadable_type(essence or "unknown")
     start = head.lstrip().lower()

@@ -26,8 +26,8 @@ from dataclasses import asdict
 import orjson
 
 from gateway.domain import Json
-from gateway.engines.extract.documents import is_document
 from gateway.engines.extract.options import ExtractOptions
+from gateway.engines.extract.signatures import is_document
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.errors import EngineMissing, Overloaded
 from gateway.resilience.fair_queue import HALF, FairQueue, QueueFull

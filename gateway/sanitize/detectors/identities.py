@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
 import re2
-from stdnum.exceptions import InvalidLength
 
 from gateway.sanitize.detectors.id_candidates import REACH_CHARS, WINDOW_CHARS, beginnings, digit_classes
 from gateway.sanitize.detectors.id_countries import COUNTRIES, FORMS
@@ -164,12 +163,13 @@ def _modules_of(words: Iterable[IdWord]) -> tuple[str, ...]:
 
 
 class _Check:
-    """One python-stdnum module."""
+    """One python-stdnum module. All of the package is imported for the first: it takes a MiB with what it needs."""
 
-    __slots__ = ("_is_valid", "_lengths", "_validate")
+    __slots__ = ("_is_valid", "_lengths", "_validate", "_wrong_length")
 
     def __init__(self, module: str) -> None:
         checker = importlib.import_module(f"stdnum.{module}")
+        self._wrong_length: type[Exception] = importlib.import_module("stdnum.exceptions").InvalidLength
         self._is_valid: Callable[[str], bool] = checker.is_valid
         self._validate: Callable[[str], str] = checker.validate
         self._lengths: dict[int, bool] = {}
@@ -192,7 +192,7 @@ class _Check:
     def _refuses_length(self, value: str) -> bool:
         try:
             self._validate(value)
-        except InvalidLength:
+        except self._wrong_length:
             return True
         except (ValueError, IndexError, KeyError, TypeError):
             return False

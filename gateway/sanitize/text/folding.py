@@ -59,8 +59,9 @@ def _fold_char(code: int) -> int:
 
 
 def _make_table() -> str:
-    """One ASCII character per code point, as a string: `str.translate` indexes it."""
-    table = bytearray([LETTER]) * 0x110000
+    """One ASCII character per code point below _END_OF_SCRIPTS, as a string: `str.translate` indexes it and leaves what
+    lies beyond for `_fold_each`. A table of all code points would take a MiB more."""
+    table = bytearray([LETTER]) * _END_OF_SCRIPTS
     table[0:0x80] = bytes(range(0x80))
     for block in (range(0x80, 0x3100), range(0xA000, 0xAC00), range(0xF900, 0x11000), range(0x1D000, 0x1DA00)):
         for code in block:
@@ -69,7 +70,6 @@ def _make_table() -> str:
         if table[code] == LETTER and unicodedata.category(chr(code)) not in ("Lo", "Cn"):
             table[code] = _fold_char(code)
     table[0xD800:0xE000] = bytes([SYMBOL]) * 0x800
-    table[0xE0000:0xE1000] = bytes([_DROP]) * 0x1000
     for pair in _CONFUSABLE.split():
         table[ord(pair[0])] = ord(pair[1])
     for char, plain in _PUNCTUATION.items():
@@ -80,20 +80,35 @@ def _make_table() -> str:
 _TABLE = _make_table()
 
 
-def _fold_unencodable(error: UnicodeError) -> tuple[str, int]:
+_TAGS_LEAD = b"\xf3\xa0"
+"""How U+E0000 to U+E0FFF begin in UTF-8, and no other character."""
+_CONTINUATIONS = bytes(range(0x80, 0xC0))
+_BEYOND = bytes(range(0x80)) + bytes([LETTER]) * 0x80
+"""For what `_TABLE` has left: bytes that lead a character become LETTER."""
+
+
+def _fold_each(text: str) -> bytes:
+    """Every character by the table. Those beyond it are four bytes of UTF-8: the first tells, the others go."""
+    plain = text.translate(_TABLE).encode()
+    if len(plain) == len(text):
+        return plain
+    return plain.replace(_TAGS_LEAD, bytes([_DROP])).translate(_BEYOND, _CONTINUATIONS)
+
+
+def _fold_unencodable(error: UnicodeError) -> tuple[bytes, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    return error.object[error.start : error.end].translate(_TABLE), error.end
+    return _fold_each(error.object[error.start : error.end]), error.end
 
 
 codecs.register_error("gateway-fold", _fold_unencodable)
 
 
 def folded(text: str) -> bytes:
-    """The folded bytes, dropped characters included as 0x01. Two equal ways: `translate` looks up every character; the
+    """The folded bytes, dropped characters included as 0x01. Two equal ways: `_fold_each` looks up every character; the
     encoder's error handler only those beyond ASCII, which is faster while they are few (up to one in 16 bytes)."""
     is_dense = len(text.encode("utf-8", "surrogatepass")) > len(text) * 17 // 16
-    return text.translate(_TABLE).encode() if is_dense else text.encode("ascii", "gateway-fold")
+    return _fold_each(text) if is_dense else text.encode("ascii", "gateway-fold")
 
 
 _MASK = re.compile(rb"\[REDACTED:[A-Z_]{2,40}\]")

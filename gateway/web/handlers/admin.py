@@ -43,8 +43,9 @@ class AdminHandler:
         self._checker = schemas.Checker(schemas.load("sanitize_preview"))
 
     async def usage(self, request: web.Request) -> web.StreamResponse:
-        """`{since, by, currency, rows: [{day?, key?, model?, tool?, requests, input_tokens, cached_tokens,
-        output_tokens, tool_calls, spend}]}` from the day `since` on, summed by the groups of `by`.
+        """`{since, by, currency, rows: [{day?, key?, name?, model?, tool?, requests, input_tokens, cached_tokens,
+        output_tokens, tool_calls, spend}]}` from the day `since` on, summed by the groups of `by`; `name` is
+        that of the key, while there is one.
 
         Raises InvalidRequest, StateUnavailable.
         """
@@ -60,7 +61,12 @@ class AdminHandler:
             rows = await asyncio.to_thread(read_usage, self._usage_file, since, by)
         except sqlite3.Error:
             raise StateUnavailable("the usage of keys cannot be read; see the notes of /readyz") from None
-        return JsonReply({"since": since, "by": by, "currency": self._currency, "rows": rows[-_MAX_ROWS:]})
+        rows = rows[-_MAX_ROWS:]
+        names = request[CONTEXT].server.keys.names()
+        for row in rows:
+            if row.get("key") in names:
+                row["name"] = names[row["key"]]
+        return JsonReply({"since": since, "by": by, "currency": self._currency, "rows": rows})
 
     async def requests(self, request: web.Request) -> web.StreamResponse:
         """`{requests: [record]}`, the newest first; see `RequestRecords.last`."""

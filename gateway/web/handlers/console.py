@@ -1,6 +1,8 @@
 """The console's files, on the ops listener: a page that needs no network but this listener, and no key by itself."""
 
 import hashlib
+from collections.abc import Mapping
+from functools import cached_property
 from importlib import resources
 
 from aiohttp import hdrs, web
@@ -27,12 +29,6 @@ cannot become code. Pictures may also be of the page's own making. Sources: www.
 class ConsolePages:
     """`GET /` is the page, `GET /console/NAME` another of its files; with an ETag, so that an upgrade is seen."""
 
-    def __init__(self) -> None:
-        folder = resources.files("gateway.console")
-        self._files = {
-            entry.name: entry.read_bytes() for entry in folder.iterdir() if entry.name.endswith(tuple(_TYPES))
-        }
-
     def add_to(self, app: web.Application) -> None:
         """Add the routes."""
         app.router.add_get("/", self.page)
@@ -45,6 +41,12 @@ class ConsolePages:
     async def file(self, request: web.Request) -> web.StreamResponse:
         """A file of the page; 404 for any other name."""
         return self._answer(request, request.match_info["name"])
+
+    @cached_property
+    def _files(self) -> Mapping[str, bytes]:
+        """Read when one is asked for: finding them imports a MiB that most workers never need."""
+        folder = resources.files("gateway.console")
+        return {entry.name: entry.read_bytes() for entry in folder.iterdir() if entry.name.endswith(tuple(_TYPES))}
 
     def _answer(self, request: web.Request, name: str) -> web.StreamResponse:
         content = self._files.get(name)

@@ -1,6 +1,7 @@
 """Backup and restore of a state directory."""
 
 import io
+import os
 import sqlite3
 import stat
 import tarfile
@@ -33,6 +34,21 @@ def test_everything_comes_back_with_its_mode_and_nothing_else(state: Path, tmp_p
     assert main(["restore", str(saved), "--state-dir", str(other)]) == 0
     assert {path.name: path.read_text() for path in other.iterdir()} == {"keys.json": "{}", "dev-key": "a secret"}
     assert {stat.S_IMODE(path.stat().st_mode) for path in other.iterdir()} == {0o600}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+def test_what_root_restores_belongs_to_the_owner_of_the_state_directory(state: Path, tmp_path: Path) -> None:
+    (state / "sites" / "1").mkdir(parents=True)
+    (state / "sites" / "1" / "page").write_text("x")
+    saved, other = tmp_path / "state.tar", tmp_path / "other"
+    other.mkdir()
+    os.chown(other, 12345, 12346)
+    assert main(["backup", str(saved), "--state-dir", str(state)]) == 0
+    assert main(["restore", str(saved), "--state-dir", str(other)]) == 0
+    restored = {path.relative_to(other).as_posix(): path.stat() for path in other.rglob("*")}
+    assert set(restored) == {"keys.json", "dev-key", "sites", "sites/1", "sites/1/page"}
+    assert {(each.st_uid, each.st_gid) for each in restored.values()} == {(12345, 12346)}
+    assert stat.S_IMODE(restored["sites/1"].st_mode) == 0o700
 
 
 def test_a_database_is_saved_whole_while_somebody_writes(state: Path, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """`check-config`, `print-config` and `doctor`: what they say of a file, its unit and the machine."""
 
+import json
 import os
 import socket
 from pathlib import Path
@@ -41,8 +42,8 @@ class Machine:
         lines = "".join(f"ListenStream={each}\n" for each in listens)
         (self.units / "gateway.socket").write_text(f"[Socket]\n{lines}")
 
-    def run(self, command: str) -> int:
-        return main([command, str(self.file), "--unit-dir", str(self.units)])
+    def run(self, command: str, *options: str) -> int:
+        return main([command, str(self.file), "--unit-dir", str(self.units), *options])
 
 
 @pytest.fixture
@@ -129,6 +130,10 @@ def test_the_doctor_names_each_fault_and_its_remedy(machine: Machine, capsys: Ou
         "make server.host",
     ):
         assert f"mend: {remedy}" in said
+    assert machine.run("doctor", "--json") == 1
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert found[0]["ok"] and not found[0]["remedy"]
+    assert any(not each["ok"] and each["remedy"] == f"chmod 0600 {machine.credential}" for each in found)
     assert "127.0.0.1:1 does not answer" in said and "see models[0].upstreams[0].base_url" in said
 
 

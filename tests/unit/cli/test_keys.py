@@ -26,6 +26,10 @@ def test_every_limit_of_a_key_can_be_given_and_is_listed(tmp_path: Path, capsys:
     line = capsys.readouterr().out
     for shown in ("60/min", "4 at once", "10000 tokens per minute", "50 tool calls per day", "12.5 spend per month"):
         assert shown in line
+    assert main(["keys", "list", "--json", *state]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert (listed["id"], listed["scopes"], listed["spend_per_month"]) == (record.id, ["chat"], 12.5)
+    assert record.sha256 not in str(listed)
     assert main(["keys", "rotate", record.id, *state]) == 0
     assert {each.spend_per_month for each in KeyFile(tmp_path / "keys.json").read()} == {12.5}
 

@@ -1,6 +1,7 @@
 """`index` and `sanitize` without a server, and the usage errors of `call`."""
 
 import io
+import json
 import sys
 from pathlib import Path
 
@@ -27,6 +28,9 @@ def test_a_folder_is_added_counted_and_removed(tmp_path: Path, state: list[str],
     assert main(["index", "stats", *state]) == 0
     lines = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
     assert lines["pages"] == "1" and lines["newest"].endswith("UTC")
+    assert main(["index", "stats", "--json", *state]) == 0
+    stats = json.loads(capsys.readouterr().out)
+    assert stats["pages"] == 1 and stats["newest"] > 1e9
     assert main(["index", "remove", str(pages), *state]) == 0
     assert capsys.readouterr().out == "1 pages removed\n"
     assert main(["index", "remove", str(pages), *state]) == 1
@@ -49,9 +53,16 @@ def test_a_text_is_explained_from_a_file_and_from_standard_input(
     assert "cannot read" in capsys.readouterr().err
 
 
-def test_a_call_without_a_key_says_where_it_was_looked_for(state: list[str], capsys: Output) -> None:
-    assert main(["call", "search", "query=a", *state]) in (1, 2)
-    assert "key" in capsys.readouterr().err
+def test_a_call_without_a_key_says_where_it_was_looked_for(
+    state: list[str], capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("GATEWAY_KEY", raising=False)
+    assert main(["call", "search", "query=a", *state]) == 1
+    looked_at = Path(state[1]) / "dev-key"
+    assert (
+        f"there is no key in {looked_at}; give --key, set GATEWAY_KEY, or name its folder with --state-dir"
+        in capsys.readouterr().err
+    )
 
 
 def test_a_gateway_that_is_away_is_named(tmp_path: Path, state: list[str], capsys: Output) -> None:

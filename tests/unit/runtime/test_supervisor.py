@@ -15,14 +15,13 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from gateway.access.api_keys import ensure_dev_key
 from gateway.cli.main import main
 from gateway.config.environment import Environment, handover_environment
 from gateway.config.loader import load_config
 from gateway.embedded.servers import dev_key_path
 from gateway.runtime.channel import BEAT, READY, REPLACED, Assignment
 from gateway.runtime.generation import SingleProcess
-from gateway.runtime.key_file import key_file
+from gateway.runtime.key_file import ensure_dev_key, key_file
 from gateway.runtime.supervisor import Source, Supervisor
 from gateway.runtime.worker import _work
 from gateway.web.listen_socket import bind

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 import aiohttp
 import pytest
 
+from gateway.access.api_keys import KeyFile
 from gateway.shared_state.state_file import STATE_FILE
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.used import use
@@ -37,6 +38,16 @@ async def test_usage_is_summed_by_the_groups_that_were_asked_for(
     async with session.get("/api/admin/usage", params={"by": ""}) as reply:
         (total,) = (await reply.json())["rows"]
     assert total["requests"] == 6 and "key" not in total
+
+
+async def test_usage_of_a_key_that_there_is_has_its_name(
+    server: InProcessGateway, session: aiohttp.ClientSession
+) -> None:
+    (record,) = KeyFile(server.config.state_dir / server.config.access.keys_file).read()
+    await use(server.config.state_dir, record.id)
+    async with session.get("/api/admin/usage", params={"by": "key"}) as reply:
+        rows = {row["key"]: row.get("name") for row in (await reply.json())["rows"]}
+    assert rows == {record.id: record.name, "k2": None}
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,13 @@ def test_sparse_and_dense_texts_are_folded_alike() -> None:
         assert folded(plain + odd) == plain.encode() + folded(odd)
 
 
+def test_ideographs_are_letters_and_tags_are_dropped_wherever_they_lie() -> None:
+    beyond = {"\U00020000": b"\2", "\U0002ffff": b"\2", "\U000dffff": b"\2", "\U000e0000": b"\1", "\U000e0fff": b"\1"}
+    beyond |= {"\U000e1000": b"\2", "\U000f3a00": b"\2", "\U0010ffff": b"\2", "\ud800": b"\3", "?": b"?"}
+    for text in (*beyond, "".join(beyond), "plain " * 50 + "".join(beyond)):
+        assert folded(text) == b"".join(beyond.get(char, char.encode("utf-8", "replace")) for char in text)
+
+
 def test_every_folded_byte_leads_back_to_the_character_it_came_from() -> None:
     source = random.Random(6)
     for _ in range(200):
