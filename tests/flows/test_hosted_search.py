@@ -50,7 +50,7 @@ CASES = [
     Case("one search and a number", [ONE, ["Paris [1]."]], ["search", "message"], "Paris [1].", [("[1]", PARIS)]),
     Case("a number in pieces", [ONE, ["Paris ", "[", "1", "]", "."]], ["search", "message"], "Paris [1].",
          [("[1]", PARIS)]),
-    Case("two numbers beside each other", [ONE, ["x[1]", "[2] y"]], ["search", "message"], "x[1][2] y",
+    Case("two numbers beside each other", [ONE, ["Paris[1]", "[2] y"]], ["search", "message"], "Paris[1][2] y",
          [("[1]", PARIS), ("[2]", LYON)]),
     Case("two numbers in one bracket", [ONE, ["x [1,", " 3]"]], ["search", "message"], "x [1, 3]",
          [("[1, 3]", PARIS), ("[1, 3]", NICE)]),

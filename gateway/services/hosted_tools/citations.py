@@ -191,7 +191,7 @@ class CitationFinder:
             return None
         if before and before in _NAME_CHARS and text[end + 1 :] == " " and not self._is_last:
             return _WAIT
-        return None if self._is_index(text, begin, end + 1) else _Found(begin, end + 1, cited)
+        return None if text[begin] == "[" and self._is_index(text, begin, end + 1) else _Found(begin, end + 1, cited)
 
     def _numbered(self, label: str) -> tuple[Source, ...]:
         """The sources that a label names; none where it names anything else, or a source that was never shown."""
