@@ -40,11 +40,3 @@ def test_an_example_shows_what_is_answered(engine: OcrEngine, title: str) -> Non
     for got, want in zip(box.findall(answer), box.findall(shown), strict=True):
         # Another processor may round a network's output differently.
         assert [int(v) for v in got] == pytest.approx([int(v) for v in want], abs=4)
-
-
-def test_the_answer_in_the_readme_is_the_one_of_the_documentation_shortened() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    (shown,) = re.findall(r'"content":"(Harbour.*?)","refusal"', readme, re.DOTALL)
-    whole = " ".join(examples()["Free OCR"][1].split())
-    for piece in shown.replace("\\n", " ").split("…"):
-        assert " ".join(piece.split()) in whole

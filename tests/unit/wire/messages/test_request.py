@@ -88,7 +88,7 @@ def test_a_choice_has_chats_form(choice: Json, expected: Any, parallel: bool | N
     [
         ([user(text("a")), assistant(USE), user(text("b"))], {}, "has no tool_result"),
         ([user(result("nope"))], {}, "waits for a result"),
-        ([user({"type": "document", "source": {"type": "base64", "media_type": "application/pdf"}})], {}, "PDF"),
+        ([user({"type": "document", "source": {"type": "base64", "media_type": "application/pdf"}})], {}, "as base64"),
         ([user({"type": "image", "source": {"type": "file", "file_id": "f"}})], {}, "not stored"),
         ([user({"type": "video"})], {}, "video"),
         ([user(text("a"))], {"tools": [{"type": "bash_20250124", "name": "bash"}]}, "bash_20250124"),
