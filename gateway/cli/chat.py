@@ -31,7 +31,6 @@ def add_commands(parsers: Parsers) -> None:
     parser = parsers.add_parser(
         "chat",
         help="ask a model of a running gateway",
-        epilog='example: git diff | gateway chat "Write a commit message for this:" -',
     )
     parser.add_argument(
         "words", metavar="TEXT", nargs="*", help="the question; - is standard input, as is nothing at all"

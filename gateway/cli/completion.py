@@ -43,11 +43,10 @@ def add_commands(parsers: Parsers) -> None:
     completion = parsers.add_parser(
         "completion",
         help="print a script that completes commands in a shell",
-        epilog='example, for ~/.bashrc: eval "$(gateway completion bash)"',
     )
     completion.add_argument("shell", choices=_SHELLS)
     completion.set_defaults(command=_completion)
-    manual = parsers.add_parser("manual", help="print the manual page", epilog="example: gateway manual | man -l -")
+    manual = parsers.add_parser("manual", help="print the manual page")
     manual.set_defaults(command=_manual)
 
 

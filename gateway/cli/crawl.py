@@ -18,7 +18,6 @@ def add_commands(parsers: Parsers) -> None:
     parser = parsers.add_parser(
         "crawl",
         help="write a site into a folder: a Markdown file a page; again: only what has changed",
-        epilog="example: gateway crawl https://docs.example.com/ --out site --limit 200 --delay 1",
     )
     parser.add_argument("url", metavar="URL")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")

@@ -24,7 +24,6 @@ def add_commands(parsers: Parsers) -> None:
     read = parsers.add_parser(
         "extract",
         help="print the text of web pages, rendered in a browser where they need it",
-        epilog="example: gateway extract https://example.com/app --screenshot app.png",
     )
     read.add_argument("urls", metavar="URL", nargs="+")
     read.add_argument("--depth", default="advanced", choices=("basic", "advanced"), help="default: %(default)s")

@@ -20,7 +20,6 @@ def add_commands(parsers: Parsers) -> None:
     tool = parsers.add_parser(
         "call",
         help="call one web tool of a running gateway",
-        epilog='example: gateway call extract urls=https://example.com/ query="who owns it"',
     )
     tool.add_argument("tool", metavar="TOOL", help="search, extract, crawl, map or search_status")
     tool.add_argument("pairs", metavar="key=value", nargs="*", help="its arguments, before or after the options")
@@ -30,16 +29,13 @@ def add_commands(parsers: Parsers) -> None:
     search = parsers.add_parser(
         "search",
         help="search with a running gateway",
-        epilog="example: gateway search --max-results 3 how long until a revoked key is refused",
     )
     search.add_argument("words", metavar="WORD", nargs="+", help="the query")
     search.add_argument("--max-results", type=count, default=5, metavar="N", help="default: %(default)s")
     search.add_argument("--json", action="store_true", help="print the raw result")
     add_connection_options(search)
     search.set_defaults(command=_search)
-    index = parsers.add_parser(
-        "index", help="manage the local search index", epilog="example: gateway index add https://docs.example.com/"
-    )
+    index = parsers.add_parser("index", help="manage the local search index")
     actions = index.add_subparsers(required=True, metavar="ACTION")
     add = actions.add_parser("add", help="add a site or a folder of documents, for every key")
     add.add_argument("source", metavar="URL|DIR")
@@ -63,13 +59,12 @@ def _add_text_commands(parsers: Parsers) -> None:
     clean = parsers.add_parser(
         "sanitize",
         help="show what the sanitizer finds in a text",
-        epilog="example: git diff | gateway sanitize --check",
     )
     clean.add_argument("file", metavar="FILE", nargs="?", default="-", help="default: -, standard input")
     clean.add_argument("--profile", choices=("balanced", "strict"))
     clean.add_argument("--check", action="store_true", help="exit with 1 if a value would be masked in a request")
     clean.set_defaults(command=_sanitize)
-    read = parsers.add_parser("ocr", help="read images, TIFFs and PDFs", epilog="example: gateway ocr scan.pdf")
+    read = parsers.add_parser("ocr", help="read images, TIFFs and PDFs")
     read.add_argument("sources", metavar="FILE|DIR|URL", nargs="+", help="several, or a folder, need --out")
     read.add_argument("--out", type=Path, metavar="DIR", help="write a file for each document")
     read.add_argument("--format", default="md", choices=FORMATS, help="of the files in --out (default md)")

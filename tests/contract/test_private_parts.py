@@ -39,6 +39,10 @@ TOUCHES: dict[str, dict[str, str]] = {
     "engines.office.word": {
         "_tc": "a merged cell comes once for each of its places; its element alone tells that it is the same",
     },
+    "cli.commands": {
+        "_actions": "argparse tells the options of a parser in no public way",
+        "_SubParsersAction": "nor which of them holds the commands",
+    },
     "metrics": {
         "_upper_bounds": "a histogram's bounds: many amounts are counted in one go",
         "_sum": "the same",

@@ -103,6 +103,8 @@ def test_every_command_has_help_and_stands_in_the_manual_and_the_completions(
         assert all(each.words[-1] in script for each in commands)
         assert "--tokens-per-day" in script or "-l tokens-per-day" in script
     for each in commands:
+        epilog = each.parser.epilog or ""
+        assert epilog.startswith("example: ") and f"gateway {each.words[0]}" in epilog, each.words
         assert ".SS " + " ".join(each.words).replace("-", "\\-") in manual
     assert entry.main(["manual"]) == 0 and capsys.readouterr().out == manual
 
