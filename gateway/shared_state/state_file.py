@@ -9,7 +9,6 @@ meaning. Source: sqlite.org, "Write-Ahead Logging", read 2026-11-22.
 
 import asyncio
 import contextlib
-import fcntl
 import logging
 import os
 import queue
@@ -17,12 +16,13 @@ import secrets
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from gateway import logs
+from gateway.shared_state.one_at_a_time import alone, own_file
 from gateway.shared_state.port import StateDown
 
 STATE_FILE = "state.sqlite3"
@@ -166,7 +166,7 @@ class StateFile:
 
     def _transact(self, batch: list[_Work]) -> list[tuple[Any, BaseException | None]]:
         if self._connection is None:
-            with _alone(self._path):
+            with alone(self._path):
                 self._connection = _opened(self._path)
         connection = self._connection
         connection.execute("BEGIN IMMEDIATE")
@@ -197,7 +197,7 @@ class StateFile:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-        with _alone(self._path):
+        with alone(self._path):
             try:
                 _opened(self._path).close()
                 return  # another worker has replaced it
@@ -238,32 +238,10 @@ def _guarded(
     return result, None
 
 
-def _own_file(path: Path) -> int:
-    """A descriptor of a file that belongs to the owner of its folder, made where it is missing. Raises OSError."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    if os.geteuid() == 0:
-        owner = path.parent.stat()
-        os.fchown(descriptor, owner.st_uid, owner.st_gid)
-    return descriptor
-
-
-@contextlib.contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """One process at a time in here: a new file cannot be opened by several at once, since SQLite does not wait for
-    another process when it turns a file to its write-ahead log."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = _own_file(path.with_name(f".{path.name}.lock"))
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)  # ends the lock
-
-
 def _opened(path: Path) -> sqlite3.Connection:
     """A connection to the file, which is made and brought to the newest version. Raises sqlite3.Error, OSError. Call it
-    within `_alone`."""
-    os.close(_own_file(path))
+    within `alone`."""
+    os.close(own_file(path))
     connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
     try:
         for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
