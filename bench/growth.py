@@ -5,6 +5,7 @@ times. As nearly every input is harmless, `grows` first takes one time at the sm
 only measures with care what looks superlinear there. Times are CPU seconds of the calling thread.
 """
 
+import gc
 import time
 from collections.abc import Callable
 from itertools import pairwise
@@ -27,10 +28,17 @@ class Growth(NamedTuple):
 
 
 def once_s(call: Callable[[Any], object], value: Any) -> float:
-    """CPU seconds of one call."""
-    started = time.thread_time()
-    call(value)
-    return time.thread_time() - started
+    """CPU seconds of one call, without collections of garbage: what these take depends on all else in the process, and
+    a larger input meets more of them."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        started = time.thread_time()
+        call(value)
+        return time.thread_time() - started
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def least_s(call: Callable[[Any], object], value: Any) -> float:
