@@ -215,7 +215,7 @@ async def test_the_guardrail_judges_what_the_detectors_left_and_is_told_in_the_s
     status, _ = await post(server, ask(f"patient Ada Private pays with {CARD}"))
     assert status == 200
     judged, sent = (seen.body for seen in upstream.seen[:2])
-    assert "[REDACTED:CREDIT_CARD]" in judged["messages"][1]["content"] and not re.search(r"\b4539\b", str(judged))
+    assert "[REDACTED:CREDIT_CARD]" in judged["messages"][-1]["content"] and not re.search(r"\b4539\b", str(judged))
     assert sent["messages"][0]["content"] == "patient [REDACTED:PERSON] pays with [REDACTED:CREDIT_CARD]"
     call = tool_call("search_status")
     status, answer = await post(server, call, "/tools/websearch/mcp")

@@ -30,6 +30,12 @@ async def native(start_gateway: StartGateway, upstream: Upstream) -> InProcessGa
     return await start_gateway(toml(upstream, responses="'native'") + SETTINGS)
 
 
+@pytest.fixture
+async def taking_files(start_gateway: StartGateway, upstream: Upstream) -> InProcessGateway:
+    """Its upstream gets files as they were sent, instead of their text."""
+    return await start_gateway(toml(upstream, accepts_files="true") + SETTINGS)
+
+
 def texts_of(response: Any) -> list[str]:
     items = [item for item in response["output"] if item["type"] == "message"]
     return [part["text"] for item in items for part in item["content"]]
@@ -151,28 +157,30 @@ async def test_the_tokens_of_masked_chunks_go_and_those_of_others_stay(
 
 @pytest.mark.parametrize("head", ["data:text/plain;base64,", "data:application/json;charset=utf-8;base64,",
                                   "data:;base64,", "data:image/svg+xml;base64,", ""])  # fmt: skip
-async def test_text_in_a_data_url_is_masked_inside(server: InProcessGateway, upstream: Upstream, head: str) -> None:
+async def test_text_in_a_data_url_is_masked_inside(
+    taking_files: InProcessGateway, upstream: Upstream, head: str
+) -> None:
     upstream.will(up.answer())
     encoded = head + base64.b64encode(f"A note. Pay with {CARD} today.".encode()).decode()
     part = {"type": "file", "file": {"file_data": encoded, "filename": "note.txt"}}
-    status, _, _ = await ask(server, messages=[{"role": "user", "content": [part]}])
+    status, _, _ = await ask(taking_files, messages=[{"role": "user", "content": [part]}])
     sent = upstream.last.body["messages"][0]["content"][0]["file"]["file_data"]
     assert status == 200 and sent.startswith(head)
     assert base64.b64decode(sent[len(head) :]).decode() == "A note. Pay with [REDACTED:CREDIT_CARD] today."
 
 
 async def test_text_in_a_percent_encoded_data_url_is_masked_inside(
-    server: InProcessGateway, upstream: Upstream
+    taking_files: InProcessGateway, upstream: Upstream
 ) -> None:
     upstream.will(up.answer())
     part = {"type": "file", "file": {"file_data": f"data:text/plain,Pay%20with%20{CARD.replace(' ', '%20')}%20today"}}
-    await ask(server, messages=[{"role": "user", "content": [part]}])
+    await ask(taking_files, messages=[{"role": "user", "content": [part]}])
     sent = upstream.last.body["messages"][0]["content"][0]["file"]["file_data"]
     assert CARD.replace(" ", "%20") not in sent and "REDACTED" in sent and sent.endswith("today")
 
 
 async def test_pictures_sounds_and_tokens_of_a_service_pass_untouched(
-    server: InProcessGateway, upstream: Upstream
+    taking_files: InProcessGateway, upstream: Upstream
 ) -> None:
     upstream.will(up.answer())
     picture = base64.b64encode(b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + bytes(range(256)) * 400).decode()
@@ -189,7 +197,7 @@ async def test_pictures_sounds_and_tokens_of_a_service_pass_untouched(
         {"role": "user", "content": content},
         {"role": "assistant", "content": "x", "thinking_blocks": thinking},
     ]
-    status, _, _ = await ask(server, messages=messages)
+    status, _, _ = await ask(taking_files, messages=messages)
     assert status == 200 and upstream.last.body["messages"] == messages
 
 
