@@ -61,6 +61,7 @@ def fastest_s(function: Any, argument: Any) -> float:
     return min(times)
 
 
+@pytest.mark.alone
 def test_an_image_is_decoded_in_less_than_half_of_the_parsers_time() -> None:
     body = orjson.dumps({"messages": [{"content": [{"image_url": {"url": URL * 10}}]}]})
     assert fastest_s(decode, body) < 0.5 * fastest_s(orjson.loads, body)
