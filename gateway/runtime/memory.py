@@ -3,14 +3,6 @@
 import ctypes
 import gc
 
-_M_MMAP_THRESHOLD = -3
-"""mallopt(3): its number in glibc's malloc.h."""
-_LARGE_BLOCK_BYTES = 1 << 17
-"""Blocks of this size and more are given back as soon as they are freed. glibc begins with the same value, but raises
-it up to 32 MB with the blocks that are freed: bodies then stay with the process. Measured: a request of .8 MB takes 16
-times its bytes above idle instead of 22. At half, ordinary requests pay for pages from the system (.1 ms a megabyte);
-at double, bodies just below stay."""
-
 
 def settle_memory(shares_memory: bool = False) -> None:
     """Make garbage collections rare: exempt the objects that exist now, which live as long as the process, and raise
@@ -22,7 +14,6 @@ def settle_memory(shares_memory: bool = False) -> None:
     Measured: the default thresholds cost a tenth of the CPU of a small chat. At half of 50,000, collections come twice
     as often; at double, cycles that do arise (exceptions with tracebacks) hold memory longer.
     """
-    _return_large_blocks()
     if not shares_memory:
         gc.unfreeze()
     gc.collect()
@@ -38,9 +29,3 @@ def give_back() -> None:
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
-
-
-def _return_large_blocks() -> None:
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is not None:
-        mallopt(_M_MMAP_THRESHOLD, _LARGE_BLOCK_BYTES)
