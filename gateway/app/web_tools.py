@@ -155,7 +155,7 @@ async def open_index(config: Config) -> AsyncIterator[IndexFiller]:
 
 @asynccontextmanager
 async def open_site(config: Config, folder: Path, *, is_jsonl: bool) -> AsyncIterator[SiteWriter]:
-    """A crawl into a folder without a server, for the command line. Raises InvalidRequest for a folder of no use."""
+    """A crawl into a folder without a server, for the command line. Raises InvalidRequest for an unusable folder."""
     fetcher = web_fetcher(config, f"{config.ops.host}:{config.ops.port}" if config.ops.port else "")
     async with AsyncExitStack() as resources:
         resources.push_async_callback(fetcher.close)
@@ -191,7 +191,7 @@ def _index(config: Config, backend: str) -> Index:
     url = config.index.postgres_url.reveal()
     if not url.startswith(("postgresql://", "postgres://")):
         raise InvalidRequest(f"index.postgres_url: {config.index.postgres_url} must hold a postgresql:// URL")
-    # By name: whoever has no such index needs neither its memory nor its time.
+    # By name: without such an index, the import would only cost memory and time.
     index: Index = importlib.import_module("gateway.engines.index.postgres.store").PostgresIndex(
         url, max_pages=max_pages, ttl_days=ttl_days
     )

@@ -150,7 +150,7 @@ def _numbered(page: _Page) -> Json:
 
 
 def tables_in_markdown(text: str) -> list[list[list[str]]]:
-    """The `<table>` elements of an answer as rows of texts; a merged cell's text stands in its first place."""
+    """The `<table>` elements of an answer as rows of texts; a merged cell's text is in its first place."""
     parser = _Tables()
     parser.feed(text)
     return parser.tables

@@ -31,7 +31,7 @@ _STRICT = re.compile(
     r"<!DOCTYPE\s+html(?:\s+PUBLIC\s+\"-//W3C//DTD\s+(?:XHTML|HTML 4\.01)[^>]{0,300}|\s+SYSTEM[^>]{0,300})?\s*>", re.I
 )
 _NO_VALUE = "\x00"
-"""Stands for a variable without value, which matters only where the variable around it needs its second value."""
+"""A variable without a value: the fallback of the enclosing `var()` is used."""
 _Order = tuple[tuple[int, ...], tuple[int, int, int], int]
 
 

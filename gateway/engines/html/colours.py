@@ -20,7 +20,7 @@ _OTHER = re.compile(
     r"accentcolor(?:text)?|activetext|button(?:border|face|text)|canvas(?:text)?|field(?:text)?|graytext|"
     r"highlight(?:text)?|linktext|mark(?:text)?|selecteditem(?:text)?|visitedtext"
 )
-"""Colours whose channels are not computed here. Equal ones are told by their text."""
+"""Colours whose channels are not computed here. Two are equal if their texts are."""
 _TABLE = (
     "aliceblue f0f8ff antiquewhite faebd7 aqua 00ffff aquamarine 7fffd4 azure f0ffff beige f5f5dc bisque ffe4c4 "
     "black 000000 blanchedalmond ffebcd blue 0000ff blueviolet 8a2be2 brown a52a2a burlywood deb887 cadetblue "

@@ -139,7 +139,7 @@ def expanded(name: str, value: str) -> Iterator[tuple[str, str]]:
 
 
 def unescaped(match: re.Match[str]) -> str:
-    """The character that an escape stands for."""
+    """The character that an escape sequence encodes."""
     if match[2]:
         return match[2]
     number = int(match[1], 16)

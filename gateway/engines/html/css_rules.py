@@ -18,9 +18,9 @@ MAX_SELECTOR_CHARS = 1_000
 """Longest list of selectors that is read; a rule with a longer one is left out. Chosen: nested rules of pages come to
 300; at half long lists are lost, at double nested `&` make twice the text."""
 UNLAYERED = (1 << 30,)
-"""Rank of what stands in no layer: it wins against every layer."""
+"""Rank of rules outside of layers: they win against every layer."""
 _MAX_LAYERS_DEEP = 8
-"""Layers inside one another that are told apart. Chosen: pages have two; deeper ones count as the eighth."""
+"""Nested layers that are distinguished. Chosen: pages have two; deeper ones count as the eighth."""
 _STRUCTURE = re.compile(r"\\.|[{};]", re.DOTALL)
 _AT_NAME = re.compile(r"@([a-z-]+)", re.IGNORECASE)
 _COMMAS = re.compile(r"[(),\[\]]")

@@ -55,7 +55,7 @@ def _style_of(part: Any) -> str:
 
 
 def _docx_rows(table: Any) -> list[list[str]]:
-    """The texts of a table; a merged cell's text stands in its first place."""
+    """The texts of a table; a merged cell's text is in its first place."""
     rows, seen = [], set()
     for row in table.rows:
         texts = []
