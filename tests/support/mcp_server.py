@@ -21,7 +21,8 @@ TOOLS: list[dict[str, Any]] = [
 @dataclass
 class McpServer:
     """`form`: `json` or `events`. `revision`: what it agrees on; 2026-07-28 knows no initialize. `result` answers every
-    call; `status` other than 200 answers every request. `answers_as`: the id that answers to a
+    call; `status` other than 200 answers every request; each takes `delay_s`.
+    `answers_as`: the id that answers to a
     method have in place of the request's. `seen`: `(method, params, headers)`."""
 
     form: str = "json"
@@ -33,6 +34,7 @@ class McpServer:
     raw: bytes | None = None
     location: str = ""
     waits: bool = False
+    delay_s: float = 0
     answers_as: dict[str, Any] = field(default_factory=dict)
     page_size: int = 1
     seen: list[tuple[str, Any, Any]] = field(default_factory=list)
@@ -67,6 +69,8 @@ class McpServer:
             if method == "notifications/cancelled":
                 self.cancelled.set()
             return web.Response(status=202)
+        if self.delay_s:
+            await asyncio.sleep(self.delay_s)
         if method == "tools/call" and self.waits:
             self.waiting.set()
             try:

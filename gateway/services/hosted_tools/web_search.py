@@ -67,7 +67,7 @@ class WebSearchTool:
         """The caller's `search_context_size`."""
         return self._options.size
 
-    async def opening(self) -> AsyncGenerator[list[HostedEvent], None]:
+    async def opening(self, limit_s: float) -> AsyncGenerator[list[HostedEvent], None]:
         """Nothing happens before the first round."""
         nothing: tuple[list[HostedEvent], ...] = ()
         for batch in nothing:

@@ -102,5 +102,5 @@ class HostedSearch:
 
     def _remember(self, owner: str, batch: Sequence[HostedEvent]) -> None:
         for event in batch:
-            if isinstance(event, CallPhase) and event.phase == "completed":
+            if isinstance(event, CallPhase) and event.phase == "completed" and event.call.kind == WebSearchTool.kind:
                 self._memory.put(owner, event.call)
