@@ -1,11 +1,13 @@
 """What a messages request becomes for a chat model, and how errors of this API look; without a gateway."""
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
+from anthropic.types.beta import BetaMemoryTool20250818Command
 
 from gateway.domain import Event, EventStream, Json
 from gateway.errors import GatewayError, InvalidRequest, Overloaded, RateLimited, UpstreamError, UpstreamRefused
+from gateway.wire.messages.client_tools import CLIENT_TOOLS
 from gateway.wire.messages.errors import error_object
 from gateway.wire.messages.request import forces_search, to_chat
 from gateway.wire.messages.search import block_id, open_calls, web_search_tool
@@ -91,7 +93,12 @@ def test_a_choice_has_chats_form(choice: Json, expected: Any, parallel: bool | N
         ([user({"type": "document", "source": {"type": "base64", "media_type": "application/pdf"}})], {}, "as base64"),
         ([user({"type": "image", "source": {"type": "file", "file_id": "f"}})], {}, "not stored"),
         ([user({"type": "video"})], {}, "video"),
-        ([user(text("a"))], {"tools": [{"type": "bash_20250124", "name": "bash"}]}, "bash_20250124"),
+        (
+            [user(text("a"))],
+            {"tools": [{"type": "code_execution_20250825", "name": "code_execution"}]},
+            "'code_execution_20250825' do not exist here; allowed: custom, bash_20241022",
+        ),
+        ([user(text("a"))], {"tools": [{"type": "computer_20250124", "name": "computer"}]}, "computer_20250124"),
         ([user(text("a"))], {"tools": TOOLS, "tool_choice": {"type": "tool", "name": "gone"}}, "not the name"),
         ([user(text("a"))], {"mcp_servers": [{"url": "http://x"}]}, "connect them in the client"),
         ([{"role": "assistant", "content": "x"}], {}, ""),
@@ -103,6 +110,33 @@ def test_what_cannot_be_done_is_refused(messages: list[Json], body: Json, words:
         return
     with pytest.raises(InvalidRequest, match=words):
         chat(*messages, **body)
+
+
+@pytest.mark.parametrize("kind", CLIENT_TOOLS)
+def test_a_tool_that_only_has_a_type_is_a_function_that_says_what_it_takes(kind: str) -> None:
+    sent = chat(user(text("a")), tools=[{"type": kind, "name": "its_name"}], tool_choice={"type": "any"})
+    function = sent["tools"][0]["function"]
+    assert function["name"] == "its_name" and len(function["description"]) > 40 and sent["tool_choice"] == "required"
+    fields = function["parameters"]["properties"]
+    assert "command" in fields and set(function["parameters"]["required"]) <= fields.keys()
+    assert ("undo_edit" in str(fields)) is (kind in ("text_editor_20241022", "text_editor_20250124"))
+
+
+def test_the_memory_tool_takes_every_field_of_the_sdks_commands() -> None:
+    fields = chat(user(text("a")), tools=[{"type": "memory_20250818", "name": "memory"}])["tools"][0]["function"][
+        "parameters"
+    ]["properties"]
+    commands = get_args(get_args(BetaMemoryTool20250818Command)[0])
+    assert {name for each in commands for name in each.model_fields} == fields.keys()
+    assert {get_args(each.model_fields["command"].annotation)[0] for each in commands} == set(fields["command"]["enum"])
+
+
+def test_deferred_tools_are_offered_where_the_service_would_search_them() -> None:
+    deferred = [{**tool, "defer_loading": True} for tool in TOOLS]
+    search = {"type": "tool_search_tool_regex_20251119", "name": "tool_search_tool_regex"}
+    assert "tools" not in chat(user(text("a")), tools=deferred)
+    sent = chat(user(text("a")), tools=[search, *deferred])
+    assert [tool["function"]["name"] for tool in sent["tools"]] == ["add", "sub"]
 
 
 def test_the_search_tool_and_its_open_calls_are_found() -> None:
