@@ -207,7 +207,7 @@ async def test_client_metadata_reaches_no_upstream(
         assert status == 200 and "client_metadata" not in upstream.last.body, data
 
 
-@pytest.mark.parametrize(("field", "value"), [("conversation", "conv_1"), ("background", True)])
+@pytest.mark.parametrize(("field", "value"), [("conversation", "conv_1"), ("background", True), ("n", 2)])
 @pytest.mark.parametrize("mode", ["'native'", "'translate'"])
 async def test_state_that_is_not_kept_is_refused_on_every_upstream(
     start_gateway: StartGateway, upstream: Upstream, mode: str, field: str, value: Any
@@ -215,6 +215,15 @@ async def test_state_that_is_not_kept_is_refused_on_every_upstream(
     server = await start_gateway(toml(upstream, responses=mode))
     status, data, _ = await ask(server, "/v1/responses", input="x", **{field: value})
     assert (status, data["error"]["param"]) == (400, field) and not upstream.seen
+
+
+async def test_what_a_translated_request_asks_for_goes_on_or_is_told(
+    server: InProcessGateway, upstream: Upstream
+) -> None:
+    _, data, _ = await ask(server, "/v1/responses", input="x", text={"verbosity": "low"}, truncation="auto")
+    assert upstream.last.body["verbosity"] == "low" and "truncation" not in upstream.last.body
+    [warning] = data["provider_specific_fields"]["warnings"]
+    assert "truncation is not done" in warning
 
 
 @pytest.mark.parametrize("path", ["/compact", "/input_tokens", "/compact/input_items"])

@@ -9,14 +9,16 @@ from gateway.domain import Event, EventStream, Json
 from gateway.errors import GatewayError, InvalidRequest, Overloaded, RateLimited, UpstreamError, UpstreamRefused
 from gateway.wire.messages.client_tools import CLIENT_TOOLS
 from gateway.wire.messages.errors import error_object
-from gateway.wire.messages.request import forces_search, to_chat
-from gateway.wire.messages.search import block_id, open_calls, web_search_tool
+from gateway.wire.messages.request import to_chat
+from gateway.wire.messages.search import block_id, open_calls, web_wish
 from gateway.wire.messages.stream import MessageStream
+from gateway.wire.messages.tools import forced_kind
 
 PIXEL: Json = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
 USE: Json = {"type": "tool_use", "id": "t1", "name": "add", "input": {"a": 1}}
 TOOLS: list[Json] = [{"name": "add", "input_schema": {"type": "object"}}, {"name": "sub", "input_schema": {}}]
 SEARCH: Json = {"type": "web_search_20250305", "name": "web_search"}
+FETCH: Json = {"type": "web_fetch_20250910", "name": "web_fetch"}
 
 
 def user(*blocks: Any) -> Json:
@@ -140,14 +142,33 @@ def test_deferred_tools_are_offered_where_the_service_would_search_them() -> Non
 
 
 def test_the_search_tool_and_its_open_calls_are_found() -> None:
-    found = web_search_tool({"tools": [*TOOLS, SEARCH]})
-    assert found == (SEARCH, "tools[2]") and web_search_tool({"tools": TOOLS}) is None
-    assert forces_search({"tools": [SEARCH], "tool_choice": {"type": "tool", "name": "web_search"}})
-    assert not forces_search({"tools": [SEARCH], "tool_choice": {"type": "auto"}})
+    found = web_wish({"tools": [*TOOLS, SEARCH]})
+    assert found == ((SEARCH, "tools[2]"), None, "") and web_wish({"tools": TOOLS}) is None
+    with pytest.raises(InvalidRequest, match=r"tools\[1\]: web_search is there already"):
+        web_wish({"tools": [SEARCH, SEARCH]})
     made = {"type": "server_tool_use", "id": block_id("ws_1"), "name": "web_search", "input": {"query": "q"}}
     told = {"type": "web_search_tool_result", "tool_use_id": made["id"], "content": []}
     turn = [user(text("a")), assistant(USE, made, told), user(result("t1"))]
     assert open_calls(turn) == [made["id"]] and open_calls([*turn, assistant(text("b")), user(text("c"))]) == []
+
+
+@pytest.mark.parametrize(
+    ("tools", "choice", "kind"),
+    [
+        ([SEARCH], {"type": "tool", "name": "web_search"}, "web_search"), ([SEARCH], {"type": "auto"}, ""),
+        ([FETCH, SEARCH], {"type": "tool", "name": "web_fetch"}, "web_fetch"),
+        ([FETCH, SEARCH], {"type": "any"}, "web_search"), ([*TOOLS, SEARCH], {"type": "any"}, ""),
+        ([*TOOLS, SEARCH], {"type": "tool", "name": "add"}, ""), ([], {"type": "any"}, ""),
+    ],
+)  # fmt: skip
+def test_a_choice_may_force_a_hosted_tool(tools: list[Json], choice: Json, kind: str) -> None:
+    assert forced_kind({"tools": tools, "tool_choice": choice}) == kind
+
+
+def test_both_web_tools_may_be_used_as_often_as_each_alone_together() -> None:
+    limits = ({"max_uses": 2}, {"max_uses": 3}), ({}, {"max_uses": 3})
+    wishes = [web_wish({"tools": [{**SEARCH, **search}, {**FETCH, **fetch}]}) for search, fetch in limits]
+    assert [wish.max_uses for wish in wishes if wish is not None] == [5, None]
 
 
 @pytest.mark.parametrize(
