@@ -220,6 +220,7 @@ async def test_state_that_is_not_kept_is_refused_on_every_upstream(
 async def test_what_a_translated_request_asks_for_goes_on_or_is_told(
     server: InProcessGateway, upstream: Upstream
 ) -> None:
+    upstream.will(up.answer())
     _, data, _ = await ask(server, "/v1/responses", input="x", text={"verbosity": "low"}, truncation="auto")
     assert upstream.last.body["verbosity"] == "low" and "truncation" not in upstream.last.body
     [warning] = data["provider_specific_fields"]["warnings"]

@@ -59,21 +59,18 @@ def refuse_unkept(body: Json) -> None:
         )
 
 
-def to_chat(
-    body: Json, history: Sequence[Json], hosted: Collection[str] = (), reserved: Collection[str] = ()
-) -> ChatRequest:
+def to_chat(body: Json, history: Sequence[Json], hosted: Collection[str] = ()) -> ChatRequest:
     """The chat request of a checked request.
 
     `history` are the items before those of `body["input"]`. `hosted`: types of tools that the caller of this function
-    runs itself; `reserved`: names of functions that it adds, which no tool of the request then gets. Raises
-    InvalidRequest, `param` naming the item that chat cannot express.
+    runs itself. Raises InvalidRequest, `param` naming the item that chat cannot express.
     """
     refuse_unkept(body)
     if body.get("prompt"):
         raise InvalidRequest("stored prompts are not supported for this model; send the items", param="prompt")
     chat = {name: value for name, value in body.items() if name not in _NOT_CHAT and value is not None}
     items = input_items(body)
-    offered = offered_tools(declared_tools(body, [*history, *items]), hosted, reserved)
+    offered = offered_tools(declared_tools(body, [*history, *items]), hosted)
     messages = MessageBuilder(offered.names)
     _add_instructions(messages, body.get("instructions"))
     for item in history:
