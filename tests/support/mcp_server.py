@@ -34,6 +34,7 @@ class McpServer:
     raw: bytes | None = None
     location: str = ""
     waits: bool = False
+    waits_at: str = "tools/call"
     delay_s: float = 0
     answers_as: dict[str, Any] = field(default_factory=dict)
     page_size: int = 1
@@ -71,7 +72,7 @@ class McpServer:
             return web.Response(status=202)
         if self.delay_s:
             await asyncio.sleep(self.delay_s)
-        if method == "tools/call" and self.waits:
+        if method == self.waits_at and self.waits:
             self.waiting.set()
             try:
                 await asyncio.sleep(30)
