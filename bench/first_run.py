@@ -1,8 +1,8 @@
 """A newcomer's way from a clone to first answers, recorded: each command, its output, its seconds and CPU seconds.
 
-`python -m bench.first_run [--out docs/first-run.md]` clones this checkout's last commit into a new folder and pastes the
-README's commands there, in this order: `make run`, a first answer, a search with sources, an OCR picture with its boxes,
-a site as Markdown files. CPU seconds are those of the command and, from the server's start on, of the server beside it,
+`python -m bench.first_run [--out docs/first-run.md]` clones this checkout's last commit into a new folder and pastes
+the README's commands there, in this order: `make run`, a first answer, a search with sources, an OCR picture with its
+boxes, a site as Markdown files. CPU seconds are those of the command and, from the server's start on, of the server beside it,
 read from the kernel. What is recorded is what came, shortened; the machine is described at the top.
 """
 
@@ -52,7 +52,7 @@ class Outcome:
 def steps(port: int, ops_port: int) -> tuple[Step, ...]:
     """The README's commands, with the ports of this run."""
     docs = f"http://127.0.0.1:{ops_port}/docs/"
-    reach = f'export GATEWAY_URL=http://127.0.0.1:{port} GATEWAY_KEY="$(cat var/dev-key)"; . .venv/bin/activate\n'
+    reach = f"export GATEWAY_URL=http://127.0.0.1:{port} GATEWAY_OPS_PORT={ops_port}; . .venv/bin/activate\n"
     return (
         Step("A first answer", reach + 'gateway chat --max-tokens 30 "What is HTTP? One sentence."'),
         Step("Something to search in", reach + f"gateway index add {docs}"),
@@ -135,7 +135,7 @@ def document(outcomes: list[Outcome], folder: Path) -> Iterator[str]:
         "What a newcomer sees who pastes the README's commands into an empty folder, recorded by"
         f" `python -m bench.first_run` on {time.strftime('%Y-%m-%d', time.gmtime())}.\n"
     )
-    yield f"Machine: {machine()}. Packages come from a package index near to it; elsewhere the first step takes longer.\n"
+    yield f"Machine: {machine()}. Its package index is near; elsewhere the first step takes longer.\n"
     yield "| Step | Seconds | CPU seconds |\n|---|---|---|"
     for each in outcomes:
         yield f"| {each.step.heading} | {each.seconds:.1f} | {each.cpu_s:.1f} |"
