@@ -2,8 +2,8 @@
 
 `python -m bench.first_run [--out docs/first-run.md]` clones this checkout's last commit into a new folder and pastes
 the README's commands there, in this order: `make run`, a first answer, a search with sources, an OCR picture with its
-boxes, a site as Markdown files. CPU seconds are those of the command and, from the server's start on, of the server beside it,
-read from the kernel. What is recorded is what came, shortened; the machine is described at the top.
+boxes, a site as Markdown files. CPU seconds are those of the command and, from the server's start on, of the server
+beside it, read from the kernel. What is recorded is what came, shortened; the machine is described at the top.
 """
 
 import argparse
@@ -62,7 +62,7 @@ def steps(port: int, ops_port: int) -> tuple[Step, ...]:
             f'curl -s http://127.0.0.1:{port}/v1/responses -H "Authorization: Bearer $(cat var/dev-key)" '
             '-H "Content-Type: application/json" \\\n  -d \'{"model":"SvcLLM","input":"How long until a revoked key is '
             'refused?","tools":[{"type":"web_search"}],"include":["web_search_call.action.sources"],'
-            '"max_output_tokens":60,"temperature":0}\' | python -m json.tool',
+            '"max_output_tokens":60,"temperature":0}\' \\\n  | tr "," "\\n" | grep -E "query|url|output_text|\\"text\\":"',
         ),
         Step("A picture, with boxes", reach + "gateway ocr tests/golden/ocr-sample.png --overlay boxes.png"),
         Step(
@@ -107,13 +107,19 @@ def start(folder: Path, port: int, ops_port: int) -> tuple[Outcome, subprocess.P
         raise RuntimeError(f"the gateway did not start:\n{''.join(lines[-20:])}")
     seconds = time.monotonic() - started
     step = Step("From nothing to a running server", f"git clone <this repository> gateway && cd gateway && {command}")
-    return Outcome(step, "".join(lines), 0, seconds, cpu_seconds(process.pid)), process
+    return Outcome(step, "".join(lines), 0, seconds, cpu_seconds(process.pid) + _ended_s(process.pid)), process
+
+
+def _ended_s(pid: int) -> float:
+    """CPU seconds of a process's children that have ended (proc(5), fields 16 and 17 of stat)."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[13]) + int(fields[14])) / os.sysconf("SC_CLK_TCK")
 
 
 def shown(output: str, folder: Path) -> str:
     """The last lines of what was printed, each cut; addresses of other machines and this one's folders left out."""
     lines = [line.rstrip() for line in output.replace(str(folder), "gateway").splitlines() if line.strip()]
-    lines = [line for line in lines if not re.search(r"https?://(?!127\.0\.0\.1)", line)]
+    lines = [line for line in lines if not re.search(r"file:|https?://(?!127\.0\.0\.1)", line)]
     cut = [line if len(line) <= SHOWN_CHARS else line[:SHOWN_CHARS] + " …" for line in lines]
     if len(cut) <= 2 * SHOWN_LINES:
         return "\n".join(cut)
