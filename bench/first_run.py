@@ -62,7 +62,7 @@ def steps(port: int, ops_port: int) -> tuple[Step, ...]:
             f'curl -s http://127.0.0.1:{port}/v1/responses -H "Authorization: Bearer $(cat var/dev-key)" '
             '-H "Content-Type: application/json" \\\n  -d \'{"model":"SvcLLM","input":"How long until a revoked key is '
             'refused?","tools":[{"type":"web_search"}],"include":["web_search_call.action.sources"],'
-            '"max_output_tokens":60,"temperature":0}\' \\\n  | tr "," "\\n" | grep -E "query|url|output_text|\\"text\\":"',
+            '"max_output_tokens":60,"temperature":0}\' \\\n  | tr "," "\\n" | grep -E "query|url|text"',
         ),
         Step("A picture, with boxes", reach + "gateway ocr tests/golden/ocr-sample.png --overlay boxes.png"),
         Step(
