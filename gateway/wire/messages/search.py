@@ -34,8 +34,8 @@ class WebWish(NamedTuple):
     @property
     def max_uses(self) -> int | None:
         """Calls of both together; None where one of them has no limit."""
-        limits = [tool.get("max_uses") for tool, _ in self.tools]
-        return None if None in limits else sum(limits)
+        limits = [tool["max_uses"] for tool, _ in self.tools if tool.get("max_uses") is not None]
+        return sum(limits) if len(limits) == len(self.tools) else None
 
 
 def web_wish(body: Json) -> WebWish | None:

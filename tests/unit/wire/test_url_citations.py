@@ -42,13 +42,13 @@ def test_links_are_found_again_behind_a_mask_in_both_forms() -> None:
 def test_the_same_characters_before_a_link_are_not_taken_for_it(before: str, masked: str) -> None:
     text = f"{before}Paris [1]. Then b[1]."
     place = len(before) + len("Paris ")
-    holder = {"text": text, "annotations": [note(place, place + 3)]}
+    holder: Json = {"text": text, "annotations": [note(place, place + 3)]}
     links = KeptLinks([holder])
     holder["text"] = text.replace(masked, "[REDACTED:EMAIL]") if masked else text
     links.place()
     [cited] = holder["annotations"]
-    assert isinstance(cited, dict) and holder["text"][: cited["start_index"]].endswith("Paris ")
-    assert places([cited], str(holder["text"])) == ["[1]"]
+    assert holder["text"][: cited["start_index"]].endswith("Paris ")
+    assert places([cited], holder["text"]) == ["[1]"]
 
 
 def test_a_link_that_a_mask_has_changed_loses_its_citation_and_a_withheld_text_all() -> None:

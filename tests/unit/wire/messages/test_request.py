@@ -166,7 +166,7 @@ def test_a_choice_may_force_a_hosted_tool(tools: list[Json], choice: Json, kind:
 
 
 def test_both_web_tools_may_be_used_as_often_as_each_alone_together() -> None:
-    limits = ({"max_uses": 2}, {"max_uses": 3}), ({}, {"max_uses": 3})
+    limits: list[tuple[Json, Json]] = [({"max_uses": 2}, {"max_uses": 3}), ({}, {"max_uses": 3})]
     wishes = [web_wish({"tools": [{**SEARCH, **search}, {**FETCH, **fetch}]}) for search, fetch in limits]
     assert [wish.max_uses for wish in wishes if wish is not None] == [5, None]
 
