@@ -6,7 +6,6 @@ from typing import Any
 
 import aiohttp
 import openai
-import pydantic
 import pytest
 
 from tests.support import upstream as up
@@ -216,41 +215,6 @@ async def test_state_that_is_not_kept_is_refused_on_every_upstream(
     server = await start_gateway(toml(upstream, responses=mode))
     status, data, _ = await ask(server, "/v1/responses", input="x", **{field: value})
     assert (status, data["error"]["param"]) == (400, field) and not upstream.seen
-
-
-class Sum(pydantic.BaseModel):
-    value: int
-
-
-async def test_a_refusal_is_not_parsed_as_the_answer_that_was_asked_for(
-    client: openai.AsyncOpenAI, upstream: Upstream
-) -> None:
-    pieces = [up.chunk({"refusal": piece}) for piece in ("I can", "not.")]
-    upstream.will(up.stream(*pieces, up.chunk({}, "stop"), up.usage_chunk(), up.DONE))
-    async with (
-        asyncio.timeout(LIMIT_S),
-        client.responses.stream(model="SvcLLM", input="x", text_format=Sum) as stream,
-    ):
-        events = [event async for event in stream]
-        final = await stream.get_final_response()
-    assert "".join(event.delta for event in events if event.type == "response.refusal.delta") == "I cannot."
-    assert [event.refusal for event in events if event.type == "response.refusal.done"] == ["I cannot."]
-    assert final.output_parsed is None and final.output_text == "" and final.status == "completed"
-    upstream.will(up.answer(up.completion(None, refusal="I cannot.")))
-    whole = await client.responses.parse(model="SvcLLM", input="x", text_format=Sum)
-    assert whole.output_parsed is None and whole.output[0].to_dict()["content"] == [
-        {"type": "refusal", "refusal": "I cannot."}
-    ]
-
-
-async def test_what_a_translated_request_asks_for_goes_on_or_is_told(
-    server: InProcessGateway, upstream: Upstream
-) -> None:
-    upstream.will(up.answer())
-    _, data, _ = await ask(server, "/v1/responses", input="x", text={"verbosity": "low"}, truncation="auto")
-    assert upstream.last.body["verbosity"] == "low" and "truncation" not in upstream.last.body
-    [warning] = data["provider_specific_fields"]["warnings"]
-    assert "truncation is not done" in warning
 
 
 @pytest.mark.parametrize("path", ["/compact", "/input_tokens", "/compact/input_items"])
