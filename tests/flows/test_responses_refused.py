@@ -77,18 +77,17 @@ async def test_a_refusal_is_not_parsed_as_the_answer_that_was_asked_for(
     async with (
         asyncio.timeout(LIMIT_S),
         openai.AsyncOpenAI(base_url=server.url + "/v1", api_key=server.key, max_retries=0) as client,
-        client.responses.stream(model="SvcLLM", input="x", text_format=Sum) as stream,
     ):
-        events = [event async for event in stream]
-        final = await stream.get_final_response()
+        async with client.responses.stream(model="SvcLLM", input="x", text_format=Sum) as stream:
+            events = [event async for event in stream]
+            final = await stream.get_final_response()
+        upstream.will(up.answer(up.completion(None, refusal="I cannot.")))
+        whole = await client.responses.parse(model="SvcLLM", input="x", text_format=Sum)
     assert "".join(event.delta for event in events if event.type == "response.refusal.delta") == "I cannot."
     assert [event.refusal for event in events if event.type == "response.refusal.done"] == ["I cannot."]
     assert final.output_parsed is None and final.output_text == "" and final.status == "completed"
-        upstream.will(up.answer(up.completion(None, refusal="I cannot.")))
-        whole = await client.responses.parse(model="SvcLLM", input="x", text_format=Sum)
-    assert whole.output_parsed is None and whole.output[0].to_dict()["content"] == [
-        {"type": "refusal", "refusal": "I cannot."}
-    ]
+    refusal = {"type": "refusal", "refusal": "I cannot."}
+    assert whole.output_parsed is None and whole.output[0].to_dict()["content"] == [refusal]
 
 
 async def test_what_a_translated_request_asks_for_goes_on_or_is_told(
