@@ -80,6 +80,8 @@ class Answer:
         now_s = asyncio.get_running_loop().time()
         limit_s = max(0.0, min(self._timeouts.idle_s, self._deadline_s - now_s))
         try:
+            if self._response.content.is_eof():  # it came with the headers: nothing to wait for
+                return await self._read_all(max_bytes)
             async with asyncio.timeout(limit_s):
                 return await self._read_all(max_bytes)
         except (aiohttp.ClientError, ConnectionError, ValueError) as error:

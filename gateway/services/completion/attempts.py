@@ -124,7 +124,7 @@ class Plan:
         self._waiting = [
             Attempt(entry, target)
             for entry in entries
-            for target in weighted_order((target, target.weight) for target in entry.targets)
+            for target in _in_order(entry.targets)
         ]
         self._made = 0
         self._retried = False
@@ -157,6 +157,15 @@ class Plan:
     def _next_attempt(self, caller: str) -> Attempt:
         if not self._waiting:
             raise UpstreamUnavailable("no upstream is configured for this model", code="no_upstream")
+        if self._waiting[0].target.health.take(caller):
+            attempt = self._waiting.pop(0)
+        else:
+            attempt = self._first_allowed(caller)
+        attempt.caller = caller
+        return attempt
+
+    def _first_allowed(self, caller: str) -> Attempt:
+        """As `_next_attempt`, when the first one is not to be called: it drops those that are not to be called now."""
         waits = [attempt.target.health.wait_s(caller, is_last=True) for attempt in self._waiting]
         answering = [attempt for attempt, wait_s in zip(self._waiting, waits, strict=True) if wait_s <= 0]
         self._waiting = [attempt for attempt in answering if attempt.target.health.wait_s(caller) <= 0]
@@ -167,9 +176,7 @@ class Plan:
                 "the upstream keeps failing and is not called for a while; try again later",
                 retry_after_s=max(min(waits), 1.0),
             )
-        attempt = candidates.pop(0)
-        attempt.caller = caller
-        return attempt
+        return candidates.pop(0)
 
     async def _may_retry(self, attempt: Attempt, error: UpstreamError) -> bool:
         """Whether another attempt is to be made. Sleeps for the pause before a repeat; see the module's invariants."""
@@ -188,6 +195,11 @@ class Plan:
         await asyncio.sleep(max(error.retry_after_s or 0.0, backoff_s(self._made)))
         self._waiting = [Attempt(attempt.entry, attempt.target)]
         return True
+
+
+def _in_order(targets: Sequence[Target]) -> Sequence[Target]:
+    """The upstreams of a model, by weight and chance."""
+    return targets if len(targets) < 2 else weighted_order((target, target.weight) for target in targets)
 
 
 def _report(attempt: Attempt, error: UpstreamError) -> None:

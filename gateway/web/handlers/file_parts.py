@@ -91,9 +91,10 @@ class FileParts:
 def _places(items: Any, where: str) -> Iterator[_Place]:
     """The parts that are files, of messages or of input items, in their contents and in tool results."""
     for number, item in enumerate(items if isinstance(items, list) else ()):
+        if type(item) is not dict or list not in map(type, item.values()):
+            continue  # most messages of a long history: this look is all that they cost
         for field in ("content", "output"):
-            content = item.get(field) if isinstance(item, dict) else None
-            if isinstance(content, list):
+            if isinstance(content := item.get(field), list):
                 yield from _places_in(content, f"{where}[{number}].{field}")
 
 
