@@ -89,12 +89,11 @@ class FileParts:
 
 
 def _places(items: Any, where: str) -> Iterator[_Place]:
-    """The parts that are files, of messages or of input items, in their contents and in tool results."""
-    for number, item in enumerate(items if isinstance(items, list) else ()):
-        if type(item) is not dict or list not in map(type, item.values()):
-            continue  # most messages of a long history: this look is all that they cost
-        for field in ("content", "output"):
-            if isinstance(content := item.get(field), list):
+    """The parts that are files, of messages or of input items: in their contents, and in tool results."""
+    fields = ("content", "output") if where == "input" else ("content",)
+    for field in fields if isinstance(items, list) else ():
+        for number, item in enumerate(items):
+            if type(item) is dict and type(content := item.get(field)) is list:
                 yield from _places_in(content, f"{where}[{number}].{field}")
 
 

@@ -24,7 +24,7 @@ _ABOUT_THE_CLIENT = frozenset(("client_metadata",))
 """Fields in which clients tell their own service of themselves (Codex: ids of the installation and paths of the
 workspace). They are nobody else's business, and strict upstreams refuse them."""
 _CREDENTIAL_PREFIXES = ("aws_", "azure_", "vertex_", "litellm_", "x-portkey", "portkey_")
-_PLAIN_ROLES = frozenset(("user", "assistant", "system"))
+_PLAIN_ROLES = ("user", "assistant", "system")
 """Roles that every upstream accepts as they are."""
 _JSON_ONLY = "Answer with one valid JSON object and nothing else: no prose, no code fence."
 
