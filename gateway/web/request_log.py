@@ -179,20 +179,15 @@ def _line(finished: Finished) -> dict[str, object]:
     if stats.tool:
         line["tool"] = stats.tool
     if stats.model:
-        line |= {name: value for name, value in _model_fields(stats).items() if value}
+        line["model"], line["upstream"], line["attempts"] = stats.model, stats.upstream, stats.attempts
+        if stats.input_tokens:
+            line["input_tokens"] = stats.input_tokens
+        if stats.output_tokens:
+            line["output_tokens"] = stats.output_tokens
+        if stats.user_hash:
+            line["user"] = stats.user_hash
     if stats.findings:
         line["findings"] = stats.findings
     if stats.unguarded:
         line["unguarded"] = stats.unguarded
     return line
-
-
-def _model_fields(stats: RequestStats) -> dict[str, object]:
-    return {
-        "model": stats.model,
-        "upstream": stats.upstream,
-        "attempts": stats.attempts,
-        "input_tokens": stats.input_tokens,
-        "output_tokens": stats.output_tokens,
-        "user": stats.user_hash,
-    }

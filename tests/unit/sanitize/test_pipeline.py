@@ -220,7 +220,9 @@ async def test_slots_of_a_request_that_continue_no_other_are_not_kept_once_they_
 CALL = {
     "role": "assistant",
     "content": None,
-    "tool_calls": [{"id": "call-1", "type": "function", "function": {"name": "read", "arguments": '{"path": "a b.py"}'}}],
+    "tool_calls": [
+        {"id": "call-1", "type": "function", "function": {"name": "read", "arguments": '{"path": "a b.py"}'}}
+    ],
 }
 
 
