@@ -20,7 +20,8 @@ from pathlib import Path
 
 from gateway.access.api_keys import KeyFile
 from gateway.cli.argument_types import Parsers, add_json_option, print_json_lines
-from gateway.cli.check import check_service, service_unit
+from gateway.cli.check import check_service
+from gateway.cli.service_environment import service_unit
 from gateway.cli.unit_files import SEARCH, UnitFile
 from gateway.config.config_error import ConfigError
 from gateway.config.environment import Environment

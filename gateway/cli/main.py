@@ -6,6 +6,7 @@ engine is not installed, and 78, the configuration is wrong.
 """
 
 import argparse
+import importlib
 import os
 import sys
 
@@ -27,8 +28,12 @@ def main(argv: list[str] | None = None) -> int:
         return 0
     arguments = _parsed(words)
     command: Command = arguments.command
+    environment = read_environment()
+    if getattr(arguments, "as_service", False) and arguments.config is not None:
+        find = importlib.import_module("gateway.cli.service_environment").environment_for
+        environment = find(arguments.config, environment)
     try:
-        return command(arguments, read_environment())
+        return command(arguments, environment)
     except ConfigError as error:
         return _print_error(str(error), EX_CONFIG)
     except EngineMissing as error:
