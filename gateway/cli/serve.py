@@ -37,7 +37,7 @@ def _serve(arguments: argparse.Namespace, environment: Environment) -> int:
     fork_server = None
     if arguments.supervised:
         importlib.import_module("gateway.runtime.worker_pool")
-        folder = metrics_folder(arguments.state_dir or environment.state_dir)
+        folder = metrics_folder(environment, arguments.state_dir or environment.state_dir)
         fork_server = ForkServer.forked(worker_environment(environment, folder))
     if arguments.supervised:
         reload = partial(prepare.in_child, read)

@@ -48,13 +48,11 @@ def service_environment(unit: UnitFile, environment: Environment) -> ServiceEnvi
     if not variables.get("CREDENTIALS_DIRECTORY"):
         for name, path in unit.load_credentials().items():
             try:
-                secret = path.read_text(errors="replace").strip()
+                variables[credential_variable(name)] = path.read_text(errors="replace").strip()
             except PermissionError:
                 unreadable.append(name)
             except OSError:
                 missing[name] = path
-            else:
-                variables |= {credential_variable(name): secret} if secret else {}
         sealed = sorted(unit.sealed_credentials())
     return ServiceEnvironment(Environment(variables), missing, unreadable, sealed)
 

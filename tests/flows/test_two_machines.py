@@ -267,7 +267,7 @@ async def usage_is_summed(machines: Machines) -> bool:
     redis = RedisConnection(machines.redis.url)
     together, _ = await UsageReader(machines.folder, SharedUsage(redis, 400)).read(TODAY, ["key"])
     await redis.close()
-    own = [row for name in ("one", "two") for row in read_usage(machines.folder / name / STATE_FILE, TODAY, ["key"])]
+    own = [row for each in machines.gateways for row in read_usage(each.state_dir / STATE_FILE, TODAY, ["key"])]
     sums = {key: sum(row["requests"] for row in own if row["key"] == key) for key in {row["key"] for row in own}}
     return len(sums) == 3 and sums == {row["key"]: row["requests"] for row in together}
 
