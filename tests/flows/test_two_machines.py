@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import shutil
 import subprocess
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -16,11 +15,7 @@ import pytest
 
 from gateway.access.api_keys import KeyRequest
 from gateway.access.redis_keys import RedisKeys
-from gateway.access.shared_usage import SharedUsage, UsageReader
-from gateway.access.usage import read_usage
 from gateway.embedded.child_server import free_port
-from gateway.shared_state.redis_connection import RedisConnection
-from gateway.shared_state.state_file import STATE_FILE
 from tests.support import shared_checks as checks
 from tests.support.gateway_process import GatewayProcess
 from tests.support.gateways import start_process, upstream_toml
@@ -33,7 +28,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.system]
 
 SCOPES = ("web-search", "chat", "responses")
 PASSWORD = "not-a-real-password"
-TODAY = time.strftime("%Y-%m-%d", time.gmtime())
 
 
 class SlowLink:
@@ -259,17 +253,8 @@ async def test_while_redis_is_away_the_machines_divide_what_there_is_and_forget_
     assert all(left <= most for left in lefts), "a count was forgotten"
     assert max(lefts) >= most - 8 * checks.RESERVED or kind in ("slow", "paused")
     assert set(await machines.site.statuses(4, "GET", "/v1/models", plain)) == {200}
-    await eventually(lambda: usage_is_summed(machines), 15)
-
-
-async def usage_is_summed(machines: Machines) -> bool:
-    """Whether Redis has what both machines' files have, by key."""
-    redis = RedisConnection(machines.redis.url)
-    together, _ = await UsageReader(machines.folder, SharedUsage(redis, 400)).read(TODAY, ["key"])
-    await redis.close()
-    own = [row for each in machines.gateways for row in read_usage(each.state_dir / STATE_FILE, TODAY, ["key"])]
-    sums = {key: sum(row["requests"] for row in own if row["key"] == key) for key in {row["key"] for row in own}}
-    return len(sums) == 3 and sums == {row["key"]: row["requests"] for row in together}
+    states = [each.state_dir for each in machines.gateways]
+    await eventually(lambda: checks.usage_is_summed(machines.redis.url, states, keys=3), 15)
 
 
 async def left_today(url: str, key: str) -> int:
