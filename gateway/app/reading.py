@@ -35,7 +35,7 @@ class PageReader:
         session = self._renderer.session(_OWNER)
         try:
             document = await self._fetcher.fetch(from_caller(url))
-            return (await session.render(document, wants_picture=True)).picture
+            return (await session.render(document, picture="always")).picture
         except NotRendered as failure:
             raise EngineMissing(f"no picture can be taken: {failure}") from failure
         finally:

@@ -24,7 +24,7 @@ from gateway.engines.fetch.decompress import decoder_for
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.fetch.fetcher import Fetched, Fetcher, FetchLimits
 from gateway.engines.fetch.host_limits import HostSlots
-from gateway.engines.fetch.urls import canonical
+from gateway.engines.fetch.urls import canonical, route_of
 from gateway.engines.html.metadata import refresh_target
 from gateway.engines.render.renderer import Renderer
 from gateway.wire.retry_after import retry_after_s
@@ -68,9 +68,10 @@ class LoadedPage:
 
     @property
     def address(self) -> str:
-        """The one URL under which the page is known: its canonical link if that is on the same host, else `url`."""
+        """The one URL under which the page is known: its canonical link if that is on the same host, else `url`. The
+        canonical link of a route (`#!/…`) is that of the document which draws all of them."""
         link = self.data.get("canonical")
-        if isinstance(link, str) and urlsplit(link).netloc == urlsplit(self.url).netloc:
+        if isinstance(link, str) and not route_of(self.url) and urlsplit(link).netloc == urlsplit(self.url).netloc:
             return link
         return canonical(self.url) or self.url
 
@@ -126,11 +127,15 @@ class PageLoader:
         if self._help.renderer is None:
             yield loader
             return
-        loader._rendering = PageRendering(self._help.renderer, self.pool, owner)
+        loader._rendering = PageRendering(self._help.renderer, self.pool, owner, self._help.pictures)
         try:
             yield loader
         finally:
             await loader._rendering.close()
+
+    def renders(self, depth: str) -> bool:
+        """Whether pages of calls of this depth may be rendered."""
+        return self._rendering is not None and depth == "advanced"
 
     async def load(self, options: ExtractOptions, delay_s: float = 0.0, pauses: HostPauses | None = None) -> LoadedPage:
         """The page at `options.url`; requests to its host start at least `delay_s` apart. `pauses` are the call's own.

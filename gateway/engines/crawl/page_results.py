@@ -39,7 +39,7 @@ def extract_result(page: LoadedPage, request: ExtractRequest, raw: str) -> Json:
     result: Json = {"url": raw, "title": data["title"], "raw_content": data.get("part", data["content"])}
     if page.rendered:
         result["rendered"] = True
-    if page.url != str(parse_url(from_caller(raw))):
+    if page.url.partition("#")[0] != str(parse_url(from_caller(raw))):
         result["final_url"] = page.url
     if "sections" in data:
         result["sections"] = _sections(raw, data["sections"])

@@ -13,7 +13,8 @@ class ExtractOptions:
     `number` of a document (see engines.extract.page_picture). `depth` is basic
     or advanced, `format` markdown or text. `query` asks for what of the page answers it, `fragment` for one
     section; of a result longer than `most_chars` (0: any) the sections are listed, about `most_sections`. `links`
-    and `images` ask for those lists. `page_texts`: what OCR has read of pages without text, by their number.
+    and `images` ask for those lists; with `routes` links to `#!/…` are links to pages. `page_texts`: what OCR has read
+    of pages without text, by their number; of an HTML page, which is one, of a picture of it.
     """
 
     url: str
@@ -25,6 +26,7 @@ class ExtractOptions:
     most_chars: int = 0
     most_sections: int = 0
     links: bool = False
+    routes: bool = False
     images: bool = False
     number: int = 1
     page_texts: tuple[tuple[int, str], ...] = ()

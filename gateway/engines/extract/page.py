@@ -87,7 +87,7 @@ def _html_page(markup: str, options: ExtractOptions) -> Json:
     state = embedded_text(root) if scripted else ""
     login = root.find(".//input[@type='password']") is not None
     page = _head_fields(head)
-    links = links_of(root, None, head) if options.links else []
+    links = links_of(root, None, head, routes=options.routes) if options.links else []
     if options.fragment or len(markup) > options.most_chars > 0:
         mark_anchors(root)
     content = main_content(root, head, options.depth)
@@ -96,12 +96,14 @@ def _html_page(markup: str, options: ExtractOptions) -> Json:
     if options.images:
         page["images"] = images_of(content.region, head)
     if options.links:
-        page["links"] = _main_first(links, content.region, head)
+        page["links"] = _main_first(links, content.region, head, routes=options.routes)
     text = text_of_content(content, head, structured, options.format == "text")
     if len(text) < _THIN_CHARS and len(head.described) > 2 * _THIN_CHARS:
         text = f"{text}\n\n{head.described}".strip()  # scripts draw the page, but its structured data has the text
     if count_words(text, FEW_WORDS) < FEW_WORDS <= count_words(state, FEW_WORDS):
         text = state  # the text that scripts would draw stands in the page as data
+    for _, read in options.page_texts:
+        text = f"{text}\n\n{read}".strip()  # what OCR has read of a picture of the page
     page["scripted"] = scripted and len(text) < _SCRIPTED_CHARS
     page["needs_browser"] = signs.needs_browser(text)
     page["login"] = login and not text
@@ -129,9 +131,9 @@ def _head_fields(head: Head) -> Json:
     }
 
 
-def _main_first(links: list[list[Any]], region: Any, head: Head) -> list[list[Any]]:
+def _main_first(links: list[list[Any]], region: Any, head: Head, *, routes: bool) -> list[list[Any]]:
     """The links of the content region, then the others, both in document order."""
-    main = {link[0] for link in links_of(region, region, head)}
+    main = {link[0] for link in links_of(region, region, head, routes=routes)}
     flagged = [[url, anchor, url in main] for url, anchor, _ in links]
     return sorted(flagged, key=lambda link: not link[2])
 

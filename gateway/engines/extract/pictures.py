@@ -64,6 +64,20 @@ class PictureReader:
             page = await self._pool.extract(body, replace(options, page_texts=reading.page_texts()), owner)
         return {**page, **reading.outcome()}
 
+    async def with_picture(self, body: bytes, options: ExtractOptions, page: Json, owner: str, picture: bytes) -> Json:
+        """`page`, an answer of the pool for this body and these options, with what OCR reads of a picture of it (PNG)
+        below its own text; as it is where nothing can be read. Raises EngineMissing, Overloaded, FetchFailed."""
+        try:
+            async with asyncio.timeout(self._page_timeout_s):
+                drawn = await self._pictures.picture(picture, 1, owner)
+                text = await self._ocr.text_of(drawn.url, owner, plain=options.format == "text")
+        except (TimeoutError, GatewayError):
+            return page
+        if not text.text.strip():
+            return page
+        page = await self._pool.extract(body, replace(options, page_texts=((1, text.text),)), owner)
+        return {**page, "by_ocr": [1], "uncertain": [1] if text.is_uncertain else []}
+
 
 class _Reading:
     """The pages of one document that OCR reads, what it has read, and why it has not read others."""
