@@ -38,6 +38,10 @@ class Height(Enum):
     ABOVE_TWO = 4
 
 
+QUOTE_OF = {Height.ABOVE_ONE: "'", Height.ABOVE_TWO: '"'}
+"""What a shape above the small letters is that was never read."""
+
+
 def heights_of(ink: Sequence[Any], votes: Sequence[Counter[str]]) -> list[Height]:
     """The height of each shape, from those that surely are small letters or capitals. `ink`: height x width each."""
     extents = [_extent(cell) for cell in ink]
@@ -70,7 +74,7 @@ def _alike(character: str, height: Height, around: set[str]) -> str:
     if height is Height.TALL and character in "csvwxz" and "small" not in around:
         return character.upper()
     if height in (Height.ABOVE_ONE, Height.ABOVE_TWO) and character not in QUOTES:
-        return "'" if height is Height.ABOVE_ONE else '"'
+        return QUOTE_OF[height]
     return character
 
 

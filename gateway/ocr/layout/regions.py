@@ -12,7 +12,8 @@ from typing import Any
 
 from gateway.ocr.extras import vision
 from gateway.ocr.layout.aligned_tables import aligned_tables, has_rows
-from gateway.ocr.layout.code import Rhythm, code_regions
+from gateway.ocr.layout.code import code_regions
+from gateway.ocr.layout.code_extent import Rhythm
 from gateway.ocr.layout.panel_order import panel_of
 from gateway.ocr.layout.reading_order import texts_beside
 from gateway.ocr.types import Line, Rect, Region
