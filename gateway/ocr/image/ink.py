@@ -60,6 +60,11 @@ and are lower than STRAY_END (descenders of the line above); bars over FULL_WIDT
 pixels than SPECK_SHARE of the squared height (a dot of an `i` has 0.01). At half, strays widen the boxes; at double,
 commas and accents are cut off."""
 
+BULLET_WIDTH, BULLET_GAP, BULLET_CLEAR = 1.2, 0.4, 0.1
+"""Greatest width of a bullet, least gap behind it, and how far its lower end is from the base line and from the top of
+the small letters, in heights of small letters. At half the last, a lone letter is a bullet; at double, low ones are
+none."""
+
 Gap = tuple[int, int]
 
 
@@ -134,6 +139,24 @@ def measure(gray: Any, line: Line) -> Line:
     size = max(size, MIN_SIZE_SHARE * line.rect.height)
     pitch, rhythm = pitch_of(ink, line.rect.height)
     return replace(line, size=size, weight=float(band.mean()), pitch=pitch, rhythm=rhythm)
+
+
+def has_bullet(gray: Any, line: Line) -> bool:
+    """Whether a line begins with a bullet or dash: a mark apart from what follows, that stands clear of the base line
+    at the height of the small letters."""
+    _, numpy = vision()
+    found = _ink(gray, line.rect) if line.size else None
+    if found is None:
+        return False
+    ink = found[0]
+    gaps, first, _ = _gaps(ink)
+    if not gaps or _width(gaps[0]) < BULLET_GAP * line.size or gaps[0][0] - first > BULLET_WIDTH * line.size:
+        return False
+    mark = numpy.flatnonzero(ink[:, first : gaps[0][0]].any(axis=1))
+    profile = ink[:, gaps[0][1] :].sum(axis=1)
+    band = numpy.flatnonzero(profile >= PROFILE_SHARE * profile.max())
+    clear = BULLET_CLEAR * line.size
+    return bool(mark[-1] < band[-1] - clear and mark[-1] > band[0] + clear)
 
 
 def rhythm(gray: Any, line: Line, pitch: float) -> float:

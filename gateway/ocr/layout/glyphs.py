@@ -17,6 +17,7 @@ from gateway.ocr.layout.cells import CellGrid, cell_grid, without_sides
 from gateway.ocr.layout.code_text import without_ligatures
 from gateway.ocr.layout.frames import signs_of
 from gateway.ocr.layout.glyph_heights import QUOTE_OF, heights_of, of_its_height
+from gateway.ocr.layout.panel_order import panel_of
 from gateway.ocr.layout.shapes import Shapes, shapes_of
 from gateway.ocr.layout.spelling import as_code, is_wide, placed
 from gateway.ocr.types import Line, PageBlock, Rect, hull
@@ -77,6 +78,9 @@ def read_block(gray: Any, block: PageBlock, lines: list[Line], panels: list[Rect
     `panels`: of the page."""
     foreign = [line.rect for line in lines if line.rect.share_in(block.rect) < INSIDE]
     grid = cell_grid(without_sides(gray, panels, block.rect), block.lines, block.pitch, foreign)
+    around = panel_of(block.rect, panels)
+    if grid is not None and around >= 0:
+        grid.leave_out_beyond(panels[around])
     return (read_cells(grid) if grid is not None else None) or block.lines
 
 
@@ -245,6 +249,8 @@ def _spelled(run: Run, number: int, shapes: Shapes, characters: list[tuple[str, 
             for read, (known, share, votes) in zip(run.placed, cells, strict=True)
         ]
         return "".join(word) if all(word) else run.spaced
+    if not run.read and all(known in QUOTE_OF.values() for known, _, _ in cells):
+        return ""  # The upper side of a box.
     unknown = sum(not known or share < KNOWN_SHARE for known, share, _ in cells)
     if unknown == 0:
         return "".join(known for known, _, _ in cells)

@@ -16,7 +16,7 @@ from gateway.ocr.extras import vision
 from gateway.ocr.image.decode import decode_page
 from gateway.ocr.image.deskew import Frame, level, skew_of
 from gateway.ocr.image.grounds import even_grounds
-from gateway.ocr.image.ink import measure, part_words, parts_of, rhythm, tighten
+from gateway.ocr.image.ink import has_bullet, measure, part_words, parts_of, rhythm, tighten
 from gateway.ocr.image.panels import find_panels
 from gateway.ocr.layout import render
 from gateway.ocr.layout.blocks import build_blocks
@@ -27,6 +27,7 @@ from gateway.ocr.layout.panel_order import page_order
 from gateway.ocr.layout.region_model import LayoutModel
 from gateway.ocr.layout.regions import View, complete
 from gateway.ocr.layout.ruling_lines import ruled_regions
+from gateway.ocr.layout.side_lists import lists_beside
 from gateway.ocr.layout.tables import build_table
 from gateway.ocr.scripts.mixed import is_suspect, resolve, sample_of
 from gateway.ocr.scripts.tesseract import Tesseract, load_tesseract
@@ -137,6 +138,7 @@ class OcrEngine:
         frame = Frame(page.width, page.height, turns, skew)
         parts = [part for line in lines for part in parts_of(gray, measure(gray, line))]
         panels = without_frames(find_panels(pixels, [line.rect for line in parts]), parts)
+        panels += lists_beside(parts, partial(has_bullet, gray))
         return self._with_other_scripts(PageReading(page, pixels, even, gray, frame, parts, panels))
 
     def _with_other_scripts(self, reading: PageReading) -> PageReading:
