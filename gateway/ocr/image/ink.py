@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from gateway.ocr.extras import vision
+from gateway.ocr.image.bullets import begins_with_bullet
 from gateway.ocr.image.pitch import pitch_of, rhythm_at
 from gateway.ocr.types import Line, Rect, Word
 
@@ -59,11 +60,6 @@ STRAY_SIDE and not of FULL_HEIGHT (neighbouring letters; an `l` or `I` is higher
 and are lower than STRAY_END (descenders of the line above); bars over FULL_WIDTH of the width; and specks of fewer
 pixels than SPECK_SHARE of the squared height (a dot of an `i` has 0.01). At half, strays widen the boxes; at double,
 commas and accents are cut off."""
-
-BULLET_WIDTH, BULLET_GAP, BULLET_CLEAR = 1.2, 0.4, 0.1
-"""Greatest width of a bullet, least gap behind it, and how far its lower end is from the base line and from the top of
-the small letters, in heights of small letters. At half the last, a lone letter is a bullet; at double, low ones are
-none."""
 
 Gap = tuple[int, int]
 
@@ -142,21 +138,9 @@ def measure(gray: Any, line: Line) -> Line:
 
 
 def has_bullet(gray: Any, line: Line) -> bool:
-    """Whether a line begins with a bullet or dash: a mark apart from what follows, that stands clear of the base line
-    at the height of the small letters."""
-    _, numpy = vision()
+    """Whether a line begins with a bullet or dash (`bullets.begins_with_bullet`)."""
     found = _ink(gray, line.rect) if line.size else None
-    if found is None:
-        return False
-    ink = found[0]
-    gaps, first, _ = _gaps(ink)
-    if not gaps or _width(gaps[0]) < BULLET_GAP * line.size or gaps[0][0] - first > BULLET_WIDTH * line.size:
-        return False
-    mark = numpy.flatnonzero(ink[:, first : gaps[0][0]].any(axis=1))
-    profile = ink[:, gaps[0][1] :].sum(axis=1)
-    band = numpy.flatnonzero(profile >= PROFILE_SHARE * profile.max())
-    clear = BULLET_CLEAR * line.size
-    return bool(mark[-1] < band[-1] - clear and mark[-1] > band[0] + clear)
+    return found is not None and begins_with_bullet(found[0], _gaps(found[0])[0], line.size)
 
 
 def rhythm(gray: Any, line: Line, pitch: float) -> float:

@@ -16,7 +16,7 @@ from typing import Any
 from gateway.ocr.layout.cells import CellGrid, cell_grid, without_sides
 from gateway.ocr.layout.code_text import without_ligatures
 from gateway.ocr.layout.frames import signs_of
-from gateway.ocr.layout.glyph_heights import QUOTE_OF, heights_of, of_its_height
+from gateway.ocr.layout.glyph_heights import QUOTE_OF, Height, heights_of, of_its_height
 from gateway.ocr.layout.panel_order import panel_of
 from gateway.ocr.layout.shapes import Shapes, shapes_of
 from gateway.ocr.layout.spelling import as_code, is_wide, placed
@@ -217,7 +217,8 @@ def _characters(grid: CellGrid, shapes: Shapes, signs: list[str]) -> list[tuple[
         counts = of_its_height(votes, heights[number], shapes.around[number])
         counts = _unlike_known(counts, shapes, number, sure)
         character, count = counts.most_common(1)[0]
-        found.append((character, count / total, total))
+        is_certain = heights[number] is Height.DEEP and character not in votes  # nothing on the base line can be
+        found.append((character, count / total, max(total, MIN_VOTES) if is_certain else total))
     return found
 
 
@@ -249,7 +250,7 @@ def _spelled(run: Run, number: int, shapes: Shapes, characters: list[tuple[str, 
             for read, (known, share, votes) in zip(run.placed, cells, strict=True)
         ]
         return "".join(word) if all(word) else run.spaced
-    if not run.read and all(known in QUOTE_OF.values() for known, _, _ in cells):
+    if not run.read and run.length >= MIN_UNREAD and all(known in QUOTE_OF.values() for known, _, _ in cells):
         return ""  # The upper side of a box.
     unknown = sum(not known or share < KNOWN_SHARE for known, share, _ in cells)
     if unknown == 0:

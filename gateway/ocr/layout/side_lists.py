@@ -78,7 +78,8 @@ def _is_beside(one: list[Rect], other: list[Rect], height: float) -> bool:
 
 
 def _extent(bullets: list[Rect], rects: list[Rect], right: float, height: float) -> Rect:
-    """A list's box: its items, their further lines, items that stand beside nothing, and its heading. `right`: where the next list begins."""
+    """A list's box: its items with their further lines, those that stand beside nothing too, and its heading. `right`:
+    where the next list begins."""
     box = hull(bullets)
     left = box.x1 - SAME_EDGE * height
     inside = [rect for rect in rects if left <= rect.x1 < right]

@@ -138,8 +138,8 @@ class OcrEngine:
         frame = Frame(page.width, page.height, turns, skew)
         parts = [part for line in lines for part in parts_of(gray, measure(gray, line))]
         panels = without_frames(find_panels(pixels, [line.rect for line in parts]), parts)
-        panels += lists_beside(parts, partial(has_bullet, gray))
-        return self._with_other_scripts(PageReading(page, pixels, even, gray, frame, parts, panels))
+        lists = lists_beside(parts, partial(has_bullet, gray))
+        return self._with_other_scripts(PageReading(page, pixels, even, gray, frame, parts, panels + lists))
 
     def _with_other_scripts(self, reading: PageReading) -> PageReading:
         """Judges the page by some of its lines; if these may be in a script that the models do not know, all are read,
@@ -282,11 +282,10 @@ class OcrEngine:
         rows = [[lines[i] for i in row] for group in groups for row in group]
         hits = locate.find_text(rows, sought)
         if not hits:
-            label = {"picture": "image", "figure": "image", "heading": "title", "paragraph": "text"}
-            name = sought.casefold().removeprefix("the ").rstrip("s")
             reading.lines = lines
             found = build_blocks(lines, self._regions(reading), reading.panels)
-            rects = [self._block_rect(reading, block) for block in found if block.label == label.get(name, name)]
+            label = locate.label_of(sought)
+            rects = [self._block_rect(reading, block) for block in found if block.label == label]
             hits = [locate.Hit(sought, (rect,)) for rect in rects]
         if not hits:
             yield f'The text "{sought}" was not found in the image.' if sought else "The prompt names no text to find."
