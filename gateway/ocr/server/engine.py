@@ -49,7 +49,7 @@ STEP_LINES = 12
 """Lines between two calls of `on_step`. Chosen: far more often than the client's timeout of a minute needs. At half,
 there are more messages for the same work; at double, a cancelled job goes on a little longer."""
 PASSAGE_GAP = 0.9
-"""Rows of the plain mode that are further apart, in line heights, are separate passages; as blocks.PARAGRAPH_GAP."""
+"""Rows of the plain mode further apart, in line heights, are separate passages; as blocks.PARAGRAPH_GAP."""
 
 
 class OcrEngine:
@@ -138,8 +138,8 @@ class OcrEngine:
         frame = Frame(page.width, page.height, turns, skew)
         parts = [part for line in lines for part in parts_of(gray, measure(gray, line))]
         panels = without_frames(find_panels(pixels, [line.rect for line in parts]), parts)
-        lists = lists_beside(parts, partial(has_bullet, gray))
-        return self._with_other_scripts(PageReading(page, pixels, even, gray, frame, parts, panels + lists))
+        panels += lists_beside(parts, partial(has_bullet, gray))
+        return self._with_other_scripts(PageReading(page, pixels, even, gray, frame, parts, panels))
 
     def _with_other_scripts(self, reading: PageReading) -> PageReading:
         """Judges the page by some of its lines; if these may be in a script that the models do not know, all are read,
@@ -257,17 +257,18 @@ class OcrEngine:
             bottom: float | None = None
             for row in group:
                 row_rect = hull([rects[i] for i in row])
-                table = next((tables[i - len(loose)] for i in row if i >= len(loose)), None)
+                whole = [tables[i - len(loose)] for i in row if i >= len(loose)]
                 parts = [next(texts) for i in row if i < len(loose)]
                 text = " ".join(line.text for line in parts if line.text)
                 apart = bottom is not None and row_rect.y1 - bottom > PASSAGE_GAP * min(rects[i].height for i in row)
-                if passage and (apart or table is not None):
+                if passage and (apart or whole):
                     yield "\n".join(passage)
                     passage = []
-                reading.report.add([*parts, *(table.lines if table else ())], continues=bool(passage))
+                lines = [*parts, *(line for table in whole for line in table.lines)]
+                reading.report.add(lines, continues=bool(passage))
                 if text:
                     passage.append(text)
-                if table is not None:
+                for table in whole:
                     yield "\n".join([*passage, render.plain_text(table)])
                     passage = []
                 bottom = row_rect.y2
@@ -283,8 +284,7 @@ class OcrEngine:
         hits = locate.find_text(rows, sought)
         if not hits:
             reading.lines = lines
-            found = build_blocks(lines, self._regions(reading), reading.panels)
-            label = locate.label_of(sought)
+            found, label = build_blocks(lines, self._regions(reading), reading.panels), locate.label_of(sought)
             rects = [self._block_rect(reading, block) for block in found if block.label == label]
             hits = [locate.Hit(sought, (rect,)) for rect in rects]
         if not hits:
