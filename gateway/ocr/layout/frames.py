@@ -16,8 +16,8 @@ SLIM, LOW = 0.34, 0.2
 """Greatest width of an upright stroke, and height of a level one, as shares of the cell."""
 MIN_BAR, MIN_MARK, MIN_DASH, MAX_EQUAL = 0.66, 0.45, 0.35, 0.4
 """Least height of a bar and of `!`, width of a dash, and greatest height of `=`, as shares of the cell."""
-MIN_SLANT, MIN_LEAN, LEAN_STROKE = 0.5, 0.45, 0.5
-"""Least width of a slash, and how far its stroke leans, as shares of the cell's width; and how much of a row of pixels
+MIN_SLASH, MIN_SLANT, MIN_LEAN, LEAN_STROKE = 0.5, 0.5, 0.45, 0.5
+"""Least height of a slash, as a share of the cell's, least width, and how far its stroke leans, as shares of the cell's width; and how much of a row of pixels
 it fills at most. At half, a slanted `l` is a slash; at double, slashes of narrow typefaces are none."""
 UPPER = 0.55
 """Least share of `!` above its gap: of a colon it is half and less, of an `i` a quarter."""
@@ -82,7 +82,7 @@ def sign_of(ink: Any) -> str:
         return ARMS[arms]
     middle = (rows[0] + rows[-1] + 1) / 2 / height
     full = dark[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
-    slash = _slash(dark) if tall >= MIN_BAR and wide >= MIN_SLANT else ""
+    slash = _slash(dark) if tall >= MIN_SLASH and wide >= MIN_SLANT else ""
     if slash:
         return slash
     if wide <= SLIM and tall >= MIN_MARK and _is_straight(dark):
