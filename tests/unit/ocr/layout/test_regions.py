@@ -9,7 +9,8 @@ Pixels = numpy.ndarray[tuple[int, ...], numpy.dtype[numpy.uint8]]
 
 def gradient() -> Pixels:
     level = numpy.linspace(40, 220, 900).round().astype(numpy.uint8)
-    return numpy.repeat(numpy.tile(level, (600, 1))[:, :, None], 3, axis=2)
+    pixels: Pixels = numpy.repeat(numpy.tile(level, (600, 1))[:, :, None], 3, axis=2)
+    return pixels
 
 
 def test_the_ends_of_a_gradient_are_no_pictures() -> None:
@@ -17,7 +18,7 @@ def test_the_ends_of_a_gradient_are_no_pictures() -> None:
 
 
 def test_a_solid_area_on_even_ground_is_a_picture() -> None:
-    pixels = numpy.full((600, 900, 3), 230, numpy.uint8)
+    pixels: Pixels = numpy.full((600, 900, 3), 230, numpy.uint8)
     pixels[100:400, 500:800] = (60, 120, 90)
     (found,) = picture_areas(pixels, [])
     assert abs(found.x1 - 500) < 12 and abs(found.y2 - 400) < 12
