@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from gateway.ocr.extras import vision
+from gateway.ocr.image.bullets import begins_with_bullet
 from gateway.ocr.image.pitch import pitch_of, rhythm_at
 from gateway.ocr.types import Line, Rect, Word
 
@@ -134,6 +135,12 @@ def measure(gray: Any, line: Line) -> Line:
     size = max(size, MIN_SIZE_SHARE * line.rect.height)
     pitch, rhythm = pitch_of(ink, line.rect.height)
     return replace(line, size=size, weight=float(band.mean()), pitch=pitch, rhythm=rhythm)
+
+
+def has_bullet(gray: Any, line: Line) -> bool:
+    """Whether a line begins with a bullet or dash (`bullets.begins_with_bullet`)."""
+    found = _ink(gray, line.rect) if line.size else None
+    return found is not None and begins_with_bullet(found[0], _gaps(found[0])[0], line.size)
 
 
 def rhythm(gray: Any, line: Line, pitch: float) -> float:

@@ -38,6 +38,8 @@ MAX_DOWN = 0.25
 """Rows are moved by at most this share of their distance."""
 MIDDLE_SHARE = 0.8
 """Share of a cell's width in which a letter must have ink: neighbours reach over the side."""
+ROW_REACH = 0.4
+"""Share of the rows' distance that a row's letters reach up and down from its middle."""
 MIN_CELL_PX = 4
 """Narrower cells show no letter."""
 
@@ -57,6 +59,14 @@ class CellGrid:
 
     def x_of(self, column: int) -> float:
         return self.left + (column + 0.5) * self.pitch
+
+    def leave_out_beyond(self, panel: Rect) -> None:
+        """Counts the cells of rows that reach over the upper or lower side of a panel as blank: the step between two
+        grounds is no ink."""
+        half = ROW_REACH * (self.middles[1] - self.middles[0])
+        for number, middle in enumerate(self.middles):
+            if not self.members[number] and (middle - half < panel.y1 or middle + half > panel.y2):
+                self.inked[number] = False
 
 
 def cell_grid(gray: Any, lines: list[Line], pitch: float, foreign: Sequence[Rect] = ()) -> CellGrid | None:

@@ -5,18 +5,18 @@ the same in every line of a block. Works on measured lines; knows no pixels. The
 explanation says otherwise; bench/ocr_real.py scores them all together.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
-from itertools import pairwise
 from math import log
 from statistics import median
 
+from gateway.ocr.layout.code_extent import Rhythm, extent_of, is_wide, row_step
 from gateway.ocr.layout.reading_order import rows_of
 from gateway.ocr.types import Line, Rect, Region, hull
 
 MIN_RHYTHM = 0.21
-"""Least rhythm of a line of code. Measured: the quarter of lines of code with the least have .26 to .34, proportional
-lines .12 to .24 in the middle. At half, running text is code; at double, no line is."""
+"""Least rhythm of a line of code. On the two dozen screens of code of ocr-real the quarter of lines with the least have
+.26 to .34, proportional lines .12 to .24 in the middle: few pages, and the ranges nearly meet. At half, running text is
+code; at double, no line is."""
 KNOWN_RHYTHM = 0.16
 """Least rhythm of a line at the pitch of the lines around it, where chance has one pitch to hit; see MIN_RHYTHM."""
 SURE_RHYTHM = 0.26
@@ -34,16 +34,6 @@ in a sentence does; at double, short examples are read as text."""
 MIN_WIDTH, MAX_WIDTH = 0.85, 1.4
 """Pitch of monospaced letters, in heights of small letters. Measured: 1.01 to 1.19 in nine typefaces; running text, at
 the pitch that chance gives it, 1.4 to 2.5. Bounds beyond these measure nothing."""
-ON_ROW, ALIKE = 0.2, 1.35
-"""A short line beside the sure ones belongs to them only when its middle is as near to one of their rows, in distances
-of rows, and its letters differ by a smaller factor. At half, lines of brackets alone are lost; at double, a status bar
-below joins."""
-SAME_ROW, NEXT_ROW = 0.6, 0.9
-"""Lines whose middles differ by less, in line heights, stand on one row; a line whose middle is within NEXT_ROW
-distances of rows of the block is on its next row."""
-ONE_STEP, FEW_STEPS = 1.3, 3
-"""The least distances of rows, up to this factor, are of neighbours. Rows so many distances apart still tell the
-distance of rows; beyond, one row more or less makes no difference."""
 BESIDE, BESIDE_SHARE = 0.2, 0.8
 """A run of lines beside another belongs to it when this share of its lines stand on the other's rows, within BESIDE
 heights: chance gives two of five. At half the first, jitter parts columns; at half the second, chance joins them."""
@@ -53,15 +43,8 @@ costs the block its first line; at double, no line is too far."""
 MAX_ROWS_APART = 5.0
 """Greatest distance of a block's lines, in line heights: some blank lines. At half, functions two lines apart part; at
 double, code joins the next example."""
-MAX_LEFT, MAX_GUTTER = 9.0, 6.0
-"""Short lines up to so many letters left of the sure ones belong to the block: braces, and numbers of lines (at most
-MAX_GUTTER letters wide). At half, the gutter is read as a list of numbers; at double, so is a side bar's icon."""
-SHORT = 6.0
-"""A line narrower than so many heights has too few letters for a rhythm: its place decides."""
 INSIDE = 0.5
 """Share of a short line's area inside the block; the greater part."""
-Rhythm = Callable[[Line, float], float]
-"""How clearly the ink of a line repeats at a pitch in pixels, 0..1."""
 
 
 def code_regions(lines: list[Line], rhythm: Rhythm) -> list[Region]:
@@ -75,11 +58,11 @@ def code_regions(lines: list[Line], rhythm: Rhythm) -> list[Region]:
         if not _is_code(alike, pitch, alike):
             continue
         fitting = [line for line in lines if _same_line(line, pitch) or rhythm(line, pitch) >= KNOWN_RHYTHM]
-        for run in _on_one_grid(_runs([line for line in fitting if _is_wide(line)], lines)):
+        for run in _on_one_grid(_runs([line for line in fitting if is_wide(line)], lines)):
             run = _on_rows(run)
             sure = [line for line in run if _same_line(line, pitch)]
             if _is_code(sure, pitch, lines) and not _is_column(run, fitting, lines):
-                found.append(Region("code", _whole(run, fitting, pitch), 1.0, pitch))
+                found.append(Region("code", extent_of(run, fitting, lines, pitch, rhythm), 1.0, pitch))
     return _apart(found)
 
 
@@ -107,7 +90,7 @@ def _is_one_grid(inside: list[Line], beside: list[Line]) -> bool:
         alike = [line for line in part if line.rhythm >= KNOWN_RHYTHM and _same(line.pitch, pitch)]
         if len(alike) <= INSIDE * len(part):
             return False
-    step = _row_step([*inside, *beside])
+    step = row_step([*inside, *beside])
     middle = inside[0].rect.center_y
     phases = [((line.rect.center_y - middle) / step) % 1 for line in beside]
     return median(min(phase, 1 - phase) for phase in phases) <= OFF_ROWS
@@ -138,7 +121,7 @@ def _weighted(pairs: list[tuple[float, float]]) -> float:
 def _runs(alike: list[Line], lines: list[Line]) -> list[list[Line]]:
     """The lines of one pitch in blocks: a wide line of another kind, or much room, ends one."""
     members = {id(line) for line in alike}
-    foreign = [line.rect for line in lines if id(line) not in members and _is_wide(line)]
+    foreign = [line.rect for line in lines if id(line) not in members and is_wide(line)]
     runs: list[list[Line]] = []
     for line in sorted(alike, key=lambda line: line.rect.center_y):
         run = next((run for run in reversed(runs) if _continues(run, line, foreign)), None)
@@ -171,7 +154,7 @@ def _is_beside(run: list[Line], block: list[Line]) -> bool:
 
 def _on_rows(run: list[Line]) -> list[Line]:
     """The run without lines at its ends that are not at its distance of rows: a title bar above, a status bar below."""
-    step = _row_step(run)
+    step = row_step(run)
     kept = sorted(run, key=lambda line: line.rect.center_y)
     for end in (0, -1):
         while len(kept) > MIN_ROWS:
@@ -182,10 +165,6 @@ def _on_rows(run: list[Line]) -> list[Line]:
                 break
             kept.pop(end)
     return kept
-
-
-def _is_wide(line: Line) -> bool:
-    return line.rect.width >= SHORT * line.rect.height
 
 
 def _continues(run: list[Line], line: Line, foreign: list[Rect]) -> bool:
@@ -205,7 +184,7 @@ def _continues(run: list[Line], line: Line, foreign: list[Rect]) -> bool:
 def _is_column(run: list[Line], fitting: list[Line], lines: list[Line]) -> bool:
     """Whether most lines of a run have a wide line of another kind beside them: figures in a table."""
     kin = {id(line) for line in fitting}
-    others = [line.rect for line in lines if id(line) not in kin and _is_wide(line)]
+    others = [line.rect for line in lines if id(line) not in kin and is_wide(line)]
     beside = sum(any(abs(o.center_y - line.rect.center_y) < BESIDE * line.rect.height for o in others) for line in run)
     return beside > INSIDE * len(run)
 
@@ -213,7 +192,7 @@ def _is_column(run: list[Line], fitting: list[Line], lines: list[Line]) -> bool:
 def _share_of_block(run: list[Line], lines: list[Line]) -> float:
     """The share of the wide lines in the box around a run that are of the run."""
     box = hull([line.rect for line in run])
-    inside = [line for line in lines if _is_wide(line) and line.rect.share_in(box) > INSIDE]
+    inside = [line for line in lines if is_wide(line) and line.rect.share_in(box) > INSIDE]
     return len(run) / max(1, len(inside))
 
 
@@ -230,52 +209,6 @@ def _is_code(run: list[Line], pitch: float, lines: list[Line]) -> bool:
     return rows >= FEW_ROWS and rhythm >= least and letters >= MIN_LETTERS and MIN_WIDTH <= width <= MAX_WIDTH
 
 
-def _whole(run: list[Line], lines: list[Line], pitch: float) -> Rect:
-    """The box of the block: of its sure lines, and of the short ones beside, above and below them that fit."""
-    rect = hull([line.rect for line in run])
-    step = _row_step(run)
-    short = [line.rect for line in lines if not _is_wide(line) and _fits(line, run, step)]
-    for _ in range(len(short)):
-        reach = Rect(rect.x1 - MAX_LEFT * pitch, rect.y1 - NEXT_ROW * step, float("inf"), rect.y2 + NEXT_ROW * step)
-        taken = [
-            other
-            for other in short
-            if _is_in(other, reach) and (other.x2 > rect.x1 or other.width <= MAX_GUTTER * pitch)
-        ]
-        # The reach to the left is not repeated: a gutter is the last thing there.
-        grown = hull([rect, *(Rect(max(other.x1, rect.x1), *other[1:]) for other in taken if other.x2 > rect.x1)])
-        if grown == rect:
-            return hull([rect, *taken])
-        rect = grown
-    return rect
-
-
-def _is_in(rect: Rect, reach: Rect) -> bool:
-    return reach.x1 < rect.center_x and reach.y1 < rect.center_y < reach.y2
-
-
-def _fits(line: Line, run: list[Line], step: float) -> bool:
-    """Whether a short line has letters of the run's size and stands on a row of its distance."""
-    size = median(member.size for member in run)
-    if line.size and not 1 / ALIKE < line.size / size < ALIKE * ALIKE:
-        return False
-    near = min(run, key=lambda member: abs(member.rect.center_y - line.rect.center_y))
-    away = abs(line.rect.center_y - near.rect.center_y) / step
-    return abs(away - round(away)) <= ON_ROW
-
-
-def _row_step(run: list[Line]) -> float:
-    """The distance of neighbouring rows: near the least, as rows between may be short or blank."""
-    height = median(line.rect.height for line in run)
-    middles = sorted(line.rect.center_y for line in run)
-    steps = [below - above for above, below in pairwise(middles) if below - above > SAME_ROW * height]
-    if not steps:
-        return height
-    least = median(step for step in steps if step <= ONE_STEP * min(steps))
-    near = [(step, round(step / least)) for step in steps if round(step / least) <= FEW_STEPS]
-    return sum(step for step, _ in near) / sum(count for _, count in near)
-
-
 def _apart(found: list[Region]) -> list[Region]:
     """The regions, those joined that lie in one another, or one right below another of its pitch."""
     kept: list[Region] = []
@@ -290,7 +223,9 @@ def _apart(found: list[Region]) -> list[Region]:
 
 
 def _is_one(one: Region, other: Region) -> bool:
-    """Whether two regions of one pitch touch, one below the other."""
+    """Whether two regions of one pitch touch, one below the other, or overlap."""
+    if _same(one.pitch, other.pitch) and one.rect.overlap(other.rect) > 0:
+        return True
     across = min(one.rect.x2, other.rect.x2) - max(one.rect.x1, other.rect.x1)
     gap = max(one.rect.y1, other.rect.y1) - min(one.rect.y2, other.rect.y2)
     return _same(one.pitch, other.pitch) and across > INSIDE * min(one.rect.width, other.rect.width) and gap <= 0

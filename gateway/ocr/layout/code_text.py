@@ -29,8 +29,8 @@ letter. At half, each space becomes two; at double, aligned columns of code coll
 MAX_COLUMNS = 400
 """Longest line written, in letters; more is a mistake of the pitch."""
 READ_PITCH, READ_SHARE = 0.07, 0.7
-"""Words of a block whose letters, once read, stand at its pitch within this share. Measured: of code .95 and
-more lie within .04, of running text at its best pitch .2 to .6."""
+"""Words of a block whose letters, once read, stand at its pitch within this share. On the two dozen
+screens of code of ocr-real .95 and more lie within .04, of running text at its best pitch .2 to .6."""
 
 
 def is_monospaced(lines: list[Line], pitch: float) -> bool:

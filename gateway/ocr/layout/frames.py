@@ -16,6 +16,10 @@ SLIM, LOW = 0.34, 0.2
 """Greatest width of an upright stroke, and height of a level one, as shares of the cell."""
 MIN_BAR, MIN_MARK, MIN_DASH, MAX_EQUAL = 0.66, 0.45, 0.35, 0.4
 """Least height of a bar and of `!`, width of a dash, and greatest height of `=`, as shares of the cell."""
+MIN_SLASH, MIN_SLANT, MIN_LEAN, LEAN_STROKE = 0.5, 0.5, 0.45, 0.5
+"""Least height of a slash, as a share of the cell's; least width, and how far its stroke leans, as shares of the cell's
+width; and how much of a row of pixels it fills at most. At half, a slanted `l` is a slash; at double, slashes of narrow
+typefaces are none."""
 UPPER = 0.55
 """Least share of `!` above its gap: of a colon it is half and less, of an `i` a quarter."""
 MIDDLE, BOTTOM = (0.25, 0.75), 0.75
@@ -79,6 +83,9 @@ def sign_of(ink: Any) -> str:
         return ARMS[arms]
     middle = (rows[0] + rows[-1] + 1) / 2 / height
     full = dark[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+    slash = _slash(dark) if tall >= MIN_SLASH and wide >= MIN_SLANT else ""
+    if slash:
+        return slash
     if wide <= SLIM and tall >= MIN_MARK and _is_straight(dark):
         gaps = numpy.flatnonzero(~full.any(axis=1))
         if not len(gaps):
@@ -142,6 +149,21 @@ def _is_straight(dark: Any) -> bool:
     inked = dark[dark.any(axis=1)]
     middles = (inked * columns).sum(axis=1) / inked.sum(axis=1)
     return float(numpy.ptp(middles)) <= 1.0
+
+
+def _slash(dark: Any) -> str:
+    """A slash, as a cell holds one stroke that leans evenly over its width; or empty."""
+    _, numpy = vision()
+    inked = dark[dark.any(axis=1)]
+    if (inked.sum(axis=1) > LEAN_STROKE * dark.shape[1]).any():
+        return ""
+    columns = numpy.arange(dark.shape[1])
+    middles = (inked * columns).sum(axis=1) / inked.sum(axis=1)
+    slope, start = numpy.polyfit(numpy.arange(len(middles)), middles, 1)
+    off = numpy.abs(middles - start - slope * numpy.arange(len(middles))).max()
+    if off > 1.0 or abs(slope) * (len(middles) - 1) < MIN_LEAN * dark.shape[1]:
+        return ""
+    return "/" if slope < 0 else "\\"
 
 
 def _is_plus(full: Any, tall: float, wide: float) -> bool:

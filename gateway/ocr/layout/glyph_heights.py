@@ -23,6 +23,11 @@ sure; at double, every one is."""
 UPPER = 0.55
 """A shape that ends above this share of a capital's height is a quotation mark or the like."""
 QUOTES = "\"'`^*~°-“”‘’"
+MIN_DEPTH_PX, MIN_DEPTH = 2.0, 0.15
+"""A shape that ends so far below the base line, in pixels and heights of capitals, is none of those on it: round
+letters end a pixel lower. At half, they are; at double, bars of small print are not."""
+DEEP_ALIKE = {"I": "|", "l": "|", "1": "|", "!": "|", "a": "@"}
+"""Characters on the base line, and what is read as them that goes below it."""
 MIN_VOTES_KEPT = 9
 """So many votes for a letter stand against its height: three readings in context."""
 
@@ -36,6 +41,12 @@ class Height(Enum):
     ABOVE_ONE = 3
     """Above the small letters, one stroke wide; ABOVE_TWO: two strokes."""
     ABOVE_TWO = 4
+    DEEP = 5
+    """Below the base line."""
+
+
+QUOTE_OF = {Height.ABOVE_ONE: "'", Height.ABOVE_TWO: '"'}
+"""What a shape above the small letters is that was never read."""
 
 
 def heights_of(ink: Sequence[Any], votes: Sequence[Counter[str]]) -> list[Height]:
@@ -67,10 +78,12 @@ def of_its_height(votes: Counter[str], height: Height, around: set[str]) -> Coun
 def _alike(character: str, height: Height, around: set[str]) -> str:
     if height is Height.SMALL and character in "0OCSVWXZ" and "capital" not in around:
         return "o" if character == "0" else character.lower()
+    if height is Height.DEEP:
+        return DEEP_ALIKE.get(character, character)
     if height is Height.TALL and character in "csvwxz" and "small" not in around:
         return character.upper()
     if height in (Height.ABOVE_ONE, Height.ABOVE_TWO) and character not in QUOTES:
-        return "'" if height is Height.ABOVE_ONE else '"'
+        return QUOTE_OF[height]
     return character
 
 
@@ -88,12 +101,21 @@ def _height(cell: Any, extent: tuple[float, float], lines: tuple[float, float, f
     """`lines`: the tops of capitals and of small letters, and the base line."""
     top, bottom = extent
     high, low, base = lines
-    if bottom <= high + UPPER * (base - high) and top <= (high + low) / 2:
+    if bottom <= high + UPPER * (base - high) and top <= (high + low) / 2 and _is_inside(cell):
         return Height.ABOVE_ONE if _strokes(cell) == 1 else Height.ABOVE_TWO if _strokes(cell) == 2 else Height.UNKNOWN
+    if bottom - base >= max(MIN_DEPTH_PX, MIN_DEPTH * (base - high)):
+        return Height.DEEP
     if low - high < MIN_RISE_PX:
         return Height.UNKNOWN
     share = (top - high) / (low - high)
     return Height.SMALL if share >= 1 - SURE_TOP else Height.TALL if share <= SURE_TOP else Height.UNKNOWN
+
+
+def _is_inside(cell: Any) -> bool:
+    """Whether a cell's ink stands clear of its sides: what reaches in from a neighbour does not."""
+    _, numpy = vision()
+    columns = numpy.flatnonzero((cell > MIN_INK).any(axis=0))
+    return len(columns) > 0 and columns[0] > 0 and columns[-1] < cell.shape[1] - 1
 
 
 def _strokes(cell: Any) -> int:

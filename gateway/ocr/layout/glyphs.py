@@ -9,14 +9,17 @@ the word is spelled by its shapes. The thresholds are chosen; bench/ocr_real.py 
 
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from gateway.ocr.layout.cells import CellGrid, cell_grid, without_sides
 from gateway.ocr.layout.code_text import without_ligatures
 from gateway.ocr.layout.frames import signs_of
-from gateway.ocr.layout.glyph_heights import heights_of, of_its_height
+from gateway.ocr.layout.glyph_heights import QUOTE_OF, Height, heights_of, of_its_height
+from gateway.ocr.layout.panel_order import panel_of
 from gateway.ocr.layout.shapes import Shapes, shapes_of
+from gateway.ocr.layout.spelling import as_code, is_wide, placed
 from gateway.ocr.types import Line, PageBlock, Rect, hull
 
 MIN_FITTING = 0.6
@@ -32,6 +35,10 @@ LOOK_ALIKE = {
     "l": ("1", {"digit"}),
 }
 """What the recogniser takes for one another, and the kind of letters beside which that is likely; or none."""
+BARS = "|Il1!\u2502"
+"""What a bar is read as."""
+IN_NUMBERS = (".", ",")
+"""Signs over which a digit has digits beside it."""
 MIN_UNREAD, MAX_UNKNOWN = 5, 0.2
 """A run of so many cells that the recogniser did not read at all is the line of a frame: a smaller share of its cells
 may be unknown, and are as the others."""
@@ -52,13 +59,14 @@ INSIDE = 0.5
 
 @dataclass(slots=True)
 class Run:
-    """A word of a row: its first column, its number of cells, and the characters that were read there, without
-    spaces and with them."""
+    """A word of a row: its first column, its number of cells, the characters that were read there, without spaces and
+    with them, and the one of each cell; empty where none was read, and everywhere while that is not known."""
 
     start: int
     length: int
     read: str = ""
     spaced: str = ""
+    placed: Sequence[str] = ()
 
     @property
     def fits(self) -> bool:
@@ -70,6 +78,9 @@ def read_block(gray: Any, block: PageBlock, lines: list[Line], panels: list[Rect
     `panels`: of the page."""
     foreign = [line.rect for line in lines if line.rect.share_in(block.rect) < INSIDE]
     grid = cell_grid(without_sides(gray, panels, block.rect), block.lines, block.pitch, foreign)
+    around = panel_of(block.rect, panels)
+    if grid is not None and around >= 0:
+        grid.leave_out_beyond(panels[around])
     return (read_cells(grid) if grid is not None else None) or block.lines
 
 
@@ -82,9 +93,14 @@ def read_cells(grid: CellGrid) -> list[Line] | None:
     words = [run for runs in rows for run in runs if run.read]
     if not words or sum(run.fits for run in words) < MIN_FITTING * len(words):
         return None
-    _vote(shapes, rows)
     signs = signs_of([grid.ink[first] for first in shapes.firsts], shapes.of_cell)
+    _vote(shapes, rows)
     characters = _characters(grid, shapes, signs)
+    if _place(rows, shapes, characters):
+        # Words of another length than what was read have a say too, once it is known which letter is missing.
+        shapes.forget()
+        _vote(shapes, rows)
+        characters = _characters(grid, shapes, signs)
     texts = [[_spelled(run, number, shapes, characters) for run in runs] for number, runs in enumerate(rows)]
     lines = (_line(grid, number, runs, texts[number]) for number, runs in enumerate(rows) if runs)
     return [*(line for line in lines if line is not None), *grid.others]
@@ -103,6 +119,8 @@ def _runs(grid: CellGrid, number: int) -> list[Run]:
     for line in sorted(grid.members[number], key=lambda line: line.rect.x1):
         if runs and len(line.letters) == len(line.text):
             _share_out(without_ligatures(line, grid.pitch), grid, runs, starts)
+    for run in runs:
+        run.placed = as_code(run.read) if run.fits else ()
     return runs
 
 
@@ -126,21 +144,45 @@ def _share_out(line: Line, grid: CellGrid, runs: list[Run], starts: list[int]) -
 def _vote(shapes: Shapes, rows: list[list[Run]]) -> None:
     for number, runs in enumerate(rows):
         for run in runs:
-            if not run.fits:
-                continue
-            for place, character in enumerate(run.read):
-                around = _kinds_around(run.read, place)
-                weight = IN_CONTEXT if around == {_kind(character)} else ALONE
+            for place, character in enumerate(run.placed):
+                if not character or is_wide(character):
+                    continue
+                around = _kinds_around(run.placed, place)
                 shape = shapes.of_cell[number, run.start + place]
-                shapes.votes[shape][character] += weight
+                is_between_kin = around == {_kind(character)}
+                shapes.votes[shape][character] += IN_CONTEXT if is_between_kin else ALONE
+                shapes.in_context[shape][character] += is_between_kin
                 shapes.around[shape] |= around
 
 
-def _kinds_around(text: str, place: int) -> set[str]:
-    """The kinds of the nearest letters or digits on both sides within a word."""
-    before = next((c for c in reversed(text[:place]) if c.isalnum()), "")
-    after = next((c for c in text[place + 1 :] if c.isalnum()), "")
-    return {_kind(character) for character in (before, after) if character}
+def _place(rows: list[list[Run]], shapes: Shapes, characters: list[tuple[str, float, int]]) -> bool:
+    """Puts the characters of the runs that do not fit into their cells; whether there were any."""
+    is_any = False
+    for number, runs in enumerate(rows):
+        for run in runs:
+            if run.read and not run.fits:
+                cells = _cells(run, number, shapes, characters)
+                run.placed = placed(run.read, [known if share >= KNOWN_SHARE else "" for known, share, _ in cells])
+                is_any = is_any or bool(run.placed)
+    return is_any
+
+
+def _cells(
+    run: Run, number: int, shapes: Shapes, characters: list[tuple[str, float, int]]
+) -> list[tuple[str, float, int]]:
+    """What is known of each cell of a run, as `_characters` gives it."""
+    return [characters[shapes.of_cell[number, run.start + place]] for place in range(run.length)]
+
+
+def _kinds_around(text: Sequence[str], place: int) -> set[str]:
+    """The kinds of the letters or digits on both sides, of a number's over its points; other signs part words."""
+    before, after = place - 1, place + 1
+    while before >= 0 and text[before] in IN_NUMBERS:
+        before -= 1
+    while after < len(text) and text[after] in IN_NUMBERS:
+        after += 1
+    beside = [text[n] for n in (before, after) if 0 <= n < len(text)]
+    return {_kind(character) for character in beside if character.isalnum()}
 
 
 def _kind(character: str) -> str:
@@ -153,15 +195,19 @@ def _characters(grid: CellGrid, shapes: Shapes, signs: list[str]) -> list[tuple[
     """For each shape its character, the share of the votes for it, and their number."""
     heights = heights_of([grid.ink[first] for first in shapes.firsts], shapes.votes)
     sure = {
-        character: [n for n, votes in enumerate(shapes.votes) if votes[character] >= IN_CONTEXT * MIN_SURE]
+        character: [n for n, votes in enumerate(shapes.in_context) if votes[character] >= MIN_SURE]
         for character in LOOK_ALIKE
     }
     voted = [number for number, votes in enumerate(shapes.votes) if votes]
     found: list[tuple[str, float, int]] = []
     for number, votes in enumerate(shapes.votes):
         total = votes.total()
-        if signs[number] and (signs[number] not in "-_=+." or not total):
+        is_read = total and (signs[number] in "-_=+." or _is_no_bar(signs[number], votes))
+        if signs[number] and not is_read:
             found.append((signs[number], 1.0, MIN_VOTES))
+            continue
+        if not total and heights[number] in QUOTE_OF:
+            found.append((QUOTE_OF[heights[number]], KNOWN_SHARE, 0))
             continue
         if not total:
             nearest = max(voted, key=lambda other: shapes.likeness[number][other], default=number)
@@ -171,8 +217,14 @@ def _characters(grid: CellGrid, shapes: Shapes, signs: list[str]) -> list[tuple[
         counts = of_its_height(votes, heights[number], shapes.around[number])
         counts = _unlike_known(counts, shapes, number, sure)
         character, count = counts.most_common(1)[0]
-        found.append((character, count / total, total))
+        is_certain = heights[number] is Height.DEEP and character not in votes  # nothing on the base line can be
+        found.append((character, count / total, max(total, MIN_VOTES) if is_certain else total))
     return found
+
+
+def _is_no_bar(sign: str, votes: Counter[str]) -> bool:
+    """Whether a shape that looks like a bar was mostly read as something else: narrow brackets of small print do."""
+    return sign == "|" and votes.most_common(1)[0][0] not in BARS
 
 
 def _unlike_known(votes: Counter[str], shapes: Shapes, number: int, sure: dict[str, list[int]]) -> Counter[str]:
@@ -181,7 +233,7 @@ def _unlike_known(votes: Counter[str], shapes: Shapes, number: int, sure: dict[s
     moved: Counter[str] = Counter()
     for character, count in votes.items():
         others = sure.get(character, [])
-        is_weak = others and count < IN_CONTEXT * MIN_SURE
+        is_weak = others and not shapes.in_context[number][character]
         if is_weak and max(shapes.likeness[number][n] for n in others) < UNLIKE:
             alike, kinds = LOOK_ALIKE[character]
             character = alike if shapes.around[number] <= kinds else character
@@ -191,12 +243,15 @@ def _unlike_known(votes: Counter[str], shapes: Shapes, number: int, sure: dict[s
 
 def _spelled(run: Run, number: int, shapes: Shapes, characters: list[tuple[str, float, int]]) -> str:
     """A run's text."""
-    cells = [characters[shapes.of_cell[number, run.start + place]] for place in range(run.length)]
-    if run.fits:
-        return "".join(
-            known if share >= CLEAR_SHARE and votes >= MIN_VOTES else read
-            for read, (known, share, votes) in zip(run.read, cells, strict=True)
-        )
+    cells = _cells(run, number, shapes, characters)
+    if run.placed:
+        word = [
+            known if not read or (share >= CLEAR_SHARE and votes >= MIN_VOTES) else read
+            for read, (known, share, votes) in zip(run.placed, cells, strict=True)
+        ]
+        return "".join(word) if all(word) else run.spaced
+    if not run.read and run.length >= MIN_UNREAD and all(known in QUOTE_OF.values() for known, _, _ in cells):
+        return ""  # The upper side of a box.
     unknown = sum(not known or share < KNOWN_SHARE for known, share, _ in cells)
     if unknown == 0:
         return "".join(known for known, _, _ in cells)

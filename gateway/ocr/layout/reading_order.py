@@ -17,8 +17,8 @@ from gateway.ocr.types import Rect, hull
 
 MAX_CROSSING_SHARE = 0.35
 """Share of an area's lines that may cross a gutter: titles, captions, footers and wide figures of a short page of two
-columns. Measured with bench/ocr_real.py: at 0.12 a third of short papers are read across their columns; 0.35 reads
-these, and nothing else differs. At double, chance gaps in running text count as gutters."""
+columns. On the twelve papers of ocr-real: at 0.12 four are read across their columns, at 0.35 none, and nothing else
+differs. At double, chance gaps in running text count as gutters."""
 FEW_CROSSING_SHARE = 0.08
 """The same between texts that only chance put side by side, where nothing is set across both. At double, the lines of a
 terminal part where many end."""
@@ -49,9 +49,13 @@ are its own: no more than MAX_ALIGNED of them have one beside them whose middle 
 ROW_SHARE of the distance of those rows, and MIN_REACH_PX.
 Rows of a form or table are aligned nearly all; of two columns of text a fourth is by chance. At half, side bars of
 contents are read across; at double (above 1), lists of pairs lose their rows."""
-MAX_ASIDE_SHARE, ASIDE_SIZE = 0.35, 0.9
+MAX_ASIDE_SHARE, ASIDE_SIZE = 0.35, 0.95
 """A column so narrow, as a share of the width, whose lines are lower by this factor than those beside it, is an aside:
-contents, notes. At half, none is found; at double, columns of text are."""
+contents, notes. Boxes of lines vary by some hundredths; side bars of contents are set a tenth smaller and have larger
+headings. At half the first, none is found; at 1 for the second, every side bar of a dashboard is one."""
+MIN_FILLED_LINES, FILLED_SHARE, FILLED, MIN_FILLED_HEIGHTS = 8, 0.8, 0.6, 9
+"""A column of so many lines is running text when FILLED_SHARE of them are at least FILLED times as wide as nearly the
+widest, and so many heights. At half, a listing's longest column is text; at double, ragged lines are none."""
 JUSTIFIED_GAP = 2.5
 """Pieces of one row, in heights apart, that are one line with wide spaces: justified text in a narrow column."""
 MAX_DEPTH = 8
@@ -71,7 +75,8 @@ def columns_of(rects: Sequence[Rect]) -> list[list[int]]:
 
 
 def texts_beside(rects: Sequence[Rect]) -> list[list[int]]:
-    """As `columns_of`, but parted only between columns whose rows are their own: columns of a listing stay together."""
+    """As `columns_of`, but parted only between columns whose rows are their own, or which both are filled by their
+    lines: columns of a listing stay together."""
 
     def split(members: list[int], depth: int) -> list[list[int]]:
         gutter = _gutter(rects, members, FEW_CROSSING_SHARE) if depth < MAX_DEPTH else None
@@ -79,11 +84,20 @@ def texts_beside(rects: Sequence[Rect]) -> list[list[int]]:
             return [members]
         left = [i for i in members if rects[i].center_x < gutter]
         right = [i for i in members if rects[i].center_x >= gutter]
-        if aligned_share([rects[i] for i in left], [rects[i] for i in right]) > MAX_ALIGNED:
+        sides = [[rects[i] for i in side] for side in (left, right)]
+        if aligned_share(*sides) > MAX_ALIGNED and not all(map(_is_filled, sides)):
             return [members]
         return split(left, depth + 1) + split(right, depth + 1)
 
     return split(list(range(len(rects))), 0)
+
+
+def _is_filled(rects: list[Rect]) -> bool:
+    """Whether nearly all lines of a column reach over its width, as those of running text do and cells do not."""
+    widths = sorted(rect.width for rect in rects)
+    wide, narrow = widths[int(FILLED_SHARE * (len(widths) - 1))], widths[int((1 - FILLED_SHARE) * (len(widths) - 1))]
+    height = median(rect.height for rect in rects)
+    return len(rects) >= MIN_FILLED_LINES and narrow >= max(FILLED * wide, MIN_FILLED_HEIGHTS * height)
 
 
 def is_aside(rects: Sequence[Rect], others: Sequence[Rect], extent: Rect | None = None) -> bool:

@@ -12,7 +12,8 @@ from typing import Any
 
 from gateway.ocr.extras import vision
 from gateway.ocr.layout.aligned_tables import aligned_tables, has_rows
-from gateway.ocr.layout.code import Rhythm, code_regions
+from gateway.ocr.layout.code import code_regions
+from gateway.ocr.layout.code_extent import Rhythm
 from gateway.ocr.layout.panel_order import panel_of
 from gateway.ocr.layout.reading_order import texts_beside
 from gateway.ocr.types import Line, Rect, Region
@@ -44,6 +45,10 @@ BACKGROUND_STEP = 28
 scan. At half, shaded paper is a picture; at double, pale photographs are not."""
 MIN_PAGE_SIDE = 64
 """Pixels; a smaller image has no room for a picture beside text."""
+
+OUTLINE_STEP, MIN_OUTLINE = 20, 0.3
+"""A picture's outline is an edge, of so many levels in five reduced pixels, over this share of its length; that of the
+darker part of a gradient is where text meets it. At half, gradients are pictures; at double, vignettes are lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,12 +158,25 @@ def picture_areas(pixels: Any, lines: list[Line]) -> list[Rect]:
         ink[max(0, top) : bottom + 1, max(0, left) : right + 1] = 0
     ink = cv2.morphologyEx(ink, cv2.MORPH_CLOSE, numpy.ones((5, 5), numpy.uint8))
     ink = cv2.morphologyEx(ink, cv2.MORPH_OPEN, numpy.ones((9, 9), numpy.uint8))
-    count, _, stats, _ = cv2.connectedComponentsWithStats(ink, connectivity=8)
+    count, labels, stats, _ = cv2.connectedComponentsWithStats(ink, connectivity=8)
     found = []
-    for left, top, part_width, part_height, area in stats[1:count].tolist():
+    for number, (left, top, part_width, part_height, area) in enumerate(stats[1:count].tolist(), 1):
         if area < MIN_PICTURE_SHARE * ink.size or area < MIN_PICTURE_FILL * part_width * part_height:
+            continue
+        if _is_slope((labels == number).astype(numpy.uint8), small):
             continue
         rect = Rect(left * factor, top * factor, (left + part_width) * factor, (top + part_height) * factor)
         if sum(line.rect.overlap(rect) for line in lines) < MAX_PICTURE_TEXT * rect.area:
             found.append(rect)
     return found
+
+
+def _is_slope(area: Any, pixels: Any) -> bool:
+    """Whether an area (a mask) fades into what is around it, as the darker end of a gradient does: its outline is
+    hardly anywhere an edge of the pixels."""
+    cv2, numpy = vision()
+    kernel = numpy.ones((3, 3), numpy.uint8)
+    steps = cv2.morphologyEx(pixels, cv2.MORPH_GRADIENT, numpy.ones((5, 5), numpy.uint8)).max(axis=2)
+    outline = cv2.morphologyEx(area, cv2.MORPH_GRADIENT, kernel) > 0
+    outline[[0, -1], :] = outline[:, [0, -1]] = False
+    return bool(outline.any()) and float((steps[outline] > OUTLINE_STEP).mean()) < MIN_OUTLINE

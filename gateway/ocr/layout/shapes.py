@@ -26,13 +26,22 @@ MAX_SHAPES = 900
 @dataclass(slots=True)
 class Shapes:
     """The shape of every cell (-1 for a blank one); of each shape its first cell, the votes for its character, the
-    kinds of letters that stand beside it, and how like it is to the others."""
+    number of those given between letters of that character's kind, the kinds of letters that stand beside it, and how
+    like it is to the others."""
 
     of_cell: Any
     firsts: list[tuple[int, int]]
     votes: list[Counter[str]]
+    in_context: list[Counter[str]]
     around: list[set[str]]
     likeness: Any
+
+    def forget(self) -> None:
+        """Takes all votes back."""
+        for counts in (*self.votes, *self.in_context):
+            counts.clear()
+        for kinds in self.around:
+            kinds.clear()
 
 
 def shapes_of(grid: CellGrid) -> Shapes | None:
@@ -67,6 +76,7 @@ def shapes_of(grid: CellGrid) -> Shapes | None:
     return Shapes(
         of_cell,
         [(row, column) for row, column in cells],
+        [Counter() for _ in leaders],
         [Counter() for _ in leaders],
         [set() for _ in leaders],
         likeness[leaders][:, leaders],

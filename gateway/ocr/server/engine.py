@@ -16,7 +16,7 @@ from gateway.ocr.extras import vision
 from gateway.ocr.image.decode import decode_page
 from gateway.ocr.image.deskew import Frame, level, skew_of
 from gateway.ocr.image.grounds import even_grounds
-from gateway.ocr.image.ink import measure, part_words, parts_of, rhythm, tighten
+from gateway.ocr.image.ink import has_bullet, measure, part_words, parts_of, rhythm, tighten
 from gateway.ocr.image.panels import find_panels
 from gateway.ocr.layout import render
 from gateway.ocr.layout.blocks import build_blocks
@@ -27,6 +27,7 @@ from gateway.ocr.layout.panel_order import page_order
 from gateway.ocr.layout.region_model import LayoutModel
 from gateway.ocr.layout.regions import View, complete
 from gateway.ocr.layout.ruling_lines import ruled_regions
+from gateway.ocr.layout.side_lists import lists_beside
 from gateway.ocr.layout.tables import build_table
 from gateway.ocr.scripts.mixed import is_suspect, resolve, sample_of
 from gateway.ocr.scripts.tesseract import Tesseract, load_tesseract
@@ -40,15 +41,15 @@ from gateway.wire import ocr as wire
 UNREAD_LABELS = ("image", "equation")
 """Blocks that keep their box though nothing is read in them."""
 EQUATION_FIT = 0.9
-"""An equation whose lines are all this sure is given as text. Measured on the open part of ocr-real: equations on one
-line reach .95 and more; fractions, roots and sums, which become wrong strings, .5 to .85. At half those are given; at
+"""An equation whose lines are all this sure is given as text. On ten pages of ocr-real equations on one line reach .95
+and more; fractions, roots and sums, which become wrong strings, .5 to .85. At half those are given; at
 double none is."""
 EQUATION_LEFT_OUT = "an equation could not be read and was left out; its block keeps the box"
 STEP_LINES = 12
 """Lines between two calls of `on_step`. Chosen: far more often than the client's timeout of a minute needs. At half,
 there are more messages for the same work; at double, a cancelled job goes on a little longer."""
 PASSAGE_GAP = 0.9
-"""Rows of the plain mode that are further apart, in line heights, are separate passages; as blocks.PARAGRAPH_GAP."""
+"""Rows of the plain mode further apart, in line heights, are separate passages; as blocks.PARAGRAPH_GAP."""
 
 
 class OcrEngine:
@@ -137,6 +138,7 @@ class OcrEngine:
         frame = Frame(page.width, page.height, turns, skew)
         parts = [part for line in lines for part in parts_of(gray, measure(gray, line))]
         panels = without_frames(find_panels(pixels, [line.rect for line in parts]), parts)
+        panels += lists_beside(parts, partial(has_bullet, gray))
         return self._with_other_scripts(PageReading(page, pixels, even, gray, frame, parts, panels))
 
     def _with_other_scripts(self, reading: PageReading) -> PageReading:
@@ -255,17 +257,18 @@ class OcrEngine:
             bottom: float | None = None
             for row in group:
                 row_rect = hull([rects[i] for i in row])
-                table = next((tables[i - len(loose)] for i in row if i >= len(loose)), None)
+                whole = [tables[i - len(loose)] for i in row if i >= len(loose)]
                 parts = [next(texts) for i in row if i < len(loose)]
                 text = " ".join(line.text for line in parts if line.text)
                 apart = bottom is not None and row_rect.y1 - bottom > PASSAGE_GAP * min(rects[i].height for i in row)
-                if passage and (apart or table is not None):
+                if passage and (apart or whole):
                     yield "\n".join(passage)
                     passage = []
-                reading.report.add([*parts, *(table.lines if table else ())], continues=bool(passage))
+                lines = [*parts, *(line for table in whole for line in table.lines)]
+                reading.report.add(lines, continues=bool(passage))
                 if text:
                     passage.append(text)
-                if table is not None:
+                for table in whole:
                     yield "\n".join([*passage, render.plain_text(table)])
                     passage = []
                 bottom = row_rect.y2
@@ -280,11 +283,9 @@ class OcrEngine:
         rows = [[lines[i] for i in row] for group in groups for row in group]
         hits = locate.find_text(rows, sought)
         if not hits:
-            label = {"picture": "image", "figure": "image", "heading": "title", "paragraph": "text"}
-            name = sought.casefold().removeprefix("the ").rstrip("s")
             reading.lines = lines
-            found = build_blocks(lines, self._regions(reading), reading.panels)
-            rects = [self._block_rect(reading, block) for block in found if block.label == label.get(name, name)]
+            found, label = build_blocks(lines, self._regions(reading), reading.panels), locate.label_of(sought)
+            rects = [self._block_rect(reading, block) for block in found if block.label == label]
             hits = [locate.Hit(sought, (rect,)) for rect in rects]
         if not hits:
             yield f'The text "{sought}" was not found in the image.' if sought else "The prompt names no text to find."
@@ -295,6 +296,5 @@ class OcrEngine:
             separator = "\n"
 
     def _describe(self, reading: PageReading) -> str:
-        blocks = list(self._blocks(reading))
-        frame, page = reading.frame, reading.page
+        blocks, frame, page = list(self._blocks(reading)), reading.frame, reading.page
         return render.describe(blocks, page.full_width, page.full_height, 90 * frame.quarter_turns, frame.skew_deg)

@@ -104,7 +104,8 @@ def _gap(picture: Any, reading: LineReading, space: int) -> int:
     if after - before < 3:
         return int(reading.centers[space] * width)
     contrast = numpy.ptp(picture[:, before:after].max(axis=2), axis=0)
-    empty = contrast <= contrast.min() + EMPTY_CONTRAST
+    # As an int: the sum may be more than the 8 bits of the pixels hold.
+    empty = contrast <= int(contrast.min()) + EMPTY_CONTRAST
     edges = numpy.flatnonzero(numpy.diff(numpy.concatenate([[False], empty, [False]])))
     starts, ends = edges[::2], edges[1::2]
     widest = int((ends - starts).argmax())

@@ -164,3 +164,9 @@ def _symbol_hits(rows: list[list[Line]], sought: str) -> list[Hit]:
     return [Hit(sought, (word.rect,)) for row in rows for line in row for word in line.words if sought in word.text][
         :MAX_HITS
     ]
+
+
+def label_of(sought: str) -> str:
+    """The label of the blocks that a prompt names by their kind, as "the pictures"; the name itself for any other."""
+    name = sought.casefold().removeprefix("the ").rstrip("s")
+    return {"picture": "image", "figure": "image", "heading": "title", "paragraph": "text"}.get(name, name)

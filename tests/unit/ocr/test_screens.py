@@ -61,3 +61,16 @@ async def test_a_light_card_on_a_dark_page_is_read_with_the_page(
         "Goods leave from the northern gate",
         "Questions go to the harbour office",
     ]
+
+
+async def test_two_columns_of_monospaced_text_are_both_in_the_plain_answer(
+    ocr_session: aiohttp.ClientSession, ocr_url: str
+) -> None:
+    words = ("lantern", "harbour", "crane", "signal", "market", "berth")
+    columns = [[" ".join(words[(n + k + side) % 6] for k in range(3)) for n in range(10)] for side in (0, 3)]
+    image = Image.new("RGB", (980, 400), "white")
+    for side, rows in enumerate(columns):
+        for number, row in enumerate(rows):
+            ImageDraw.Draw(image).text((40 + 480 * side, 30 + 34 * number), row, 0, font(20, "SansMono"))
+    answer = await text_of(ocr_session, ocr_url, png(image), wire.FREE.prompt)
+    assert [line for line in answer.splitlines() if line] == [row for rows in columns for row in rows]

@@ -34,6 +34,10 @@ def line(text: str, row: int, column: int = 0) -> Line:
     return Line(rect, quad, text, 0.9, letters=letters, fit=0.9, is_read=True)
 
 
+def lines_of(rows: tuple[str, ...], first: int) -> list[Line]:
+    return [line(row, number) for number, row in enumerate(rows) if number >= first]
+
+
 def again(rows: tuple[str, ...], lines: list[Line]) -> list[str]:
     grid = cell_grid(drawn(rows), lines, PITCH)
     assert grid is not None
@@ -52,6 +56,30 @@ def test_a_word_read_with_a_letter_too_few_is_spelled_by_its_shapes() -> None:
     rows = ("alpha beta gamma", "gamma alpha beta", "beta gamma alpha", "alpha gamma beta")
     short = [line("alpa", 0), line("beta gamma", 0, 6), *(line(row, n) for n, row in enumerate(rows) if n)]
     assert again(rows, short) == list(rows)
+
+
+def test_a_quotation_mark_that_no_reading_had_is_known_by_its_place() -> None:
+    rows = ("Alpha mate'l Beta", "Gamma alpha Delta", "delta gamma Alpha")
+    assert again(rows, [line("Alpha", 0), line("matel", 0, 6), line("Beta", 0, 13), *lines_of(rows, 1)]) == list(rows)
+
+
+def test_what_goes_below_the_base_line_is_a_bar_or_an_at_sign() -> None:
+    rows = ("Alpha || Beta", "@alpha Delta", "Gamma || @beta")
+    misread = [line("Alpha II Beta", 0), line("aalpha Delta", 1), line("Gamma ll abeta", 2)]
+    assert again(rows, misread) == list(rows)
+
+
+def test_slashes_are_known_by_how_they_lean() -> None:
+    rows = ("alpha // gamma", "gamma \\\\ alpha", "beta gamma alpha")
+    assert again(rows, [line("alpha 11 gamma", 0), line("gamma ll alpha", 1), line(rows[2], 2)]) == list(rows)
+
+
+def test_cells_of_rows_that_reach_over_a_panels_side_are_blank() -> None:
+    rows = ("alpha beta", "gamma beta")
+    grid = cell_grid(drawn((*rows, "_" * 10)), [line(row, n) for n, row in enumerate(rows)], PITCH)
+    assert grid is not None and grid.inked[-1].any()
+    grid.leave_out_beyond(Rect(0, 0, 1000, TOP + STEP * 2.5))
+    assert grid.inked[1].any() and not grid.inked[-1].any()
 
 
 def test_frames_that_no_line_was_found_for_come_back_as_text() -> None:

@@ -142,3 +142,28 @@ def test_a_fence_is_longer_than_any_in_the_code() -> None:
     assert fenced("echo hi") == "```\necho hi\n```"
     assert fenced("```\ninner\n```").startswith("````\n")
     assert fenced("") == ""
+
+
+def test_a_last_row_apart_from_the_others_joins_the_block_it_stands_on_the_rows_of() -> None:
+    texts = (*CODE, "", "total(x)")
+    image, lines = drawn(texts, "SansMono")
+    lines = [line for line, text in zip(lines, texts, strict=True) if text]
+    gray = numpy.asarray(image)
+    (found,) = code_regions([measure(gray, line) for line in lines], partial(rhythm, gray))
+    assert found.rect.y2 == lines[-1].rect.y2
+
+
+def test_short_columns_left_of_a_listing_belong_to_it() -> None:
+    rows = tuple(f"{n}    {n * 37 % 100:2}%    /srv/archive/of/the/year{n}/reports" for n in range(1, 8))
+    image = Image.new("L", (700, 60 + 26 * len(rows)), 255)
+    lines = []
+    for number, row in enumerate(rows):
+        ImageDraw.Draw(image).text((60, 30 + 26 * number), row, 0, font(16, "SansMono"))
+        advance = font(16, "SansMono").getlength("m")
+        for piece in row.split():
+            left = 60 + advance * row.index(piece)
+            top = 30 + 26 * number
+            lines.append(boxed(Rect(left - 2, top, left + advance * len(piece) + 2, top + 20)))
+    gray = numpy.asarray(image)
+    (found,) = code_regions([measure(gray, line) for line in lines], partial(rhythm, gray))
+    assert found.rect.x1 == min(line.rect.x1 for line in lines)

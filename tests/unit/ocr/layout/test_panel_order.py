@@ -82,3 +82,9 @@ def test_a_piece_belongs_to_the_smallest_panel_around_it() -> None:
     assert panel_of(Rect(30, 30, 90, 46), panels) == 1
     assert panel_of(Rect(230, 30, 290, 46), panels) == 0
     assert panel_of(Rect(430, 30, 490, 46), panels) == -1
+
+
+def test_two_columns_filled_by_their_lines_are_two_texts_though_their_rows_are_at_one_height() -> None:
+    left = [Rect(40, 40 + 24 * n, 280 + 20 * (n % 3), 60 + 24 * n) for n in range(12)]
+    right = [Rect(360, rect.y1, rect.x2 + 320, rect.y2) for rect in left]
+    assert texts_beside([*left, *right]) == [list(range(12)), list(range(12, 24))]

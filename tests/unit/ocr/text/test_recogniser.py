@@ -284,3 +284,11 @@ def test_decoding_all_columns_at_once_gives_what_a_walk_over_them_gives(seed: in
     assert reading.text == text
     assert reading.score == pytest.approx(sum(scores) / len(scores), rel=1e-5)
     assert reading.losses == pytest.approx(losses, rel=1e-4, abs=1e-5)
+
+
+def test_a_doubtful_word_of_a_line_without_an_empty_column_is_read_again() -> None:
+    # Levels over the whole range in every column: the least contrast and the noise allowed for exceed eight bits.
+    full: numpy.ndarray = numpy.zeros((48, 640, 3), numpy.uint8)
+    full[24:] = 255
+    quick, careful = Reader("plain words here", 0.9, (13,)), Reader("hers", 0.999)
+    assert Cascade(quick, careful, SURE_FIT)(full).text == "plain words hers"

@@ -1,0 +1,33 @@
+"""Whether a line begins with a bullet, by its ink, before anything is read.
+
+Knows nothing of lists. The thresholds are chosen; bench/ocr_real.py scores them all together.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from gateway.ocr.extras import vision
+
+MAX_WIDTH, MIN_GAP, CLEAR = 1.2, 0.4, 0.1
+"""Greatest width of a bullet, least gap behind it, and how far its lower end is from the base line and from the top of
+the small letters, in heights of small letters. At half the last, a lone letter is a bullet; at double, low ones are
+none."""
+BAND_SHARE = 0.6
+"""Rows with this share of the most ink of any row are the band of the small letters, as ink.PROFILE_SHARE."""
+
+
+def begins_with_bullet(ink: Any, gaps: Sequence[tuple[int, int]], size: float) -> bool:
+    """Whether the first piece of ink is a mark apart from what follows, that stands clear of the base line at the
+    height of the small letters. `ink`: 0 or 1; `gaps`: runs of columns without; `size`: height of small letters."""
+    _, numpy = vision()
+    if not gaps:
+        return False
+    start, end = gaps[0]
+    mark = ink[:, :start]
+    columns, rows = numpy.flatnonzero(mark.any(axis=0)), numpy.flatnonzero(mark.any(axis=1))
+    if not len(rows) or end - start < MIN_GAP * size or start - columns[0] > MAX_WIDTH * size:
+        return False
+    profile = ink[:, end:].sum(axis=1)
+    band = numpy.flatnonzero(profile >= BAND_SHARE * profile.max())
+    clear = CLEAR * size
+    return bool(band[0] + clear < rows[-1] < band[-1] - clear)

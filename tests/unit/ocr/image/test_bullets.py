@@ -1,0 +1,29 @@
+"""Bullets are told from letters by their ink."""
+
+import numpy
+import pytest
+from PIL import Image, ImageDraw
+
+from gateway.ocr.image.ink import has_bullet, measure
+from gateway.ocr.types import Line, Rect
+from tests.support.ocr_pages import font
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("\u2022 Reads the first line", True),
+        ("\u2013 reads the second line", True),
+        ("a call that was made", False),
+        ("Reads the first line", False),
+        ("1. Reads the first line", False),
+    ],
+)
+def test_a_line_begins_with_a_bullet_only_where_a_mark_stands_above_the_base_line(text: str, expected: bool) -> None:
+    image = Image.new("L", (520, 60), 255)
+    face = font(26, "Sans")
+    ImageDraw.Draw(image).text((20, 12), text, 0, face)
+    gray = numpy.asarray(image)
+    rect = Rect(14, 10, 26 + face.getlength(text), 46)
+    line = measure(gray, Line(rect, ((rect.x1, rect.y1), (rect.x2, rect.y1), (rect.x2, rect.y2), (rect.x1, rect.y2))))
+    assert has_bullet(gray, line) is expected

@@ -1,0 +1,24 @@
+"""Pictures are told from the darker part of a gradient by their outline."""
+
+import numpy
+
+from gateway.ocr.layout.regions import picture_areas
+
+Pixels = numpy.ndarray[tuple[int, ...], numpy.dtype[numpy.uint8]]
+
+
+def gradient() -> Pixels:
+    level = numpy.linspace(40, 220, 900).round().astype(numpy.uint8)
+    pixels: Pixels = numpy.repeat(numpy.tile(level, (600, 1))[:, :, None], 3, axis=2)
+    return pixels
+
+
+def test_the_ends_of_a_gradient_are_no_pictures() -> None:
+    assert picture_areas(gradient(), []) == []
+
+
+def test_a_solid_area_on_even_ground_is_a_picture() -> None:
+    pixels: Pixels = numpy.full((600, 900, 3), 230, numpy.uint8)
+    pixels[100:400, 500:800] = (60, 120, 90)
+    (found,) = picture_areas(pixels, [])
+    assert abs(found.x1 - 500) < 12 and abs(found.y2 - 400) < 12

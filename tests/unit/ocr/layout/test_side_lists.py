@@ -1,0 +1,41 @@
+"""Lists side by side are found by their bullets, each with its heading; rows of a table are none."""
+
+from gateway.ocr.layout.side_lists import lists_beside
+from gateway.ocr.types import Line, Rect
+
+LEFT, RIGHT = 80.0, 640.0
+
+
+def row(y: float, *pieces: tuple[float, float]) -> list[Line]:
+    return [Line(Rect(x, y, x + width, y + 30), size=14) for x, width in pieces]
+
+
+def two_lists() -> list[Line]:
+    """A heading and three items on the left, a heading and two on the right; the first item on the left goes on."""
+    return [
+        *row(100, (LEFT - 18, 200), (RIGHT - 18, 180)),
+        *row(160, (LEFT, 420), (RIGHT, 300)),
+        *row(194, (LEFT + 22, 160)),
+        *row(240, (LEFT, 380), (RIGHT, 340)),
+        *row(284, (LEFT, 260)),
+    ]
+
+
+def is_bullet(line: Line) -> bool:
+    return line.rect.x1 in (LEFT, RIGHT)
+
+
+def test_each_list_has_its_heading_its_further_lines_and_the_item_that_stands_beside_nothing() -> None:
+    left, right = lists_beside(two_lists(), is_bullet)
+    assert (left.y1, left.y2, left.x2) == (100, 314, 500)
+    assert (right.y1, right.y2) == (100, 270)
+
+
+def test_rows_without_bullets_and_a_single_list_are_none() -> None:
+    assert lists_beside(two_lists(), lambda line: False) == []
+    assert lists_beside(two_lists(), lambda line: line.rect.x1 == LEFT) == []
+
+
+def test_a_line_across_both_shows_that_they_are_no_lists_side_by_side() -> None:
+    across = Line(Rect(LEFT + 300, 205, RIGHT + 200, 235), size=14)
+    assert lists_beside([*two_lists(), across], is_bullet) == []
