@@ -1,11 +1,13 @@
 """Decides which blocks of a page are its content, from the block model's probabilities and the page's type.
 
 Runs in the parsing processes. The rules: the cells of a table and the items of a list are kept or dropped together;
-code near content is kept; comments below a text are dropped, unless the page is a forum; documentation loses only what
-is marked as furniture or is very unlikely to be content; on other pages a text that appears twice is kept once.
-Knows neither the models nor how blocks are removed.
+blocks at the same place of repeated boxes are judged alike; code near content is kept; comments below a text are
+dropped, unless the page is a forum; documentation loses only what is marked as furniture or is very unlikely to be
+content; on other pages a second rendering of a text is dropped (`repeats`). Knows neither the models nor how blocks are
+removed.
 """
 
+import itertools
 import operator
 import re
 from collections import Counter
@@ -13,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.engines.content import block_model, page_parts
+from gateway.engines.content import block_model, page_parts, repeats
 from gateway.engines.content.blocks import CATEGORIES, HIDDEN, MASKS, ROLE, TAG_BITS, TextBlock
 from gateway.engines.content.opinion import WordPairs, follow
 
@@ -26,6 +28,9 @@ text start to go; at half, menus inside documentation and headings of link lists
 _BETWEEN_FLOOR = 0.2
 """The same for a sentence between two neighbours that are content. Chosen: at double it adds nothing, at half slogans
 between product data come with it."""
+_FIELD_FLOOR = 0.15
+"""The same for a field of a record that is kept. Measured on the development part of bench.extract: at a third and at
+this value lists gain the same; at double the names of goods beside kept prices are lost."""
 _CODE_REACH = 3
 """Blocks before and after code among which one must be content. Chosen: a code sample follows its explanation directly
 or after a caption; at double, code of a neighbouring section counts."""
@@ -39,15 +44,13 @@ whose comments are the content (a link with a discussion) lose them; at double, 
 _SURE_FORUM = 0.8
 """Probability of the type forum from which posts are content although the page has a text of its own. Chosen above
 _LIKELY: an article with many comments looks like a forum, too."""
+_MAX_POSTS_ALIKE = 4
+"""Equal texts in a forum above which they are its labels ("Reply", a user's rank), no posts. Chosen: a quote of a quote
+is the third or fourth. At half, quotes go; at double, labels of short threads stay."""
 _LIKELY = 0.5
 """Probability from which a page type decides: no other type can be likelier."""
 _UNLIKE_ARTICLES = ("documentation", "forum", "listing", "collection", "product")
 """Types of pages about which no second opinion is heard."""
-_COPY_WORDS = 3
-_MAX_COPIES = 4
-"""A text of fewer words, or with more copies, is data that items share ("free shipping"), no second rendering of the
-page. Chosen: pages render a text once for each screen size, which makes two or three copies; at double the limit,
-repeated product data goes, at half (2) a third rendering stays."""
 _SHORT_WORDS = 300
 _KEPT_SHARE = 0.3
 """A page of at most so many words outside its furniture, of which the model keeps a smaller share than this, is read
@@ -108,6 +111,7 @@ def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
     nothing is kept, comments and the like are what the page is about; and where that is nothing either, everything but
     the furniture is kept.
     """
+    probabilities = repeats.judged_alike(page.blocks, probabilities)
     first, always = _set_aside(page), [bool(part & page_parts.CONSENT) for part in page.parts]
     for aside in [first] if first == always else [first, always]:
         likely = [0.0 if is_aside else probability for probability, is_aside in zip(probabilities, aside, strict=True)]
@@ -125,8 +129,10 @@ def _set_aside(page: PageEvidence) -> list[bool]:
     parts, types = page_parts.CONSENT, page.types
     if types["documentation"] < _LIKELY:
         parts |= page_parts.NEWSLETTER | page_parts.REFERENCES
-    if page.is_product or types["product"] >= _LIKELY:
+    if page.is_product:
         parts |= page_parts.REVIEWS | page_parts.DELIVERY
+    if types["product"] >= _LIKELY:
+        parts |= page_parts.QUESTIONS
     if types["collection"] >= _LIKELY:
         parts |= page_parts.FACETS
     aside = [bool(part & parts) for part in page.parts]
@@ -136,7 +142,7 @@ def _set_aside(page: PageEvidence) -> list[bool]:
         copies = Counter(block.text for block in page.blocks)
         for at, block in enumerate(page.blocks):
             is_signature = page.parts[at] & page_parts.SIGNATURE
-            aside[at] = aside[at] or bool(is_signature) or copies[block.text] > _MAX_COPIES
+            aside[at] = aside[at] or bool(is_signature) or copies[block.text] > _MAX_POSTS_ALIKE
     return aside
 
 
@@ -154,6 +160,8 @@ def _is_enough(blocks: Sequence[TextBlock], keep: list[bool]) -> bool:
     kept = _words(blocks, keep)
     if kept < own <= _TINY_WORDS:
         return False
+    if not own and kept < _LISTED_WORDS and not any(map(_is_sentence, itertools.compress(blocks, keep))):
+        return False  # labels of a footer, of a page that scripts draw
     return kept > 0 and kept >= (_KEPT_SHARE if own <= _SHORT_WORDS else _LOST_SHARE) * own
 
 
@@ -208,7 +216,13 @@ def _likely_content(page: PageEvidence, probabilities: list[float]) -> list[bool
             keep[at] = probabilities[at] >= _HEADING_FLOOR and _leads_content(blocks, keep, at)
     _keep_between(blocks, keep, probabilities)
     if page.types["documentation"] < _LIKELY and page.types["service"] < _LIKELY:
-        _drop_copies(blocks, keep)
+        repeats.drop_copies(blocks, keep)
+    if page.types["listing"] + page.types["collection"] >= _LIKELY:
+        wanted = [
+            probability >= _FIELD_FLOOR and not _is_furniture(block)
+            for block, probability in zip(blocks, probabilities, strict=True)
+        ]
+        repeats.complete_records(blocks, keep, wanted)
     return keep
 
 
@@ -229,17 +243,6 @@ def _doubted_before_title(blocks: Sequence[TextBlock], sizes: list[int], probabi
     if 2 * sum(sizes[:title]) > sum(sizes):
         return probabilities
     return [probability / 2 if at < title else probability for at, probability in enumerate(probabilities)]
-
-
-def _drop_copies(blocks: Sequence[TextBlock], keep: list[bool]) -> None:
-    """Keeps only the first of equal texts in different boxes: pages repeat a text for wide and for narrow screens."""
-    counts = Counter(block.text for block, is_kept in zip(blocks, keep, strict=True) if is_kept)
-    first: dict[str, Any] = {}
-    for at, block in enumerate(blocks):
-        is_wordy = len(block.words) >= _COPY_WORDS and block.element.tag not in ("td", "th", "pre")
-        if keep[at] and is_wordy and counts[block.text] <= _MAX_COPIES:
-            box = block.element.getparent()
-            keep[at] = first.setdefault(block.text, box) is box
 
 
 def _drops_comments(page: PageEvidence) -> bool:
