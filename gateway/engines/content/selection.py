@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.engines.content import block_model, page_parts, repeats
-from gateway.engines.content.blocks import CATEGORIES, HIDDEN, MASKS, ROLE, TAG_BITS, TextBlock
+from gateway.engines.content.blocks import TAG_BITS, TextBlock
+from gateway.engines.content.furniture import FURNITURE_TAGS, furniture_of
 from gateway.engines.content.opinion import WordPairs, follow
 
 _CODE_FLOOR = 0.1
@@ -81,10 +82,7 @@ _LOST_SHARE = 0.04
 """A longer page of which less is kept is a list of links or a table that the model takes for menus. Chosen: a heading
 over a long index. At double, teasers around a short article come with it; at half, the heading alone is the answer."""
 _HEADING = re.compile(r"^h[1-6]$")
-_BITS = {name: bit for (name, _), (bit, _) in zip(CATEGORIES, MASKS, strict=True)}
-_FURNITURE_TAGS = TAG_BITS["nav"] | TAG_BITS["footer"] | TAG_BITS["aside"] | TAG_BITS["form"] | HIDDEN | ROLE
-_INDEX_TAGS = _FURNITURE_TAGS | TAG_BITS["header"]
-_FURNITURE_NAMES = _BITS["foot"] | _BITS["side"] | _BITS["modal"] | _BITS["share"] | _BITS["advert"]
+_INDEX_TAGS = FURNITURE_TAGS | TAG_BITS["header"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,16 +110,17 @@ def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
     the furniture is kept.
     """
     probabilities = repeats.judged_alike(page.blocks, probabilities)
+    furniture = furniture_of(page.blocks)
     first, always = _set_aside(page), [bool(part & page_parts.CONSENT) for part in page.parts]
     for aside in [first] if first == always else [first, always]:
         likely = [0.0 if is_aside else probability for probability, is_aside in zip(probabilities, aside, strict=True)]
-        keep = _likely_content(page, likely)
+        keep = _likely_content(page, likely, furniture)
         if page.opinion is not None and max(page.types[kind] for kind in _UNLIKE_ARTICLES) < _LIKELY:
             follow(page.opinion, page.blocks, likely, keep)
         _keep_loose(page.blocks, keep)
-        if _is_enough(page.blocks, keep):
+        if _is_enough(page.blocks, keep, furniture):
             return keep
-    return _whole_text(page)
+    return _whole_text(page, furniture)
 
 
 def _set_aside(page: PageEvidence) -> list[bool]:
@@ -155,8 +154,8 @@ def _keep_loose(blocks: Sequence[TextBlock], keep: list[bool]) -> None:
             keep[at] = True
 
 
-def _is_enough(blocks: Sequence[TextBlock], keep: list[bool]) -> bool:
-    own = _words(blocks, [not _is_furniture(block) for block in blocks])
+def _is_enough(blocks: Sequence[TextBlock], keep: list[bool], furniture: Sequence[bool]) -> bool:
+    own = _words(blocks, list(map(operator.not_, furniture)))
     kept = _words(blocks, keep)
     if kept < own <= _TINY_WORDS:
         return False
@@ -165,10 +164,10 @@ def _is_enough(blocks: Sequence[TextBlock], keep: list[bool]) -> bool:
     return kept > 0 and kept >= (_KEPT_SHARE if own <= _SHORT_WORDS else _LOST_SHARE) * own
 
 
-def _whole_text(page: PageEvidence) -> list[bool]:
+def _whole_text(page: PageEvidence, furniture: Sequence[bool]) -> list[bool]:
     """Everything but the furniture; where the furniture holds all sentences, that too. A page that is nearly all
     furniture, without a sentence beside it, is an index inside a `nav`, or unreadable."""
-    keep = [not _is_furniture(block) for block in page.blocks]
+    keep = list(map(operator.not_, furniture))
     own, total = _words(page.blocks, keep), _words(page.blocks, [True] * len(keep))
     sentences = [is_own and _is_sentence(block) for block, is_own in zip(page.blocks, keep, strict=True)]
     is_list = own >= _OWN_SHARE * total and (not page.scripted or own >= _LISTED_WORDS)
@@ -189,11 +188,7 @@ def _words(blocks: Sequence[TextBlock], members: Sequence[bool]) -> int:
     return sum(len(block.words) for block, is_member in zip(blocks, members, strict=True) if is_member)
 
 
-def _is_furniture(block: TextBlock) -> bool:
-    return bool(block.tags & _FURNITURE_TAGS or block.far & _FURNITURE_NAMES)
-
-
-def _likely_content(page: PageEvidence, probabilities: list[float]) -> list[bool]:
+def _likely_content(page: PageEvidence, probabilities: list[float], furniture: Sequence[bool]) -> list[bool]:
     blocks = page.blocks
     sizes = [len(block.words) for block in blocks]
     if page.types["service"] < _LIKELY:
@@ -206,7 +201,7 @@ def _likely_content(page: PageEvidence, probabilities: list[float]) -> list[bool
             shared[at] = mean
     keep = block_model.keep_likely(shared, sizes)
     if page.types["documentation"] >= _LIKELY:
-        _keep_structure(blocks, keep, probabilities)
+        _keep_structure(keep, probabilities, furniture)
     for at, block in enumerate(blocks):
         tag = block.element.tag
         if not keep[at] and tag == "pre":
@@ -219,8 +214,7 @@ def _likely_content(page: PageEvidence, probabilities: list[float]) -> list[bool
         repeats.drop_copies(blocks, keep)
     if page.types["listing"] + page.types["collection"] >= _LIKELY:
         wanted = [
-            probability >= _FIELD_FLOOR and not _is_furniture(block)
-            for block, probability in zip(blocks, probabilities, strict=True)
+            likely >= _FIELD_FLOOR and not outside for likely, outside in zip(probabilities, furniture, strict=True)
         ]
         repeats.complete_records(blocks, keep, wanted)
     return keep
@@ -251,14 +245,13 @@ def _drops_comments(page: PageEvidence) -> bool:
     return page.own_words >= _OWN_TEXT_WORDS and types["forum"] < _SURE_FORUM and types["documentation"] < _LIKELY
 
 
-def _keep_structure(blocks: Sequence[TextBlock], keep: list[bool], probabilities: list[float]) -> None:
+def _keep_structure(keep: list[bool], probabilities: list[float], furniture: Sequence[bool]) -> None:
     """Keeps everything between the first and the last kept block that is neither marked as furniture nor unlikely."""
     places = [at for at, is_kept in enumerate(keep) if is_kept]
     if not places:
         return
     for at in range(places[0], places[-1] + 1):
-        block = blocks[at]
-        if not keep[at] and not _is_furniture(block) and probabilities[at] >= _STRUCTURE_FLOOR:
+        if not keep[at] and not furniture[at] and probabilities[at] >= _STRUCTURE_FLOOR:
             keep[at] = True
 
 
