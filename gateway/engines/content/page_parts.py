@@ -83,6 +83,7 @@ def parts_of(blocks: Sequence[TextBlock]) -> list[int]:
     known: dict[Any, int] = {}
     parts = [_named_parts(block.element, known) for block in blocks]
     sizes = [len(block.words) for block in blocks]
+    total = sum(sizes)
     _clear_lists(blocks, parts)
     headings = 0
     for at, block in enumerate(blocks):
@@ -90,7 +91,7 @@ def parts_of(blocks: Sequence[TextBlock]) -> list[int]:
         if not part or parts[at] & part:
             continue
         end = _section_end(blocks, at)
-        if sum(sizes[at:end]) > _most_words(part, sum(sizes)):
+        if sum(sizes[at:end]) > _most_words(part, total):
             continue
         for later in range(at, end):
             parts[later] |= part
@@ -110,9 +111,10 @@ def _clear_lists(blocks: Sequence[TextBlock], parts: list[int]) -> None:
     """Takes FACETS from the blocks of a box with running text, and from all if they are much of the page: the box that
     is called a filter then holds the list itself."""
     boxes: dict[Any, list[int]] = {}
+    known: dict[Any, Any] = {}
     for at, part in enumerate(parts):
         if part & FACETS:
-            boxes.setdefault(_outermost_facets(blocks[at].element), []).append(at)
+            boxes.setdefault(_outermost_facets(blocks[at].element, known), []).append(at)
     total = sum(len(block.words) for block in blocks)
     facets = sum(len(blocks[at].words) for members in boxes.values() for at in members)
     for members in boxes.values():
@@ -121,13 +123,19 @@ def _clear_lists(blocks: Sequence[TextBlock], parts: list[int]) -> None:
                 parts[at] &= ~FACETS
 
 
-def _outermost_facets(element: Any) -> Any:
-    named = element
-    for box in (element, *element.iterancestors()):
-        if box.tag in ("body", "html", "main"):
-            break
-        if any(_parts_named(name.lower()) & FACETS for name in (box.get("class") or "", box.get("id") or "")):
+def _outermost_facets(element: Any, known: dict[Any, Any]) -> Any:
+    """The outermost box around the element that is named a filter, or None; `known` caches it for every element."""
+    path: list[Any] = []
+    box = element
+    while box is not None and box.tag not in ("body", "html", "main") and box not in known:
+        path.append(box)
+        box = box.getparent()
+    named = known.get(box)
+    for box in reversed(path):
+        names = (box.get("class") or "", box.get("id") or "")
+        if named is None and any(_parts_named(name.lower()) & FACETS for name in names):
             named = box
+        known[box] = named
     return named
 
 

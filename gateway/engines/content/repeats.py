@@ -23,7 +23,6 @@ _RECORD_SHARE = 0.3
 """Share of a record's words that must be kept for the rest. Measured as above: collections gain .010, at double .006.
 Half is a label of it."""
 _NO_RECORDS = frozenset({"p", "td", "th", "tr", "h1", "h2", "h3", "h4", "h5", "h6", "span", "a", "body", "html"})
-_CONTROLS = frozenset({"button", "form", "label", "option"})
 _LEAST_PROBABILITY = 1e-4
 """Bound of the probabilities whose odds are averaged. Chosen: below what the model gives (.001)."""
 _COPY_WORDS = 3
@@ -71,7 +70,7 @@ def complete_records(blocks: Sequence[TextBlock], keep: list[bool], candidates: 
     list tells name, price and date of each article, or none."""
     records: dict[Any, list[int]] = {}
     for at, record in enumerate(_records(blocks)):
-        if record is not None and blocks[at].element.tag not in _CONTROLS:
+        if record is not None:
             records.setdefault(record, []).append(at)
     for members in records.values():
         total = sum(len(blocks[at].words) for at in members)
