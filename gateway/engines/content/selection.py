@@ -109,7 +109,8 @@ def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
     nothing is kept, comments and the like are what the page is about; and where that is nothing either, everything but
     the furniture is kept.
     """
-    probabilities = repeats.judged_alike(page.blocks, probabilities)
+    if page.types["documentation"] < _LIKELY:
+        probabilities = repeats.judged_alike(page.blocks, probabilities)
     furniture = furniture_of(page.blocks)
     first, always = _set_aside(page), [bool(part & page_parts.CONSENT) for part in page.parts]
     for aside in [first] if first == always else [first, always]:
