@@ -38,8 +38,13 @@ date. Two plans of a price list, or the requirements of two systems, share half 
 def judged_alike(blocks: Sequence[TextBlock], probabilities: Sequence[float]) -> list[float]:
     """The probabilities, each moved towards the mean (of the odds) of the blocks at its place."""
     places: dict[str, list[int]] = {}
+    around: dict[Any, str] = {}
     for at, block in enumerate(blocks):
-        places.setdefault(_place(block.element), []).append(at)
+        box = block.element.getparent()
+        above = around.get(box)
+        if above is None:
+            above = around[box] = _place(box, _LEVELS - 1)
+        places.setdefault(f"{_shape(block.element)}>{above}", []).append(at)
     out = list(probabilities)
     for members in places.values():
         if len(members) < _ALIKE_BLOCKS:
@@ -56,10 +61,10 @@ def _log_odds(probability: float) -> float:
     return math.log(bounded / (1 - bounded))
 
 
-def _place(element: Any) -> str:
-    """Tag and class of the element and those around it."""
+def _place(element: Any, levels: int) -> str:
+    """Tag and class of the element and those around it, so many in all."""
     names: list[str] = []
-    while element is not None and len(names) < _LEVELS:
+    while element is not None and len(names) < levels:
         names.append(_shape(element))
         element = element.getparent()
     return ">".join(names)
@@ -105,7 +110,7 @@ def _is_repeated(element: Any, shapes: dict[Any, Counter[str]]) -> bool:
     if parent is None or element.tag in _NO_RECORDS:
         return False
     if parent not in shapes:
-        shapes[parent] = Counter(_shape(child) for child in parent)
+        shapes[parent] = Counter(map(_shape, parent)) if len(parent) >= _ALIKE_BLOCKS else Counter()
     return shapes[parent][_shape(element)] >= _ALIKE_BLOCKS
 
 
@@ -128,7 +133,7 @@ def drop_copies(blocks: Sequence[TextBlock], keep: list[bool]) -> None:
     shares = _copied_shares(blocks, keep, copied)
     for at in copied:
         box = blocks[at].element.getparent()
-        keep[at] = shares[box] < _WHOLE_COPY and _place(box) == _place(first[blocks[at].text])
+        keep[at] = shares[box] < _WHOLE_COPY and _place(box, _LEVELS) == _place(first[blocks[at].text], _LEVELS)
 
 
 def _copied_shares(blocks: Sequence[TextBlock], keep: Sequence[bool], copied: Sequence[int]) -> dict[Any, float]:
