@@ -45,6 +45,10 @@ HIDDEN = 1 << len(TAGS)
 ROLE = HIDDEN << 1
 _HIDING = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 WORD = re.compile(r"\w+")
+_RUNNING_WORDS = 15
+_RUNNING_LINK_SHARE = 3
+"""Running text is a block of so many words, of which less than a third are in links. Chosen: a sentence. At half, menus
+and captions count as text; at double, pages of short paragraphs have none."""
 
 
 @dataclass(slots=True)
@@ -167,6 +171,10 @@ def category_bits(name: str) -> int:
     if not _ANY_CATEGORY.search(name):
         return 0
     return sum(bit for bit, pattern in MASKS if pattern.search(name))
+
+
+def is_running_text(block: TextBlock) -> bool:
+    return len(block.words) >= _RUNNING_WORDS and block.link_words * _RUNNING_LINK_SHARE < len(block.words)
 
 
 def collect(root: Any) -> list[TextBlock]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from gateway.engines.content.blocks import TextBlock
+from gateway.engines.content.blocks import TextBlock, is_running_text
 
 _NAMED = re.compile(
     r"(?:^|[\s_-])(?:comments?|commentlist|commentwrap|disqus|disqus_thread)(?:$|[\s_-])", re.IGNORECASE
@@ -22,10 +22,6 @@ _HEADING = re.compile(
 _HEADING_WORDS = 8
 """A longer heading that begins like "Comments" is a sentence of the text. At half, "What do you think about this?" is
 missed; at double, headlines such as "Comments on the draft law by ..." open a comment section."""
-_OWN_TEXT_WORDS = 15
-_OWN_LINK_SHARE = 3
-"""Running text is a block of so many words, of which less than a third are in links. Chosen: a sentence. At half, menus
-and captions count as text; at double, pages of short paragraphs have none."""
 _MAX_HEADINGS = 3
 """Headings that open a comment section. Chosen: a page has one, or one for each list of replies. It bounds the search,
 which goes over all later blocks for each heading."""
@@ -61,7 +57,7 @@ def own_text(blocks: Sequence[TextBlock], inside: Sequence[bool]) -> int:
     return sum(
         len(block.words)
         for block, comment in zip(blocks, inside, strict=True)
-        if not comment and len(block.words) >= _OWN_TEXT_WORDS and block.link_words * _OWN_LINK_SHARE < len(block.words)
+        if not comment and is_running_text(block)
     )
 
 

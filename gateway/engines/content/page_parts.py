@@ -1,21 +1,20 @@
 """Finds parts of a page that are no content of it, by the name or the heading of their section.
 
 They are questions about cookies everywhere; signatures in forums; newsletters and lists of references; beside goods the
-buyers' reviews, the terms of delivery and the filters of a list. Runs in the parsing processes. A part is a bit;
-`selection` decides by the page's type whether it is dropped. A model learns little about such parts from few pages, as
-each shop and forum marks them up in its own way; their names and headings are alike.
+buyers' reviews, the terms of delivery, the questions asked often and the filters of a list. Runs in the parsing
+processes. A part is a bit; `selection` decides by the page's type whether it is dropped. A model learns little about
+such parts from few pages, as each shop and forum marks them up in its own way; their names and headings are alike.
 """
 
 import functools
-import itertools
 import re
 from collections.abc import Sequence
 from typing import Any
 
-from gateway.engines.content.blocks import TextBlock
+from gateway.engines.content.blocks import TextBlock, is_running_text
 from gateway.engines.html.metadata import Head
 
-CONSENT, SIGNATURE, NEWSLETTER, REVIEWS, DELIVERY, REFERENCES, FACETS = (1 << at for at in range(7))
+CONSENT, SIGNATURE, NEWSLETTER, REVIEWS, DELIVERY, REFERENCES, FACETS, QUESTIONS = (1 << at for at in range(8))
 _NAMED = (
     (
         CONSENT,
@@ -55,6 +54,10 @@ _HEADED = (
         ),
     ),
     (REFERENCES, re.compile(r"^(?:references|citations|bibliography|footnotes)$", re.IGNORECASE)),
+    (
+        QUESTIONS,
+        re.compile(r"\bfaqs?\b|^(?:frequently asked|common) questions|\bpeople (?:are|also) ask", re.IGNORECASE),
+    ),
     (DELIVERY, re.compile(r"^(?:free |fast )?(?:shipping|delivery|returns?|payment|refunds?)\b", re.IGNORECASE)),
 )
 _PRODUCTS = frozenset({"Product", "ProductGroup"})
@@ -65,6 +68,9 @@ of single reviews open a part."""
 _MAX_NEWSLETTER_WORDS = 80
 """Words of a newsletter's box. Chosen: its invitation and terms. At half the terms stay; at double short pages about a
 newsletter are one."""
+_MAX_QUESTIONS_SHARE = 0.3
+"""Share of a page's words that a shop's answers to questions may hold beside a product. Chosen: the description, the
+data and the reviews are more. At half, most stay; at double, a page that is mainly questions loses its text."""
 _MAX_HEADINGS = 12
 """Headings of parts that are followed. Chosen: shops have some. It bounds the search over the blocks after each."""
 _MAX_FACETS_SHARE = 0.3
@@ -77,15 +83,15 @@ def parts_of(blocks: Sequence[TextBlock]) -> list[int]:
     known: dict[Any, int] = {}
     parts = [_named_parts(block.element, known) for block in blocks]
     sizes = [len(block.words) for block in blocks]
-    if sum(itertools.compress(sizes, (part & FACETS for part in parts))) > _MAX_FACETS_SHARE * sum(sizes):
-        parts = [part & ~FACETS for part in parts]
+    total = sum(sizes)
+    _clear_lists(blocks, parts)
     headings = 0
     for at, block in enumerate(blocks):
         part = _headed_part(block)
         if not part or parts[at] & part:
             continue
         end = _section_end(blocks, at)
-        if part == NEWSLETTER and sum(sizes[at:end]) > _MAX_NEWSLETTER_WORDS:
+        if sum(sizes[at:end]) > _most_words(part, total):
             continue
         for later in range(at, end):
             parts[later] |= part
@@ -93,6 +99,44 @@ def parts_of(blocks: Sequence[TextBlock]) -> list[int]:
         if headings == _MAX_HEADINGS:
             break
     return parts
+
+
+def _most_words(part: int, page_words: int) -> float:
+    """Words up to which the section below a heading is this part of the page."""
+    bounds = {NEWSLETTER: _MAX_NEWSLETTER_WORDS, QUESTIONS: _MAX_QUESTIONS_SHARE * page_words}
+    return bounds.get(part, page_words)
+
+
+def _clear_lists(blocks: Sequence[TextBlock], parts: list[int]) -> None:
+    """Takes FACETS from the blocks of a box with running text, and from all if they are much of the page: the box that
+    is called a filter then holds the list itself."""
+    boxes: dict[Any, list[int]] = {}
+    known: dict[Any, Any] = {}
+    for at, part in enumerate(parts):
+        if part & FACETS:
+            boxes.setdefault(_outermost_facets(blocks[at].element, known), []).append(at)
+    total = sum(len(block.words) for block in blocks)
+    facets = sum(len(blocks[at].words) for members in boxes.values() for at in members)
+    for members in boxes.values():
+        if facets > _MAX_FACETS_SHARE * total or any(is_running_text(blocks[at]) for at in members):
+            for at in members:
+                parts[at] &= ~FACETS
+
+
+def _outermost_facets(element: Any, known: dict[Any, Any]) -> Any:
+    """The outermost box around the element that is named a filter, or None; `known` caches it for every element."""
+    path: list[Any] = []
+    box = element
+    while box is not None and box.tag not in ("body", "html", "main") and box not in known:
+        path.append(box)
+        box = box.getparent()
+    named = known.get(box)
+    for box in reversed(path):
+        names = (box.get("class") or "", box.get("id") or "")
+        if named is None and any(_parts_named(name.lower()) & FACETS for name in names):
+            named = box
+        known[box] = named
+    return named
 
 
 def declares_product(head: Head) -> bool:

@@ -1,11 +1,13 @@
 """Decides which blocks of a page are its content, from the block model's probabilities and the page's type.
 
 Runs in the parsing processes. The rules: the cells of a table and the items of a list are kept or dropped together;
-code near content is kept; comments below a text are dropped, unless the page is a forum; documentation loses only what
-is marked as furniture or is very unlikely to be content; on other pages a text that appears twice is kept once.
-Knows neither the models nor how blocks are removed.
+blocks at the same place of repeated boxes are judged alike; code near content is kept; comments below a text are
+dropped, unless the page is a forum; documentation loses only what is marked as furniture or is very unlikely to be
+content; on other pages a second rendering of a text is dropped (`repeats`). Knows neither the models nor how blocks are
+removed.
 """
 
+import itertools
 import operator
 import re
 from collections import Counter
@@ -13,8 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.engines.content import block_model, page_parts
-from gateway.engines.content.blocks import CATEGORIES, HIDDEN, MASKS, ROLE, TAG_BITS, TextBlock
+from gateway.engines.content import block_model, page_parts, repeats
+from gateway.engines.content.blocks import TAG_BITS, TextBlock
+from gateway.engines.content.furniture import FURNITURE_TAGS, furniture_of
 from gateway.engines.content.opinion import WordPairs, follow
 
 _CODE_FLOOR = 0.1
@@ -26,6 +29,9 @@ text start to go; at half, menus inside documentation and headings of link lists
 _BETWEEN_FLOOR = 0.2
 """The same for a sentence between two neighbours that are content. Chosen: at double it adds nothing, at half slogans
 between product data come with it."""
+_FIELD_FLOOR = 0.15
+"""The same for a field of a record that is kept. Measured on the development part of bench.extract: at a third and at
+this value lists gain the same; at double the names of goods beside kept prices are lost."""
 _CODE_REACH = 3
 """Blocks before and after code among which one must be content. Chosen: a code sample follows its explanation directly
 or after a caption; at double, code of a neighbouring section counts."""
@@ -39,15 +45,13 @@ whose comments are the content (a link with a discussion) lose them; at double, 
 _SURE_FORUM = 0.8
 """Probability of the type forum from which posts are content although the page has a text of its own. Chosen above
 _LIKELY: an article with many comments looks like a forum, too."""
+_MAX_POSTS_ALIKE = 4
+"""Equal texts in a forum above which they are its labels ("Reply", a user's rank), no posts. Chosen: a quote of a quote
+is the third or fourth. At half, quotes go; at double, labels of short threads stay."""
 _LIKELY = 0.5
 """Probability from which a page type decides: no other type can be likelier."""
 _UNLIKE_ARTICLES = ("documentation", "forum", "listing", "collection", "product")
 """Types of pages about which no second opinion is heard."""
-_COPY_WORDS = 3
-_MAX_COPIES = 4
-"""A text of fewer words, or with more copies, is data that items share ("free shipping"), no second rendering of the
-page. Chosen: pages render a text once for each screen size, which makes two or three copies; at double the limit,
-repeated product data goes, at half (2) a third rendering stays."""
 _SHORT_WORDS = 300
 _KEPT_SHARE = 0.3
 """A page of at most so many words outside its furniture, of which the model keeps a smaller share than this, is read
@@ -78,10 +82,7 @@ _LOST_SHARE = 0.04
 """A longer page of which less is kept is a list of links or a table that the model takes for menus. Chosen: a heading
 over a long index. At double, teasers around a short article come with it; at half, the heading alone is the answer."""
 _HEADING = re.compile(r"^h[1-6]$")
-_BITS = {name: bit for (name, _), (bit, _) in zip(CATEGORIES, MASKS, strict=True)}
-_FURNITURE_TAGS = TAG_BITS["nav"] | TAG_BITS["footer"] | TAG_BITS["aside"] | TAG_BITS["form"] | HIDDEN | ROLE
-_INDEX_TAGS = _FURNITURE_TAGS | TAG_BITS["header"]
-_FURNITURE_NAMES = _BITS["foot"] | _BITS["side"] | _BITS["modal"] | _BITS["share"] | _BITS["advert"]
+_INDEX_TAGS = FURNITURE_TAGS | TAG_BITS["header"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,16 +109,19 @@ def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
     nothing is kept, comments and the like are what the page is about; and where that is nothing either, everything but
     the furniture is kept.
     """
+    if page.types["documentation"] < _LIKELY:
+        probabilities = repeats.judged_alike(page.blocks, probabilities)
+    furniture = furniture_of(page.blocks)
     first, always = _set_aside(page), [bool(part & page_parts.CONSENT) for part in page.parts]
     for aside in [first] if first == always else [first, always]:
         likely = [0.0 if is_aside else probability for probability, is_aside in zip(probabilities, aside, strict=True)]
-        keep = _likely_content(page, likely)
+        keep = _likely_content(page, likely, furniture)
         if page.opinion is not None and max(page.types[kind] for kind in _UNLIKE_ARTICLES) < _LIKELY:
             follow(page.opinion, page.blocks, likely, keep)
         _keep_loose(page.blocks, keep)
-        if _is_enough(page.blocks, keep):
+        if _is_enough(page.blocks, keep, furniture):
             return keep
-    return _whole_text(page)
+    return _whole_text(page, furniture)
 
 
 def _set_aside(page: PageEvidence) -> list[bool]:
@@ -125,8 +129,10 @@ def _set_aside(page: PageEvidence) -> list[bool]:
     parts, types = page_parts.CONSENT, page.types
     if types["documentation"] < _LIKELY:
         parts |= page_parts.NEWSLETTER | page_parts.REFERENCES
-    if page.is_product or types["product"] >= _LIKELY:
+    if page.is_product:
         parts |= page_parts.REVIEWS | page_parts.DELIVERY
+    if types["product"] >= _LIKELY:
+        parts |= page_parts.QUESTIONS
     if types["collection"] >= _LIKELY:
         parts |= page_parts.FACETS
     aside = [bool(part & parts) for part in page.parts]
@@ -136,7 +142,7 @@ def _set_aside(page: PageEvidence) -> list[bool]:
         copies = Counter(block.text for block in page.blocks)
         for at, block in enumerate(page.blocks):
             is_signature = page.parts[at] & page_parts.SIGNATURE
-            aside[at] = aside[at] or bool(is_signature) or copies[block.text] > _MAX_COPIES
+            aside[at] = aside[at] or bool(is_signature) or copies[block.text] > _MAX_POSTS_ALIKE
     return aside
 
 
@@ -149,18 +155,20 @@ def _keep_loose(blocks: Sequence[TextBlock], keep: list[bool]) -> None:
             keep[at] = True
 
 
-def _is_enough(blocks: Sequence[TextBlock], keep: list[bool]) -> bool:
-    own = _words(blocks, [not _is_furniture(block) for block in blocks])
+def _is_enough(blocks: Sequence[TextBlock], keep: list[bool], furniture: Sequence[bool]) -> bool:
+    own = _words(blocks, list(map(operator.not_, furniture)))
     kept = _words(blocks, keep)
     if kept < own <= _TINY_WORDS:
         return False
+    if not own and kept < _LISTED_WORDS and not any(map(_is_sentence, itertools.compress(blocks, keep))):
+        return False  # labels of a footer, of a page that scripts draw
     return kept > 0 and kept >= (_KEPT_SHARE if own <= _SHORT_WORDS else _LOST_SHARE) * own
 
 
-def _whole_text(page: PageEvidence) -> list[bool]:
+def _whole_text(page: PageEvidence, furniture: Sequence[bool]) -> list[bool]:
     """Everything but the furniture; where the furniture holds all sentences, that too. A page that is nearly all
     furniture, without a sentence beside it, is an index inside a `nav`, or unreadable."""
-    keep = [not _is_furniture(block) for block in page.blocks]
+    keep = list(map(operator.not_, furniture))
     own, total = _words(page.blocks, keep), _words(page.blocks, [True] * len(keep))
     sentences = [is_own and _is_sentence(block) for block, is_own in zip(page.blocks, keep, strict=True)]
     is_list = own >= _OWN_SHARE * total and (not page.scripted or own >= _LISTED_WORDS)
@@ -181,11 +189,7 @@ def _words(blocks: Sequence[TextBlock], members: Sequence[bool]) -> int:
     return sum(len(block.words) for block, is_member in zip(blocks, members, strict=True) if is_member)
 
 
-def _is_furniture(block: TextBlock) -> bool:
-    return bool(block.tags & _FURNITURE_TAGS or block.far & _FURNITURE_NAMES)
-
-
-def _likely_content(page: PageEvidence, probabilities: list[float]) -> list[bool]:
+def _likely_content(page: PageEvidence, probabilities: list[float], furniture: Sequence[bool]) -> list[bool]:
     blocks = page.blocks
     sizes = [len(block.words) for block in blocks]
     if page.types["service"] < _LIKELY:
@@ -198,7 +202,7 @@ def _likely_content(page: PageEvidence, probabilities: list[float]) -> list[bool
             shared[at] = mean
     keep = block_model.keep_likely(shared, sizes)
     if page.types["documentation"] >= _LIKELY:
-        _keep_structure(blocks, keep, probabilities)
+        _keep_structure(keep, probabilities, furniture)
     for at, block in enumerate(blocks):
         tag = block.element.tag
         if not keep[at] and tag == "pre":
@@ -208,7 +212,12 @@ def _likely_content(page: PageEvidence, probabilities: list[float]) -> list[bool
             keep[at] = probabilities[at] >= _HEADING_FLOOR and _leads_content(blocks, keep, at)
     _keep_between(blocks, keep, probabilities)
     if page.types["documentation"] < _LIKELY and page.types["service"] < _LIKELY:
-        _drop_copies(blocks, keep)
+        repeats.drop_copies(blocks, keep)
+    if page.types["listing"] + page.types["collection"] >= _LIKELY:
+        wanted = [
+            likely >= _FIELD_FLOOR and not outside for likely, outside in zip(probabilities, furniture, strict=True)
+        ]
+        repeats.complete_records(blocks, keep, wanted)
     return keep
 
 
@@ -231,31 +240,19 @@ def _doubted_before_title(blocks: Sequence[TextBlock], sizes: list[int], probabi
     return [probability / 2 if at < title else probability for at, probability in enumerate(probabilities)]
 
 
-def _drop_copies(blocks: Sequence[TextBlock], keep: list[bool]) -> None:
-    """Keeps only the first of equal texts in different boxes: pages repeat a text for wide and for narrow screens."""
-    counts = Counter(block.text for block, is_kept in zip(blocks, keep, strict=True) if is_kept)
-    first: dict[str, Any] = {}
-    for at, block in enumerate(blocks):
-        is_wordy = len(block.words) >= _COPY_WORDS and block.element.tag not in ("td", "th", "pre")
-        if keep[at] and is_wordy and counts[block.text] <= _MAX_COPIES:
-            box = block.element.getparent()
-            keep[at] = first.setdefault(block.text, box) is box
-
-
 def _drops_comments(page: PageEvidence) -> bool:
     """True for comments below an article or a product; in a forum and in documentation they are content."""
     types = page.types
     return page.own_words >= _OWN_TEXT_WORDS and types["forum"] < _SURE_FORUM and types["documentation"] < _LIKELY
 
 
-def _keep_structure(blocks: Sequence[TextBlock], keep: list[bool], probabilities: list[float]) -> None:
+def _keep_structure(keep: list[bool], probabilities: list[float], furniture: Sequence[bool]) -> None:
     """Keeps everything between the first and the last kept block that is neither marked as furniture nor unlikely."""
     places = [at for at, is_kept in enumerate(keep) if is_kept]
     if not places:
         return
     for at in range(places[0], places[-1] + 1):
-        block = blocks[at]
-        if not keep[at] and not _is_furniture(block) and probabilities[at] >= _STRUCTURE_FLOOR:
+        if not keep[at] and not furniture[at] and probabilities[at] >= _STRUCTURE_FLOOR:
             keep[at] = True
 
 

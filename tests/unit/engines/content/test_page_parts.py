@@ -96,12 +96,38 @@ def test_questions_about_cookies_are_kept_on_no_type_of_page() -> None:
 
 def test_reviews_and_terms_of_delivery_go_from_products_and_stay_on_other_pages() -> None:
     body = f"{_TEXT}<h2>Reviews</h2><p>It broke.</p><h2>Shipping</h2><p>Four days by mule.</p>"
-    for kept in (_kept(body, "product"), _kept(body, "service", is_product=True)):
+    for kept in (_kept(body, "product", is_product=True), _kept(body, "service", is_product=True)):
         assert "broke" not in kept
         assert "mule" not in kept
         assert "brass" in kept
     assert "broke" in _kept(body, "service")
     assert "mule" in _kept(body, "service")
+    assert "mule" in _kept(body, "product"), "the page does not say that it is about a product"
+
+
+def test_questions_go_from_a_product_unless_they_are_most_of_the_page() -> None:
+    questions = "<h2>Frequently asked questions</h2><p>May it stand in the rain? It may not.</p>"
+    assert "rain" not in _kept(_TEXT + questions, "product")
+    assert "rain" in _kept(_TEXT + questions, "service")
+    assert "rain" in _kept(f"<p>A lamp.</p>{questions}", "product")
+
+
+def test_a_list_inside_a_box_that_is_called_a_filter_stays() -> None:
+    goods = f"<div class='filters'><p>{'It burns for a week on one filling of oil, and needs no wick. ' * 2}</p></div>"
+    kept = _kept(f"{_TEXT * 4}{goods}<ul class='facets'><li>Brass (4)</li></ul>", "collection")
+    assert "wick" in kept
+    assert "(4)" not in kept
+
+
+@pytest.mark.parametrize("box", ["<form>{}</form>", "<div class='with-sidebar'>{}</div>"])
+def test_a_form_or_a_name_around_the_whole_page_hides_nothing(box: str) -> None:
+    body = box.format("<p>Closed on Mondays.</p><table><tr><td>Tuesday</td><td>nine to five</td></tr></table>")
+    assert "five" in _kept(body, "service", likely=0.01)
+
+
+def test_labels_of_a_footer_alone_are_no_page() -> None:
+    links = "".join(f"<dd><a href='/{at}'>Help {at}</a></dd>" for at in range(9))
+    assert _kept(f"<footer><dl>{links}</dl></footer>", "listing") == ""
 
 
 def test_references_go_from_articles_and_stay_in_documentation() -> None:

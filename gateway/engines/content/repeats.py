@@ -1,0 +1,150 @@
+"""What a page says or shows several times: fields of the records of a list, and second renderings of a text.
+
+Runs in the parsing processes. Blocks are alike when they stand at the same place of boxes of the same shape: the name
+or price of each article of a list, the rows of each plan. Knows neither the models nor the types of pages.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from gateway.engines.content.blocks import TextBlock
+
+_LEVELS = 3
+"""Elements whose tag and class tell a block's place: its own and two around it. Measured on the development part of
+bench.extract: with two, paragraphs of articles are judged with those beside them (.969 against .972); six find less."""
+_ALIKE_BLOCKS = 3
+"""Blocks at one place from which they are fields of records. Chosen: two are a pair, three a list."""
+_SHARED_PART = 0.5
+"""How much of a block's evidence is that of all at its place. Measured as above: at half or at 1 lists and collections
+are between, and posts of forums lose .01 at 1."""
+_RECORD_SHARE = 0.3
+"""Share of a record's words that must be kept for the rest. Measured as above: collections gain .010, at double .006.
+Half is a label of it."""
+_NO_RECORDS = frozenset({"p", "td", "th", "tr", "h1", "h2", "h3", "h4", "h5", "h6", "span", "a", "body", "html"})
+_LEAST_PROBABILITY = 1e-4
+"""Bound of the probabilities whose odds are averaged. Chosen: below what the model gives (.001)."""
+_COPY_WORDS = 3
+_MAX_COPIES = 4
+"""A text of fewer words, or with more copies, is data that items share ("free shipping"), no second rendering of the
+page. Chosen: pages render a text once for each screen size, which makes two or three copies; at double the limit,
+repeated product data goes, at half (2) a third rendering stays."""
+_WHOLE_COPY = 0.9
+"""Share of the words of a box at the same place as the first one from which it is a copy. Chosen: all but its number or
+date. Two plans of a price list, or the requirements of two systems, share half of their rows; 1 is its bound."""
+
+
+def judged_alike(blocks: Sequence[TextBlock], probabilities: Sequence[float]) -> list[float]:
+    """The probabilities, each moved towards the mean (of the odds) of the blocks at its place."""
+    places: dict[str, list[int]] = {}
+    around: dict[Any, str] = {}
+    for at, block in enumerate(blocks):
+        box = block.element.getparent()
+        above = around.get(box)
+        if above is None:
+            above = around[box] = _place(box, _LEVELS - 1)
+        places.setdefault(f"{_shape(block.element)}>{above}", []).append(at)
+    out = list(probabilities)
+    for members in places.values():
+        if len(members) < _ALIKE_BLOCKS:
+            continue
+        odds = [_log_odds(probabilities[at]) for at in members]
+        shared = _SHARED_PART * sum(odds) / len(odds)
+        for at, own in zip(members, odds, strict=True):
+            out[at] = 1 / (1 + math.exp(-(shared + (1 - _SHARED_PART) * own)))
+    return out
+
+
+def _log_odds(probability: float) -> float:
+    bounded = min(max(probability, _LEAST_PROBABILITY), 1 - _LEAST_PROBABILITY)
+    return math.log(bounded / (1 - bounded))
+
+
+def _place(element: Any, levels: int) -> str:
+    """Tag and class of the element and those around it, so many in all."""
+    names: list[str] = []
+    while element is not None and len(names) < levels:
+        names.append(_shape(element))
+        element = element.getparent()
+    return ">".join(names)
+
+
+def complete_records(blocks: Sequence[TextBlock], keep: list[bool], candidates: Sequence[bool]) -> None:
+    """Keeps the candidates in a record (one of several boxes of the same shape side by side) of which a part is kept: a
+    list tells name, price and date of each article, or none."""
+    records: dict[Any, list[int]] = {}
+    for at, record in enumerate(_records(blocks)):
+        if record is not None:
+            records.setdefault(record, []).append(at)
+    for members in records.values():
+        total = sum(len(blocks[at].words) for at in members)
+        kept = sum(len(blocks[at].words) for at in members if keep[at])
+        if kept and kept >= _RECORD_SHARE * total:
+            for at in members:
+                keep[at] = keep[at] or candidates[at]
+
+
+def _records(blocks: Sequence[TextBlock]) -> list[Any]:
+    """For each block the innermost box around it that has others of its shape beside it; None for a block without."""
+    shapes: dict[Any, Counter[str]] = {}
+    known: dict[Any, Any] = {}
+    found: list[Any] = []
+    for block in blocks:
+        box: Any = block.element
+        path: list[Any] = []
+        while box is not None and box.tag != "body" and box not in known:
+            path.append(box)
+            if _is_repeated(box, shapes):
+                known[box] = box
+                break
+            box = box.getparent()
+        record = None if box is None else known.get(box)
+        known.update(dict.fromkeys(path, record))
+        found.append(record)
+    return found
+
+
+def _is_repeated(element: Any, shapes: dict[Any, Counter[str]]) -> bool:
+    parent = element.getparent()
+    if parent is None or element.tag in _NO_RECORDS:
+        return False
+    if parent not in shapes:
+        shapes[parent] = Counter(map(_shape, parent)) if len(parent) >= _ALIKE_BLOCKS else Counter()
+    return shapes[parent][_shape(element)] >= _ALIKE_BLOCKS
+
+
+def _shape(element: Any) -> str:
+    return f"{element.tag}.{element.get('class') or ''}"
+
+
+def drop_copies(blocks: Sequence[TextBlock], keep: list[bool]) -> None:
+    """Keeps only the first of equal texts in different boxes: pages repeat a text for wide and for narrow screens. In a
+    box of the same shape as the first it stays, unless the whole box is a copy: it is a field of another record."""
+    counts = Counter(block.text for block, is_kept in zip(blocks, keep, strict=True) if is_kept)
+    first: dict[str, Any] = {}
+    copied: list[int] = []
+    for at, block in enumerate(blocks):
+        is_wordy = len(block.words) >= _COPY_WORDS and block.element.tag not in ("td", "th", "pre")
+        if keep[at] and is_wordy and counts[block.text] <= _MAX_COPIES:
+            box = block.element.getparent()
+            if first.setdefault(block.text, box) is not box:
+                copied.append(at)
+    shares = _copied_shares(blocks, keep, copied)
+    for at in copied:
+        box = blocks[at].element.getparent()
+        keep[at] = shares[box] < _WHOLE_COPY and _place(box, _LEVELS) == _place(first[blocks[at].text], _LEVELS)
+
+
+def _copied_shares(blocks: Sequence[TextBlock], keep: Sequence[bool], copied: Sequence[int]) -> dict[Any, float]:
+    """For each box with copies, the share of its kept words that they are."""
+    words: dict[Any, int] = dict.fromkeys((blocks[at].element.getparent() for at in copied), 0)
+    for block, is_kept in zip(blocks, keep, strict=True):
+        box = block.element.getparent()
+        if is_kept and box in words:
+            words[box] += len(block.words)
+    shares = dict.fromkeys(words, 0.0)
+    for at in copied:
+        box = blocks[at].element.getparent()
+        shares[box] += len(blocks[at].words) / words[box]
+    return shares

@@ -1,0 +1,82 @@
+"""Fields of records, and texts that stand on a page several times."""
+
+import pytest
+
+from gateway.engines.content import blocks
+from gateway.engines.content.repeats import complete_records, drop_copies, judged_alike
+from gateway.engines.html.dom import parse
+
+
+def _blocks(body: str) -> list[blocks.TextBlock]:
+    return blocks.collect(parse(f"<body>{body}</body>").find("body"))
+
+
+_CARDS = "".join(
+    f"<li class='card'><h3 class='name'>Lamp {at}</h3><p class='price'>{at} crowns</p><button>Buy</button></li>"
+    for at in range(4)
+)
+
+
+def test_names_at_the_same_place_of_cards_are_judged_alike() -> None:
+    found = _blocks(f"<p>One more lamp.</p><ul>{_CARDS}</ul>")
+    judged = judged_alike(found, [0.9, *[0.9, 0.5, 0.5] * 2, *[0.1, 0.5, 0.5] * 2])
+    assert judged[0] == 0.9, "a block without others at its place keeps its probability"
+    assert judged[1] == judged[4] == pytest.approx(0.75)
+    assert judged[7] == judged[10] == pytest.approx(0.25)
+
+
+def test_probabilities_of_zero_and_one_are_judged_too() -> None:
+    found = _blocks("<p>a b</p><p>c d</p><p>e f</p>")
+    assert judged_alike(found, [0.0, 1.0, 0.5]) == pytest.approx([0.0099, 0.9901, 0.5], abs=1e-3)
+
+
+def _kept(found: list[blocks.TextBlock], keep: list[bool]) -> list[str]:
+    return [block.text for block, is_kept in zip(found, keep, strict=True) if is_kept]
+
+
+def test_the_name_of_a_card_comes_with_its_price() -> None:
+    found = _blocks(f"<ul>{_CARDS}</ul><p>Lamps of the valley</p>")
+    keep = [block.element.tag == "p" and "crowns" in block.text for block in found]
+    keep[found.index(next(block for block in found if block.text == "0 crowns"))] = False
+    complete_records(found, keep, [block.text != "Buy" for block in found])
+    assert _kept(found, keep) == ["Lamp 1", "1 crowns", "Lamp 2", "2 crowns", "Lamp 3", "3 crowns"]
+
+
+def test_only_candidates_complete_a_card() -> None:
+    found = _blocks(f"<ul>{_CARDS}</ul>")
+    keep = [block.text == "2 crowns" for block in found]
+    complete_records(found, keep, [False] * len(found))
+    assert _kept(found, keep) == ["2 crowns"]
+
+
+def test_a_little_kept_text_of_a_long_card_does_not_bring_the_rest() -> None:
+    cards = "".join(f"<div class='c'><p>Lamp {at}</p><div>{'word ' * 20}</div></div>" for at in range(3))
+    found = _blocks(cards)
+    keep = [block.text == "Lamp 1" for block in found]
+    complete_records(found, keep, [True] * len(found))
+    assert _kept(found, keep) == ["Lamp 1"]
+
+
+def test_rows_that_two_records_share_stay_in_both() -> None:
+    systems = "".join(
+        f"<ul class='needs'><li>System: {name} of this year</li><li>Memory: four gigabytes</li></ul>" for name in "AB"
+    )
+    found = _blocks(f"<div>{systems}</div>")
+    keep = [True] * len(found)
+    drop_copies(found, keep)
+    assert all(keep)
+
+
+def test_a_text_in_a_box_of_another_shape_is_a_second_rendering() -> None:
+    text = "<p>Memory: four gigabytes</p>"
+    found = _blocks(f"<div class='wide'>{text}<p>More in the wide one</p></div><div class='narrow'>{text}</div>")
+    keep = [True] * len(found)
+    drop_copies(found, keep)
+    assert keep == [True, True, False]
+
+
+def test_a_whole_box_twice_is_kept_once() -> None:
+    found = _blocks("<div class='text'><p>The river had risen in the night.</p></div>" * 2)
+    keep = [True] * len(found)
+    drop_copies(found, keep)
+    assert keep == [True, False]
