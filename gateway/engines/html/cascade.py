@@ -7,6 +7,7 @@ Source: CSS Cascading 5, Custom Properties 1. Runs in the parsing processes.
 
 import base64
 import binascii
+import functools
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -209,8 +210,8 @@ class _Present:
 
     def __init__(self, root: Any, is_strict: bool) -> None:
         self._is_strict = is_strict
-        names = {f"#{each}" for each in root.xpath("//@id")}
-        for text in set(root.xpath("//@class")):
+        names = {f"#{each}" for each in _values_of("id")(root)}
+        for text in set(_values_of("class")(root)):
             names.update(f".{name}" for name in text.split())
         self._names = names if is_strict else {name.lower() for name in names}
 
@@ -225,9 +226,19 @@ class _Present:
         return all(name in self._names for name in names)
 
 
+@functools.cache
+def _values_of(name: str) -> Any:
+    """A compiled search for the values of an attribute in a document."""
+    from lxml import etree  # noqa: PLC0415 - an optional extra
+
+    return etree.XPath(f"//@{name}", smart_strings=False)
+
+
 def _sheets(root: Any) -> Iterator[str]:
     """The texts of the sheets that hold in a browser with scripts, in document order."""
     for element in root.iter("style", "link"):
+        if element.tag == "link" and "stylesheet" not in (element.get("rel") or "").lower():
+            continue
         if not media_query.on_screen(element.get("media") or "") or _is_inert(element):
             continue
         if element.tag == "style":
