@@ -7,7 +7,6 @@ Source: CSS Cascading 5, Custom Properties 1. Runs in the parsing processes.
 
 import base64
 import binascii
-import functools
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -16,6 +15,7 @@ from urllib.parse import unquote
 from gateway.engines.html import media_query
 from gateway.engines.html.css import Declarations, Declared, declared, expanded
 from gateway.engines.html.css_rules import CssRule, RuleReader
+from gateway.engines.html.dom import values_of
 from gateway.engines.html.selector_matcher import SelectorMatcher
 from gateway.engines.html.selectors import NotValidError, read_selectors
 
@@ -210,8 +210,8 @@ class _Present:
 
     def __init__(self, root: Any, is_strict: bool) -> None:
         self._is_strict = is_strict
-        names = {f"#{each}" for each in _values_of("id")(root)}
-        for text in set(_values_of("class")(root)):
+        names = {f"#{each}" for each in values_of("id", root)}
+        for text in set(values_of("class", root)):
             names.update(f".{name}" for name in text.split())
         self._names = names if is_strict else {name.lower() for name in names}
 
@@ -224,14 +224,6 @@ class _Present:
     def _is_there(self, selector: str) -> bool:
         names = (match[0] if self._is_strict else match[0].lower() for match in _NAME.finditer(selector))
         return all(name in self._names for name in names)
-
-
-@functools.cache
-def _values_of(name: str) -> Any:
-    """A compiled search for the values of an attribute in a document."""
-    from lxml import etree  # noqa: PLC0415 - an optional extra
-
-    return etree.XPath(f"//@{name}", smart_strings=False)
 
 
 def _sheets(root: Any) -> Iterator[str]:

@@ -12,7 +12,7 @@ _READ = _MARKS | {*NAMING, "href", "bgcolor"}
 
 
 class MarkedElements:
-    """`suspects` may be hidden by an attribute, `boxes` have a ground, `controls` may name others; in document order."""
+    """In document order: `suspects` may be hidden by an attribute, `boxes` have a ground, `controls` name others."""
 
     def __init__(self, root: Any) -> None:
         self.suspects: list[Any] = []
