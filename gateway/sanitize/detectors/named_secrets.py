@@ -180,6 +180,10 @@ class _Namings:
         if link < _FIRST_OWNING_LINK or name.endswith(_OWNED_NAMES):
             # what precedes the name counts too
             name = self._text[max(0, start - _BEFORE_NAME_CHARS) : end]
+            if link >= _FIRST_OWNING_LINK and name[-1:] in b"nN":
+                name = name[
+                    len(name.rstrip(_WORD_CHARS)) :
+                ]  # the words alone: `SERVICE_17_TOKEN` comes with any number
         key = name, rest, link, quote
         naming = self._namings.get(key)
         if naming is None and key not in self._namings:
@@ -219,6 +223,7 @@ def _naming(before: bytes, name: bytes, rest: bytes, link_and_quote: tuple[Link,
 
 _FIRST_OWNING_LINK = 2
 """The index in _LINKS from which on the name owns the value."""
+_WORD_CHARS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_- "
 _OWNED_NAMES = (b"key", b"Key", b"KEY", b"sig", b"Sig", b"token", b"Token", b"TOKEN")
 _PUBLIC_KEYS = (b"public key", b"public_key", b"public-key", b"publickey", b"pubkey", b"pub_key", b"pub-key")
 
