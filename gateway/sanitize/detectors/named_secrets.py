@@ -164,7 +164,7 @@ def _is_part_of_name(text: bytes, start: int, end: int, value: bytes) -> bool:
     return text.startswith(b"PASS: ", end - 6) and not text[end - 7 : end - 6].strip() and b"/" in value
 
 
-_RESOURCE = re.compile(rb"\b[au]rn:[\w:/.-]*\Z")
+_RESOURCE = re.compile(rb"\b[au]rn:[\w:/.-]{0,100}\Z")
 
 
 class _Namings:
