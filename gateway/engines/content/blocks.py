@@ -92,8 +92,9 @@ class _Collector:
         top.tags = 0
         boxes = [top]
         stack: list[tuple[Any, _Box, bool]] = [(root, top, False)]  # elements and texts with their box
+        pop, push = stack.pop, stack.append
         while stack:
-            node, box, in_link = stack.pop()
+            node, box, in_link = pop()
             if isinstance(node, str):
                 _add_piece(box, node, in_link)
                 continue
@@ -104,11 +105,13 @@ class _Collector:
                 boxes.append(box)
             if text := node.text:
                 _add_piece(box, text, in_link)
+            if not len(node):
+                continue
             for child in reversed(node):
                 if text := child.tail:
-                    stack.append((text, box, in_link))
+                    push((text, box, in_link))
                 if isinstance(child.tag, str):
-                    stack.append((child, box, in_link))
+                    push((child, box, in_link))
         found = [self._block(box, box.pieces) for box in boxes if box.pieces is not None]
         return [block for block in found if block is not None]
 

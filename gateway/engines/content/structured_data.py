@@ -14,6 +14,7 @@ import orjson
 
 from gateway.domain import Json
 from gateway.engines.content.microdata import microdata_of
+from gateway.engines.html.dom import values_of
 from gateway.engines.html.metadata import Head, link_target
 
 _MAX_CHARS = 1_000_000
@@ -86,7 +87,7 @@ def read_structured_data(root: Any, head: Head) -> StructuredData:
 
 def _has_own_microdata(root: Any) -> bool:
     """True for a document with an item of a type that is read: most microdata is menus and paths, not worth a walk."""
-    names = " ".join(root.xpath("//@itemtype")).split()
+    names = " ".join(values_of("itemtype", root)).split()
     return not (_PRODUCTS | _LISTS).isdisjoint(_types({"@type": names[:_MAX_VALUES]}))
 
 

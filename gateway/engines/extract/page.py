@@ -147,8 +147,8 @@ def _complete_page(
     if "description" in page:
         page["description"] = visible(page["description"])
     page["content"] = text
-    page["hash"] = simhash.exact(text)
-    page["simhash"] = f"{simhash.simhash(text):016x}"
+    page["hash"], near = simhash.both(text)
+    page["simhash"] = f"{near:016x}"
     wish = PartWish(options.query or "", options.fragment, options.most_chars, options.most_sections)
     return page | part_of(text, wish, anchors)
 

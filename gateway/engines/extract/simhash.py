@@ -5,6 +5,7 @@ Knows no pages. Method: Charikar, "Similarity Estimation Techniques from Roundin
 
 import hashlib
 import re
+from collections.abc import Sequence
 
 _WORD = re.compile(r"\w+")
 _LINK = re.compile(r"\[[^\[\]]*\]\([^()\s]*\)")
@@ -25,7 +26,13 @@ _BIT_OF_BYTE = tuple(bytes(byte >> bit & 1 for byte in range(256)) for bit in ra
 
 def exact(text: str) -> str:
     """24 hexadecimal digits, equal for texts that differ only in blanks, case and punctuation."""
-    return hashlib.blake2b(" ".join(_WORD.findall(text.lower())).encode(), digest_size=12).hexdigest()
+    return _exact(_WORD.findall(text.lower()))
+
+
+def both(text: str) -> tuple[str, int]:
+    """`exact` and `simhash`, for which the words are found once."""
+    words = _WORD.findall(text.lower())
+    return _exact(words), _simhash(text, words, _MAX_WORDS)
 
 
 def simhash(text: str, max_words: int = _MAX_WORDS) -> int:
@@ -34,8 +41,17 @@ def simhash(text: str, max_words: int = _MAX_WORDS) -> int:
     Two lists of links may share nearly all their words and still lead to different places. Equals, for each bit, the
     question whether more than half of the runs' hashes have it set.
     """
-    words = _WORD.findall(text.lower())[:max_words]
-    own_words = len(_WORD.findall(_LINK.sub(" ", text))) if "](" in text else len(words)
+    return _simhash(text, _WORD.findall(text.lower()), max_words)
+
+
+def _exact(words: Sequence[str]) -> str:
+    return hashlib.blake2b(" ".join(words).encode(), digest_size=12).hexdigest()
+
+
+def _simhash(text: str, words: Sequence[str], max_words: int) -> int:
+    linked = _WORD.findall(" ".join(_LINK.findall(text))) if "](" in text else ()
+    own_words = len(words) - len(linked)
+    words = words[:max_words]
     if len(words) < _MIN_WORDS or own_words < len(words) * _MIN_OWN_WORDS_SHARE:
         return 0
     shingles = {" ".join(words[at : at + 3]) for at in range(len(words) - 2)}

@@ -5,6 +5,7 @@ backslashes, blanks and percent signs, so a URL whose authority has one of these
 Canonical form: WHATWG URL standard without the usual tracking parameters, read 2026-11-21.
 """
 
+import functools
 import re
 from ipaddress import IPv4Address, IPv6Address
 from urllib.parse import urljoin
@@ -18,6 +19,9 @@ MAX_URL_CHARS = 2000
 URLs."""
 _MAX_HOST_CHARS = 253
 """From RFC 1035 §2.3.4: 255 octets on the wire."""
+_REMEMBERED, _REMEMBERED_CHARS = 4_096, 400
+"""Resolved references that a process remembers, and the longest of them: a page names the same places again and again.
+Chosen: those of a few pages, some MB; at half long pages resolve some twice, double only costs memory."""
 _AUTHORITY = re.compile(r"^(https?)://([^/?#]*)", re.IGNORECASE)
 _BAD_CHARS = re.compile(r"[\x00-\x20\x7f\\]")
 _HOST = re.compile(r"^[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?\.?$")
@@ -96,11 +100,18 @@ def from_caller(raw: str) -> str:
 def join(base: str, reference: str) -> str | None:
     """`reference` resolved against `base`; None when the result is no http(s) URL."""
     reference = "".join(reference.split("\n")).strip().replace("\t", "").replace(" ", "%20")
+    target, _, fragment = reference.partition("#")
+    if not target or not fragment or "\r" in fragment:
+        target, fragment = reference, ""
     try:
-        joined = urljoin(base, reference)
+        joined = _joined(base, target) if len(base) + len(target) <= _REMEMBERED_CHARS else urljoin(base, target)
     except ValueError:
         return None
+    joined = f"{joined}#{fragment}" if fragment else joined
     return joined if joined[:7].lower() == "http://" or joined[:8].lower() == "https://" else None
+
+
+_joined = functools.lru_cache(maxsize=_REMEMBERED)(urljoin)
 
 
 def canonical(raw: str) -> str | None:

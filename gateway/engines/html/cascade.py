@@ -15,6 +15,7 @@ from urllib.parse import unquote
 from gateway.engines.html import media_query
 from gateway.engines.html.css import Declarations, Declared, declared, expanded
 from gateway.engines.html.css_rules import CssRule, RuleReader
+from gateway.engines.html.dom import values_of
 from gateway.engines.html.selector_matcher import SelectorMatcher
 from gateway.engines.html.selectors import NotValidError, read_selectors
 
@@ -209,8 +210,8 @@ class _Present:
 
     def __init__(self, root: Any, is_strict: bool) -> None:
         self._is_strict = is_strict
-        names = {f"#{each}" for each in root.xpath("//@id")}
-        for text in set(root.xpath("//@class")):
+        names = {f"#{each}" for each in values_of("id", root)}
+        for text in set(values_of("class", root)):
             names.update(f".{name}" for name in text.split())
         self._names = names if is_strict else {name.lower() for name in names}
 
@@ -228,6 +229,8 @@ class _Present:
 def _sheets(root: Any) -> Iterator[str]:
     """The texts of the sheets that hold in a browser with scripts, in document order."""
     for element in root.iter("style", "link"):
+        if element.tag == "link" and "stylesheet" not in (element.get("rel") or "").lower():
+            continue
         if not media_query.on_screen(element.get("media") or "") or _is_inert(element):
             continue
         if element.tag == "style":

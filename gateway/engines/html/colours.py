@@ -1,6 +1,7 @@
 """Colours of text and ground as far as they tell text that is not seen. Source: CSS Color 4. Pure."""
 
 import colorsys
+import functools
 import itertools
 import re
 from collections.abc import Iterable
@@ -13,6 +14,9 @@ _SAME = 8
 double light grey on white counts, at half #fbfbfb on white passes."""
 _FAINT = 0.05
 """Opacity up to which a colour is not seen. Chosen: as for the opacity of an element."""
+_REMEMBERED, _REMEMBERED_CHARS = 1_024, 64
+"""Values that a process remembers, and the longest of them. Chosen: a page states some hundred, of up to 40 characters;
+at half they push each other out, double only costs memory."""
 _HEX = re.compile(r"#([0-9a-f]{3,8})")
 _FUNCTION = re.compile(r"(rgba?|hsla?|hwb)\(([^()]*)\)")
 _OTHER = re.compile(
@@ -62,6 +66,10 @@ def colour(value: str | None) -> Colour | None:
     text = (value or "").strip().lower()
     if text in _NAMES:
         return _NAMES[text]
+    return _known(text) if len(text) <= _REMEMBERED_CHARS else _read(text)
+
+
+def _read(text: str) -> Colour | None:
     if match := _HEX.fullmatch(text):
         return _hex(match[1])
     if match := _FUNCTION.fullmatch(text):
@@ -71,6 +79,9 @@ def colour(value: str | None) -> Colour | None:
         if len(parts) >= 3:
             return _of_parts(match[1], parts[:3])
     return None
+
+
+_known = functools.lru_cache(maxsize=_REMEMBERED)(_read)
 
 
 def is_colour(value: str) -> bool:
@@ -132,12 +143,17 @@ def ground(style: dict[str, str]) -> tuple[bool, Colour | None]:
         return True, None
     if stated is None:
         return False, None
-    plain = next((found for word in _words(stated) if (found := colour(word)) is not None), None)
+    plain = _first_known(stated) if len(stated) <= _REMEMBERED_CHARS else _first(stated)
     return plain != TRANSPARENT and stated not in ("none", "inherit", "initial", "unset"), plain
 
 
-def _words(value: str) -> list[str]:
-    return re.findall(r"[a-z]+\([^()]*\)|[^\s()]+", value)
+def _first(value: str) -> Colour | None:
+    """The first colour that is known of a background."""
+    words = re.findall(r"[a-z]+\([^()]*\)|[^\s()]+", value)
+    return next((found for word in words if (found := colour(word)) is not None), None)
+
+
+_first_known = functools.lru_cache(maxsize=_REMEMBERED)(_first)
 
 
 def same(text: Colour, under: Colour) -> bool:

@@ -81,11 +81,15 @@ def pixels(value: str | None) -> float | None:
         return None
     match = _LENGTH.fullmatch(value)
     if match:
-        unit = match[2]
-        if unit and len(unit) > 2 and unit[0] in "sld" and unit[1] == "v":
-            unit = unit[1:]
-        return float(match[1]) * _PIXELS[unit]
+        return _in_pixels(match)
     return _computed(value) if "(" in value else None
+
+
+def _in_pixels(length: re.Match[str]) -> float:
+    unit = length[2]
+    if unit and len(unit) > 2 and unit[0] in "sld" and unit[1] == "v":
+        unit = unit[1:]  # the small, large and dynamic viewports are one on a desktop screen
+    return float(length[1]) * _PIXELS[unit]
 
 
 def number(value: str) -> float | None:
@@ -149,4 +153,4 @@ def _operand(terms: list[str], depth: int) -> float:
     match = _LENGTH.fullmatch(term)
     if match is None:
         raise ValueError(term)
-    return float(match[1]) * _PIXELS[match[2]]
+    return _in_pixels(match)

@@ -158,6 +158,19 @@ def text_size(element: Any) -> int:
     return int(_text_length()(element))
 
 
+def values_of(name: str, root: Any) -> list[str]:
+    """All values of an attribute in a document, in its order, computed in C."""
+    found: list[str] = _values(name)(root)
+    return found
+
+
+@functools.cache
+def _values(name: str) -> Any:
+    from lxml import etree  # noqa: PLC0415 - an optional extra
+
+    return etree.XPath(f"//@{name}", smart_strings=False)
+
+
 @functools.cache
 def _text_length() -> Any:
     from lxml import etree  # noqa: PLC0415 - an optional extra

@@ -16,6 +16,8 @@ from gateway.engines.html import colours, hiding
 from gateway.engines.html.cascade import Cascade
 from gateway.engines.html.css import Declarations
 from gateway.engines.html.dom import remove_all, text_size
+from gateway.engines.html.marked_elements import NAMING, MarkedElements
+from gateway.engines.html.surroundings import Surroundings
 
 _MAX_RULED_SHARE = 0.3
 """Share of a page's text that the rules of its `style` elements may hide. The issue's own value: pages that hide all
@@ -32,11 +34,6 @@ _ACCORDION_ITEMS = 3
 open. Chosen: at half two hidden texts pass for it, at double short lists of questions lose their answers."""
 _LINE_CHARS = 300
 """Longest visible line of such a box: a question. At half long ones are missed, at double paragraphs count."""
-_CONTROLS = (
-    "//*[@aria-controls or @data-target or @data-bs-target or @popovertarget or @commandfor or starts-with(@href, '#')]"
-)
-_TARGETS = ("aria-controls", "data-target", "data-bs-target", "popovertarget", "commandfor", "href")
-_MARKED = "//*[@style or @hidden or @aria-hidden or @inert or @popover or @color or self::dialog]"
 _NEVER = frozenset({"html", "body", "head", "main"})
 
 
@@ -55,16 +52,19 @@ def drop_hidden(root: Any) -> bool:
     body = root.find("body")
     if body is None:
         return False
+    marked = MarkedElements(root)
     styles = Cascade(root)
-    walk = _Walk(root, styles)
-    found = walk.find(body)
+    if not marked.suspects and not styles:
+        return styles.is_cut
+    walk = _Walk(root, styles, marked)
+    found = walk.find()
     if not found.boxes and not found.texts:
         return styles.is_cut
     total = _text_chars(body)
     is_ignored = _ruled_chars(found) > _MAX_RULED_SHARE * total
     if is_ignored:
-        walk = _Walk(root, Cascade(root, rules=False))
-        found = walk.find(body)
+        walk = _Walk(root, Cascade(root, rules=False), marked)
+        found = walk.find()
     for element, _, ends in found.texts:
         walk.blank(element, ends)
     outermost = _outermost(list(found.boxes))
@@ -107,30 +107,31 @@ def _is_hidden_by_aria(box: Any) -> bool:
 class _Walk:
     """One pass over a document. `styles`: the rules that hold."""
 
-    def __init__(self, root: Any, styles: Cascade) -> None:
+    def __init__(self, root: Any, styles: Cascade, marked: MarkedElements) -> None:
         self._root = root
         self._styles = styles
-        self._linked = bool(root.xpath("//link[contains(@rel, 'stylesheet')]"))
+        self._marked = marked
+        self._surroundings = Surroundings(root, styles)
         self._controls: dict[str, list[Any]] | None = None
 
-    def find(self, body: Any) -> _Findings:
-        """Everything that people cannot see inside `body`."""
+    def find(self) -> _Findings:
+        """Everything that people cannot see."""
         found = _Findings()
-        for element in self._suspects(body):
+        for element in self._suspects():
             if element.tag not in _NEVER:
                 self._judge(element, self._styles.style(element), found)
         if found.boxes or found.texts:
             self._keep_revealed(found)
         return found
 
-    def _suspects(self, body: Any) -> set[Any]:
+    def _suspects(self) -> set[Any]:
         """The elements that an attribute or a rule may hide: a few of the page's thousands."""
-        marked = set(self._root.xpath(_MARKED))
+        marked = set(self._marked.suspects)
         if not self._styles:
             return marked
         stated = [*map(self._styles.own_style, marked), *self._styles.declarations()]
-        boxes = self._root.xpath("//*[@bgcolor]")
-        grounds = {colours.ground(style)[1] for style in stated} | {colours.colour(box.get("bgcolor")) for box in boxes}
+        grounds = {colours.ground(style)[1] for style in stated}
+        grounds |= {colours.colour(box.get("bgcolor")) for box in self._marked.boxes}
         texts = {colours.text_colour(style) for style in stated}
         known = _Colours(colours.near(grounds), colours.near(texts))
         return marked | (self._styles.suspects(lambda style: _may_hide(style, known)) - {self._root})
@@ -162,38 +163,12 @@ class _Walk:
         text = colours.text_colour(style)
         stated, under = colours.ground(style)
         if text is None and under is not None:
-            text = self._inherited_colour(element)
+            text = self._surroundings.letters(element)
         if text is None:
             return
-        under = None if text == colours.TRANSPARENT else under if stated else self._ground(element, style)
+        under = None if text == colours.TRANSPARENT else under if stated else self._surroundings.ground(element, style)
         if text == colours.TRANSPARENT or (under is not None and colours.same(text, under)):
             found.texts.append((element, not _STATING & own.keys(), _states_colour))
-
-    def _inherited_colour(self, element: Any) -> colours.Colour | None:
-        """The colour of the text that the nearest box around an element states."""
-        for box in element.iterancestors():
-            style = self._styles.style(box)
-            if "color" in style or "-webkit-text-fill-color" in style:
-                return colours.text_colour(style)
-            if self._linked and (box.get("class") or box.get("id")):
-                return None
-        return None
-
-    def _ground(self, element: Any, style: Declarations) -> colours.Colour | None:
-        """The stated ground under an element: its own, or that of the nearest box that states one. With style sheets
-        elsewhere, a box with a class in between may have another."""
-        box = element
-        while box is not None:
-            stated, under = colours.ground(style)
-            if not stated and box.get("bgcolor"):
-                stated, under = True, colours.colour(box.get("bgcolor"))
-            if stated:
-                return under
-            if self._linked and (box.get("class") or box.get("id")):
-                return None
-            box = box.getparent()
-            style = {} if box is None else self._styles.style(box)
-        return None
 
     def blank(self, element: Any, ends: Callable[[Declarations], bool | None]) -> None:
         """Removes the text inside, except in elements whose own style shows it again."""
@@ -227,8 +202,8 @@ class _Walk:
     def _controls_by_target(self) -> dict[str, list[Any]]:
         """The elements that name others, by what they name (`#id`, `.class`)."""
         controls: dict[str, list[Any]] = {}
-        for control in self._root.xpath(_CONTROLS):
-            for name in _TARGETS:
+        for control in self._marked.controls:
+            for name in (*NAMING, "href"):
                 for word in (control.get(name) or "").split():
                     if word[0] in "#." or name in ("aria-controls", "popovertarget", "commandfor"):
                         controls.setdefault(word if word[0] in "#." else f"#{word}", []).append(control)

@@ -33,8 +33,25 @@ _FAINT_FILTER = re.compile(r"opacity\(\s*(?:0?\.0[0-5]?\d*|0)%?\s*\)")
 _VISIBLE_SIZES = frozenset({"xx-small", "x-small", "small", "medium", "large", "x-large", "xx-large", "initial"})
 
 
+_UNTIL_SHOWN = frozenset(
+    {
+        "display", "content-visibility", "opacity", "zoom", "transform", "rotate", "-webkit-text-security", "filter",
+        "scale", "overflow", "overflow-x", "overflow-y",
+    }
+)  # fmt: skip
+_FOR_GOOD = frozenset(
+    {
+        "left", "right", "top", "bottom", "margin-left", "margin-top", "text-indent", "clip", "clip-path", "transform",
+        "translate",
+    }
+)  # fmt: skip
+"""What the two questions below ask for: a style without any of it needs no look at values."""
+
+
 def hides_until_shown(style: Declarations) -> bool:
     """True when the element and all inside it are unseen in a way that a control of the page can undo."""
+    if _UNTIL_SHOWN.isdisjoint(style):
+        return False
     opacity = number(style.get("opacity", "1"))
     zoom = number(style.get("zoom", "1"))
     moved = f"{style.get('transform', '')} {style.get('rotate', '')}"
@@ -64,6 +81,8 @@ def _is_closed_box(style: Declarations) -> bool:
 
 def hides_for_good(style: Declarations) -> bool:
     """True when the element and all inside it are outside what people see: off the screen, clipped, indented away."""
+    if _FOR_GOOD.isdisjoint(style):
+        return False
     position = style.get("position")
     if position in ("absolute", "fixed", "relative", "sticky"):
         places = [pixels(style.get(name)) for name in ("left", "right", "top", "bottom")]

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from gateway.engines.fetch.urls import canonical, join
-from gateway.engines.html.dom import text_of
+from gateway.engines.html.dom import text_of, values_of
 
 _MAX_LINKS = 3_000
 """Links of one page. Chosen: indexes and sitemaps in HTML have hundreds. At half, large indexes are crawled in part; at
@@ -154,8 +154,7 @@ def _kinds(root: Any) -> frozenset[str]:
     for script in root.iter("script"):
         if "ld+json" in (script.get("type") or ""):
             found.update(_JSON_LD_TYPE.findall(script.text or ""))
-    for element in root.xpath("//*[@itemtype]"):
-        found.add(element.get("itemtype").rstrip("/").rpartition("/")[2])
+    found.update(value.rstrip("/").rpartition("/")[2] for value in values_of("itemtype", root))
     return frozenset(found)
 
 

@@ -4,9 +4,13 @@ Runs in the parsing processes, on the document before anything is taken out of i
 of few words, and one sign that an application would draw more (`ScriptSigns`). Knows no browser.
 """
 
+import itertools
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+
+from gateway.engines.html.dom import values_of
 
 FEW_WORDS = 50
 """A text of so many words is a page of its own, whatever draws it. From the trial (facts of rendering, 2026-11-22): of
@@ -15,10 +19,7 @@ _MOUNT_WORDS = 20
 """An application's mount node with fewer words is empty but for a splash screen."""
 _SCRIPT_SHARE = 5
 """Scripts so many times as long as the text draw more than there is."""
-_MOUNTS = (
-    "//*[@id='root' or @id='app' or @id='__next' or @id='__nuxt' or @id='___gatsby' or @id='svelte' or @id='q-app' "
-    "or self::app-root]"
-)
+_MOUNTS = frozenset({"root", "app", "__next", "__nuxt", "___gatsby", "svelte", "q-app"})
 _DATA_TYPES = re.compile(r"json|template|text/(plain|html)", re.IGNORECASE)
 _ASKS = re.compile(r"java\s?script", re.IGNORECASE)
 _WORD = re.compile(r"\w+")
@@ -48,10 +49,18 @@ def read_signs(root: Any) -> ScriptSigns:
     for script in root.iter("script"):
         if not _DATA_TYPES.search(script.get("type") or ""):
             script_chars += len(script.text or "") + 80 * bool(script.get("src"))
-    mounts = root.xpath(_MOUNTS)[:_MAX_MOUNTS]
-    has_empty_mount = bool(script_chars) and any(_is_empty(mount) for mount in mounts)
-    asks = bool(script_chars) and any(_ASKS.search("".join(note.itertext())) for note in root.iter("noscript"))
+    if not script_chars:
+        return ScriptSigns(False, 0, False)
+    has_empty_mount = any(_is_empty(mount) for mount in itertools.islice(_mounts(root), _MAX_MOUNTS))
+    asks = any(_ASKS.search("".join(note.itertext())) for note in root.iter("noscript"))
     return ScriptSigns(has_empty_mount, script_chars, asks)
+
+
+def _mounts(root: Any) -> Iterator[Any]:
+    """The nodes that applications fill."""
+    yield from root.iter("app-root")
+    if not _MOUNTS.isdisjoint(values_of("id", root)):
+        yield from (element for element in root.iter() if element.get("id") in _MOUNTS)
 
 
 def count_words(text: str, most: int) -> int:

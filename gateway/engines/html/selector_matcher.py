@@ -18,6 +18,7 @@ from gateway.engines.html.selectors import (
     ListTest,
     PlaceTest,
     Selector,
+    StateTest,
     Step,
     Test,
 )
@@ -33,6 +34,9 @@ _SLOTS = 8
 _MAX_KNOWN_BYTES = 20_000_000
 """Memory of what is remembered of equal elements. Chosen: at half long lists of rules are compared anew, at double a
 parsing process grows by a tenth."""
+
+
+_OwnTest = AttributeTest | PlaceTest | StateTest | HasTest
 
 
 @dataclass(slots=True)
@@ -62,7 +66,10 @@ class SelectorMatcher:
         self._slots: list[tuple[int, dict[str, int]]] = [(0, {}) for _ in range(_SLOTS)]
         self._filled = 1
         self._attributes: set[str] = set()
-        self._tests: dict[int, tuple[Test, ...]] = {}
+        self._tests: dict[int, tuple[_OwnTest, ...]] = {}
+        self._lists: dict[int, list[tuple[int, bool]]] = {}
+        self._below_root = -1
+        self._places: dict[int, list[int]] = {}
         self._list_ends: dict[ListTest, int] = {}
         self._rules: dict[int, int] = {}
         self._has: dict[HasTest, set[Any]] = {}
@@ -93,8 +100,7 @@ class SelectorMatcher:
                 self._joined[step.combinator] |= bit >> 1
             self._set_names(step, bit)
             if step.tests:
-                self._tested |= bit
-                self._tests[self._size] = step.tests
+                self._set_tests(step, bit)
             self._size += 1
         return self._size - 1
 
@@ -106,6 +112,15 @@ class SelectorMatcher:
             self._has[test] = set()
         elif isinstance(test, PlaceTest):
             self._has_types = self._has_types or test.of_type
+
+    def _set_tests(self, step: Step, bit: int) -> None:
+        """Sorts the tests of a step: those for the root hold for all but one element, those for lists are bits."""
+        if any(isinstance(test, StateTest) and test.name in ("root", "scope") for test in step.tests):
+            self._below_root &= ~bit
+        self._tested |= bit
+        lists = [(self._list_ends[test], test.negated) for test in step.tests if isinstance(test, ListTest)]
+        self._lists[self._size] = lists
+        self._tests[self._size] = tuple(test for test in step.tests if not isinstance(test, ListTest))
 
     def _set_names(self, step: Step, bit: int) -> None:
         if step.tag:
@@ -182,6 +197,8 @@ class SelectorMatcher:
             | (around.children & joined["~"]) << 1
         )
         bits = allowed & self._named(element)
+        if around.element is not None:
+            bits &= self._below_root
         if bits & self._tested:
             bits = self._pass_tests(element, around, bits)
         around.last_child = bits
@@ -225,17 +242,33 @@ class SelectorMatcher:
 
     def _pass_tests(self, element: Any, frame: _Frame, bits: int) -> int:
         """Takes out the steps with a test that the element does not pass."""
-        for place in self._bits(bits & self._tested):
-            for test in self._tests[place]:
-                self._work -= 1
-                if not self._passes(test, element, frame, bits):
-                    bits &= ~(1 << place)
-                    break
+        tested = bits & self._tested
+        if (places := self._places.get(tested)) is None:
+            if len(self._places) * (self._size // 8 + 200) > _MAX_KNOWN_BYTES:
+                self._places.clear()
+            places = self._places[tested] = self._bits(tested)
+        self._work -= len(places)
+        for place in places:
+            if not self._is_listed(place, bits) or not self._passes_all(place, element, frame):
+                bits &= ~(1 << place)
         return bits
 
-    def _passes(self, test: Test, element: Any, frame: _Frame, bits: int) -> bool:
-        if isinstance(test, ListTest):
-            return bool(bits & self._list_ends[test]) != test.negated
+    def _is_listed(self, place: int, bits: int) -> bool:
+        """Whether an element is in the lists of a step that it must be in, and in none that it must not be in."""
+        for ends, negated in self._lists[place]:
+            self._work -= 1
+            if bool(bits & ends) == negated:
+                return False
+        return True
+
+    def _passes_all(self, place: int, element: Any, frame: _Frame) -> bool:
+        for test in self._tests[place]:
+            self._work -= 1
+            if not self._passes(test, element, frame):
+                return False
+        return True
+
+    def _passes(self, test: _OwnTest, element: Any, frame: _Frame) -> bool:
         if isinstance(test, AttributeTest):
             return has_value(test, element.get(test.name, ""))
         if isinstance(test, PlaceTest):

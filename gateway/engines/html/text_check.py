@@ -7,10 +7,11 @@ Knows no format of files, so a new one needs no rule.
 
 import re
 import unicodedata
+from collections import Counter
 
 from gateway.engines.fetch.errors import FetchFailed
 
-_CONTROLS = "".join(chr(code) for code in (*range(0x20), 0x7F) if chr(code) not in "\t\n\r\f\v\b\x1b")
+_CONTROLS = bytes(code for code in (*range(0x20), 0x7F) if code not in b"\t\n\r\f\v\b\x1b")
 """Control characters without those of text files: white space, and what terminals and printers read (man pages print
 bold letters with backspaces, logs have colours with escapes)."""
 
@@ -53,14 +54,15 @@ def text_only(text: str) -> str:
     """`text` itself. Raises FetchFailed (`unsupported_type`) when it is no text."""
     starts = {0, max(0, (len(text) - _SAMPLE_CHARS) // 2), max(0, len(text) - _SAMPLE_CHARS)}
     samples = [text[start : start + _SAMPLE_CHARS] for start in sorted(starts)]
-    controls = sum(sample.count(char) for sample in samples for char in _CONTROLS)
+    encoded = "".join(samples).encode("utf-8", "surrogatepass")
+    controls = len(encoded) - len(encoded.translate(None, _CONTROLS))
     if _is_above(controls, _MAX_CONTROLS, sum(map(len, samples))):
         raise _not_text()
     looked_at = "".join(sample[:_CATEGORY_CHARS] for sample in samples)
     if looked_at.isascii():
         return text
     unreadable = looked_at.count("\ufffd")
-    unassigned = sum(unicodedata.category(char) in ("Cn", "Co") for char in looked_at)
+    unassigned = sum(count for char, count in Counter(looked_at).items() if unicodedata.category(char) in ("Cn", "Co"))
     if _is_above(unassigned, _MAX_UNASSIGNED, len(looked_at)) or _is_above(
         unreadable + unassigned, _MAX_UNREADABLE, len(looked_at)
     ):

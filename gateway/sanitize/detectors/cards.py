@@ -42,6 +42,8 @@ _DATA_MARKS = frozenset(bytes([mark]) for mark in b":=\"'[-_,{/(")
 _GROUP = re.compile(rb"\d+")
 _USUAL = re.compile(rb"\d{14,16}|\d{4}([ -])\d{4}\1\d{4}\1\d{2,4}|\d{4}([ -])\d{6}\2\d{4,5}")
 """How cards are written: without separators, in fours, or as American Express and Diners Club print them."""
+_NAMED_PART = re.compile(rb"[A-Za-z]{2}[-_]\Z")
+"""A number joined to a word is mostly the last part of a name: `fuzzer-5390364397928448`."""
 _HEX_BEFORE = re.compile(rb"(?<![0-9A-Za-z])([0-9A-Fa-f]{2,8})[ \t\n]{1,2}\Z")
 _HEX_BEHIND = re.compile(rb"[ \t\n]{1,2}([0-9A-Fa-f]{2,8})(?![0-9A-Za-z])")
 _MIN_DUMP_CHARS = 14
@@ -91,7 +93,8 @@ def _finding(text: bytes, start: int, end: int, words: WordIndex) -> Finding:
     word."""
     raw = text[start:end]
     digits = len(raw) - len(raw.translate(None, b"0123456789"))
-    certain = (digits in (14, 15, 16) and _USUAL.fullmatch(raw) is not None) or words.before(start, _REACH_CHARS)
+    usual = digits in (14, 15, 16) and _USUAL.fullmatch(raw) is not None
+    certain = (usual and not _NAMED_PART.search(text, max(0, start - 4), start)) or words.before(start, _REACH_CHARS)
     return Finding(start, end, "CREDIT_CARD", certain)
 
 

@@ -52,6 +52,11 @@ _NO_NUMBER = re.compile(_DATE.pattern + rb"|" + _OCTET + rb"(?:\." + _OCTET + rb
 """Dates, IPv4 addresses and ISBNs: never cards, and telephone numbers only near a word for them."""
 
 
+_EXPONENT_SIGNS = (b"e+", b"e-", b"E+", b"E-")
+_NEXT_DECIMAL = re.compile(rb"\d{1,3}[ \t]{1,2}-?\d{1,3}\.\d{1,30}")
+"""An exponent and the next number of a row (`e+02 1.90553234`): decimal numbers like others, but for their joint."""
+
+
 class DigitRun:
     """The run at [start, end) of the folded text. `digits` leaves out separators; `before` and `after` are single
     bytes."""
@@ -139,6 +144,7 @@ def digit_runs(
                 count >= least
                 and (count < high - low or count >= min_plain_digits or text.startswith(b"00", low))
                 and (not_numbers.fullmatch(text, low, high) is None or text[low - 1 : low] == b"+")
+                and not (text[low - 2 : low] in _EXPONENT_SIGNS and _NEXT_DECIMAL.fullmatch(text, low, high))
             ):
                 yield low, high, count
 

@@ -27,7 +27,7 @@ from gateway.sanitize.text.work_budget import WorkBudget
 
 _STRONG = (
     rb"(?i:passw(?:or)?ds?|passphrase|passcode|psswor?ds?|passwrd|pswd|userpwd|passin|kennwort|passwort|mot de passe"
-    rb"|contrasena|senha|wachtwoord|haslo|parol)|(?:^|[^A-Za-z])(?i:pass|pwd?|pin)|[a-z](?:Pass|Pwd|Pw)|[_-](?i:pwd?|pass)"
+    rb"|contrasena|senha|wachtwoord|haslo|parol)|(?:^|[^A-Za-z])(?i:pass|pwd?|pin|psk)|(?i:bindpw)|[a-z](?:Pass|Pwd|Pw)|[_-](?i:pwd?|pass)"
 )
 _WEAK = (
     rb"(?i:secret|token|credentials?|bearer|api[_ -]?key|accesskey|authorization|oauth|signature"
@@ -82,9 +82,20 @@ _NOT_SECRET_KEYS = re.compile(
     rb"|option|config|setting|json|header|cookie|session|query|order|shard|routing|signing)[ _-]?\Z"
 )
 """Words before a bare `key` or `sig` that say which one it is; its values are no credentials for certain."""
+_NOT_SECRET_TOKENS = re.compile(
+    rb"(?:next|page|pagination|continuation|continue|request|idempotency|lock|change|update|sync|delta|cursor|import|client|starting)"
+    rb"[ _-]?token"
+)
+"""Tokens that mark a place in a list, a version or one call."""
+_KEY_ACTIONS = re.compile(
+    rb"--?(?:recv|receive|install|search|delete|edit|import|export|trusted|send|sign|lsign|list)-key"
+)
+"""Options that take the fingerprint of a key."""
+_NAMES_ONE = re.compile(rb"(?:\A|[_.-])(?i:ids?|arns?|identifiers?)\Z|[a-z](?:I[dD]s?|Arns?|Identifiers?)\Z")
+"""The end of a name whose value identifies a key or a secret: `KmsKeyId`, `--key-id`, `SecretArn`."""
 _PROVING = re.compile(
     rb"pass(?:w(?:or)?d|phrase|code|wrd)|pwd|[_-]p(?:ass|w)|pass\Z|secret|token|credential|bearer|api[_ -]?key"
-    rb"|accesskey|oauth|authorization|connection|kennwort|passwort|[a-z_-]key|auth\Z"
+    rb"|accesskey|oauth|authorization|connection|kennwort|passwort|[a-z_-]key|auth\Z|psk\Z|bindpw"
 )
 """Names of credentials: a random value behind one is certainly a secret. A bare `key`, `sig` or `pin` is not enough."""
 _OPTION = re.compile(rb"(?:\A|\s)--?[a-z][\w-]*\Z")
@@ -123,7 +134,7 @@ def find_named_secrets(view: View, budget: WorkBudget) -> Iterator[Finding]:
         at = end = assigned.end()
         quote = quote_before(text, end)
         value = value_at(text, end, quote)
-        if value is None:
+        if value is None or _is_part_of_name(text, start, end, value):
             continue
         naming = namings.of(start, name_end, assigned, quote)
         if naming is None:
@@ -143,6 +154,19 @@ def has_names(text: bytes) -> bool:
     return _NAMED.search(text) is not None or _COMMANDS.search(text) is not None
 
 
+def _is_part_of_name(text: bytes, start: int, end: int, value: bytes) -> bool:
+    """Whether `name:value` is a member of a class (`SignKeyJob::start`), a name within a resource's name
+    (`arn:aws:secretsmanager:…:secret:name-3QNDmM`), or the verdict and the name of a test (`PASS: ld/pr18801a`)."""
+    if text[end - 1 : end] == b":" and (
+        value[:1] == b":" or (text[start - 1 : start] == b":" and _RESOURCE.search(text, max(0, start - 100), start))
+    ):
+        return True
+    return text.startswith(b"PASS: ", end - 6) and not text[end - 7 : end - 6].strip() and b"/" in value
+
+
+_RESOURCE = re.compile(rb"\b[au]rn:[\w:/.-]{0,100}\Z")
+
+
 class _Namings:
     """What the names of one text say. Names come again in lists and settings, so that answers are remembered."""
 
@@ -156,6 +180,10 @@ class _Namings:
         if link < _FIRST_OWNING_LINK or name.endswith(_OWNED_NAMES):
             # what precedes the name counts too
             name = self._text[max(0, start - _BEFORE_NAME_CHARS) : end]
+            if link >= _FIRST_OWNING_LINK and name[-1:] in b"nN":
+                name = name[
+                    len(name.rstrip(_WORD_CHARS)) :
+                ]  # the words alone: `SERVICE_17_TOKEN` comes with any number
         key = name, rest, link, quote
         naming = self._namings.get(key)
         if naming is None and key not in self._namings:
@@ -178,7 +206,7 @@ def _naming(before: bytes, name: bytes, rest: bytes, link_and_quote: tuple[Link,
         if (quote and quote != b"`" and name.strip().isupper()) or _OPTION.search(before):
             link = "said"  # SQL: PASSWORD 'x', or an option: --token x
     strong = _IS_STRONG.match(name) is not None and not (name.endswith(b"PASS") and name[:1] not in (b"_", b"-"))
-    about = rest != b"" and _SAYS_ABOUT.search(rest.lower()) is not None
+    about = rest != b"" and (_SAYS_ABOUT.search(rest.lower()) is not None or _NAMES_ONE.search(rest) is not None)
     if about:
         if link != "assigned" or lower.endswith(b"pin"):
             return None
@@ -187,13 +215,16 @@ def _naming(before: bytes, name: bytes, rest: bytes, link_and_quote: tuple[Link,
         not about
         and _PROVING.search(lower + rest.lower()) is not None
         and not (lower.endswith((b"key", b"sig")) and _NOT_SECRET_KEYS.search(before, 0, len(before) - 3))
+        and not (lower.endswith(b"token") and _NOT_SECRET_TOKENS.search(before))
+        and not (lower.endswith(b"key") and _KEY_ACTIONS.search(before))
     )
     return Naming(strong, proves, link, quote)
 
 
 _FIRST_OWNING_LINK = 2
 """The index in _LINKS from which on the name owns the value."""
-_OWNED_NAMES = (b"key", b"Key", b"KEY", b"sig", b"Sig")
+_WORD_CHARS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_- "
+_OWNED_NAMES = (b"key", b"Key", b"KEY", b"sig", b"Sig", b"token", b"Token", b"TOKEN")
 _PUBLIC_KEYS = (b"public key", b"public_key", b"public-key", b"publickey", b"pubkey", b"pub_key", b"pub-key")
 
 
@@ -221,7 +252,8 @@ def _naming_of_command(text: bytes, start: int, quote: bytes) -> Naming:
         link = "assigned"
     else:
         link = "assigned" if quote and quote != b"`" else "beside"
-    return Naming(strong, True, link, quote)
+    proves = _NOT_SECRET_TOKENS.search(text[max(0, start - _BEFORE_NAME_CHARS) : start + 5].lower()) is None
+    return Naming(strong, proves, link, quote)
 
 
 def _find_in_urls(text: bytes, budget: WorkBudget) -> Iterator[Finding]:

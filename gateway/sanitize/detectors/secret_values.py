@@ -64,7 +64,7 @@ _PLACEHOLDER = re.compile(
 """Words only, without signs: `re` then searches by the set of first letters, which is faster."""
 _PLACEHOLDER_SIGNS = re.compile(rb"<|\.\.\.|\*\*\*|[$%{]\{|%\(")
 _CALL_WORDS = re.compile(rb"getenv|function")
-_CODE_HEADS = (b"qr/", b"m/", b"r'", b"[", b"self.", b"os.", b"process.", b"this.", b"//")
+_CODE_HEADS = (b"qr/", b"m/", b"r'", b"[", b"self.", b"os.", b"process.", b"this.", b"//", b"arn:", b"urn:")
 _SUBSCRIPT = re.compile(rb"\A[A-Za-z_][\w.]*\[[\w.\[\]'\"]*")
 _CALL = re.compile(rb"\A[$@]?[A-Za-z_][\w.:>-]*\((?:[\w.:$\[\]()'/*=-]*|.*\)[;,]?)")
 _VARIABLE = re.compile(rb"\$(?:[A-Za-z_][\w.:>\[\](){}-]*|[({].*|\d?)")

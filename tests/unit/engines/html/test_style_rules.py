@@ -72,6 +72,7 @@ SHOWING = [
     "@starting-style{.x{opacity:0}}", ".x{left:-9999}", ".x{color:#fff}", "@font-face{.x{display:none}}",
     "@layer a{.x{display:none}} .x{display:block}", "@container (max-width:9px){.x{display:none}}",
     ".x{--n:none;--n:block;display:var(--n)}", ".x{display:none;display:inherit}", ".x{opacity:calc(1)}",
+    ".x{height:calc(100dvh - 60px);overflow:hidden}",
     ".x{margin:1px 2px 3px}", ".x{clip-path:inset(10% 20%)}", ".x{color:white;background:navy}", ".x{zoom:1}",
 ]  # fmt: skip
 
