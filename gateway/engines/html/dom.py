@@ -195,11 +195,7 @@ def drop_code(root: Any) -> None:
 
 
 def _keep_drawn_text(body: Any) -> None:
-    """Replaces by elements of text what a browser shows of drawings (labels and foreign objects in an `svg`) and of
-    shadow trees (the `template` that it attaches to its element)."""
-    for element in body.iter("template"):
-        if element.get("shadowrootmode") == "open":
-            element.tag = "div"
+    """Replaces by elements of text what a browser shows of drawings (labels and foreign objects in an `svg`)."""
     inner: set[Any] = set()
     for drawing in list(body.iter("svg")):
         if drawing in inner:

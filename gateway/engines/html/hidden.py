@@ -16,6 +16,7 @@ from gateway.engines.html import colours, hiding
 from gateway.engines.html.cascade import Cascade
 from gateway.engines.html.css import Declarations
 from gateway.engines.html.dom import remove_all, text_size
+from gateway.engines.html.shadow_trees import flatten
 
 _MAX_RULED_SHARE = 0.3
 """Share of a page's text that the rules of its `style` elements may hide. The issue's own value: pages that hide all
@@ -55,6 +56,7 @@ def drop_hidden(root: Any) -> bool:
     body = root.find("body")
     if body is None:
         return False
+    flatten(root)
     styles = Cascade(root)
     walk = _Walk(root, styles)
     found = walk.find(body)
