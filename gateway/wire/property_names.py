@@ -13,7 +13,7 @@ with the square of their number (4,000 keys as names: 4.4 s, measured 2026-11-22
 
 class PropertyNames:
     """What the slots of one body's property names have in common. `values`: the slot of a property's value, by the
-    identity of the object and the name, for names that may be masked."""
+    identity of the object and the name, where the name may be masked and the value is looked at alone."""
 
     def __init__(self) -> None:
         self.values: dict[tuple[int, str], TextSlot] = {}

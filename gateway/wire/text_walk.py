@@ -110,8 +110,8 @@ class _Walk:
                 read = 0
                 yield self._slots
         for holder, path, form, names in self._named:
+            where = f"{path or 'the body'}: a property name"
             for name in names:
-                where = f"{path or 'the body'}: a property name"
                 self._add_short(KeySlot.of(holder, name, where, form, self._names), len(name))
             read += len(names)
             if read > _STEP:
@@ -184,7 +184,7 @@ class _Walk:
     def _string(
         self, place: _Place, key: Any, name: str, where: str, copies: MutableMapping[str, Any] | None
     ) -> TextSlot | None:
-        """Add a string's slot, and return it, if it has one."""
+        """Add a string's slot; returned if it is looked at alone."""
         holder, mode = place[0], place[4]
         value = holder[key]
         form: Form = "text"
@@ -209,8 +209,8 @@ class _Walk:
         is_short = len(value) <= rules.MAX_GROUPED_CHARS and name not in rules.ALONE and not is_data
         if is_short and (form == "text" or form == self._structural):
             self._add_short(slot, len(value))
-        else:
-            self._slots.append(slot)
+            return None
+        self._slots.append(slot)
         return slot
 
     def _number(self, place: _Place, key: Any, name: str, where: str) -> None:
