@@ -156,8 +156,8 @@ def _unknown_arguments(rng: random.Random, size: int) -> Body:
 
 
 def _secret_names(rng: random.Random, size: int) -> Body:
-    """An object of free names, each of which is to be masked."""
-    names = {f"ghp_{rng.getrandbits(144):036x}": "v" for _ in range(size // 48)}
+    """An object of free names, each of which is to be masked: two scans each, so at most 20,000."""
+    names = {f"ghp_{rng.getrandbits(144):036x}": "v" for _ in range(min(size // 48, 20_000))}
     return _field(orjson.dumps({"arguments": names}))
 
 
