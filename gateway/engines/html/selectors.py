@@ -34,7 +34,7 @@ _ATTRIBUTE = re.compile(
 )
 _COMBINATOR = re.compile(r"\s*+([>+~])\s*+|\s++")
 _NTH = re.compile(r"([+-]?\d{0,6})n(?:([+-])(\d{1,6}))?|([+-]?\d{1,6})")
-_OF = re.compile(r"\s++of\s++", re.IGNORECASE)
+_OF = re.compile(r"(?<!\s)\s++of\s++", re.IGNORECASE)
 _ESCAPE = re.compile(r"\\([0-9a-fA-F]{1,6})\s?|\\(.)", re.DOTALL)
 _AT_REST = frozenset(
     {
