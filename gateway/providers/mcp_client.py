@@ -7,14 +7,15 @@ are not answered, as no such capability is declared. Source: modelcontextprotoco
 
 Theory of operation. One `McpSession` serves one answer of a model, so that what a server keeps in a session is never
 shared by two callers. `_open` runs once, before the first request: the server agrees on a revision, or says that it
-knows no `initialize`, and then the newest revision is used without one. `close` ends the session.
+knows no `initialize`, and then the newest revision is used without one. `close` ends the session. `_time_limit` bounds
+what a caller waits for, however many requests that takes; a request that it ends is told to the server as cancelled.
 """
 
 import asyncio
 import base64
 import contextlib
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,7 +47,8 @@ waits; at half distant servers miss it, at double a dead one holds a connection 
 
 @dataclass(frozen=True, slots=True)
 class McpServerSettings:
-    """`headers` are secrets. `timeout_s` for one request, `max_answer_bytes` for one answer."""
+    """`headers` are secrets. `timeout_s` for a whole list of tools or one call, the opening of the session included;
+    `max_answer_bytes` for one answer."""
 
     url: str
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -100,8 +102,12 @@ class McpSession:
         self._opening = asyncio.Lock()
 
     async def tools(self) -> list[Json]:
-        """See ports.ToolServer; at most _MAX_TOOLS."""
-        await self._open()
+        """See ports.ToolServer; at most _MAX_TOOLS. All pages together take `timeout_s` at most, opening included."""
+        async with self._time_limit():
+            await self._open()
+            return await self._all_tools()
+
+    async def _all_tools(self) -> list[Json]:
         found: list[Json] = []
         params: Json = {}
         for _ in range(_MAX_LIST_PAGES):
@@ -114,12 +120,14 @@ class McpSession:
         return found[:_MAX_TOOLS]
 
     async def call(self, name: str, arguments: Json) -> tuple[str, bool]:
-        """See ports.ToolServer. A JSON-RPC error is a result that is an error: the model may correct its call."""
-        await self._open()
-        try:
-            result = await self._request("tools/call", {"name": name, "arguments": arguments})
-        except _RpcError as error:
-            return error.message, True
+        """See ports.ToolServer. A JSON-RPC error is a result that is an error: the model may correct its call. It takes
+        `timeout_s` at most, opening included."""
+        async with self._time_limit():
+            await self._open()
+            try:
+                result = await self._request("tools/call", {"name": name, "arguments": arguments})
+            except _RpcError as error:
+                return error.message, True
         if result.get("resultType") == "input_required":
             return "this tool wants to ask its user something, which is not possible here", True
         return _result_text(result), result.get("isError") is True
@@ -146,16 +154,21 @@ class McpSession:
             self._revision = result["protocolVersion"]
             await self._notify("notifications/initialized", {})
 
-    async def _request(self, method: str, params: Json) -> Json:
-        """The `result` of a request. Raises UpstreamError; _RpcError for the server's own refusal."""
-        number = next(self._numbers)
+    @contextlib.asynccontextmanager
+    async def _time_limit(self) -> AsyncIterator[None]:
+        """Raises UpstreamTimeout when the block takes more than `timeout_s` seconds."""
         try:
             async with asyncio.timeout(self._settings.timeout_s):
-                return await self._answered(number, method, params)
+                yield
         except TimeoutError:
-            self._cancelled(number)
             raise UpstreamTimeout(f"the MCP server did not answer within {self._settings.timeout_s:g} s") from None
-        except asyncio.CancelledError:
+
+    async def _request(self, method: str, params: Json) -> Json:
+        """The `result` of a request, within `_time_limit`. Raises UpstreamError; _RpcError for the server's refusal."""
+        number = next(self._numbers)
+        try:
+            return await self._answered(number, method, params)
+        except (asyncio.CancelledError, UpstreamTimeout):
             self._cancelled(number)
             raise
 

@@ -74,7 +74,8 @@ USUAL_NAMES = frozenset((
 _PLAIN_WORD = re.compile(r"[a-z_]{1,20}")
 """Bare words of at most 20 characters: no key has so few and letters of one case only, nor has any number letters."""
 _MADE_ID = re.compile(
-    r"(?:(?:chatcmpl|cmpl|resp|msg|item|call|fc|ctc|rs|ws|fs|ci|ig|cu|lsh|mcp|mcpl|mcpr|evt|req|run|gen|file|toolu|audio)[-_]"
+    r"(?:(?:chatcmpl|cmpl|resp|msg|item|call|fc|ctc|rs|ws|fs|ci|ig|cu|lsh|sh|apc|tsc|mcp|mcpl|mcpr|"
+    r"evt|req|run|gen|file|toolu|srvtoolu|audio)[-_]"
     r"(?:tool[-_])?)?[0-9a-f]{24,48}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 )
 """The prefixes are those of ids of the sources above: any word would let keys pass that are made of a prefix and

@@ -10,10 +10,9 @@ from typing import NamedTuple, TypeAlias
 
 from gateway.domain import Json
 
-LOGPROBS_LEFT_OUT = (
-    "logprobs were left out: the text of this answer is put together from pieces that are not its tokens"
-)
-"""A warning. The tokens of several rounds, cut anew at citations, do not spell the pieces of the text."""
+LOGPROBS_LEFT_OUT = "logprobs were left out: only /v1/chat/completions without web search has them"
+"""A warning. The tokens of several rounds, cut anew at citations, do not spell the pieces of the text; and responses
+that are translated from chat have none."""
 
 
 class Source(NamedTuple):

@@ -192,8 +192,6 @@ class _Walk:
         if mode == _FIXED or (mode == _OPEN and name in rules.STRUCTURAL):
             if rules.is_plain_word(value) or rules.is_made_id(value):
                 return None
-            if mode == _OPEN and rules.is_opaque(name, value, holder):
-                return None
             form = "data" if is_data and self._structural == "label" else self._structural
         elif is_data or (mode == _OPEN and name in rules.ENCODED):
             if mode == _OPEN and rules.is_opaque(name, value, holder):

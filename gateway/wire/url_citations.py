@@ -18,13 +18,13 @@ class KeptLinks:
 
     def __init__(self, holders: Iterable[Any]) -> None:
         """`holders`: text parts `{text, annotations}` and messages `{content, annotations}`; others are left alone."""
-        self._texts: list[tuple[Json, str, list[tuple[Json, tuple[int, int], str]]]] = []
+        self._texts: list[tuple[Json, str, str, list[tuple[Json, tuple[int, int], str]]]] = []
         for holder in holders:
             notes = holder.get("annotations") if isinstance(holder, dict) else None
             name = next((each for each in _TEXT_FIELDS if notes and isinstance(holder.get(each), str)), None)
             if name is not None and isinstance(notes, list):
                 links = [(note, _span(note), holder[name][slice(*_span(note))]) for note in notes if _span(note)[1]]
-                self._texts.append((holder, name, links))
+                self._texts.append((holder, name, holder[name], links))
 
     def placed(self, data: Any) -> Any:
         """Call `place`; returns `data`, the whole value that holds the texts."""
@@ -34,23 +34,37 @@ class KeptLinks:
     def place(self) -> None:
         """Set every annotation to the place of its link in the text as it is now, in place.
 
-        A link that a mask has changed is a link no more: its annotation is dropped. Annotations of one span stay
-        together.
+        A text that was not changed keeps its annotations as they are. A link that a mask has changed is a link no more:
+        its annotation is dropped. Annotations of one span stay together.
         """
-        for holder, name, links in self._texts:
+        for holder, name, before, links in self._texts:
             text, notes = holder.get(name), holder.get("annotations")
-            if not isinstance(text, str) or not isinstance(notes, list):
-                continue  # withheld
+            if not isinstance(text, str) or not isinstance(notes, list) or text == before:
+                continue  # withheld, or nothing to do
             kept = [note for note in notes if not _span(note)[1]]
-            position, last, start = 0, (0, 0), -1
+            done, position, last, start = 0, 0, (0, 0), -1
             for note, span, link in links:
                 if span != last:
-                    last, start = span, text.find(link, position)
-                    position = start + len(link) if start >= 0 else position
+                    last, start = span, _place_of(link, before[done : span[0]], text, position)
+                    if start >= 0:
+                        done, position = span[1], start + len(link)
                 if start >= 0:
                     _citation(note).update(start_index=start, end_index=position)
                     kept.append(note)
             holder["annotations"] = kept
+
+
+def _place_of(link: str, gap: str, text: str, position: int) -> int:
+    """Where a link is in the masked `text`, from `position` on; -1 where it is no more. `gap`: the unmasked text before
+    it, which may have the same characters in it without being a citation (an index in code, say)."""
+    if text.startswith(gap + link, position):
+        return position + len(gap)
+    start = position - len(link)
+    for _ in range(gap.count(link) + 1):
+        start = text.find(link, start + len(link))
+        if start < 0:
+            return -1
+    return start
 
 
 def text_holders(items: Any) -> list[Any]:

@@ -85,10 +85,23 @@ async def test_a_slow_tool_is_given_up_and_the_server_is_told(stage: Stage) -> N
         await stage.server.cancelled.wait()
 
 
-async def test_a_client_that_leaves_ends_the_call(stage: Stage) -> None:
-    stage.server.waits = True
+APPROVED = [
+    {"type": "message", "role": "user", "content": "go"},
+    {"type": "mcp_list_tools", "id": "mcpl_1", "server_label": "words", "tools": []},
+    {"type": "mcp_approval_request", "id": "mcpr_1", "server_label": "words", "name": "lookup", "arguments": "{}"},
+    {"type": "mcp_approval_response", "approval_request_id": "mcpr_1", "approve": True},
+]
+
+
+@pytest.mark.parametrize(
+    ("method", "asked"),
+    [("tools/list", "go"), ("tools/call", "go"), ("tools/call", APPROVED)],
+    ids=["list", "call", "approved call"],
+)
+async def test_a_client_that_leaves_ends_what_the_server_does(stage: Stage, method: str, asked: Any) -> None:
+    stage.server.waits, stage.server.waits_at = True, method
     stage.scene.model.will(round_of(call("words__lookup", word="x")))
-    body = {"model": "SvcLLM", "input": "go", "tools": [WORDS], "stream": True}
+    body = {"model": "SvcLLM", "input": asked, "tools": [WORDS], "stream": True}
     headers, url = {"Authorization": f"Bearer {stage.key}"}, f"{stage.scene.server.url}/v1/responses"
     async with (
         asyncio.timeout(LIMIT_S),
@@ -99,6 +112,13 @@ async def test_a_client_that_leaves_ends_the_call(stage: Stage) -> None:
         answer.close()
     async with asyncio.timeout(1):
         await stage.server.released.wait()
+
+
+async def test_an_approved_call_that_takes_too_long_has_failed_and_the_model_is_told(stage: Stage) -> None:
+    stage.server.waits = True
+    status, data = await stage.respond(round_of("Sorry.", is_stream=False), input=APPROVED)
+    assert status == 200 and [item["type"] for item in data["output"]] == ["mcp_call", "message"], data
+    assert data["output"][0]["status"] == "failed" and "did not answer within 2 s" in tool_messages(stage)[0]
 
 
 async def test_results_are_masked_cut_and_without_invisible_characters(stage: Stage) -> None:

@@ -3,10 +3,12 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import anthropic
 import pytest
+from anthropic.tools.memory import BetaAsyncLocalFilesystemMemoryTool
 
 from tests.support import upstream as up
 from tests.support.gateways import InProcessGateway
@@ -16,6 +18,7 @@ LIMIT_S = 10
 MODEL: dict[str, Any] = {"model": "SvcLLM", "max_tokens": 100}
 HELLO: list[Any] = [{"role": "user", "content": "hello"}]
 ADD = {"name": "add", "description": "adds", "input_schema": {"type": "object", "properties": {"a": {}}}}
+EDITOR = "str_replace_based_edit_tool"
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXEL}}
 
@@ -212,6 +215,48 @@ async def test_a_tool_loop_of_the_sdk_ends_with_its_answer(
         message = await runner.until_done()
     assert message.content[0].type == "text" and message.content[0].text == "It is 2."
     assert [each["role"] for each in upstream.last.body["messages"]] == ["user", "assistant", "tool"]
+
+
+async def test_a_model_keeps_notes_with_the_sdks_own_memory_tool(
+    client: anthropic.AsyncAnthropic, upstream: Upstream, tmp_path: Path
+) -> None:
+    note = {"command": "create", "path": "/memories/a.txt", "file_text": "Tea, no milk."}
+    calls = [
+        {"id": f"c{number}", "type": "function", "function": {"name": "memory", "arguments": json.dumps(arguments)}}
+        for number, arguments in enumerate([note, {"command": "view", "path": "/memories/a.txt"}])
+    ]
+    rounds = [up.answer(up.completion(None, "tool_calls", tool_calls=[each])) for each in calls]
+    upstream.will(*rounds, up.answer(up.completion("You take tea.")))
+    memory = BetaAsyncLocalFilesystemMemoryTool(str(tmp_path))
+    async with asyncio.timeout(LIMIT_S):
+        runner = client.beta.messages.tool_runner(**MODEL, messages=HELLO, tools=[memory])
+        message = await runner.until_done()
+    assert message.content[0].type == "text" and message.content[0].text == "You take tea."
+    assert (tmp_path / "memories" / "a.txt").read_text() == "Tea, no milk."
+    assert "Tea, no milk." in upstream.last.body["messages"][-1]["content"]
+    assert upstream.last.body["tools"][0]["function"]["parameters"]["properties"]["command"]["enum"]
+
+
+@pytest.mark.parametrize("is_stream", [True, False], ids=["streamed", "whole"])
+async def test_bash_and_the_text_editor_are_called_as_their_programs_expect(
+    client: anthropic.AsyncAnthropic, upstream: Upstream, is_stream: bool
+) -> None:
+    kinds = [{"type": "bash_20250124", "name": "bash"}, {"type": "text_editor_20250728", "name": EDITOR}]
+    inputs = [{"command": "ls"}, {"command": "view", "path": "/a", "view_range": [1, -1]}]
+    calls = [
+        {"id": f"c{index}", "type": "function", "function": {"name": kind["name"], "arguments": json.dumps(given)}}
+        for index, (kind, given) in enumerate(zip(kinds, inputs, strict=True))
+    ]
+    pieces = [up.chunk({"tool_calls": [{"index": index, **each}]}) for index, each in enumerate(calls)]
+    upstream.will(
+        up.stream(*pieces, up.chunk({}, "tool_calls"), up.usage_chunk(), up.DONE)
+        if is_stream
+        else up.answer(up.completion(None, "tool_calls", tool_calls=calls))
+    )
+    asked: dict[str, Any] = {"tools": kinds}
+    message = (await streamed(client, **asked))[1] if is_stream else await answered(client, **asked)
+    made = [(block.name, block.input) for block in message.content if block.type == "tool_use"]
+    assert made == [("bash", inputs[0]), (EDITOR, inputs[1])] and message.stop_reason == "tool_use"
 
 
 async def test_a_format_of_the_sdk_forces_the_upstreams_schema(

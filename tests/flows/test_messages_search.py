@@ -86,6 +86,30 @@ async def test_a_choice_forces_the_search_and_none_forbids_it(stage: Scene) -> N
     assert "tools" not in stage.sent[-1] and len(stage.sent) == 3
 
 
+async def test_a_page_of_the_conversation_is_fetched_and_cited(stage: Scene) -> None:
+    stage.site.pages["/a"] = "<title>Old town</title><p>" + "The old town has a wall. " * 40
+    url = f"{stage.site.url}/a"
+    asked = [{"role": "user", "content": f"What does {url} say?"}]
+    stage.model.will(round_of(call("open_page", url=url)), round_of("It has a wall [1]."))
+    tool = {"type": "web_fetch_20250910", "name": "web_fetch", "max_content_tokens": 50, "citations": {"enabled": True}}
+    choice = {"type": "tool", "name": "web_fetch"}
+    answer = await message(stage, messages=asked, tools=[tool], tool_choice=choice)
+    made, page, *texts = answer.content
+    assert (made.name, made.input, page.type) == ("web_fetch", {"url": url}, "web_fetch_tool_result")
+    assert page.content.url == url and "old town has a wall" in page.content.content.source.data
+    assert len(page.content.content.source.data) < 400 and texts[1].citations[0].url == url
+    assert answer.usage.server_tool_use.web_fetch_requests == 1
+    names = [each["function"]["name"] for each in stage.sent[0]["tools"]]
+    assert names == ["open_page", "find_in_page"] and "search the web" not in str(stage.sent[0]["messages"])
+    assert stage.sent[0]["tool_choice"]["function"]["name"] == "open_page"
+
+
+async def test_a_page_that_nobody_named_is_not_fetched(stage: Scene) -> None:
+    stage.model.will(round_of(call("open_page", url=f"{stage.site.url}/secret")), round_of("I cannot."))
+    answer = await message(stage, tools=[{"type": "web_fetch_20250910", "name": "web_fetch"}])
+    assert answer.content[1].content.type == "web_fetch_tool_result_error" and not stage.site.asked
+
+
 async def test_the_callers_limit_of_searches_holds(stage: Scene) -> None:
     stage.model.will(round_of(search()), round_of(search("again")), round_of("Paris."))
     await message(stage, tools=[{**TOOL, "max_uses": 1}])

@@ -72,6 +72,35 @@ async def test_an_image_from_a_langchain_tool_reaches_the_model_and_stays_in_the
     assert sent[2]["content"].startswith("a page") and sent[3]["content"][-1]["image_url"]["url"] == image
 
 
+def refused(status: int, message: str, code: str) -> up.Script:
+    return up.answer({"error": {"message": message, "type": "invalid_request_error", "code": code}}, status=status)
+
+
+HALF = [up.chunk({"role": "assistant", "content": "Hel"})]
+LONG = "This model's maximum context length is 4096 tokens."
+LITELLM: dict[str, tuple[up.Script, bool, dict[str, str]]] = {
+    "an answer": (up.answer(), False, {"error": "", "text": "Hello there"}),
+    "a wrong key": (up.answer(), False, {"error": "AuthenticationError", "text": ""}),
+    "a prompt too long": (refused(400, LONG, ""), False, {"error": "ContextWindowExceededError", "text": ""}),
+    "a wrong field": (refused(400, "no such field", "invalid_value"), False, {"error": "BadRequestError", "text": ""}),
+    "too many": (refused(429, "slower", "rate_limit_exceeded"), False, {"error": "RateLimitError", "text": ""}),
+    "a stream that breaks off": (
+        up.stream(*HALF, end=False), True, {"error": "MidStreamFallbackError(APIConnectionError)", "text": "Hel"}),
+    "an error in a stream": (
+        up.stream(*HALF, up.frame({"error": {"message": "no", "code": 500}})), True,
+        {"error": "MidStreamFallbackError(APIConnectionError)", "text": "Hel"}),
+}  # fmt: skip
+
+
+@pytest.mark.system
+@pytest.mark.parametrize("case", LITELLM)
+async def test_litellm_raises_its_class_of_each_error(server: InProcessGateway, upstream: Upstream, case: str) -> None:
+    script, is_stream, expected = LITELLM[case]
+    upstream.will(script)
+    asked = {"url": server.url + "/v1", "key": "wrong" if "key" in case else server.key, "stream": is_stream}
+    assert await run_client([python_of("litellm"), str(CLIENTS / "litellm_errors.py")], asked) == expected
+
+
 @pytest.mark.system
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("route", ["chat", "responses", "open"])

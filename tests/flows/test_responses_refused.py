@@ -1,8 +1,11 @@
-"""What `POST /v1/responses` and the questions about kept responses refuse, and by which name."""
+"""What `POST /v1/responses` and the questions about kept responses refuse, and by which name; what a model refuses."""
 
+import asyncio
 from typing import Any
 
 import aiohttp
+import openai
+import pydantic
 import pytest
 
 from tests.support import upstream as up
@@ -10,6 +13,7 @@ from tests.support.asking import ask
 from tests.support.gateways import InProcessGateway
 from tests.support.upstream import Upstream
 
+LIMIT_S = 10
 TOOL = {"type": "function", "name": "add", "description": "adds", "parameters": {"type": "object", "properties": {}}}
 
 
@@ -59,3 +63,38 @@ async def test_a_wrong_question_about_a_kept_response_is_named(
     ):
         error = (await answer.json())["error"]
         assert (answer.status, error["param"]) == (400, param) and error["message"].startswith(f"{param}: ")
+
+
+class Sum(pydantic.BaseModel):
+    value: int
+
+
+async def test_a_refusal_is_not_parsed_as_the_answer_that_was_asked_for(
+    server: InProcessGateway, upstream: Upstream
+) -> None:
+    pieces = [up.chunk({"refusal": piece}) for piece in ("I can", "not.")]
+    upstream.will(up.stream(*pieces, up.chunk({}, "stop"), up.usage_chunk(), up.DONE))
+    async with (
+        asyncio.timeout(LIMIT_S),
+        openai.AsyncOpenAI(base_url=server.url + "/v1", api_key=server.key, max_retries=0) as client,
+    ):
+        async with client.responses.stream(model="SvcLLM", input="x", text_format=Sum) as stream:
+            events = [event async for event in stream]
+            final = await stream.get_final_response()
+        upstream.will(up.answer(up.completion(None, refusal="I cannot.")))
+        whole = await client.responses.parse(model="SvcLLM", input="x", text_format=Sum)
+    assert "".join(event.delta for event in events if event.type == "response.refusal.delta") == "I cannot."
+    assert [event.refusal for event in events if event.type == "response.refusal.done"] == ["I cannot."]
+    assert final.output_parsed is None and final.output_text == "" and final.status == "completed"
+    refusal = {"type": "refusal", "refusal": "I cannot."}
+    assert whole.output_parsed is None and whole.output[0].to_dict()["content"] == [refusal]
+
+
+async def test_what_a_translated_request_asks_for_goes_on_or_is_told(
+    server: InProcessGateway, upstream: Upstream
+) -> None:
+    upstream.will(up.answer())
+    _, data, _ = await ask(server, "/v1/responses", input="x", text={"verbosity": "low"}, truncation="auto")
+    assert upstream.last.body["verbosity"] == "low" and "truncation" not in upstream.last.body
+    [warning] = data["provider_specific_fields"]["warnings"]
+    assert "truncation is not done" in warning

@@ -207,7 +207,7 @@ async def test_client_metadata_reaches_no_upstream(
         assert status == 200 and "client_metadata" not in upstream.last.body, data
 
 
-@pytest.mark.parametrize(("field", "value"), [("conversation", "conv_1"), ("background", True)])
+@pytest.mark.parametrize(("field", "value"), [("conversation", "conv_1"), ("background", True), ("n", 2)])
 @pytest.mark.parametrize("mode", ["'native'", "'translate'"])
 async def test_state_that_is_not_kept_is_refused_on_every_upstream(
     start_gateway: StartGateway, upstream: Upstream, mode: str, field: str, value: Any

@@ -231,3 +231,22 @@ async def test_the_rest_of_a_value_over_two_streamed_items_never_goes_out(
     items = [event["item"]["content"][0]["text"] for event in got if event["type"] == "response.output_item.done"]
     assert deltas == done == items == texts_of(got[-1]["response"])
     assert deltas == ["the card is 4539 14", "[REDACTED:CREDIT_CARD] as you asked"]
+
+
+async def test_streamed_arguments_with_a_masked_number_are_still_json(
+    server: InProcessGateway, upstream: Upstream
+) -> None:
+    text = '{"card": 4539148803436467, "words": "my card 4539 1488 0343 6467"}'
+    call = {"index": 0, "id": "call_1", "type": "function", "function": {"name": "pay", "arguments": ""}}
+    pieces = [up.chunk({"tool_calls": [{"index": 0, "function": {"arguments": each}}]}) for each in text]
+    upstream.will(up.stream(up.chunk({"tool_calls": [call]}), *pieces, up.chunk({}, "tool_calls"), up.DONE))
+    async with (
+        aiohttp.ClientSession(headers=server.headers) as session,
+        session.post(server.url + "/v1/responses", json={"model": "SvcLLM", "input": "x", "stream": True}) as answer,
+    ):
+        lines = [line[6:] for line in (await answer.read()).splitlines() if line.startswith(b"data: {")]
+    events = [orjson.loads(line) for line in lines]
+    deltas = "".join(each["delta"] for each in events if each["type"] == "response.function_call_arguments.delta")
+    [done] = [each["arguments"] for each in events if each["type"] == "response.function_call_arguments.done"]
+    masked = "[REDACTED:CREDIT_CARD]"
+    assert orjson.loads(deltas) == orjson.loads(done) == {"card": masked, "words": f"my card {masked}"}

@@ -21,7 +21,8 @@ TOOLS: list[dict[str, Any]] = [
 @dataclass
 class McpServer:
     """`form`: `json` or `events`. `revision`: what it agrees on; 2026-07-28 knows no initialize. `result` answers every
-    call; `status` other than 200 answers every request. `answers_as`: the id that answers to a
+    call; `status` other than 200 answers every request; each takes `delay_s`.
+    `answers_as`: the id that answers to a
     method have in place of the request's. `seen`: `(method, params, headers)`."""
 
     form: str = "json"
@@ -33,6 +34,8 @@ class McpServer:
     raw: bytes | None = None
     location: str = ""
     waits: bool = False
+    waits_at: str = "tools/call"
+    delay_s: float = 0
     answers_as: dict[str, Any] = field(default_factory=dict)
     page_size: int = 1
     seen: list[tuple[str, Any, Any]] = field(default_factory=list)
@@ -67,7 +70,9 @@ class McpServer:
             if method == "notifications/cancelled":
                 self.cancelled.set()
             return web.Response(status=202)
-        if method == "tools/call" and self.waits:
+        if self.delay_s:
+            await asyncio.sleep(self.delay_s)
+        if method == self.waits_at and self.waits:
             self.waiting.set()
             try:
                 await asyncio.sleep(30)

@@ -9,7 +9,7 @@ import base64
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.ports import ImageSource
-from gateway.wire.chat.request import image_urls
+from gateway.wire.chat.request import IMAGE_PARTS, image_urls, other_urls
 from gateway.wire.image_header import media_type
 
 MAX_IMAGES = 8
@@ -23,10 +23,14 @@ it would not; at half large photographs as PNG are refused."""
 async def inline_images(body: Json, source: ImageSource | None) -> Json:
     """A copy of a chat body with data URLs in place of http(s) image URLs; the body itself when it has no images.
 
-    Raises InvalidRequest: too many images, not an image, another scheme, or the source's refusal.
+    Raises InvalidRequest: too many images, not an image, another scheme, the source's refusal, or an address of
+    anything else (a video, say).
     """
     if all(type(message.get("content")) is str for message in body["messages"]):
         return body
+    for where, url in other_urls(body):
+        if not url.startswith("data:"):
+            raise InvalidRequest(f"{where}: only images are fetched here; send a data: URL", param=where)
     if not image_urls(body):
         return body
     messages = [_copy_message(message) for message in body["messages"]]
@@ -90,7 +94,7 @@ def _copy_message(message: Json) -> Json:
 
 def _copy_part(part: Json) -> Json:
     """A copy of a part; an image given as a string gets chat's form `{type: "image_url", image_url: {url}}`."""
-    if not isinstance(part, dict) or part.get("type") not in ("image_url", "input_image"):
+    if not isinstance(part, dict) or part.get("type") not in IMAGE_PARTS:
         return part
     image = part.get("image_url")
     if isinstance(image, str):

@@ -13,6 +13,7 @@ import orjson
 
 from gateway.domain import Json
 from gateway.resilience.shared_cache import SharedCache
+from gateway.services.hosted_tools.options import SEARCH
 from gateway.services.hosted_tools.page_text import search_text
 from gateway.services.hosted_tools.sources import Sources
 from gateway.wire.hosted_answer import HostedCall, Source
@@ -84,7 +85,7 @@ class CallMemory:
         shown = [{name: str(each.get(name) or "") for name in ("title", "url", "content")} for each in results]
         arguments = {"query": str(table_in(item, "action").get("query") or "")}
         return {
-            "name": "web_search",
+            "name": SEARCH,
             "arguments": orjson.dumps(arguments).decode(),
             "output": search_text(shown, sources),
         }

@@ -26,8 +26,9 @@ class HostedTool(Protocol):
         """What the prompt says about its functions, beside their descriptions; read after `functions`."""
         ...
 
-    def opening(self) -> AsyncGenerator[list[HostedEvent], None]:
-        """What happens before the first round, such as listing a server's tools. Raises GatewayError."""
+    def opening(self, limit_s: float) -> AsyncGenerator[list[HostedEvent], None]:
+        """What happens before the first round, such as listing a server's tools, within `limit_s` seconds. What takes
+        longer fails as a call does. Raises GatewayError."""
         ...
 
     def functions(self, taken: Collection[str]) -> list[Json]:
@@ -68,10 +69,14 @@ async def run_all(calls: Sequence[Running], limit_s: float) -> AsyncGenerator[li
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
+OUT_OF_TIME = "the time for tools in one answer is used up"
+"""The error of a call, or of a list of tools, that was ended by the limit of the answer."""
+
+
 async def _run(tool: HostedTool, call: HostedCall, turns: asyncio.Semaphore, limit_s: float) -> None:
     try:
         async with asyncio.timeout(limit_s), turns:
             await tool.run(call)
     except TimeoutError:
-        call.status, call.error = "failed", "the time for tools in one answer is used up"
+        call.status, call.error = "failed", OUT_OF_TIME
         call.output = f"This call failed: {call.error}. Answer with what you know."

@@ -16,8 +16,8 @@ calls of ours then is ignored. Closing the generator cancels what runs.
 """
 
 import time
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +34,8 @@ _CUT = ("length", "content_filter")
 
 @dataclass(frozen=True, slots=True)
 class LoopLimits:
-    """Of one answer: `max_calls` of hosted tools, and `total_s` seconds that they may take together."""
+    """Of one answer: `max_calls` of hosted tools, and `total_s` seconds that they may take together, what they do
+    before the first round included."""
 
     max_calls: int = 10
     total_s: float = 60
@@ -61,6 +62,15 @@ class _Budget:
     def is_used_up(self) -> bool:
         return self.calls <= 0 or self.seconds <= 0
 
+    @contextmanager
+    def timing(self) -> Iterator[None]:
+        """Takes the time of the block from `seconds`."""
+        started_s = time.monotonic()
+        try:
+            yield
+        finally:
+            self.seconds -= time.monotonic() - started_s
+
 
 class HostedLoop:
     """Runs one answer. `sources`: the pages that the tools show to the model."""
@@ -77,9 +87,10 @@ class HostedLoop:
         """The events of the answer, the last one an `AnswerEnd`. Raises GatewayError, also after the first events."""
         budget = _Budget(self._limits, request.max_calls)
         for tool in self._tools:
-            async with aclosing(tool.opening()) as opening:
-                async for batch in opening:
-                    yield batch
+            with budget.timing():
+                async with aclosing(tool.opening(max(0.0, budget.seconds))) as opening:
+                    async for batch in opening:
+                        yield batch
         talk = _Conversation(request, self._tools)
         sources = self._sources if is_prose(request.body) else None
         usage: Json = {}
@@ -93,11 +104,11 @@ class HostedLoop:
             usage, client_calls = added(usage, made.usage), made.client_calls
             is_over = made.finish_reason in _CUT or not made.calls or budget.is_used_up
             if not is_over:
-                running, started_s = self._started(made.calls, budget), time.monotonic()
-                async with aclosing(run_all(running, budget.seconds)) as phases:
-                    async for batch in phases:
-                        yield batch
-                budget.seconds -= time.monotonic() - started_s
+                running = self._started(made.calls, budget)
+                with budget.timing():
+                    async with aclosing(run_all(running, budget.seconds)) as phases:
+                        async for batch in phases:
+                            yield batch
                 calls = [call for _, call in running]
                 talk.add(made, calls)
                 is_over = client_calls > 0 or any(call.ends_turn for call in calls)
@@ -135,7 +146,8 @@ class _Conversation:
                 forced = {"type": "function", "function": {"name": functions[0]["function"]["name"]}}
         dropped = ("tools", "tool_choice", "max_tokens", "max_completion_tokens")
         self._body = {name: value for name, value in body.items() if name not in dropped}
-        self._choice: Any = forced or body.get("tool_choice")
+        self._forced = forced
+        self._choice: Any = body.get("tool_choice")
         limits = [body[name] for name in dropped[2:] if body.get(name) is not None]
         self._max_tokens: int | None = min(limits) if limits else None
         self._messages = with_guidance(body["messages"], "\n\n".join(filter(None, (tool.guidance for tool in tools))))
@@ -147,12 +159,12 @@ class _Conversation:
             body["max_tokens"] = max(1, self._max_tokens - int(usage.get("completion_tokens") or 0))
         if may_call:
             body["tools"] = [*self._theirs, *self._ours]
-            body["tool_choice"] = self._choice
+            body["tool_choice"] = self._forced or self._choice
         elif self._theirs:
             body["tools"], body["tool_choice"] = self._theirs, self._choice
         else:
             body["tools"], body["tool_choice"] = self._ours, "none"
-        self._choice = None  # a forced call was made: a second round must be free to answer
+        self._forced = self._choice = None  # a forced call was made: a second round must be free to answer
         return {name: value for name, value in body.items() if value is not None}
 
     def has_room(self, usage: Json) -> bool:

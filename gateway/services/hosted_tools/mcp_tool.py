@@ -14,8 +14,11 @@ run: it becomes an `mcp_approval_request`, which ends the answer.
 | `mcp_approval_request` | as the model called | empty                      | `{server_label}`                        |
 """
 
+import asyncio
 import secrets
+import time
 from collections.abc import AsyncGenerator, Collection, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -25,17 +28,25 @@ from gateway.domain import Json
 from gateway.engines.text.invisible import strip_invisible
 from gateway.errors import GatewayError
 from gateway.ports import ToolServer
+from gateway.services.hosted_tools.hosted_tool import OUT_OF_TIME, run_all
 from gateway.services.hosted_tools.web_calls import ToolCaller
 from gateway.texts import TextSlot, TextUnit
 from gateway.wire.hosted_answer import CallPhase, HostedCall, HostedEvent
 from gateway.wire.responses.mcp_request import ApprovalRule, ApprovedCall
 from gateway.wire.responses.tool_names import ToolNames, ToolRef
+from gateway.wire.text_slots import text_slots
+from gateway.wire.text_walk import answer_slots
 from gateway.wire.untrusted_json import table_in
 
 _MAX_DESCRIPTION_CHARS = 4_000
 _MAX_SCHEMA_BYTES = 32_768
 """Of one tool. Chosen: descriptions are a few hundred characters and schemas a few KB; at half long manuals are cut, at
 double a hundred tools fill a model's context alone. A tool with a larger schema is left out."""
+_MAX_NAME_CHARS = 128
+"""From the MCP specification of 2025-11-25; a tool with a longer name is left out."""
+_MAX_TITLE_CHARS = 200
+"""Chosen: a title is a few words; at half long ones are cut, more is a text that belongs into the description."""
+_HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 _MAX_ARGUMENTS_CHARS = 200_000
 """Chosen: a document of a hundred pages fits; more is no sensible call, and is masked before it is sent."""
 
@@ -76,24 +87,27 @@ class McpTool:
         """`mcp:LABEL`, the scope."""
         return f"mcp:{self._grant.label}"
 
-    async def opening(self) -> AsyncGenerator[list[HostedEvent], None]:
+    async def opening(self, limit_s: float) -> AsyncGenerator[list[HostedEvent], None]:
         """See HostedTool. A list that fails is reported, and the answer goes on without the server's tools."""
+        ends_s = time.monotonic() + limit_s
         listing = self._call("mcpl", "mcp_list_tools")
         if not self._grant.is_listed:
             yield [CallPhase(listing, "in_progress")]
         try:
-            self._tools = await self._listed()
+            async with asyncio.timeout(limit_s):
+                self._tools = await self._listed()
             listing.status, listing.results = "completed", list(self._tools.values())
         except GatewayError as error:
             listing.status, listing.error = "failed", error.message
+        except TimeoutError:
+            listing.status, listing.error = "failed", OUT_OF_TIME
         if not self._grant.is_listed:
             yield [CallPhase(listing, listing.status)]
-        for approved in self._grant.approved:
-            call = self._call("mcp", "mcp_call", approved.name, approved.arguments)
-            call.action["approval_request_id"] = approved.request_id
-            yield [CallPhase(call, phase) for phase in self.phases]
-            await self.run(call)
-            yield [CallPhase(call, call.status)]
+        calls = [self._approved_call(approved) for approved in self._grant.approved]
+        async with aclosing(run_all([(self, call) for call in calls], ends_s - time.monotonic())) as phases:
+            async for batch in phases:
+                yield batch
+        for call in calls:
             _add_pair(self._grant.messages, call, ToolNames().name_of(self._ref(call.name)))
 
     def functions(self, taken: Collection[str]) -> list[Json]:
@@ -132,6 +146,11 @@ class McpTool:
         action = {"server_label": self._grant.label}
         return HostedCall(f"{prefix}_{secrets.token_hex(24)}", kind, name, arguments, action=action)
 
+    def _approved_call(self, approved: ApprovedCall) -> HostedCall:
+        call = self._call("mcp", "mcp_call", approved.name, approved.arguments)
+        call.action["approval_request_id"] = approved.request_id
+        return call
+
     def _ref(self, name: str) -> ToolRef:
         return ToolRef("function", name, self._grant.label)
 
@@ -139,14 +158,17 @@ class McpTool:
         """The tools that may be called, by name, in the form that callers and the model see."""
         tools: dict[str, Json] = {}
         for tool in await self._server.tools():
-            schema = table_in(tool, "inputSchema")
-            is_allowed = self._grant.allowed is None or tool["name"] in self._grant.allowed
-            if is_allowed and len(orjson.dumps(schema)) <= _MAX_SCHEMA_BYTES:
-                text, _ = strip_invisible(str(tool.get("description") or "")[:_MAX_DESCRIPTION_CHARS])
-                shown = {"name": tool["name"], "description": text, "input_schema": schema}
-                tools[tool["name"]] = {**shown, "annotations": tool.get("annotations")}
+            name, schema = tool["name"], table_in(tool, "inputSchema")
+            is_allowed = self._grant.allowed is None or name in self._grant.allowed
+            is_small = len(name) <= _MAX_NAME_CHARS and len(orjson.dumps(schema)) <= _MAX_SCHEMA_BYTES
+            if is_allowed and is_small:
+                text = str(tool.get("description") or "")[:_MAX_DESCRIPTION_CHARS]
+                shown = {"name": name, "description": text, "input_schema": schema, "annotations": _hints(tool)}
+                for slot in text_slots(shown, skip=frozenset(("name",))):
+                    slot.text = strip_invisible(slot.text)[0]
+                tools[name] = shown
         if self._grant.cleans:
-            slots = [TextSlot(tool, "description", f"tools.{name}") for name, tool in tools.items()]
+            slots = [slot for tool in tools.values() for slot in answer_slots(tool, "tools", frozenset(("name",)))]
             await self._caller.clean(TextUnit(slots), "responses")
         return tools
 
@@ -183,6 +205,15 @@ def _add_pair(messages: list[Json], call: HostedCall, name: str) -> None:
         message = messages.pop()
     messages.append({**message, "tool_calls": [asked]})
     messages.append({"role": "tool", "tool_call_id": call.item_id, "content": call.output})
+
+
+def _hints(tool: Json) -> Json | None:
+    """The known annotations of a tool, `{title?, readOnlyHint?, …}`; None where it has none."""
+    given = table_in(tool, "annotations")
+    hints: Json = {name: given[name] for name in _HINTS if isinstance(given.get(name), bool)}
+    if isinstance(given.get("title"), str):
+        hints["title"] = given["title"][:_MAX_TITLE_CHARS]
+    return hints or None
 
 
 def _function(name: str, tool: Json) -> Json:

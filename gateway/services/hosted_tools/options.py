@@ -4,7 +4,7 @@ Shapes: schemas/web_search.json. Source: OpenAI API reference (web search tool, 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +23,11 @@ _COUNTRIES: Mapping[str, str] = {
 }
 _PLACE = ("city", "region", "country", "timezone")
 SIZES = ("low", "medium", "high")
+SEARCH, OPEN, FIND = "web_search", "open_page", "find_in_page"
+FUNCTIONS = (SEARCH, OPEN, FIND)
+"""What a model can be offered."""
+_CHARS_PER_TOKEN = 4
+"""Of `max_content_tokens`: the rule of thumb for English text, as in estimates of usage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +37,8 @@ class SearchOptions:
     `size`: `low`, `medium` or `high`. `domains`: only what is on these (`domains.is_within`), all when empty;
     `excluded`: nothing on these. `location`: `city`, `region`, `country` (ISO 3166-1 alpha-2) and `timezone`, as far as
     known.
-    `external`: False searches the local index alone and opens no page.
+    `external`: False searches the local index alone and opens no page. `functions`: what the model is offered, the one
+    that may be forced first. `max_page_chars`: of a page that is opened; None: by `size`.
     """
 
     size: str = "medium"
@@ -40,6 +46,8 @@ class SearchOptions:
     excluded: tuple[str, ...] = ()
     location: Mapping[str, str] = field(default_factory=dict)
     external: bool = True
+    functions: tuple[str, ...] = FUNCTIONS
+    max_page_chars: int | None = None
 
     @property
     def country(self) -> str | None:
@@ -70,16 +78,35 @@ def of_chat(options: Json, where: str = "web_search_options") -> SearchOptions:
     )
 
 
-def of_messages(tool: Json, where: str) -> SearchOptions:
-    """The options of a messages tool (schemas/messages.json), `where` being its path. Raises InvalidRequest."""
-    allowed, blocked = (tool.get(name) for name in ("allowed_domains", "blocked_domains"))
-    if allowed and blocked:
-        raise InvalidRequest(f"{where}: has allowed_domains and blocked_domains; leave one out", param=where)
+def of_messages(
+    search: tuple[Json, str] | None, fetch: tuple[Json, str] | None = None, *, fetches_first: bool = False
+) -> SearchOptions:
+    """The options of the web tools of a messages request (schemas/messages.json), each with its path. Domains of either
+    bind both. `fetches_first`: a page must be opened first. Raises InvalidRequest."""
+    tools = [each for each in (search, fetch) if each is not None]
+    for tool, where in tools:
+        if tool.get("allowed_domains") and tool.get("blocked_domains"):
+            raise InvalidRequest(f"{where}: has allowed_domains and blocked_domains; leave one out", param=where)
+    found = (SEARCH,) if search is not None else ()
+    pages = (OPEN, FIND)
+    limit = fetch[0].get("max_content_tokens") if fetch is not None else None
     return SearchOptions(
-        domains=checked_domains(allowed, f"{where}.allowed_domains"),
-        excluded=checked_domains(blocked, f"{where}.blocked_domains"),
-        location=checked_location(tool.get("user_location"), f"{where}.user_location"),
+        domains=_common_domains(tools, "allowed_domains"),
+        excluded=_common_domains(tools, "blocked_domains"),
+        location=checked_location(search[0].get("user_location"), f"{search[1]}.user_location") if search else {},
+        functions=pages + found if fetches_first else found + pages,
+        max_page_chars=limit * _CHARS_PER_TOKEN if limit else None,
     )
+
+
+def _common_domains(tools: Sequence[tuple[Json, str]], name: str) -> tuple[str, ...]:
+    """The domains that one of the tools has under this name, or both alike."""
+    given = [(checked_domains(tool[name], f"{where}.{name}"), where) for tool, where in tools if tool.get(name)]
+    for domains, where in given[1:]:
+        if set(domains) != set(given[0][0]):
+            at = f"{where}.{name}"
+            raise InvalidRequest(f"{at}: must be those of {given[0][1]}, or be left out", param=at)
+    return given[0][0] if given else ()
 
 
 def with_defaults(tool: Json) -> Json:

@@ -20,11 +20,16 @@ _IDENTITY = ("id", "created", "model", "system_fingerprint", "service_tier")
 
 @dataclass(slots=True)
 class AskedCall:
-    """A call of a hosted tool as the model made it. `arguments` is JSON, as long as it is still streamed a part."""
+    """A call of a hosted tool as the model made it. `pieces`: what has come of its arguments."""
 
     call_id: str
     name: str
-    arguments: str = ""
+    pieces: list[str] = field(default_factory=list)
+
+    @property
+    def arguments(self) -> str:
+        """JSON, as long as it is still streamed a part of it."""
+        return "".join(self.pieces)
 
 
 @dataclass(slots=True)
@@ -94,11 +99,11 @@ class RoundReader:
         """The events of a chat delta, or of a whole message."""
         events: list[HostedEvent] = []
         if reasoning := delta.get("reasoning_content"):
-            events.append(ReasoningPiece(reasoning))
+            events += [*self.end(), ReasoningPiece(reasoning)]
         if content := delta.get("content"):
             events += self._text(content)
         if refusal := delta.get("refusal"):
-            events.append(TextPiece(refusal, is_refusal=True))
+            events += [*self.end(), TextPiece(refusal, is_refusal=True)]
         for call in delta.get("tool_calls") or ():
             events += self._call(call)
         return events
@@ -122,7 +127,7 @@ class RoundReader:
                 self._numbers[index] = self._round.client_calls
                 self._round.client_calls += 1
         if index in self._hosted:
-            self._hosted[index].arguments += function.get("arguments") or ""
+            self._hosted[index].pieces.append(function.get("arguments") or "")
             return []
         return [*self.end(), ClientCall({**delta, "index": self._numbers[index]})]
 

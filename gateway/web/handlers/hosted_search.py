@@ -80,7 +80,7 @@ class HostedSearch:
         sources, stats = request.sources, context.stats
         search = self._search_tool(context, request) if request.options is not None else None
         limits = self._settings.limits
-        if search is not None and not entry.has_tools and not request.others:
+        if search is not None and search.searches and not entry.has_tools and not request.others:
             stats.warnings.append(_SEARCHED_ONCE)
             events = ForcedSearch(self._completions, search, sources, limits).run(request.loop, stats)
         else:
@@ -102,5 +102,5 @@ class HostedSearch:
 
     def _remember(self, owner: str, batch: Sequence[HostedEvent]) -> None:
         for event in batch:
-            if isinstance(event, CallPhase) and event.phase == "completed":
+            if isinstance(event, CallPhase) and event.phase == "completed" and event.call.kind == WebSearchTool.kind:
                 self._memory.put(owner, event.call)

@@ -17,6 +17,7 @@ from gateway.services.completion.token_count import TokenCounter
 from gateway.services.hosted_tools.loop import LoopRequest
 from gateway.services.hosted_tools.options import of_messages
 from gateway.services.hosted_tools.sources import Sources
+from gateway.services.hosted_tools.web_search import WebSearchTool
 from gateway.web.context import CONTEXT, RequestContext
 from gateway.web.handlers.chat import require_kind, timing_headers, used_so_far
 from gateway.web.handlers.file_parts import FileParts
@@ -24,12 +25,10 @@ from gateway.web.handlers.hosted_search import HostedRequest, HostedSearch
 from gateway.web.handlers.json_body import checked_body
 from gateway.web.replies import EventReply, JsonReply
 from gateway.wire.messages.object import estimated_tokens
-from gateway.wire.messages.request import forces_search, to_chat
-from gateway.wire.messages.search import item_id, open_calls, web_search_tool
+from gateway.wire.messages.request import to_chat
+from gateway.wire.messages.search import WebWish, item_id, open_calls, web_wish
 from gateway.wire.messages.stream import MessageStream
 
-WEB_SEARCH = "web_search"
-"""The kind of hosted tool that searches the web."""
 _CALL_AND_OUTPUT = 2
 """Items that a remembered call is recalled as."""
 
@@ -66,9 +65,9 @@ class MessagesHandler:
         entry = self._text_model(body)
         if self._files is not None:
             await self._files.replace(context, entry, body)
-        search = web_search_tool(body)
-        if search is not None:
-            return await self._search(context, entry, *search)
+        wish = web_wish(body)
+        if wish is not None:
+            return await self._search(context, entry, wish)
         chat = to_chat(body, MAX_IMAGES)
         stats = context.stats
         stream = MessageStream(body, estimated_tokens(chat))
@@ -78,15 +77,15 @@ class MessagesHandler:
         message = stream.from_chat(await self._completions.complete(chat, stats))
         return JsonReply(message, headers=timing_headers(stats, started_s))
 
-    async def _search(self, context: RequestContext, entry: ModelEntry, tool: Json, where: str) -> web.StreamResponse:
-        """The reply to a request with hosted web search; `where` is the tool's path. As `create`, and Forbidden."""
+    async def _search(self, context: RequestContext, entry: ModelEntry, wish: WebWish) -> web.StreamResponse:
+        """The reply to a request with hosted web tools. As `create`, and Forbidden."""
         body, owner, sources = context.body, context.caller.key_id, Sources()
-        self._hosted.require_scope(context.caller, where)
-        options = of_messages(tool, where)
+        self._hosted.require_scope(context.caller, wish.tools[0][1])
+        options = of_messages(wish.search, wish.fetch, fetches_first=wish.forced == "web_fetch")
         recalled = self._recalled(owner, body["messages"], sources)
         chat = to_chat(body, MAX_IMAGES, recalled)
         stream = MessageStream({**body, "model": entry.name}, estimated_tokens(chat))
-        loop = LoopRequest(chat, WEB_SEARCH if forces_search(body) else "", tool.get("max_uses"))
+        loop = LoopRequest(chat, WebSearchTool.kind if wish.forced else "", wish.max_uses)
         is_allowed = (body.get("tool_choice") or {}).get("type") != "none"
         events = self._hosted.answer(context, entry, HostedRequest(loop, options if is_allowed else None, sources))
         if body.get("stream"):

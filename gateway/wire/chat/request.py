@@ -4,7 +4,7 @@ Source: OpenAI API reference (chat completions, legacy functions), read 2026-11-
 caller's body is not changed; the parts that differ are copied.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +24,8 @@ _ABOUT_THE_CLIENT = frozenset(("client_metadata",))
 """Fields in which clients tell their own service of themselves (Codex: ids of the installation and paths of the
 workspace). They are nobody else's business, and strict upstreams refuse them."""
 _CREDENTIAL_PREFIXES = ("aws_", "azure_", "vertex_", "litellm_", "x-portkey", "portkey_")
+IMAGE_PARTS = ("image_url", "input_image")
+"""Types of the parts with an image: chat's, and that of the responses route."""
 _PLAIN_ROLES = ("user", "assistant", "system")
 """Roles that every upstream accepts as they are."""
 _JSON_ONLY = "Answer with one valid JSON object and nothing else: no prose, no code fence."
@@ -153,7 +155,7 @@ def _chat_part(part: Any) -> Any:
     kind = part.get("type") if isinstance(part, dict) else None
     if kind in ("input_text", "output_text"):
         return {"type": "text", "text": part.get("text", "")}
-    if kind in ("input_image", "image_url") and isinstance(part.get("image_url"), str):
+    if kind in IMAGE_PARTS and isinstance(part.get("image_url"), str):
         image = {"url": part["image_url"]}
         if part.get("detail"):
             image["detail"] = part["detail"]
@@ -229,16 +231,33 @@ def image_urls(body: Json) -> list[tuple[str, Json]]:
     A bare string image comes as a new object. Raises InvalidRequest for an image part without a URL.
     """
     images: list[tuple[str, Json]] = []
+    for place, part in _parts(body):
+        if part.get("type") in IMAGE_PARTS:
+            image = part.get("image_url")
+            if isinstance(image, str):
+                image = {"url": image}
+            where = f"{place}.image_url"
+            if not isinstance(image, dict) or not isinstance(image.get("url"), str):
+                raise InvalidRequest(f"{where}: must be an object with a url", param=where)
+            images.append((f"{where}.url", image))
+    return images
+
+
+def other_urls(body: Json) -> Iterator[tuple[str, str]]:
+    """`(path, url)` of every other address in a content part: upstreams fetch `video_url`, `audio_url` and more, some
+    of them whatever the part's type is."""
+    for place, part in _parts(body):
+        for name, value in part.items():
+            if name.endswith("_url") and not (name == "image_url" and part.get("type") in IMAGE_PARTS):
+                url = value.get("url") if isinstance(value, dict) else value
+                if isinstance(url, str):
+                    yield f"{place}.{name}", url
+
+
+def _parts(body: Json) -> Iterator[tuple[str, Json]]:
+    """`(path, part)` of every content part that is an object."""
     for index, message in enumerate(body["messages"]):
         content = message.get("content")
-        if isinstance(content, list):
-            for place, part in enumerate(content):
-                if isinstance(part, dict) and part.get("type") == "image_url":
-                    image = part.get("image_url")
-                    if isinstance(image, str):
-                        image = {"url": image}
-                    where = f"messages[{index}].content[{place}].image_url"
-                    if not isinstance(image, dict) or not isinstance(image.get("url"), str):
-                        raise InvalidRequest(f"{where}: must be an object with a url", param=where)
-                    images.append((f"{where}.url", image))
-    return images
+        for place, part in enumerate(content) if isinstance(content, list) else ():
+            if isinstance(part, dict):
+                yield f"messages[{index}].content[{place}]", part

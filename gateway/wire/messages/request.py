@@ -12,7 +12,7 @@ from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.wire.messages.conversation import Conversation
 from gateway.wire.messages.errors import NO_THREADS
-from gateway.wire.messages.tools import chat_tool, is_web_search, offered_tools, set_choice
+from gateway.wire.messages.tools import chat_tool, forced_kind, offered_tools, set_choice
 
 _BILLING = "x-anthropic-billing-header:"
 """Beginning of a first system block of Claude Code. It changes with every version, so that no prompt cache would hit,
@@ -32,9 +32,9 @@ _CODES = {"thread": NO_THREADS}
 def to_chat(body: Json, max_images: int, recalled: Mapping[str, Json] = _NOTHING) -> Json:
     """The chat body of a checked messages body. Raises InvalidRequest, the message naming the block.
 
-    `metadata.user_id` becomes `user`, which goes on as a keyed hash. Hosted web search is left out of the tools and of
-    the choice: see `search.web_search_tool` and `forces_search`. `recalled`: what the server's calls of the history
-    gave the model, `{name, arguments, output}` by the id of their block; calls without are left out.
+    `metadata.user_id` becomes `user`, which goes on as a keyed hash. Hosted tools are left out of the tools and of the
+    choice: see `search.web_wish`. `recalled`: what the server's calls of the history gave the model, `{name, arguments,
+    output}` by the id of their block; calls without are left out.
     """
     for name, reason in _NOT_HERE.items():
         if body.get(name):
@@ -53,20 +53,11 @@ def to_chat(body: Json, max_images: int, recalled: Mapping[str, Json] = _NOTHING
     tools = offered_tools(body.get("tools") or (), conversation.referenced, conversation.changes)
     if tools:
         chat["tools"] = [chat_tool(tool) for tool in tools]
-    if not forces_search(body):
+    if not forced_kind(body):
         set_choice(chat, body.get("tool_choice"), {tool["name"] for tool in tools})
     if body.get("stream"):
         chat |= {"stream": True, "stream_options": {"include_usage": True}}
     return chat
-
-
-def forces_search(body: Json) -> bool:
-    """Whether the model must begin with a search: it is the tool that is chosen, or any is, and there is no other."""
-    tools, choice = body.get("tools") or (), body.get("tool_choice") or {}
-    if choice.get("type") == "any":
-        return bool(tools) and all(map(is_web_search, tools))
-    hosted = [tool.get("name") for tool in tools if is_web_search(tool)]
-    return choice.get("type") == "tool" and choice.get("name") in hosted
 
 
 def thinking_display(body: Json) -> str | None:

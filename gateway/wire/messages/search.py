@@ -1,4 +1,4 @@
-"""Hosted web search in a messages request and answer: the tool's options, and the blocks of a call.
+"""Hosted web search and web fetch in a messages request and answer: the tools, and the blocks of a call.
 
 A search is a `server_tool_use` block and a `web_search_tool_result`; a page that was opened or searched is shown as
 `web_fetch`. Source: Anthropic API reference (web search tool, web fetch tool), SDK anthropic 2.12, read 2026-11-22.
@@ -6,23 +6,49 @@ A search is a `server_tool_use` block and a `web_search_tool_result`; a page tha
 """
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.wire.hosted_answer import HostedCall, Source
-from gateway.wire.messages.tools import is_web_search
+from gateway.wire.messages.tools import forced_kind, hosted_kind
 
 _OURS, _ITEM = "srvtoolu_", "ws_"
 _CITED_CHARS = 150
 """Characters of `cited_text`, as in the API reference."""
 
 
-def web_search_tool(body: Json) -> tuple[Json, str] | None:
-    """The hosted web search tool of a request and its path; None where it has none. Raises InvalidRequest for two."""
-    found = [(tool, f"tools[{at}]") for at, tool in enumerate(body.get("tools") or ()) if is_web_search(tool)]
-    if len(found) > 1:
-        raise InvalidRequest(f"{found[1][1]}: web search is there already; leave one out", param=found[1][1])
-    return found[0] if found else None
+class WebWish(NamedTuple):
+    """The hosted web tools of a request. `search`, `fetch`: the tool and its path, None where it is not there.
+    `forced`: which of them must be called first, empty for none."""
+
+    search: tuple[Json, str] | None
+    fetch: tuple[Json, str] | None
+    forced: str
+
+    @property
+    def tools(self) -> list[tuple[Json, str]]:
+        """Those that are there, with their paths."""
+        return [each for each in (self.search, self.fetch) if each is not None]
+
+    @property
+    def max_uses(self) -> int | None:
+        """Calls of both together; None where one of them has no limit."""
+        limits = [tool["max_uses"] for tool, _ in self.tools if tool.get("max_uses") is not None]
+        return sum(limits) if len(limits) == len(self.tools) else None
+
+
+def web_wish(body: Json) -> WebWish | None:
+    """The hosted web search and web fetch of a request; None where it has neither. Raises InvalidRequest for two of a
+    kind."""
+    found: dict[str, tuple[Json, str]] = {}
+    for at, tool in enumerate(body.get("tools") or ()):
+        if kind := hosted_kind(tool):
+            where = f"tools[{at}]"
+            if kind in found:
+                raise InvalidRequest(f"{where}: {kind} is there already; leave one out", param=where)
+            found[kind] = (tool, where)
+    return WebWish(found.get("web_search"), found.get("web_fetch"), forced_kind(body)) if found else None
 
 
 def open_calls(messages: Sequence[Json]) -> list[str]:

@@ -8,25 +8,46 @@ from typing import Any
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
+from gateway.wire.messages.client_tools import CLIENT_TOOLS, described
 
-WEB_SEARCH = "web_search_"
-"""Beginning of the types of the hosted web search tool; what follows is a date."""
+_HOSTED = ("web_search", "web_fetch")
+"""The service's own tools that the gateway runs. Their types are these words and a date."""
 _CHOICES = {"auto": "auto", "any": "required", "none": "none"}
 
 
-def is_web_search(tool: Json) -> bool:
-    """Whether a tool of a request is hosted web search, of any date."""
-    return str(tool.get("type") or "").startswith(WEB_SEARCH)
+def hosted_kind(tool: Json) -> str:
+    """`web_search` or `web_fetch` for a tool of a request that the gateway runs, of any date; else empty."""
+    kind = str(tool.get("type") or "")
+    return next((each for each in _HOSTED if kind.startswith(f"{each}_")), "")
+
+
+def forced_kind(body: Json) -> str:
+    """The kind of hosted tool that the model must call first: it is the tool that is chosen, or any is, and there is no
+    other. Else empty."""
+    tools, choice = body.get("tools") or (), body.get("tool_choice") or {}
+    kinds = [hosted_kind(tool) for tool in tools]
+    if choice.get("type") == "any":
+        return min(kinds, key=_HOSTED.index) if kinds and all(kinds) else ""
+    chosen = zip(tools, kinds, strict=True) if choice.get("type") == "tool" else ()
+    return next((kind for tool, kind in chosen if kind and tool.get("name") == choice.get("name")), "")
+
+
+def _is_tool_search(tool: Json) -> bool:
+    """Whether a tool is the service's own search among deferred tools."""
+    return str(tool.get("type") or "").startswith("tool_search_tool_")
 
 
 def offered_tools(tools: Iterable[Json], referenced: set[str], changes: list[tuple[str, Any]]) -> list[Json]:
-    """The caller's tools that the model may call now, as they are in the request.
+    """The caller's tools that the model may call now, as they are in the request or `client_tools` describes them.
 
-    Deferred tools are those that a search for tools has `referenced`; `changes` are applied in order. Raises
-    InvalidRequest for a tool that the caller does not run itself and that does not exist here.
+    Deferred tools are those that a search for tools has `referenced`; where the search would be the service's own
+    (`tool_search_tool_…`), all are offered at once. `changes` are applied in order. Raises InvalidRequest for a tool
+    that the caller does not run itself and that does not exist here.
     """
+    tools = list(tools)
+    finds_all = any(map(_is_tool_search, tools))
     known = {tool["name"]: tool for tool in _own_tools(tools)}
-    offered = {name: not tool.get("defer_loading") or name in referenced for name, tool in known.items()}
+    offered = {name: finds_all or not tool.get("defer_loading") or name in referenced for name, tool in known.items()}
     for kind, tool in changes:
         if not isinstance(tool, dict):
             continue
@@ -40,21 +61,23 @@ def offered_tools(tools: Iterable[Json], referenced: set[str], changes: list[tup
 
 
 def _own_tools(tools: Iterable[Json], field: str = "tools") -> Iterable[Json]:
-    """The tools that the caller runs; hosted web search is left out."""
+    """The tools that the caller runs, all with a schema; the service's own are left out."""
     for index, tool in enumerate(tools):
         where = f"{field}[{index}]"
         kind = tool.get("type") or "custom"
-        if is_web_search(tool):
+        if hosted_kind(tool) or _is_tool_search(tool):
             continue
-        if kind != "custom":
+        known = tool if kind == "custom" else described(tool)
+        if known is None:
             shown = str(kind)[:40]
             raise InvalidRequest(
-                f"{where}: tools of type '{shown}' do not exist here; allowed: custom, web_search_20250305",
+                f"{where}: tools of type '{shown}' do not exist here; allowed: custom, {', '.join(CLIENT_TOOLS)}, "
+                "web_search_…, web_fetch_…, tool_search_tool_…",
                 param=f"{where}.type",
             )
         if not isinstance(tool.get("name"), str) or not tool["name"]:
             raise InvalidRequest(f"{where}.name: is required", param=f"{where}.name")
-        yield tool
+        yield known
 
 
 def chat_tool(tool: Json) -> Json:

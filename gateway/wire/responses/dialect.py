@@ -9,7 +9,7 @@ from typing import Any
 
 from gateway.domain import Event, Json
 from gateway.errors import GatewayError
-from gateway.texts import TextSlot, TextUnit
+from gateway.texts import Form, TextSlot, TextUnit
 from gateway.wire import sse
 from gateway.wire.cut_blocked import withhold
 from gateway.wire.field_rules import is_made_id
@@ -72,7 +72,7 @@ class ResponsesDialect(OneQuestion):
             item_id, delta = data.get("item_id"), data.get("delta")
             if type(delta) is str and type(item_id) is str and is_made_id(item_id):
                 channel = (item_id, kind[:-6], str(data.get("content_index")))
-                return (TextSlot(data, "delta", kind, channel=channel, flow=_flow_of(kind[:-6])),)
+                return (TextSlot(data, "delta", kind, _form_of(kind[:-6]), channel, flow=_flow_of(kind[:-6])),)
         return self._event_slots(data, kind)
 
     def _event_slots(self, data: Json, kind: str) -> Iterator[TextSlot]:
@@ -81,7 +81,7 @@ class ResponsesDialect(OneQuestion):
         skip = _OWN_IN_EVENTS
         if suffix == "delta" and isinstance(data.get("delta"), str):
             copies = data if data.get("logprobs") else None
-            yield TextSlot(data, "delta", kind, channel=channel, flow=_flow_of(stem), copies=copies)
+            yield TextSlot(data, "delta", kind, _form_of(stem), channel, flow=_flow_of(stem), copies=copies)
             skip = _OWN_IN_DELTAS
         elif suffix == "done":
             yield TextSlot({"end": ""}, "end", kind, channel=channel, last=True, flow=_flow_of(stem))
@@ -101,6 +101,11 @@ class ResponsesDialect(OneQuestion):
         """One `error` event, `{type, sequence_number, error}`, as a finished frame."""
         data = {"type": "error", "sequence_number": 0, **self.error_body(error, None)}
         return [Event.from_bytes(sse.frame(data, "error"))]
+
+
+def _form_of(stem: str) -> Form:
+    """The form of the text that deltas of one kind spell: a call's arguments are JSON and must stay so."""
+    return "json" if stem.endswith("_arguments") else "text"
 
 
 def _flow_of(stem: str) -> str | None:

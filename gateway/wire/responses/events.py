@@ -8,8 +8,9 @@ at most one message or reasoning item is open; function calls stay open beside e
 | item      | opened by                         | closed by                                              |
 |-----------|-----------------------------------|--------------------------------------------------------|
 | reasoning | the first reasoning text          | text, a tool call, or the end                          |
-| message   | the first text; the end, if the   | reasoning, a tool call, or the end                     |
-|           | answer is empty or all reasoning  |                                                        |
+| message   | the first text, the first text of | reasoning, a tool call, a refusal after a text or a    |
+|           | a refusal; the end, if the answer | text after a refusal, or the end                       |
+|           | is empty or all reasoning         |                                                        |
 | call      | the first delta of its index; the | the end                                                |
 |           | end, if it is held (`calls`)      |                                                        |
 
@@ -45,6 +46,7 @@ class ResponseStream:
         self._on_end = on_end
         self._numbers = itertools.count()
         self._message: Json | None = None
+        self._is_refusal = False
         self._reasoning: Json | None = None
         self._calls: dict[int, StreamedCall] = {}
         self.names = names or ToolNames()
@@ -112,8 +114,10 @@ class ResponseStream:
             delta = choice.get("delta") or {}
             if reasoning := delta.get("reasoning_content"):
                 yield from self._reasoning_events(reasoning)
-            if text := delta.get("content") or delta.get("refusal"):
+            if text := delta.get("content"):
                 yield from self._text_events(text)
+            if refusal := delta.get("refusal"):
+                yield from self._refusal_events(refusal)
             for call in delta.get("tool_calls") or ():
                 yield from self._call_events(call)
             self._finish_reason = choice.get("finish_reason") or self._finish_reason
@@ -143,8 +147,7 @@ class ResponseStream:
         yield from self._close(item, status)
 
     def _text_events(self, text: str) -> Iterator[Event]:
-        if self._message is None:
-            yield from self._close_reasoning()
+        if self._message is None or self._is_refusal:
             yield from self._open_message()
         assert self._message is not None
         part = self._message["content"][0]
@@ -154,13 +157,27 @@ class ResponseStream:
             {**self._position(self._message), "content_index": 0, "delta": text, "logprobs": []},
         )
 
-    def _open_message(self) -> Iterator[Event]:
+    def _refusal_events(self, text: str) -> Iterator[Event]:
+        """A piece of a refusal, which a client must not take for the answer (a JSON document, say)."""
+        if self._message is None or not self._is_refusal:
+            yield from self._open_message(is_refusal=True)
+        assert self._message is not None
+        self._message["content"][0]["refusal"] += text
+        yield self._event(
+            "response.refusal.delta", {**self._position(self._message), "content_index": 0, "delta": text}
+        )
+
+    def _open_message(self, *, is_refusal: bool = False) -> Iterator[Event]:
+        """Open a message with one empty part, a text or a refusal; what is open is closed."""
+        yield from self._close_reasoning()
+        yield from self._close_message()
+        self._is_refusal, part = is_refusal, objects.refusal_part("") if is_refusal else objects.text_part("")
         item = objects.message_item(objects.new_id("msg"), "in_progress", [])
         yield from self._open(item)
         self._message = item
-        empty = objects.text_part("")
-        yield self._event("response.content_part.added", {**self._position(item), "content_index": 0, "part": empty})
-        item["content"].append(objects.text_part(""))
+        shown = {**self._position(item), "content_index": 0, "part": dict(part)}
+        yield self._event("response.content_part.added", shown)
+        item["content"].append(part)
 
     def _open(self, item: Json) -> Iterator[Event]:
         self.response["output"].append(item)
@@ -191,10 +208,12 @@ class ResponseStream:
         item, self._message = self._message, None
         if item is None:
             return
-        part = {**self._position(item), "content_index": 0}
-        text = item["content"][0]
-        yield self._event("response.output_text.done", {**part, "text": text["text"], "logprobs": []})
-        yield self._event("response.content_part.done", {**part, "part": dict(text)})
+        place, part = {**self._position(item), "content_index": 0}, item["content"][0]
+        if self._is_refusal:
+            yield self._event("response.refusal.done", {**place, "refusal": part["refusal"]})
+        else:
+            yield self._event("response.output_text.done", {**place, "text": part["text"], "logprobs": []})
+        yield self._event("response.content_part.done", {**place, "part": dict(part)})
         yield from self._close(item, status)
 
     def _close(self, item: Json, status: str = "completed") -> Iterator[Event]:

@@ -129,6 +129,8 @@ class HostedStream(ResponseStream):
 
     def _events_for(self, event: HostedEvent) -> Iterator[Event]:
         match event:
+            case TextPiece(text, _, True):
+                yield from self._refusal_events(text)
             case TextPiece():
                 yield from self._piece_events(event)
             case ReasoningPiece(text):
@@ -199,7 +201,9 @@ class HostedStream(ResponseStream):
         return {**response, "output": output}
 
     def _unmasked_part(self, part: Json) -> Json:
-        notes = part.get("annotations") or ()
+        if "annotations" not in part:
+            return part
+        notes = part["annotations"] or ()
         return {**part, "annotations": [{**note, **self._positions.get(id(note), {})} for note in notes]}
 
 

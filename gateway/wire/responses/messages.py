@@ -13,6 +13,7 @@ order, so while calls are open (made and not answered), the builder holds things
 | user message              | waits                                                                    |
 | system, developer message | to the system message at the front, as always: many templates allow one  |
 
+An assistant's text right after another joins it: strict templates refuse two messages of the assistant in a row.
 When the last call is closed, or the conversation ends, one user message with the images follows, then what waited.
 """
 
@@ -134,11 +135,13 @@ class MessageBuilder:
         (self._waiting if self._open else self._messages).append(message)
 
     def _add_assistant(self, text: str) -> None:
-        if not self._open:
+        """One answer may have several message items: before and after a search, or a refusal after a text."""
+        last = self._messages[-1] if self._messages else {}
+        message = self._caller if self._open else last if last.get("role") == "assistant" else None
+        if message is None:
             self._messages.append({"role": "assistant", "content": text})
         elif text:
-            before = self._caller["content"]
-            self._caller["content"] = f"{before}\n\n{text}" if before else text
+            message["content"] = f"{message['content']}\n\n{text}" if message["content"] else text
 
     def _add_tool_message(self, item: Json, text: str) -> None:
         """A message with role `tool`: answers the call of its id, else the oldest open call, else is user text."""

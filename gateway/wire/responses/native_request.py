@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gateway.domain import Json
+from gateway.errors import InvalidRequest
 from gateway.wire.chat.request import UpstreamOptions, without_hosts
 
 _NOT_TAKEN = ("stop", "presence_penalty", "frequency_penalty", "n", "logit_bias", "seed")
@@ -56,19 +57,30 @@ def to_native(body: Json, earlier: Sequence[Json], options: UpstreamOptions, use
 
 
 def image_parts(items: Sequence[Any]) -> list[tuple[str, Json]]:
-    """`(path, part)` of every part whose `image_url` is a string; set it to replace the image in place."""
-    return [
-        (f"input[{index}].{name}[{place}].image_url", part)
-        for index, item in enumerate(items)
-        if isinstance(item, dict)
-        for name in ("content", "output")
-        for place, part in enumerate(_list_or_empty(item.get(name)))
-        if isinstance(part, dict) and isinstance(part.get("image_url"), str)
-    ]
+    """`(path, part)` of every part with an `image_url`, which is a string then; set it to replace the image in place.
+
+    Parts are in the content or output of an item; the output may be one part (the screenshot of a computer call).
+    Raises InvalidRequest for an image that is no address.
+    """
+    found = []
+    for index, item in enumerate(items):
+        for name in ("content", "output") if isinstance(item, dict) else ():
+            value = item.get(name)
+            places = enumerate(value) if isinstance(value, list) else [(None, value)]
+            for place, part in places:
+                if isinstance(part, dict) and part.get("image_url") is not None:
+                    where = f"input[{index}].{name}" + (f"[{place}]" if place is not None else "") + ".image_url"
+                    part["image_url"] = _address(part["image_url"], where)
+                    found.append((where, part))
+    return found
 
 
-def _list_or_empty(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+def _address(image: Any, where: str) -> str:
+    """The address of an image that is written as /responses has it, or as chat has it."""
+    url = image.get("url") if isinstance(image, dict) else image
+    if not isinstance(url, str):
+        raise InvalidRequest(f"{where}: must be a URL", param=where)
+    return url
 
 
 def _flat_tool(tool: Json) -> Json:

@@ -107,6 +107,11 @@ def text_part(text: str) -> Json:
     return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
 
 
+def refusal_part(text: str) -> Json:
+    """`{type: "refusal", refusal}`."""
+    return {"type": "refusal", "refusal": text}
+
+
 def message_item(item_id: str, status: str, parts: list[Json]) -> Json:
     """`{id, type: "message", status, role: "assistant", content: parts}`."""
     return {"id": item_id, "type": "message", "status": status, "role": "assistant", "content": parts}

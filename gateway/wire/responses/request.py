@@ -27,6 +27,7 @@ _NOT_CHAT = frozenset(
 )  # fmt: skip
 """Fields that are translated below, or that chat upstreams do not have. All others are sent as they are."""
 
+_NOT_TRUNCATED = "truncation is not done for this model: a conversation beyond its context is refused"
 _LOGPROBS = "message.output_text.logprobs"
 """What `include` has for them."""
 
@@ -46,30 +47,30 @@ class ChatRequest:
 
 
 def refuse_unkept(body: Json) -> None:
-    """Raises InvalidRequest for fields that ask for state which the gateway does not keep, on any upstream."""
+    """Raises InvalidRequest for fields that ask for state which the gateway does not keep, and for several answers at
+    once, which a response cannot hold; on any upstream."""
     if body.get("background"):
         raise InvalidRequest("background responses are not supported; leave background out", param="background")
+    if body.get("n") not in (None, 1):
+        raise InvalidRequest("a response is one answer; leave n out, or use /v1/chat/completions", param="n")
     if body.get("conversation"):
         raise InvalidRequest(
             "conversations are not stored; send previous_response_id, or the items themselves", param="conversation"
         )
 
 
-def to_chat(
-    body: Json, history: Sequence[Json], hosted: Collection[str] = (), reserved: Collection[str] = ()
-) -> ChatRequest:
+def to_chat(body: Json, history: Sequence[Json], hosted: Collection[str] = ()) -> ChatRequest:
     """The chat request of a checked request.
 
     `history` are the items before those of `body["input"]`. `hosted`: types of tools that the caller of this function
-    runs itself; `reserved`: names of functions that it adds, which no tool of the request then gets. Raises
-    InvalidRequest, `param` naming the item that chat cannot express.
+    runs itself. Raises InvalidRequest, `param` naming the item that chat cannot express.
     """
     refuse_unkept(body)
     if body.get("prompt"):
         raise InvalidRequest("stored prompts are not supported for this model; send the items", param="prompt")
     chat = {name: value for name, value in body.items() if name not in _NOT_CHAT and value is not None}
     items = input_items(body)
-    offered = offered_tools(declared_tools(body, [*history, *items]), hosted, reserved)
+    offered = offered_tools(declared_tools(body, [*history, *items]), hosted)
     messages = MessageBuilder(offered.names)
     _add_instructions(messages, body.get("instructions"))
     for item in history:
@@ -84,6 +85,8 @@ def to_chat(
         chat["response_format"] = form
     if effort := table_in(settings, "reasoning").get("effort"):
         chat["reasoning_effort"] = effort
+    if verbosity := table_in(settings, "text").get("verbosity"):
+        chat["verbosity"] = verbosity
     set_tools(chat, offered, body.get("tool_choice"))
     if "tools" not in chat and not offered.hosted:
         chat.pop("parallel_tool_calls", None)
@@ -92,6 +95,8 @@ def to_chat(
     warnings = [*messages.warnings, *_dropped(offered.dropped)]
     if body.get("top_logprobs") or _LOGPROBS in list_in(body, "include"):
         warnings.append(LOGPROBS_LEFT_OUT)
+    if body.get("truncation") == "auto":
+        warnings.append(_NOT_TRUNCATED)
     return ChatRequest(chat, offered.dropped, offered.names, warnings)
 
 

@@ -45,9 +45,7 @@ def declared_tools(body: Json, items: Iterable[Json]) -> Iterator[tuple[Json, st
                 yield tool, f"input.tools[{index}]"
 
 
-def offered_tools(
-    declared: Iterable[tuple[Json, str]], hosted: Collection[str] = (), reserved: Collection[str] = ()
-) -> OfferedTools:
+def offered_tools(declared: Iterable[tuple[Json, str]], hosted: Collection[str] = ()) -> OfferedTools:
     """What the model is offered. The last of two tools with one name counts. Raises InvalidRequest naming the tool."""
     offered = OfferedTools(ToolNames(), hosted_kinds=hosted)
     found: dict[ToolRef, Json] = {}
@@ -63,7 +61,7 @@ def offered_tools(
             found[_ref(tool)] = function
         else:
             offered.dropped.append(kind[:_SHOWN_CHARS])
-    offered.names = ToolNames(found, reserved)
+    offered.names = ToolNames(found)
     for ref, function in found.items():
         offered.functions[ref] = {"type": "function", "function": {**function, "name": offered.names.name_of(ref)}}
     return offered

@@ -18,13 +18,14 @@ def from_chat(body: Json, answer: Json, names: ToolNames) -> Json:
     response["model"] = answer.get("model", response["model"])
     choice: Json = (answer.get("choices") or [{}])[0]
     message = choice.get("message") or {}
-    text = message.get("content") or message.get("refusal") or ""
+    text, refusal = message.get("content") or "", message.get("refusal") or ""
     calls = message.get("tool_calls") or []
     output = response["output"]
     if reasoning := message.get("reasoning_content"):
         output.append(objects.reasoning_item(objects.new_id("rs"), "completed", [objects.summary_part(reasoning)]))
-    if text or not calls:
-        output.append(objects.message_item(objects.new_id("msg"), "completed", [objects.text_part(text)]))
+    parts = [objects.text_part(text)] if text or not (refusal or calls) else []
+    parts += [objects.refusal_part(refusal)] if refusal else []
+    output += [objects.message_item(objects.new_id("msg"), "completed", [part]) for part in parts]
     output += call_items(names, calls)
     objects.finish(response, choice.get("finish_reason"), answer.get("usage"), choice.get("provider_specific_fields"))
     for name in ("system_fingerprint", "service_tier"):

@@ -102,6 +102,15 @@ async def test_a_server_that_is_too_slow_is_told_that_nobody_waits() -> None:
         await asyncio.wait_for(server.cancelled.wait(), 5)
 
 
+async def test_all_requests_of_one_list_share_one_limit() -> None:
+    server = McpServer(delay_s=0.2)
+    async with connected(server, timeout_s=0.5) as session:
+        with pytest.raises(UpstreamTimeout, match=r"within 0\.5 s"):
+            await session().tools()
+        await asyncio.wait_for(server.cancelled.wait(), 5)
+    assert server.methods[:3] == ["initialize", "notifications/initialized", "tools/list"], "each is quick enough"
+
+
 async def test_a_caller_who_leaves_lets_the_server_go() -> None:
     server = McpServer(waits=True)
     async with connected(server) as session:

@@ -12,7 +12,9 @@ from gateway.sanitize.scan.scanner import Scanner
 from gateway.texts import GroupSlot, TextSlot
 from gateway.wire import field_rules as rules
 from gateway.wire.chat.dialect import ChatDialect
+from gateway.wire.responses.call_kinds import CALL_KINDS
 from gateway.wire.responses.dialect import ResponsesDialect
+from gateway.wire.responses.object import new_id
 from gateway.wire.text_walk import answer_slots, request_slots, request_steps
 
 NAMES = st.sampled_from(
@@ -59,6 +61,14 @@ def test_nothing_is_found_in_a_bare_word(word: str) -> None:
 @given(st.text(alphabet="0123456789abcdef", min_size=24, max_size=48), st.sampled_from(["", "call_", "chatcmpl-tool-"]))
 def test_ids_of_any_upstream_are_not_looked_at(digits: str, prefix: str) -> None:
     assert rules.is_made_id(prefix + digits)
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    [*(kind.id_prefix for kind in CALL_KINDS.values()), "ws", "mcp", "mcpl", "mcpr", "resp", "msg", "srvtoolu"],
+)
+def test_ids_that_the_gateway_makes_are_not_looked_at(prefix: str) -> None:
+    assert rules.is_made_id(new_id(prefix))
 
 
 @pytest.mark.parametrize("prefix", ["shpat_", "key-", "sk-", "rk_live_", "pat-", "any_word_"])

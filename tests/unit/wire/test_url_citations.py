@@ -1,5 +1,7 @@
 """Citations after masking: each stays with its link, and goes with one that a mask has changed."""
 
+import pytest
+
 from gateway.domain import Json
 from gateway.wire.sanitizer_report import merged_reports, report_of
 from gateway.wire.url_citations import KeptLinks, text_holders
@@ -33,6 +35,20 @@ def test_links_are_found_again_behind_a_mask_in_both_forms() -> None:
         assert links.placed(holder) is holder
         assert places(holder["annotations"], holder[name]) == ["[1]", "[2]", "[2]", "[2]"]
         assert {"type": "file_citation"} in holder["annotations"]
+
+
+@pytest.mark.parametrize("masked", ["", "a@b.example"], ids=["nothing masked", "masked before"])
+@pytest.mark.parametrize("before", ["`a[1]` and a@b.example in ", "a@b.example ![1](x), a[1] or "])
+def test_the_same_characters_before_a_link_are_not_taken_for_it(before: str, masked: str) -> None:
+    text = f"{before}Paris [1]. Then b[1]."
+    place = len(before) + len("Paris ")
+    holder: Json = {"text": text, "annotations": [note(place, place + 3)]}
+    links = KeptLinks([holder])
+    holder["text"] = text.replace(masked, "[REDACTED:EMAIL]") if masked else text
+    links.place()
+    [cited] = holder["annotations"]
+    assert holder["text"][: cited["start_index"]].endswith("Paris ")
+    assert places([cited], holder["text"]) == ["[1]"]
 
 
 def test_a_link_that_a_mask_has_changed_loses_its_citation_and_a_withheld_text_all() -> None:

@@ -14,6 +14,7 @@ from gateway.services.completion.service import CompletionService
 from gateway.wire import sse
 from gateway.wire.chat.request import UpstreamOptions
 from gateway.wire.responses.native_answer import NativeStream
+from gateway.wire.responses.native_request import image_parts
 
 ANSWER: Json = {
     "id": "resp_up", "object": "response", "model": "up", "usage": {"input_tokens": 3, "output_tokens": 2},
@@ -124,6 +125,21 @@ async def test_too_many_images_are_refused() -> None:
     many = [{"role": "user", "content": [image] * 40}]
     with pytest.raises(InvalidRequest, match="images"):
         await natives(Upstream("first"), Upstream("second")).complete(body(input=many), [], RequestStats())
+
+
+@pytest.mark.parametrize(
+    ("item", "path"),
+    [
+        ({"role": "user", "content": [{"type": "input_image", "image_url": {"url": "http://a"}}]}, "content[0]"),
+        ({"type": "computer_call_output", "output": {"image_url": "http://a"}}, "output"),
+        ({"type": "function_call_output", "output": [{"type": "input_image", "image_url": "http://a"}]}, "output[0]"),
+    ],
+)  # fmt: skip
+def test_images_are_found_wherever_an_upstream_would_fetch_them(item: Json, path: str) -> None:
+    [(where, part)] = image_parts([{"role": "user", "content": "x"}, item])
+    assert where == f"input[1].{path}.image_url" and part["image_url"] == "http://a"
+    part["image_url"] = "data:,"
+    assert "http://a" not in str(item)
 
 
 def test_only_models_whose_every_upstream_speaks_it_are_served() -> None:

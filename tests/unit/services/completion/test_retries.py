@@ -124,6 +124,35 @@ async def test_images_by_url_are_put_in_and_the_callers_body_stays() -> None:
     assert body == asking(None, "https://x.example/b")
 
 
+async def test_an_image_in_the_form_of_the_responses_route_is_put_in_too() -> None:
+    source = Pictures(PNG)
+    part = {"type": "input_image", "image_url": "https://x.example/a", "detail": "low"}
+    inlined = await inline_images({"model": "m", "messages": [{"role": "user", "content": [part]}]}, source)
+    [sent] = inlined["messages"][0]["content"]
+    assert sent["type"] == "image_url" and sent["image_url"]["url"].startswith("data:image/png")
+    assert source.asked == ["https://x.example/a"]
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "video_url", "video_url": {"url": "http://10.0.0.1/v"}},
+        {"type": "audio_url", "audio_url": "http://10.0.0.1/a"},
+        {"image_url": "http://10.0.0.1/i"},
+        {"type": "text", "text": "x", "image_url": {"url": "http://10.0.0.1/i"}},
+    ],
+    ids=str,
+)
+async def test_no_other_address_reaches_an_upstream_that_would_fetch_it(part: Json) -> None:
+    body = {"model": "m", "messages": [{"role": "user", "content": [part]}]}
+    with pytest.raises(InvalidRequest, match="only images are fetched here") as refused:
+        await inline_images(body, Pictures(PNG))
+    assert refused.value.param is not None and refused.value.param.startswith("messages[0].content[0].")
+    inside = {"type": "video_url", "video_url": {"url": "data:video/mp4;base64,AAAA"}}
+    same = {"model": "m", "messages": [{"role": "user", "content": [inside]}]}
+    assert await inline_images(same, None) == same
+
+
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://x.example/a", "//x.example/a", "javascript:1"])
 async def test_no_other_scheme_is_taken(url: str) -> None:
     with pytest.raises(InvalidRequest) as refusal:

@@ -9,8 +9,9 @@ from gateway.errors import UpstreamError, UpstreamUnavailable
 from gateway.services.hosted_tools.forced_search import ForcedSearch
 from gateway.services.hosted_tools.loop import LoopLimits, LoopRequest
 from gateway.services.hosted_tools.options import SearchOptions
+from gateway.services.hosted_tools.rounds import Round, RoundReader
 from gateway.services.hosted_tools.sources import Sources
-from gateway.wire.hosted_answer import AnswerEnd, ClientCall, TextPiece
+from gateway.wire.hosted_answer import AnswerEnd, ClientCall, ReasoningPiece, TextPiece
 from tests.support.scripted_loop import LYON, PARIS, ScriptedModel, ScriptedWeb, call, calls_of, play, text_of
 
 QUESTION: list[Json] = [{"role": "user", "content": "capital of France?"}]
@@ -78,6 +79,16 @@ async def test_the_callers_limits_of_calls_and_tokens_hold_over_all_rounds() -> 
     model = ScriptedModel([call("web_search", query="a")], tokens=50)
     events = await play(model, [web.tool(sources)], sources, LoopRequest(body))
     assert ending(events).finish_reason == "length"
+
+
+def test_text_that_waits_comes_before_what_follows_it() -> None:
+    sources = Sources()
+    sources.add("https://a.example.com/paris", "Paris")
+    reader = RoundReader(Round(lambda name: False), sources)
+    held, shown = "[1", ReasoningPiece("hm")
+    assert reader.take_delta({"content": f"See {held}"}) == [TextPiece("See ")]
+    assert reader.take_delta({"reasoning_content": "hm"}) == [TextPiece(held), shown]
+    assert reader.take_delta({"content": held, "refusal": "no"}) == [TextPiece(held), TextPiece("no", is_refusal=True)]
 
 
 async def test_calls_of_an_answer_that_was_cut_are_not_run() -> None:

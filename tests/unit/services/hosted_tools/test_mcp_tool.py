@@ -1,5 +1,6 @@
 """Tools of an MCP server in the loop, without sockets: what is offered, approved, masked and bounded."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from gateway.domain import Json
 from gateway.errors import UpstreamError
 from gateway.mcp.tools import tool_table
+from gateway.services.hosted_tools.loop import LoopLimits, LoopRequest
 from gateway.services.hosted_tools.mcp_tool import McpGrant, McpTool
 from gateway.services.hosted_tools.own_tools import OwnTools
 from gateway.services.hosted_tools.sources import Sources
@@ -20,21 +22,27 @@ HUGE: Json = {"name": "huge", "inputSchema": {"type": "object", "description": "
 
 
 class Server:
-    """A server of tools. `result`: of every call; `fails`: raised by all."""
+    """A server of tools. `result`: of every call; `fails`: raised by all. `silent`: tools that never answer, or
+    `list`."""
 
     def __init__(self) -> None:
         self.listed: list[Json] = [LOOK, WIPE, HUGE]
         self.result: tuple[str, bool] = ("a word", False)
         self.fails: UpstreamError | None = None
+        self.silent: set[str] = set()
         self.called: list[tuple[str, Json]] = []
 
     async def tools(self) -> list[Json]:
+        if "list" in self.silent:
+            await asyncio.Event().wait()
         if self.fails is not None:
             raise self.fails
         return self.listed
 
     async def call(self, name: str, arguments: Json) -> tuple[str, bool]:
         self.called.append((name, arguments))
+        if name in self.silent:
+            await asyncio.Event().wait()
         return self.result
 
     async def close(self) -> None:
@@ -120,10 +128,57 @@ async def test_a_list_that_fails_is_told_and_the_answer_goes_on() -> None:
     assert (listing.status, listing.error) == ("failed", "the server is away") and text_of(events) == "Without."
 
 
+async def test_approved_calls_end_with_the_time_of_the_answer_and_the_model_is_told() -> None:
+    web, server = ScriptedWeb(), Server()
+    server.silent = {"wipe"}
+    approved = [ApprovedCall("mcpr_1", "words", "wipe", "{}"), ApprovedCall("mcpr_2", "words", "look", "{}")]
+    messages: list[Json] = [{"role": "user", "content": "x"}]
+    grant = McpGrant("words", is_listed=True, approved=approved, messages=messages)
+    request = LoopRequest({"model": "SvcLLM", "messages": messages})
+    model = ScriptedModel(["Done."])
+    async with asyncio.timeout(5):
+        events = await play(model, [McpTool(server, grant, web.caller)], Sources(), request, LoopLimits(total_s=0.2))
+    slow, quick = calls_of(events)
+    assert (slow.status, quick.status) == ("failed", "completed") and "the time for tools" in slow.error
+    assert model.asked[0]["tool_choice"] == "none", "no time is left for further calls"
+    assert [message["role"] for message in model.asked[0]["messages"]] == ["user", *["assistant", "tool"] * 2]
+
+
+async def test_a_list_that_takes_too_long_is_told_and_the_answer_goes_on() -> None:
+    web, server = ScriptedWeb(), Server()
+    server.silent = {"list"}
+    async with asyncio.timeout(5):
+        events = await play(
+            ScriptedModel(["Without."]),
+            [McpTool(server, never(), web.caller)],
+            Sources(),
+            limits=LoopLimits(total_s=0.1),
+        )
+    [listing] = calls_of(events)
+    assert listing.status == "failed" and "the time for tools" in listing.error and text_of(events) == "Without."
+
+
+async def test_all_texts_of_a_listed_tool_are_bounded_cleaned_and_masked() -> None:
+    web, server = ScriptedWeb(), Server()
+    web.secret = "secret"
+    field: Json = {"type": "string", "description": "A secret\u200b word."}
+    odd: Json = {
+        "name": "odd",
+        "inputSchema": {"type": "object", "properties": {"word": field}},
+        "annotations": {"title": "secret " + "x" * 1_000, "readOnlyHint": True, "note": "y" * 100_000},
+    }
+    server.listed = [odd, {"name": "n" * 129}]
+    listing = calls_of(await play(ScriptedModel(["Ok."]), [McpTool(server, never(), web.caller)], Sources()))[0]
+    [tool] = listing.results
+    assert tool["input_schema"]["properties"]["word"]["description"] == "A [MASKED] word."
+    assert tool["annotations"]["title"].startswith("[MASKED] x") and len(tool["annotations"]["title"]) < 250
+    assert tool["annotations"].keys() == {"title", "readOnlyHint"}
+
+
 async def test_only_allowed_tools_are_offered_the_forced_one_first() -> None:
     web, server = ScriptedWeb(), Server()
     tool = McpTool(server, never(allowed=frozenset({"look", "wipe"}), forced="wipe"), web.caller)
-    async for _ in tool.opening():
+    async for _ in tool.opening(5):
         pass
     assert [each["function"]["name"] for each in tool.functions(())] == ["words__wipe", "words__look"]
     assert tool.serves("words__look") and not tool.serves("look") and tool.kind == "mcp:words"

@@ -8,7 +8,7 @@ from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.services.hosted_tools import domains
 from gateway.services.hosted_tools.call_memory import CallMemory
-from gateway.services.hosted_tools.options import of_chat, of_messages, of_tool, with_defaults
+from gateway.services.hosted_tools.options import FUNCTIONS, of_chat, of_messages, of_tool, with_defaults
 from gateway.services.hosted_tools.sources import Sources
 from gateway.wire.hosted_answer import HostedCall, Source
 
@@ -102,7 +102,19 @@ def test_options_are_read_on_each_route() -> None:
         {"search_context_size": "low", "user_location": {"type": "approximate", "approximate": {"city": "X"}}}
     )
     assert (chat.size, chat.location, chat.country) == ("low", {"city": "X"}, None)
-    assert of_messages({"blocked_domains": ["b.org"]}, "tools[0]").excluded == ("b.org",)
+    assert of_messages(({"blocked_domains": ["b.org"]}, "tools[0]")).excluded == ("b.org",)
+
+
+def test_search_and_fetch_of_messages_share_their_options() -> None:
+    search, fetch = ({"allowed_domains": ["a.org"]}, "tools[0]"), ({"max_content_tokens": 100}, "tools[1]")
+    both = of_messages(search, fetch)
+    assert (both.functions, both.domains, both.max_page_chars) == (FUNCTIONS, ("a.org",), 400)
+    assert of_messages(search, fetch, fetches_first=True).functions[0] == "open_page"
+    assert of_messages(None, fetch).functions == ("open_page", "find_in_page")
+    other = ({"allowed_domains": ["b.org"]}, "tools[1]")
+    with pytest.raises(InvalidRequest, match=r"must be those of tools\[0\]") as refused:
+        of_messages(search, other)
+    assert refused.value.param == "tools[1].allowed_domains"
 
 
 @pytest.mark.parametrize(
@@ -118,4 +130,4 @@ def test_wrong_options_are_named(tool: Any, param: str) -> None:
         of_tool({"type": "web_search", **tool}, "tools[0]")
     assert refused.value.param == param
     with pytest.raises(InvalidRequest, match="leave one out"):
-        of_messages({"allowed_domains": ["a.org"], "blocked_domains": ["b.org"]}, "tools[0]")
+        of_messages(({"allowed_domains": ["a.org"], "blocked_domains": ["b.org"]}, "tools[0]"))

@@ -1,20 +1,24 @@
 """What a messages request becomes for a chat model, and how errors of this API look; without a gateway."""
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
+from anthropic.types.beta import BetaMemoryTool20250818Command
 
 from gateway.domain import Event, EventStream, Json
 from gateway.errors import GatewayError, InvalidRequest, Overloaded, RateLimited, UpstreamError, UpstreamRefused
+from gateway.wire.messages.client_tools import CLIENT_TOOLS
 from gateway.wire.messages.errors import error_object
-from gateway.wire.messages.request import forces_search, to_chat
-from gateway.wire.messages.search import block_id, open_calls, web_search_tool
+from gateway.wire.messages.request import to_chat
+from gateway.wire.messages.search import block_id, open_calls, web_wish
 from gateway.wire.messages.stream import MessageStream
+from gateway.wire.messages.tools import forced_kind
 
 PIXEL: Json = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
 USE: Json = {"type": "tool_use", "id": "t1", "name": "add", "input": {"a": 1}}
 TOOLS: list[Json] = [{"name": "add", "input_schema": {"type": "object"}}, {"name": "sub", "input_schema": {}}]
 SEARCH: Json = {"type": "web_search_20250305", "name": "web_search"}
+FETCH: Json = {"type": "web_fetch_20250910", "name": "web_fetch"}
 
 
 def user(*blocks: Any) -> Json:
@@ -91,7 +95,12 @@ def test_a_choice_has_chats_form(choice: Json, expected: Any, parallel: bool | N
         ([user({"type": "document", "source": {"type": "base64", "media_type": "application/pdf"}})], {}, "as base64"),
         ([user({"type": "image", "source": {"type": "file", "file_id": "f"}})], {}, "not stored"),
         ([user({"type": "video"})], {}, "video"),
-        ([user(text("a"))], {"tools": [{"type": "bash_20250124", "name": "bash"}]}, "bash_20250124"),
+        (
+            [user(text("a"))],
+            {"tools": [{"type": "code_execution_20250825", "name": "code_execution"}]},
+            "'code_execution_20250825' do not exist here; allowed: custom, bash_20241022",
+        ),
+        ([user(text("a"))], {"tools": [{"type": "computer_20250124", "name": "computer"}]}, "computer_20250124"),
         ([user(text("a"))], {"tools": TOOLS, "tool_choice": {"type": "tool", "name": "gone"}}, "not the name"),
         ([user(text("a"))], {"mcp_servers": [{"url": "http://x"}]}, "connect them in the client"),
         ([{"role": "assistant", "content": "x"}], {}, ""),
@@ -105,15 +114,61 @@ def test_what_cannot_be_done_is_refused(messages: list[Json], body: Json, words:
         chat(*messages, **body)
 
 
+@pytest.mark.parametrize("kind", CLIENT_TOOLS)
+def test_a_tool_that_only_has_a_type_is_a_function_that_says_what_it_takes(kind: str) -> None:
+    sent = chat(user(text("a")), tools=[{"type": kind, "name": "its_name"}], tool_choice={"type": "any"})
+    function = sent["tools"][0]["function"]
+    assert function["name"] == "its_name" and len(function["description"]) > 40 and sent["tool_choice"] == "required"
+    fields = function["parameters"]["properties"]
+    assert "command" in fields and set(function["parameters"]["required"]) <= fields.keys()
+    assert ("undo_edit" in str(fields)) is (kind in ("text_editor_20241022", "text_editor_20250124"))
+
+
+def test_the_memory_tool_takes_every_field_of_the_sdks_commands() -> None:
+    fields = chat(user(text("a")), tools=[{"type": "memory_20250818", "name": "memory"}])["tools"][0]["function"][
+        "parameters"
+    ]["properties"]
+    commands = get_args(get_args(BetaMemoryTool20250818Command)[0])
+    assert {name for each in commands for name in each.model_fields} == fields.keys()
+    assert {get_args(each.model_fields["command"].annotation)[0] for each in commands} == set(fields["command"]["enum"])
+
+
+def test_deferred_tools_are_offered_where_the_service_would_search_them() -> None:
+    deferred = [{**tool, "defer_loading": True} for tool in TOOLS]
+    search = {"type": "tool_search_tool_regex_20251119", "name": "tool_search_tool_regex"}
+    assert "tools" not in chat(user(text("a")), tools=deferred)
+    sent = chat(user(text("a")), tools=[search, *deferred])
+    assert [tool["function"]["name"] for tool in sent["tools"]] == ["add", "sub"]
+
+
 def test_the_search_tool_and_its_open_calls_are_found() -> None:
-    found = web_search_tool({"tools": [*TOOLS, SEARCH]})
-    assert found == (SEARCH, "tools[2]") and web_search_tool({"tools": TOOLS}) is None
-    assert forces_search({"tools": [SEARCH], "tool_choice": {"type": "tool", "name": "web_search"}})
-    assert not forces_search({"tools": [SEARCH], "tool_choice": {"type": "auto"}})
+    found = web_wish({"tools": [*TOOLS, SEARCH]})
+    assert found == ((SEARCH, "tools[2]"), None, "") and web_wish({"tools": TOOLS}) is None
+    with pytest.raises(InvalidRequest, match=r"tools\[1\]: web_search is there already"):
+        web_wish({"tools": [SEARCH, SEARCH]})
     made = {"type": "server_tool_use", "id": block_id("ws_1"), "name": "web_search", "input": {"query": "q"}}
     told = {"type": "web_search_tool_result", "tool_use_id": made["id"], "content": []}
     turn = [user(text("a")), assistant(USE, made, told), user(result("t1"))]
     assert open_calls(turn) == [made["id"]] and open_calls([*turn, assistant(text("b")), user(text("c"))]) == []
+
+
+@pytest.mark.parametrize(
+    ("tools", "choice", "kind"),
+    [
+        ([SEARCH], {"type": "tool", "name": "web_search"}, "web_search"), ([SEARCH], {"type": "auto"}, ""),
+        ([FETCH, SEARCH], {"type": "tool", "name": "web_fetch"}, "web_fetch"),
+        ([FETCH, SEARCH], {"type": "any"}, "web_search"), ([*TOOLS, SEARCH], {"type": "any"}, ""),
+        ([*TOOLS, SEARCH], {"type": "tool", "name": "add"}, ""), ([], {"type": "any"}, ""),
+    ],
+)  # fmt: skip
+def test_a_choice_may_force_a_hosted_tool(tools: list[Json], choice: Json, kind: str) -> None:
+    assert forced_kind({"tools": tools, "tool_choice": choice}) == kind
+
+
+def test_both_web_tools_may_be_used_as_often_as_each_alone_together() -> None:
+    limits: list[tuple[Json, Json]] = [({"max_uses": 2}, {"max_uses": 3}), ({}, {"max_uses": 3})]
+    wishes = [web_wish({"tools": [{**SEARCH, **search}, {**FETCH, **fetch}]}) for search, fetch in limits]
+    assert [wish.max_uses for wish in wishes if wish is not None] == [5, None]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,10 @@ from gateway.errors import ContentBlocked, UpstreamError, UpstreamRefused
 from gateway.wire import sse
 from gateway.wire.responses.events import ResponseStream
 from gateway.wire.responses.native_answer import NativeStream, repair_response
+from gateway.wire.responses.object import text_part
 from gateway.wire.responses.sent_items import SentItems
+from gateway.wire.responses.tool_names import ToolNames
+from gateway.wire.responses.whole_answer import from_chat
 
 USAGE = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
 BODY: Json = {"model": "m", "input": []}
@@ -38,6 +41,27 @@ async def sent(stream: EventStream) -> list[Json]:
 
 def kinds(response: Json) -> list[tuple[str, str]]:
     return [(item["type"], item["status"]) for item in response["output"]]
+
+
+@pytest.mark.parametrize("text", ["", "Well. "], ids=["alone", "after a text"])
+async def test_a_refusal_is_a_part_of_its_own_and_no_text(text: str) -> None:
+    ended: list[Json] = []
+    deltas = [delta(content=text)] if text else []
+    deltas += [delta(reasoning_content="hm"), delta(refusal="I ca"), delta(refusal="nnot."), delta("stop")]
+    events = await sent(ResponseStream(BODY, ended.append).run(chunks(*deltas)))
+    parts = [part for item in ended[0]["output"] if item["type"] == "message" for part in item["content"]]
+    refusal = {"type": "refusal", "refusal": "I cannot."}
+    assert parts == [*([text_part(text)] if text else []), refusal]
+    places = {event["output_index"] for event in events if "refusal" in event["type"]}
+    order = [event["type"].removeprefix("response.") for event in events if event.get("output_index") in places]
+    assert order == [
+        "output_item.added", "content_part.added", "refusal.delta", "refusal.delta", "refusal.done",
+        "content_part.done", "output_item.done",
+    ]  # fmt: skip
+    whole = {"role": "assistant", "content": text or None, "refusal": "I cannot."}
+    response = from_chat(BODY, {"choices": [{"message": whole, "finish_reason": "stop"}]}, ToolNames())
+    assert [part for item in response["output"] for part in item["content"]] == parts
+    assert response["status"] == ended[0]["status"] == "completed"
 
 
 async def test_reasoning_text_and_calls_are_items_that_are_opened_and_closed_once() -> None:

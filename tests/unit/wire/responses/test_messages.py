@@ -39,6 +39,17 @@ def test_a_text_after_a_call_joins_the_calls_message() -> None:
     assert answer == {"role": "tool", "tool_call_id": "a", "content": "5"}
 
 
+def test_the_texts_of_one_answer_are_one_message_of_the_assistant() -> None:
+    search = {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {}}
+    thought = {"type": "reasoning", "id": "rs_1", "summary": []}
+    found = messages_of(
+        message("assistant", ""), message("assistant", "I look."), search, thought, message("assistant", "Paris."),
+        call("a"), output("a"), message("assistant", "5."), message("user", "so?"),
+    )  # fmt: skip
+    assert [each["role"] for each in found] == ["assistant", "tool", "assistant", "user"]
+    assert found[0]["content"] == "I look.\n\nParis." and found[0]["tool_calls"][0]["id"] == "a"
+
+
 def test_a_user_message_waits_until_the_open_calls_are_answered() -> None:
     found = messages_of(
         call("a"), call("b"), message("user", "quick!"), output("b"), output("a"), message("user", "so?")
