@@ -33,6 +33,7 @@ _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARN
 _LEVEL_NAMES = {number: name for name, number in _LEVELS.items()}
 
 log = logging.getLogger("gateway")
+log.addHandler(logging.NullHandler())  # commands, which never call `set_up`, print no bare names of events
 
 
 def event(name: str, fields: Mapping[str, Any] | None = None, *, level: int = logging.INFO, **more: Any) -> None:

@@ -111,20 +111,23 @@ class TextUnit:
 
     `slots`: the texts, or a function that makes them when they are first needed, at once or in steps (an iterator of
     the list so far). `scan_token`: see ScanToken; None for
-    texts that are not expected again.
+    texts that are not expected again. `whole`: the decoded JSON that holds all of the texts and nothing else, for units
+    that are expected again as they are (the messages of a conversation); None for others.
     """
 
-    __slots__ = ("_slots", "owner", "scan_token")
+    __slots__ = ("_slots", "owner", "scan_token", "whole")
 
     def __init__(
         self,
         slots: list[TextSlot] | Callable[[], list[TextSlot] | Iterator[list[TextSlot]]],
         owner: Any = None,
         scan_token: ScanToken | None = None,
+        whole: Any = None,
     ) -> None:
         self._slots = slots
         self.owner = owner
         self.scan_token = scan_token
+        self.whole = whole
 
     @property
     def only_slot(self) -> TextSlot | None:

@@ -39,7 +39,6 @@ from gateway.mcp.tools import Searched
 from gateway.metrics import Metrics
 from gateway.sanitize.pipeline import Sanitizer
 from gateway.services.completion.response_store import ResponseStore
-from gateway.shared_state.state_file import STATE_FILE
 from gateway.web.client_address import client_address
 from gateway.web.endpoints import EndpointTable
 from gateway.web.handlers.admin import AdminHandler
@@ -124,7 +123,7 @@ def _console_api(config: Config, server: ServerState, handlers: Handlers, shared
     """The product routes and the console's data, below `/api` of the ops listener: a page there needs no other origin.
     The base path is for proxies before the product listener, so there is none here."""
     currency = config.prices[0].currency if config.prices else ""
-    admin = AdminHandler(shared.records, config.state_dir / STATE_FILE, config.sanitize, currency)
+    admin = AdminHandler(shared.records, shared.usage_reader, config.sanitize, currency)
     table = endpoint_table("", handlers, admin_rows(admin), mounted_at=_CONSOLE_PATH)
     return same_application(replace(server, endpoints=table, origin_is_checked=True), config.server.max_body_bytes)
 

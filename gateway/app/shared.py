@@ -10,6 +10,7 @@ from gateway.access.private_files import USER_HASH_KEY, load_or_create_secret, w
 from gateway.access.rate_limits import MAX_ADDRESSES, BadKeyLimiter, Limiter, LocalLimiter
 from gateway.access.redis_keys import RedisKeyStore
 from gateway.access.shared_limits import SharedLimiter
+from gateway.access.shared_usage import SharedUsage, UsageReader, UsageSharing
 from gateway.access.usage import UsageBook
 from gateway.config.settings import Config
 from gateway.errors import ModelNotFound
@@ -44,6 +45,7 @@ class SharedParts:
     counters: FallbackCounters
     prices: PriceList
     usage: UsageBook
+    usage_reader: UsageReader
     responses: Entries
     searches: Entries | None
     bus: Bus
@@ -112,7 +114,7 @@ def shared_parts(config: Config, resources: AsyncExitStack) -> SharedParts:
     if redis is not None:
         redis.on_back.append(counters.catch_up)
     prices = PriceList(config.prices)
-    usage = UsageBook(file, prices, config.usage.keep_days)
+    usage, usage_reader = _usage(config, file, prices, redis)
     resources.push_async_callback(usage.close)
     records = RequestRecords(config.state_dir / "requests")
     resources.callback(records.close)
@@ -127,11 +129,24 @@ def shared_parts(config: Config, resources: AsyncExitStack) -> SharedParts:
         counters=counters,
         prices=prices,
         usage=usage,
+        usage_reader=usage_reader,
         responses=_responses(config, file, redis, budget),
         searches=_entries("searches", file, redis, MAX_CACHE_BYTES, MAX_CACHE_BYTES) if redis or workers > 1 else None,
         bus=bus,
         records=records,
     )
+
+
+def _usage(
+    config: Config, file: StateFile, prices: PriceList, redis: RedisConnection | None
+) -> tuple[UsageBook, UsageReader]:
+    path = config.state_dir / STATE_FILE
+    usage = UsageBook(file, prices, config.usage.keep_days)
+    if redis is None:
+        return usage, UsageReader(path, None)
+    shared = SharedUsage(redis, config.usage.keep_days)
+    usage.sharing = UsageSharing(path, redis, shared)
+    return usage, UsageReader(path, shared)
 
 
 def _keys(config: Config, redis: RedisConnection | None, resources: AsyncExitStack) -> KeyStore | RedisKeyStore:

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gateway.cli.argument_types import EX_CONFIG, Parsers, add_json_option, print_json_lines
+from gateway.cli.service_environment import service_environment, service_unit
 from gateway.cli.terminal import DOUBTFUL, GOOD, Paint
 from gateway.cli.unit_files import SEARCH, UnitFile, read_unit
 from gateway.config.config_error import ConfigError
 from gateway.config.dump import config_text
-from gateway.config.environment import Environment, credential_variable
+from gateway.config.environment import Environment
 from gateway.config.loader import load_config
 from gateway.config.settings import Config
 
@@ -75,44 +76,17 @@ def _check_config(arguments: argparse.Namespace, environment: Environment) -> in
     return 0
 
 
-def service_unit(file: Path, search: Sequence[Path]) -> UnitFile | None:
-    """The unit whose service runs with this configuration file; None when no unit is known to."""
-    unit = read_unit("gateway.service", search)
-    if unit is None or str(file.resolve()) not in unit.last("ExecStart").split():
-        return None
-    return unit
-
-
 def check_service(file: Path, unit: UnitFile, environment: Environment) -> ServiceCheck:
     """Check the file as the unit's service would read it. Raises ConfigError."""
-    variables = dict(environment.variables)
-    unchecked = []
-    if unit.last("StateDirectory") and "STATE_DIRECTORY" not in variables:
-        variables["STATE_DIRECTORY"] = f"/var/lib/{unit.last('StateDirectory').split()[0]}"
-    if not environment.variables.get("CREDENTIALS_DIRECTORY"):
-        for name, path in unit.load_credentials().items():
-            variables[credential_variable(name)] = _credential(file, name, path)
-            if not variables[credential_variable(name)]:
-                del variables[credential_variable(name)]
-        for name in unit.sealed_credentials():
-            variables[credential_variable(name)] = "sealed"
-            unchecked.append(name)
-    config = load_config(file, None, Environment(variables))
+    service = service_environment(unit, environment)
+    for name, path in service.missing.items():
+        raise ConfigError(str(file), "", f"credential '{name}': there is no {path}; the unit loads it")
+    config = load_config(file, None, service.with_placeholders())
     stop_s = unit.seconds("TimeoutStopSec")
     if stop_s is not None and stop_s - config.server.drain_s < _STOP_RESERVE_S:
         allowed = f"TimeoutStopSec={stop_s:g} of {unit.path} allows at most {stop_s - _STOP_RESERVE_S:g}"
         raise ConfigError(str(file), "server.drain_s", f"the unit would kill the gateway while it drains; {allowed}")
-    return ServiceCheck(config, unchecked, list(socket_warnings(config, unit)))
-
-
-def _credential(file: Path, name: str, path: Path) -> str:
-    """Its text; a placeholder when only somebody else may read it. Raises ConfigError when there is no such file."""
-    try:
-        return path.read_text(errors="replace").strip()
-    except PermissionError:
-        return "unreadable"
-    except OSError as error:
-        raise ConfigError(str(file), "", f"credential '{name}': {path}: {error.strerror}; the unit loads it") from None
+    return ServiceCheck(config, service.sealed, list(socket_warnings(config, unit)))
 
 
 def socket_warnings(config: Config, unit: UnitFile) -> Iterator[str]:

@@ -5,6 +5,7 @@ Run it as root on the machine of the service; by hand it looks at what it can se
 """
 
 import argparse
+import importlib
 import importlib.util
 import os
 import shutil
@@ -18,9 +19,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from gateway.access.api_keys import KeyFile
 from gateway.cli.argument_types import Parsers, add_json_option, print_json_lines
-from gateway.cli.check import check_service, service_unit
+from gateway.cli.check import check_service
+from gateway.cli.keys import registry_of
+from gateway.cli.service_environment import service_unit
 from gateway.cli.terminal import BAD, GOOD, Paint
 from gateway.cli.unit_files import SEARCH, UnitFile
 from gateway.config.config_error import ConfigError
@@ -188,14 +190,35 @@ def _files(installed: Installation) -> Iterator[Finding]:
 
 
 def _keys(installed: Installation) -> Iterator[Finding]:
-    keys = KeyFile(installed.config.state_dir / installed.config.access.keys_file)
+    config = installed.config
+    in_redis = config.access.backend == "redis"
+    where = "Redis" if in_redis else str(config.state_dir / config.access.keys_file)
     try:
-        count = len(keys.read())
+        count = len(registry_of(config).read())
     except (GatewayError, OSError) as error:
-        yield Finding(f"{keys.path}: {error}", "restore it: gateway restore FILE")
+        remedy = "see shared.redis_url" if in_redis else "restore it: gateway restore FILE"
+        yield Finding(f"{where}: {error}", remedy)
         return
-    remedy = "" if count else f"gateway keys create --state-dir {installed.config.state_dir} --name … --scope …"
-    yield Finding(f"{count} keys in {keys.path}", remedy)
+    remedy = "" if count else f"gateway keys create --config {installed.file} --name … --scope …"
+    yield Finding(f"{count} keys in {where}", remedy)
+
+
+def _redis(installed: Installation) -> Iterator[Finding]:
+    """Whether the Redis of `[shared]` answers. Its address may hold a password, and so may its errors."""
+    url = installed.config.shared.redis_url
+    if url is None:
+        return
+    if importlib.util.find_spec("redis") is None:
+        yield Finding("the extra [redis] is missing", "install with EXTRAS=core,redis")
+        return
+    redis = importlib.import_module("redis")
+    try:
+        redis.Redis.from_url(url.reveal(), socket_timeout=_CONNECT_S, socket_connect_timeout=_CONNECT_S).ping()
+    except (redis.exceptions.RedisError, ValueError, OSError) as error:
+        remedy = "see shared.redis_url, the server, and its password"
+        yield Finding(f"Redis cannot be used ({type(error).__name__})", remedy)
+    else:
+        yield Finding("Redis answers")
 
 
 def _upstreams(installed: Installation) -> Iterator[Finding]:
@@ -226,4 +249,6 @@ def _port(url: urllib.parse.SplitResult) -> int:
     return url.port or (443 if url.scheme == "https" else 80)
 
 
-_CHECKS: tuple[Callable[[Installation], Iterator[Finding]], ...] = (_units, _python, _extras, _files, _keys, _upstreams)
+_CHECKS: tuple[Callable[[Installation], Iterator[Finding]], ...] = (
+    _units, _python, _extras, _files, _redis, _keys, _upstreams,
+)  # fmt: skip

@@ -22,6 +22,7 @@ from gateway.cli.argument_types import (
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config
 from gateway.config.server_settings import Access
+from gateway.config.settings import Config
 from gateway.domain import KEY_LIMITS, SCOPES, is_scope
 
 _SCOPES_HELP = f"{', '.join(SCOPES)}, or mcp:LABEL for an MCP server; repeat for several"
@@ -76,7 +77,11 @@ def _registry(arguments: argparse.Namespace, environment: Environment) -> KeyReg
         return KeyFile(arguments.keys_file)
     if arguments.config is None:
         return KeyFile(state_dir / Access().keys_file)
-    config = load_config(arguments.config, arguments.state_dir, environment)
+    return registry_of(load_config(arguments.config, arguments.state_dir, environment))
+
+
+def registry_of(config: Config) -> KeyRegistry:
+    """Where the keys of this configuration are."""
     if config.access.backend == "redis" and config.shared.redis_url is not None:
         return RedisKeys(config.shared.redis_url.reveal(), config.state_dir)
     return KeyFile(config.state_dir / config.access.keys_file)

@@ -6,6 +6,7 @@ engine is not installed, and 78, the configuration is wrong.
 """
 
 import argparse
+import importlib
 import os
 import sys
 
@@ -29,6 +30,9 @@ def main(argv: list[str] | None = None) -> int:
     arguments = _parsed(words)
     command: Command = arguments.command
     environment = read_environment()
+    if getattr(arguments, "as_service", False) and arguments.config is not None:
+        find = importlib.import_module("gateway.cli.service_environment").environment_for
+        environment = find(arguments.config, environment)
     try:
         return command(arguments, environment)
     except ConfigError as error:

@@ -23,7 +23,7 @@ def add_commands(parsers: Parsers) -> None:
     parser.add_argument(
         "--supervised", action="store_true", help="serve in worker processes even if server.workers is 1"
     )
-    parser.set_defaults(command=_serve)
+    parser.set_defaults(command=_serve, as_service=False)
 
 
 def _serve(arguments: argparse.Namespace, environment: Environment) -> int:
@@ -31,15 +31,19 @@ def _serve(arguments: argparse.Namespace, environment: Environment) -> int:
         os.set_inheritable(descriptor, False)  # systemd and a predecessor pass them so that every child would have them
     if environment.handover:
         importlib.import_module("gateway.runtime.handover").leave_parent()
-    load_config = importlib.import_module("gateway.config.loader").load_config
+    prepare = importlib.import_module("gateway.runtime.prepare")
+    read = partial(prepare.prepare, arguments.config, arguments.state_dir, environment)
     supervisor = importlib.import_module("gateway.runtime.supervisor")
     fork_server = None
     if arguments.supervised:
         importlib.import_module("gateway.runtime.worker_pool")
-        folder = metrics_folder(arguments.state_dir or environment.state_dir)
+        folder = metrics_folder(environment, arguments.state_dir or environment.state_dir)
         fork_server = ForkServer.forked(worker_environment(environment, folder))
-    reload = partial(load_config, arguments.config, arguments.state_dir, environment)
-    config = reload()
+    if arguments.supervised:
+        reload = partial(prepare.in_child, read)
+        config = prepare.in_child(partial(read, is_first=True))
+    else:
+        reload, config = read, read(is_first=True)
     has_workers = arguments.supervised or config.server.workers > 1
     if has_workers:
         pool = importlib.import_module("gateway.runtime.worker_pool").WorkerPool

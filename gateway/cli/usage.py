@@ -1,21 +1,25 @@
-"""`gateway usage`: what keys, models and tools have used, from the state directory. Needs no running server."""
+"""`gateway usage`: what keys, models and tools have used, from the state directory, or from Redis for all machines that
+share it. Needs no running server."""
 
 import argparse
-import re
+import asyncio
 import sqlite3
 import sys
 import time
 
-from gateway.access.api_keys import KeyFile
-from gateway.access.usage import GROUPS, read_usage, totals
+from gateway.access.shared_usage import SharedUsage, UsageReader
+from gateway.access.usage import GROUPS, is_day, totals
 from gateway.cli.argument_types import Parsers, add_json_option, add_state_options, print_json_lines
+from gateway.cli.keys import registry_of
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config
+from gateway.config.settings import Config
 from gateway.domain import Json
-from gateway.errors import GatewayError, InvalidRequest
+from gateway.errors import GatewayError, InvalidRequest, StateUnavailable
+from gateway.shared_state.port import StateDown
+from gateway.shared_state.redis_connection import RedisConnection
 from gateway.shared_state.state_file import STATE_FILE
 
-_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _COLUMNS = ("requests", "input_tokens", "cached_tokens", "output_tokens", "tool_calls", "spend")
 
 
@@ -26,6 +30,7 @@ def add_commands(parsers: Parsers) -> None:
     usage.add_argument(
         "--by", type=groups, default="key", metavar="GROUPS", help=f"of {','.join(GROUPS)}; default: key"
     )
+    usage.add_argument("--machine", action="store_true", help="this machine alone, where several share a Redis")
     add_json_option(usage)
     usage.set_defaults(command=_usage)
     add_state_options(usage)
@@ -35,7 +40,7 @@ def first_day(text: str) -> str:
     """`2026-11-01`, or `30d` before today (UTC), as YYYY-MM-DD. Raises ArgumentTypeError."""
     if text.endswith("d") and text[:-1].isdigit() and int(text[:-1]) < 10_000:
         return time.strftime("%Y-%m-%d", time.gmtime(time.time() - int(text[:-1]) * 86_400))
-    if not _DAY.fullmatch(text):
+    if not is_day(text):
         raise argparse.ArgumentTypeError("must be a day, such as 2026-11-01, or a number of days, such as 30d")
     return text
 
@@ -50,12 +55,9 @@ def groups(text: str) -> list[str]:
 
 def _usage(arguments: argparse.Namespace, environment: Environment) -> int:
     config = load_config(arguments.config, arguments.state_dir, environment)
+    rows = asyncio.run(_read(config, arguments))
     try:
-        rows = read_usage(config.state_dir / STATE_FILE, arguments.since, arguments.by)
-    except sqlite3.Error as error:
-        raise InvalidRequest(f"{config.state_dir / STATE_FILE} cannot be read ({type(error).__name__})") from None
-    try:
-        names = {record.id: record.name for record in KeyFile(config.state_dir / config.access.keys_file).read()}
+        names = {record.id: record.name for record in registry_of(config).read()}
     except (GatewayError, OSError):
         names = {}
     for row in rows:
@@ -66,6 +68,23 @@ def _usage(arguments: argparse.Namespace, environment: Environment) -> int:
     else:
         sys.stdout.write(_table(rows, arguments.by, config.prices[0].currency if config.prices else ""))
     return 0
+
+
+async def _read(config: Config, arguments: argparse.Namespace) -> list[Json]:
+    """See `UsageReader.read`. Raises StateUnavailable, InvalidRequest."""
+    path, redis = config.state_dir / STATE_FILE, None
+    if config.shared.redis_url is not None and not arguments.machine:
+        redis = RedisConnection(config.shared.redis_url.reveal())
+    reader = UsageReader(path, SharedUsage(redis, config.usage.keep_days) if redis is not None else None)
+    try:
+        return (await reader.read(arguments.since, arguments.by))[0]
+    except StateDown:
+        raise StateUnavailable("Redis cannot be used; --machine shows what this machine has counted") from None
+    except sqlite3.Error as error:
+        raise InvalidRequest(f"{path} cannot be read ({type(error).__name__})") from None
+    finally:
+        if redis is not None:
+            await redis.close()
 
 
 def _table(rows: list[Json], by: list[str], currency: str) -> str:

@@ -10,3 +10,8 @@ class ConfigError(Exception):
     def __init__(self, source: str, path: str, message: str) -> None:
         super().__init__(f"{source}: {path}: {message}" if path else f"{source}: {message}")
         self.path = path
+        self._parts = source, path, message
+
+    def __reduce__(self) -> tuple[type["ConfigError"], tuple[str, str, str]]:
+        """As pickle wants it: how the error is made again in another process."""
+        return type(self), self._parts

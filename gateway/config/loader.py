@@ -118,7 +118,10 @@ class _Loader:
 
     def _secret(self, name: str, path: str) -> Secret:
         value = self._environment.credential(name)
-        if not value:
+        if value == "":
+            remedy = "write the secret into the file that LoadCredential= of the unit names"
+            raise ConfigError(self._source, path, f"credential '{name}' is empty; {remedy}")
+        if value is None:
             remedy = f"set LoadCredential={name}:FILE in the unit, or the variable {credential_variable(name)}"
             raise ConfigError(self._source, path, f"credential '{name}' is missing; {remedy}")
         return Secret(name, value)

@@ -18,12 +18,13 @@ export function show(panel) {
     const by = boxes.filter((box) => box.checked).map((box) => box.value);
     const path = `/api/admin/usage?since=${encodeURIComponent(since.value)}&by=${by.join(",")}`;
     try {
-      const { rows, currency } = await getJson(path);
+      const { rows, currency, machines } = await getJson(path);
       const head = [...by, ...FIGURES.map((name) => (name === "spend" ? `spend ${currency}`.trim() : name.replaceAll("_", " ")))];
       const lines = rows.map((row) => [...by.map((name) => (name === "key" && row.name ? `${row.key} ${row.name}` : row[name] || "-")), ...FIGURES.map((name) => (name === "spend" ? row[name].toFixed(4) : number(row[name])))]);
       const all = FIGURES.map((name) => rows.reduce((total, row) => total + row[name], 0));
       if (rows.length > 1 && by.length) lines.push([...by.map((_, index) => (index ? "" : "all")), ...all.map((value, index) => (FIGURES[index] === "spend" ? value.toFixed(4) : number(value)))]);
       fill(out, rows.length ? table("Used", head, lines, FIGURES.map((_, index) => by.length + index)) : h("p", {}, "Nothing was used."),
+        h("p", { class: "hint" }, machines === "all" ? "Of all machines that share the Redis." : "Of this machine."),
         h("p", {}, copyButton(() => curl("GET", path), "Copy as curl")));
     } catch (error) {
       fill(out, failure(error));

@@ -1,7 +1,9 @@
 """How requests leave for one upstream, search provider or MCP server: through which proxy, and whom TLS trusts.
 
 The operator chooses both; no request and no variable of the environment does. For https the proxy is asked for a tunnel
-(CONNECT, RFC 9110 section 9.3.6) and sees neither the key nor the request; for http it sees both. The web fetcher uses
+(CONNECT, RFC 9110 section 9.3.6) and sees neither the key nor the request; for http it sees both. The connection to the
+proxy itself is TLS where its address begins with https; the tunnel is TLS within TLS then, which asyncio can since
+Python 3.11, and uvloop. The web fetcher uses
 none of this: it connects to addresses that it has checked itself. Knows no wire format.
 """
 
@@ -18,8 +20,9 @@ from gateway.config.server_settings import Secret
 
 @dataclass(frozen=True, slots=True)
 class Egress:
-    """`proxy`: its `http://HOST:PORT`, empty = none; `proxy_auth`: `USER:PASSWORD` for it. `ca_file`: PEM file of the
-    authorities that are trusted, instead of the system's; empty = those."""
+    """`proxy`: its `http://HOST:PORT` or `https://HOST:PORT`, empty = none; `proxy_auth`: `USER:PASSWORD` for it.
+    `ca_file`: PEM file of the authorities that are trusted, for the proxy too, instead of the system's; empty = those.
+    """
 
     proxy: str = ""
     proxy_auth: str = field(default="", repr=False)

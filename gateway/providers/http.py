@@ -73,13 +73,12 @@ class Answer:
         self._decompressor = _decompressor_for(response.headers.get("Content-Encoding", ""))
 
     async def read(self, max_bytes: int = MAX_ANSWER_BYTES) -> bytes:
-        """The whole body, decompressed. Raises UpstreamError when it is cut or has more than `max_bytes`.
-
-        UpstreamTimeout when it is not whole within `idle_s` seconds, or at the total limit.
-        """
-        now_s = asyncio.get_running_loop().time()
-        limit_s = max(0.0, min(self._timeouts.idle_s, self._deadline_s - now_s))
+        """The whole body, decompressed. Raises UpstreamError when it is cut or has more than `max_bytes`,
+        UpstreamTimeout when it is not whole within `idle_s` seconds, or at the total limit."""
+        limit_s = max(0.0, min(self._timeouts.idle_s, self._deadline_s - asyncio.get_running_loop().time()))
         try:
+            if self._response.content.is_eof():  # it came with the headers: nothing to wait for
+                return await self._read_all(max_bytes)
             async with asyncio.timeout(limit_s):
                 return await self._read_all(max_bytes)
         except (aiohttp.ClientError, ConnectionError, ValueError) as error:

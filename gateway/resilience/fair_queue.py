@@ -102,7 +102,8 @@ class FairQueue:
         else:
             del self._held[key]
         self._total -= 1
-        self._put_last(key)
+        if self._waiting:
+            self._put_last(key)
         while self._waiting and self._serve_next():
             pass
 

@@ -47,7 +47,6 @@ from gateway.errors import EngineMissing, GatewayError, InvalidRequest, Upstream
 from gateway.runtime import control
 from gateway.runtime.control import ControlSocket
 from gateway.runtime.handover import HandoverFailed, Predecessor, Successor
-from gateway.runtime.key_file import ensure_dev_key, key_file
 from gateway.runtime.memory import give_back
 from gateway.runtime.restart_settings import needs_restart
 from gateway.runtime.service import Service, ServiceContext, ServiceMaker
@@ -69,9 +68,9 @@ its predecessor gives it. At half, a large model on a slow disk is cold at the c
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a supervisor's parts come from. `reload` reads the configuration anew and raises ConfigError;
-    `make_service` makes what serves; `has_workers`: in processes of their own, so their number may change with a
-    reload."""
+    """Where a supervisor's parts come from. `reload` reads the configuration anew, as `prepare` does, and raises
+    ConfigError, GatewayError, OSError; `make_service` makes what serves; `has_workers`: in processes of their own, so
+    their number may change with a reload."""
 
     reload: Callable[[], Config]
     make_service: ServiceMaker
@@ -201,7 +200,6 @@ class Supervisor:
             self._refuse_when_stopping()
             try:
                 config = self._source.reload()
-                key_file(config)
                 await service.replace(config)
             except (ConfigError, GatewayError, OSError) as error:
                 logs.event("reload_refused", level=logging.ERROR, error=str(error))
@@ -284,14 +282,8 @@ def _addresses(config: Config) -> str:
 
 
 def serve(config: Config, environment: Environment, source: Source) -> int:
-    """Set up log and first key, then run the gateway until SIGTERM or SIGINT. Returns the exit code.
-
-    Raises EngineMissing, ConfigError when the key file is gone, and OSError when the state directory cannot be written.
-    """
+    """Set up the log, then run the gateway until SIGTERM or SIGINT. Returns the exit code. Raises EngineMissing."""
     logs.set_up(config.log.level, config.log.format, to_journal=environment.logs_to_journal)
-    config.state_dir.mkdir(parents=True, exist_ok=True)
-    if config.access.backend == "file":
-        ensure_dev_key(key_file(config), dev_key_path(config.state_dir))
     with contextlib.suppress(KeyboardInterrupt):
         return uvloop.run(Supervisor(config, environment, source).run())
     return 130

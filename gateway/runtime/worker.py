@@ -5,6 +5,7 @@
 
 import asyncio
 import contextlib
+import logging
 import signal
 import socket
 
@@ -12,6 +13,7 @@ import uvloop
 
 from gateway import logs
 from gateway.embedded.servers import EmbeddedServers
+from gateway.errors import GatewayError
 from gateway.runtime.channel import BEAT, BEAT_S, READY, REPLACED, Assignment
 from gateway.runtime.generation import AppInstance, Shared
 from gateway.runtime.memory import settle_memory
@@ -28,10 +30,16 @@ def work(channel: socket.socket) -> int:
     assert isinstance(assignment, Assignment)
     log = assignment.config.log
     logs.set_up(log.level, log.format, to_journal=assignment.logs_to_journal)
-    with contextlib.suppress(KeyboardInterrupt):
+    code = 0
+    try:
         uvloop.run(_work(assignment, [socket.socket(fileno=each) for each in descriptors], channel))
+    except KeyboardInterrupt:
+        pass
+    except (OSError, GatewayError) as error:
+        logs.event("worker_failed", level=logging.ERROR, error=str(error))
+        code = 1
     logs.flush()
-    return 0
+    return code
 
 
 async def _work(assignment: Assignment, listening: list[socket.socket], ours: socket.socket) -> None:

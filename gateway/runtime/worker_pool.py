@@ -21,7 +21,7 @@ import asyncio
 import shutil
 from pathlib import Path
 
-from gateway.config.environment import worker_environment
+from gateway.config.environment import Environment, worker_environment
 from gateway.config.settings import Config
 from gateway.runtime.fork_server import ForkServer
 from gateway.runtime.service import ServiceContext
@@ -47,7 +47,7 @@ class WorkerPool:
     ) -> None:
         """`fork_server`: one that was forked ahead, with `metrics_folder` of this process."""
         self._sockets = context.sockets
-        folder = _fresh_metrics_folder(config.state_dir, keep_others=bool(context.environment.handover))
+        folder = _fresh_metrics_folder(context.environment, config.state_dir)
         self._context = WorkerContext(
             context.sockets, context.environment, folder, context.servers.ports, context.servers.waiting,
             fork_server or ForkServer(worker_environment(context.environment, folder)),
@@ -133,9 +133,9 @@ class WorkerGroup:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
-def _fresh_metrics_folder(state_dir: Path, keep_others: bool) -> Path:
+def _fresh_metrics_folder(environment: Environment, state_dir: Path) -> Path:
     """The folder for this supervisor's workers, empty. Those of others are removed unless one of them still drains."""
-    folder = metrics_folder(state_dir)
-    shutil.rmtree(folder if keep_others else folder.parent, ignore_errors=True)
+    folder = metrics_folder(environment, state_dir)
+    shutil.rmtree(folder if environment.handover else folder.parent, ignore_errors=True)
     folder.mkdir(parents=True)
     return folder

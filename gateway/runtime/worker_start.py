@@ -14,6 +14,8 @@ import socket
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
+from gateway.config.environment import Environment
+
 _LENGTH_BYTES = 8
 _MAX_SOCKETS = 2
 """The product and the ops listener."""
@@ -23,9 +25,10 @@ _SEND_S = 5.0
 208 KiB. At half or double, only a configuration that is larger, which nobody has, makes a difference."""
 
 
-def metrics_folder(state_dir: Path) -> Path:
-    """Where the workers of this process share their metrics."""
-    return state_dir / "metrics" / str(os.getpid())
+def metrics_folder(environment: Environment, state_dir: Path) -> Path:
+    """Where the workers of this process share their metrics: in the runtime directory, which is in memory, where there
+    is one. prometheus-client writes to them as mapped memory, and on a full disk that kills the process (SIGBUS)."""
+    return (environment.runtime_dir or state_dir) / "metrics" / str(os.getpid())
 
 
 class StartedWorker:

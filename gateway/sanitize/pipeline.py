@@ -10,6 +10,9 @@ import re
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
 
 from gateway.config.sanitize_settings import Sanitize
 from gateway.domain import Json
@@ -19,6 +22,7 @@ from gateway.sanitize.guardrail.guardrail import Guardrail, GuardrailFailed
 from gateway.sanitize.masking.policy import GUARDRAIL_ENTITIES, Action, ActionTable, Direction, actions
 from gateway.sanitize.masking.slot_masker import SlotMasker
 from gateway.sanitize.masking.stream_masker import StreamMask
+from gateway.sanitize.scan.clean_cache import KnownClean
 from gateway.sanitize.scan.scanner import Scanner
 from gateway.sanitize.text.findings import mask_of
 from gateway.sanitize.text.work_budget import SharedAllowance
@@ -88,16 +92,19 @@ class RequestWork:
     `allowance`: the one counter; what is left of it is what the texts may still spend beyond their length. `key_id`:
     whose request it is; threads are dealt out by it."""
 
-    __slots__ = ("_turn_ends_s", "allowance", "key_id")
+    __slots__ = ("_turn_ends_s", "allowance", "is_large", "key_id")
 
     def __init__(self, key_id: str = "") -> None:
         self.allowance = SharedAllowance()
         self.key_id = key_id
+        self.is_large = False
+        """Whether its body was so long that its values were counted: what is done to a part of it may take long."""
         self._turn_ends_s = 0.0
 
     def charge_values(self, values: int) -> None:
         """Charge the decoding, checking and encoding of so many JSON values."""
         self.allowance.left -= values // _VALUES_A_UNIT
+        self.is_large = True
 
     def is_due(self) -> bool:
         """Whether `pace` would give others a turn now, or begin this request's first one."""
@@ -124,6 +131,7 @@ class Sanitizer:
         self._strict = config.profile == "strict"
         self._threads = FairQueue(_SCANS_AT_ONCE, spare=_SPARE_SCANS)
         self._scanner = Scanner(config.patterns, config.allow_list)
+        self._clean_units = KnownClean()
         self._actions: dict[Direction, ActionTable] = {
             "requests": actions(config, "requests"),
             "responses": actions(config, "responses"),
@@ -144,13 +152,30 @@ class Sanitizer:
         Raises SanitizerFailed when a detector failed, or the guardrail failed and the policy is to refuse.
         """
         verdict, scan_token, work = Verdict(direction), unit.scan_token, work or RequestWork()
-        if scan_token is None or direction not in scan_token.scanned_clean:
+        digest = None if unit.whole is None or work.is_large else self._digest(unit.whole, direction)
+        if not (
+            (scan_token is not None and direction in scan_token.scanned_clean)
+            or (digest is not None and self._clean_units.knows(digest))
+        ):
             await self._scan(unit, direction, verdict, work)
             if scan_token is not None and not verdict.counts:
                 scan_token.scanned_clean.add(direction)
+            if digest is not None and not verdict.counts:
+                self._clean_units.learn(digest)
         if verdict.refusal is None and self.guardrail is not None and self.guardrail.enabled:
             await self._judge(self.guardrail, unit, verdict, work)
         return verdict
+
+    def _digest(self, whole: Any, direction: Direction) -> bytes | None:
+        """What a unit is known by when it comes again: an agent sends its whole history with every call.
+
+        Naive form: the scanner's own memory, text by text, which takes ten times as long for a message with a tool
+        call: it is walked, and has several texts. None for what is no JSON (a lone surrogate).
+        """
+        try:
+            return self._clean_units.digest(direction.encode() + orjson.dumps(whole))
+        except TypeError:
+            return None
 
     async def _scan(self, unit: TextUnit, direction: Direction, verdict: Verdict, work: RequestWork) -> None:
         masker = SlotMasker(self._scanner, self._actions[direction], verdict.note, work.allowance)

@@ -7,7 +7,6 @@ nothing of the documents' meaning.
 
 import functools
 import importlib
-from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -33,6 +32,8 @@ _MANY_CHILDREN = 5_000
 """Below the first size, and for a layer with more containers than the second, brackets are counted before the value is
 walked. Chosen: counting reads every byte, walking visits every container, so it is cheaper on short bodies and on broad
 ones. Other values change the time alone, not the result."""
+
+_CONTAINERS = frozenset((dict, list))
 
 
 @functools.cache
@@ -73,20 +74,21 @@ def is_too_deep(raw: bytes, value: Any) -> bool:
         return False
     if len(raw) <= _COUNTED_BYTES and _has_few_brackets(raw):
         return False
-    layer, counted = _containers([value]), False
+    layer, counted = [value] if type(value) in _CONTAINERS else [], False
     for _ in range(MAX_DEPTH):
         if not counted and sum(map(len, layer)) > _MANY_CHILDREN:
             if _has_few_brackets(raw):
                 return False
             counted = True
-        layer = _containers(child for item in layer for child in (item.values() if type(item) is dict else item))
+        layer = [
+            child
+            for item in layer
+            for child in (item.values() if type(item) is dict else item)
+            if type(child) in _CONTAINERS
+        ]
         if not layer:
             return False
     return True
-
-
-def _containers(values: Iterable[Any]) -> list[Any]:
-    return [value for value in values if type(value) is dict or type(value) is list]
 
 
 def _has_few_brackets(raw: bytes) -> bool:

@@ -6,8 +6,9 @@ key, a query string, a prompt or an answer. Knows no HTTP but the status.
 """
 
 import asyncio
+from collections import Counter as Tally
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gateway import logs
 from gateway.access.prices import Used
@@ -66,10 +67,10 @@ class Recorder:
         for finished in gathered:
             groups.setdefault((finished.endpoint, finished.status // 100), []).append(finished)
             stats = finished.stats
-            if stats.outcome or stats.model or stats.tools or stats.findings or stats.unguarded:
+            if stats.outcome or stats.findings or stats.unguarded:
                 self._count_rare(finished)
-        if self._usage is not None:
-            _count_usage(self._usage, gathered)
+        self._count_models(gathered)
+        self._count_tools([finished for finished in gathered if finished.stats.tools])
         for kind, group in groups.items():
             metrics = self._metrics.of_requests(*kind)
             metrics.requests.inc(len(group))
@@ -82,53 +83,81 @@ class Recorder:
         logs.flush()
 
     def _count_rare(self, finished: Finished) -> None:
-        """Count what only some requests have: a model, findings, an early end."""
+        """Count what only some requests have: findings, an early end."""
         metrics, stats, endpoint = self._metrics, finished.stats, finished.endpoint
         if stats.outcome == "client_gone":
             metrics.abandoned.labels(endpoint).inc()
         elif stats.outcome == "truncated":
             metrics.truncated.labels(endpoint).inc()
-        for tool, calls in stats.tools.items():
-            metrics.tool_calls.labels(tool, stats.outcome or "ok").inc(calls)
-            if stats.tool == tool:
-                metrics.tool_duration.labels(tool).observe(finished.total_s)
-        if stats.model:
-            if stats.attempts > 1:
-                metrics.retries.labels(stats.model).inc(stats.attempts - 1)
-            metrics.tokens.labels(stats.model, "input").inc(stats.input_tokens)
-            metrics.tokens.labels(stats.model, "output").inc(stats.output_tokens)
-            metrics.attempts.labels(stats.model).inc(stats.attempts)
         for entity, count in stats.findings.items():
             metrics.findings.labels(entity).inc(count)
         if stats.unguarded:
             metrics.unguarded.labels(endpoint).inc(stats.unguarded)
 
+    def _count_models(self, gathered: Sequence[Finished]) -> None:
+        """Count what keys have used of models; a request without a model is one of its key alone, unless it called
+        tools (`_count_tools`).
 
-def _count_usage(usage: UsageBook, gathered: Sequence[Finished]) -> None:
-    """Requests of models, and calls of tools, those for a model under both; any other request of a key is counted
-    without either.
-
-    The naive form is one `usage.add` for each: a group has few different rows.
-    """
-    rows: dict[UsageKey, tuple[Used, int]] = {}
-    for finished in gathered:
-        stats = finished.stats
-        if stats.tools:
-            for tool, calls in stats.tools.items():
-                usage.add(
-                    UsageKey(stats.key_id, stats.model, tool), Used(tool_calls=calls), 0 if stats.model else calls
-                )
-            if not stats.model:
+        The naive form counts each request by itself: a group has few different keys and models.
+        """
+        metrics = self._metrics
+        sums: dict[tuple[str, str], _Sum] = {}
+        for finished in gathered:
+            stats = finished.stats
+            if stats.tools and not stats.model:
                 continue
-        if stats.key_id:
-            row = UsageKey(stats.key_id, stats.model)
-            used, requests = rows.get(row) or (Used(), 0)
-            used.input_tokens += stats.input_tokens
-            used.cached_tokens += stats.cached_tokens
-            used.output_tokens += stats.output_tokens
-            rows[row] = used, requests + 1
-    for row, (used, requests) in rows.items():
-        usage.add(row, used, requests)
+            found = sums.get((stats.key_id, stats.model))
+            if found is None:
+                found = sums[stats.key_id, stats.model] = _Sum()
+            found.add(stats)
+        for (key_id, model), found in sums.items():
+            if self._usage is not None and key_id:
+                self._usage.add(UsageKey(key_id, model), found.used, found.requests)
+            if model:
+                metrics.tokens.labels(model, "input").inc(found.used.input_tokens)
+                metrics.tokens.labels(model, "output").inc(found.used.output_tokens)
+                metrics.attempts.labels(model).inc(found.attempts)
+                if found.retries:
+                    metrics.retries.labels(model).inc(found.retries)
+
+    def _count_tools(self, gathered: Sequence[Finished]) -> None:
+        """Count calls of tools, those for a model under both. `gathered`: requests that called some."""
+        calls: Tally[tuple[str, str]] = Tally()
+        used: Tally[UsageKey] = Tally()
+        durations: dict[str, list[float]] = {}
+        for finished in gathered:
+            stats = finished.stats
+            for tool, number in stats.tools.items():
+                calls[tool, stats.outcome or "ok"] += number
+                used[UsageKey(stats.key_id, stats.model, tool)] += number
+                if stats.tool == tool:
+                    durations.setdefault(tool, []).append(finished.total_s)
+        for (tool, outcome), number in calls.items():
+            self._metrics.tool_calls.labels(tool, outcome).inc(number)
+        for tool, times in durations.items():
+            self._metrics.tool_duration.labels(tool).observe_many(times)
+        if self._usage is not None:
+            for row, number in used.items():
+                self._usage.add(row, Used(tool_calls=number), 0 if row.model else number)
+
+
+@dataclass(slots=True)
+class _Sum:
+    """What several requests have used together."""
+
+    used: Used = field(default_factory=Used)
+    requests: int = 0
+    attempts: int = 0
+    retries: int = 0
+
+    def add(self, stats: RequestStats) -> None:
+        self.requests += 1
+        if stats.model:
+            self.used.input_tokens += stats.input_tokens
+            self.used.cached_tokens += stats.cached_tokens
+            self.used.output_tokens += stats.output_tokens
+            self.attempts += stats.attempts
+            self.retries += max(0, stats.attempts - 1)
 
 
 def _line(finished: Finished) -> dict[str, object]:
@@ -150,20 +179,15 @@ def _line(finished: Finished) -> dict[str, object]:
     if stats.tool:
         line["tool"] = stats.tool
     if stats.model:
-        line |= {name: value for name, value in _model_fields(stats).items() if value}
+        line["model"], line["upstream"], line["attempts"] = stats.model, stats.upstream, stats.attempts
+        if stats.input_tokens:
+            line["input_tokens"] = stats.input_tokens
+        if stats.output_tokens:
+            line["output_tokens"] = stats.output_tokens
+        if stats.user_hash:
+            line["user"] = stats.user_hash
     if stats.findings:
         line["findings"] = stats.findings
     if stats.unguarded:
         line["unguarded"] = stats.unguarded
     return line
-
-
-def _model_fields(stats: RequestStats) -> dict[str, object]:
-    return {
-        "model": stats.model,
-        "upstream": stats.upstream,
-        "attempts": stats.attempts,
-        "input_tokens": stats.input_tokens,
-        "output_tokens": stats.output_tokens,
-        "user": stats.user_hash,
-    }

@@ -1,6 +1,6 @@
 """What the dialects have in common whose requests are one question with one answer. Knows no format but `messages`."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -31,14 +31,14 @@ def message_units(body: Json, skip: frozenset[str]) -> Iterator[TextUnit]:
     the members in `skip`."""
     for index, message in enumerate(body["messages"]):
         where = f"messages[{index}]"
-        slots: list[TextSlot] | Callable[[], Iterator[list[TextSlot]]]
         if message.keys() == _PLAIN_MESSAGE and type(message["content"]) is str:  # what the walk finds in it
-            slots = [TextSlot(message, "content", f"{where}.content", name="content")] if message["content"] else []
+            if message["content"]:
+                yield TextUnit([TextSlot(message, "content", f"{where}.content", name="content")])
         else:
-            slots = partial(request_steps, message, where)
-        if slots:
-            yield TextUnit(slots)
-    yield TextUnit(lambda: request_steps(body, skip=skip))
+            yield TextUnit(partial(request_steps, message, where), whole=message)
+    rest = {name: value for name, value in body.items() if name not in skip}
+    if rest:
+        yield TextUnit(lambda: request_steps(body, skip=skip), whole=rest)
 
 
 def whole_unit(body: Json, skip: frozenset[str]) -> Iterator[TextUnit]:

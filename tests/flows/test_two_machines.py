@@ -253,6 +253,8 @@ async def test_while_redis_is_away_the_machines_divide_what_there_is_and_forget_
     assert all(left <= most for left in lefts), "a count was forgotten"
     assert max(lefts) >= most - 8 * checks.RESERVED or kind in ("slow", "paused")
     assert set(await machines.site.statuses(4, "GET", "/v1/models", plain)) == {200}
+    states = [each.state_dir for each in machines.gateways]
+    await eventually(lambda: checks.usage_is_summed(machines.redis.url, states, keys=3), 15)
 
 
 async def left_today(url: str, key: str) -> int:

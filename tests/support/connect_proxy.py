@@ -17,16 +17,18 @@ _NEW_KEY = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes"
 @dataclass
 class ConnectProxy:
     """`async with`. Does CONNECT and plain requests; `heads` are the heads of the requests that it got. With `auth`
-    ("USER:PASSWORD") it refuses the others with 407; with `refuses` it answers every request so."""
+    ("USER:PASSWORD") it refuses the others with 407; with `refuses` it answers every request so. With `tls` it is
+    reached by TLS, as localhost."""
 
     auth: str = ""
     refuses: int = 0
+    tls: ssl.SSLContext | None = None
     heads: list[str] = field(default_factory=list)
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self.tls)
         host, port = self._server.sockets[0].getsockname()
-        self.url = f"http://{host}:{port}"
+        self.url = f"https://localhost:{port}" if self.tls else f"http://{host}:{port}"
         return self
 
     async def __aexit__(

@@ -1,4 +1,4 @@
-"""Remembers which texts were scanned without a finding: pages and the turns of a chat are scanned many times.
+"""Remembers which texts and messages were scanned without a finding: pages and the turns of a chat come many times.
 
 Stores keyed digests, never a text; the key lives as long as the process. Knows no detector.
 """

@@ -32,8 +32,7 @@ the request itself (4xx other than 429) is never retried.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from gateway.domain import RequestStats
@@ -121,42 +120,49 @@ class Plan:
     """The attempts of one request. `entries`: the requested model, then its fallbacks. See the module's tables."""
 
     def __init__(self, entries: Sequence[ModelEntry]) -> None:
-        self._waiting = [
-            Attempt(entry, target)
-            for entry in entries
-            for target in weighted_order((target, target.weight) for target in entry.targets)
-        ]
+        self._waiting = [Attempt(entry, target) for entry in entries for target in _in_order(entry.targets)]
         self._made = 0
         self._retried = False
 
-    @asynccontextmanager
-    async def attempt(self, stats: RequestStats) -> AsyncIterator[Attempt]:
+    def attempt(self, stats: RequestStats) -> "_Calling":
         """The next attempt, counted in `stats`. A retryable UpstreamError inside the block is swallowed: loop again.
 
         Raises UpstreamUnavailable when no upstream is configured or all breakers are open, and what the block raises.
         """
+        return _Calling(self, stats)
+
+    def enter(self, stats: RequestStats) -> Attempt:
+        """For `attempt`: the next one, counted."""
         attempt = self._next_attempt(stats.key_id)
         target = attempt.target
         target.budget.request()
         self._made += 1
         stats.attempts += 1
         stats.model, stats.upstream = attempt.entry.name, target.upstream.name
-        try:
-            yield attempt
-        except UpstreamError as error:
-            _report(attempt, error)
-            if attempt.begun or not await self._may_retry(attempt, error):
-                raise
-        except BaseException:
-            target.health.release(attempt.caller)
-            raise
-        else:
+        return attempt
+
+    async def leave(self, attempt: Attempt, error: BaseException | None) -> bool:
+        """For `attempt`: its block has ended. Returns whether the error is swallowed."""
+        health = attempt.target.health
+        if error is None:
             if not attempt.begun:
-                target.health.succeeded(attempt.caller)
+                health.succeeded(attempt.caller)
+            return False
+        if isinstance(error, UpstreamError):
+            _report(attempt, error)
+            return not attempt.begun and await self._may_retry(attempt, error)
+        health.release(attempt.caller)
+        return False
 
     def _next_attempt(self, caller: str) -> Attempt:
         if not self._waiting:
             raise UpstreamUnavailable("no upstream is configured for this model", code="no_upstream")
+        attempt = self._waiting.pop(0) if self._waiting[0].target.health.take(caller) else self._first_allowed(caller)
+        attempt.caller = caller
+        return attempt
+
+    def _first_allowed(self, caller: str) -> Attempt:
+        """As `_next_attempt`, when the first one is not to be called: it drops those that are not to be called now."""
         waits = [attempt.target.health.wait_s(caller, is_last=True) for attempt in self._waiting]
         answering = [attempt for attempt, wait_s in zip(self._waiting, waits, strict=True) if wait_s <= 0]
         self._waiting = [attempt for attempt in answering if attempt.target.health.wait_s(caller) <= 0]
@@ -167,9 +173,7 @@ class Plan:
                 "the upstream keeps failing and is not called for a while; try again later",
                 retry_after_s=max(min(waits), 1.0),
             )
-        attempt = candidates.pop(0)
-        attempt.caller = caller
-        return attempt
+        return candidates.pop(0)
 
     async def _may_retry(self, attempt: Attempt, error: UpstreamError) -> bool:
         """Whether another attempt is to be made. Sleeps for the pause before a repeat; see the module's invariants."""
@@ -188,6 +192,29 @@ class Plan:
         await asyncio.sleep(max(error.retry_after_s or 0.0, backoff_s(self._made)))
         self._waiting = [Attempt(attempt.entry, attempt.target)]
         return True
+
+
+class _Calling:
+    """The context manager of `Plan.attempt`. A class, because every request passes it: a generator would cost three
+    times as much."""
+
+    __slots__ = ("_attempt", "_plan", "_stats")
+
+    def __init__(self, plan: Plan, stats: RequestStats) -> None:
+        self._plan = plan
+        self._stats = stats
+
+    async def __aenter__(self) -> Attempt:
+        self._attempt = attempt = self._plan.enter(self._stats)
+        return attempt
+
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        return await self._plan.leave(self._attempt, error)
+
+
+def _in_order(targets: Sequence[Target]) -> Sequence[Target]:
+    """The upstreams of a model, by weight and chance."""
+    return targets if len(targets) < 2 else weighted_order((target, target.weight) for target in targets)
 
 
 def _report(attempt: Attempt, error: UpstreamError) -> None:

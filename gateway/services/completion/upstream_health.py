@@ -66,6 +66,8 @@ class UpstreamHealth:
 
     def take(self, caller: str, *, is_last: bool = False) -> bool:
         """Whether a call may be made now. Hands out the probe of each breaker that is half-open."""
+        if not (self._own or self.is_open):
+            return True  # nearly always: every breaker is closed
         if self.wait_s(caller, is_last=is_last) > 0:
             return False
         self._silence.breaker.take()
@@ -121,7 +123,8 @@ class _WeighedBreaker:
         self._last_two: dict[str, float] = {}
 
     def succeeded(self, caller: str) -> None:
-        self._note(caller)
+        if self._counts_only_caller:
+            self._note(caller)
         self.breaker.succeeded()
 
     def failed(self, caller: str) -> None:

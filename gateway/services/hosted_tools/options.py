@@ -135,7 +135,9 @@ def checked_domains(names: Any, where: str) -> tuple[str, ...]:
 
 def checked_location(place: Any, where: str) -> Mapping[str, str]:
     """The known parts of a checked location. Raises InvalidRequest for a country that is no ISO code."""
-    known = {name: value for name in _PLACE if (value := (place or {}).get(name))}
+    if not place:
+        return {}
+    known = {name: value for name in _PLACE if (value := place.get(name))}
     if "country" in known:
         if not _COUNTRY.fullmatch(known["country"]):
             at = f"{where}.country"

@@ -159,6 +159,8 @@ def message_text(message: Json) -> str:
 
 def added(total: Json, usage: Json) -> Json:
     """The sum of two usages of chat, their details included."""
+    if not total:
+        return dict(usage)
     names = dict.fromkeys((*total, *usage))
     return {name: _sum(total.get(name), usage.get(name)) for name in names}
 

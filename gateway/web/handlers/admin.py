@@ -2,21 +2,20 @@
 what the sanitizer would do with a text. Knows no provider, no model and no page.
 """
 
-import asyncio
-import re
 import sqlite3
 import time
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
 from aiohttp import web
 
 from gateway import schemas
-from gateway.access.usage import GROUPS, read_usage
+from gateway.access.shared_usage import UsageReader
+from gateway.access.usage import GROUPS, is_day
 from gateway.config.sanitize_settings import Sanitize
 from gateway.domain import Json
 from gateway.errors import InvalidRequest, StateUnavailable
 from gateway.sanitize.report import preview
+from gateway.shared_state.port import StateDown
 from gateway.web.context import CONTEXT
 from gateway.web.handlers.json_body import checked_body
 from gateway.web.replies import JsonReply
@@ -26,26 +25,26 @@ MAX_PREVIEW_BYTES = 65_536
 """Largest body of a preview. Chosen: its scan takes 20 ms at most; half would cut long log files, double would hold the
 event loop for what a person notices in other requests."""
 
-_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _DEFAULT_DAYS = 30
 _MAX_ROWS = 10_000
 """Chosen: a year of thirty keys; half would cut such a table, double would be a table that nobody reads in a page."""
 
 
 class AdminHandler:
-    """`usage_file`: see `access.usage.read_usage`. `currency` of what was spent, empty without prices."""
+    """`currency` of what was spent, empty without prices."""
 
-    def __init__(self, records: RequestRecords, usage_file: Path, sanitize: Sanitize, currency: str) -> None:
+    def __init__(self, records: RequestRecords, usage: UsageReader, sanitize: Sanitize, currency: str) -> None:
         self._records = records
-        self._usage_file = usage_file
+        self._usage = usage
         self._sanitize = sanitize
         self._currency = currency
         self._checker = schemas.Checker(schemas.load("sanitize_preview"))
 
     async def usage(self, request: web.Request) -> web.StreamResponse:
-        """`{since, by, currency, rows: [{day?, key?, name?, model?, tool?, requests, input_tokens, cached_tokens,
-        output_tokens, tool_calls, spend}]}` from the day `since` on, summed by the groups of `by`; `name` is
-        that of the key, while there is one.
+        """`{since, by, currency, machines, rows: [{day?, key?, name?, model?, tool?, requests, input_tokens,
+        cached_tokens, output_tokens, tool_calls, spend}]}` from the day `since` on, summed by the groups of `by`;
+        `name` is that of the key, while there is one. `machines` is `all`, or `this`: without Redis, while it is away,
+        and where the query says `machines=this`.
 
         Raises InvalidRequest, StateUnavailable.
         """
@@ -53,20 +52,35 @@ class AdminHandler:
             "%Y-%m-%d", time.gmtime(time.time() - _DEFAULT_DAYS * 86_400)
         )
         by = [name for name in request.query.get("by", "key").split(",") if name]
-        if not _DAY.fullmatch(since):
+        if not is_day(since):
             raise InvalidRequest("since must be a day such as 2026-11-01", param="since")
         if not set(by).issubset(GROUPS):
             raise InvalidRequest(f"by must be of {', '.join(GROUPS)}", param="by")
-        try:
-            rows = await asyncio.to_thread(read_usage, self._usage_file, since, by)
-        except sqlite3.Error:
-            raise StateUnavailable("the usage of keys cannot be read; see the notes of /readyz") from None
+        rows, of_all = await self._rows(since, by, only_here=request.query.get("machines") == "this")
         rows = rows[-_MAX_ROWS:]
         names = request[CONTEXT].server.keys.names()
         for row in rows:
             if row.get("key") in names:
                 row["name"] = names[row["key"]]
-        return JsonReply({"since": since, "by": by, "currency": self._currency, "rows": rows})
+        return JsonReply(
+            {
+                "since": since,
+                "by": by,
+                "currency": self._currency,
+                "machines": "all" if of_all else "this",
+                "rows": rows,
+            }
+        )
+
+    async def _rows(self, since: str, by: Sequence[str], *, only_here: bool) -> tuple[list[Json], bool]:
+        """As `UsageReader.read`; of this machine also while Redis is away. Raises StateUnavailable."""
+        try:
+            try:
+                return await self._usage.read(since, by, only_here=only_here)
+            except StateDown:
+                return await self._usage.read(since, by, only_here=True)
+        except sqlite3.Error:
+            raise StateUnavailable("the usage of keys cannot be read; see the notes of /readyz") from None
 
     async def requests(self, request: web.Request) -> web.StreamResponse:
         """`{requests: [record]}`, the newest first; see `RequestRecords.last`."""

@@ -113,7 +113,7 @@ class ChatHandler:
         stats, started_s, answer = context.stats, time.perf_counter(), HostedChat(body, entry.name)
         if body.get("logprobs"):
             stats.warnings.append(LOGPROBS_LEFT_OUT)
-        events = self._hosted.answer(context, entry, HostedRequest(LoopRequest(asked), options))
+        events = self._hosted.answer(context, entry, HostedRequest(LoopRequest(asked), options, is_kept=False))
         if body.get("stream"):
             reply = EventReply(
                 answer.chunks(events),

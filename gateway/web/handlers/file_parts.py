@@ -74,11 +74,11 @@ class FileParts:
 
 
 def _places(items: Any, where: str) -> Iterator[_Place]:
-    """The parts that are files, of messages or of input items, in their contents and in tool results."""
-    for number, item in enumerate(items if isinstance(items, list) else ()):
-        for field in ("content", "output"):
-            content = item.get(field) if isinstance(item, dict) else None
-            if isinstance(content, list):
+    """The parts that are files, of messages or of input items: in their contents, and in tool results."""
+    fields = ("content", "output") if where == "input" else ("content",)
+    for field in fields if isinstance(items, list) else ():
+        for number, item in enumerate(items):
+            if type(item) is dict and type(content := item.get(field)) is list:
                 yield from _places_in(content, f"{where}[{number}].{field}")
 
 

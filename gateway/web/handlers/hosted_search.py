@@ -45,7 +45,8 @@ class HostedSettings:
 @dataclass(frozen=True, slots=True)
 class HostedRequest:
     """`loop`: the chat body and its limits. `options`: of web search, None without it. `sources`: pages shown earlier
-    in the turn. `is_kept`: calls may be remembered for the rest of the turn. `others`: other kinds of hosted tools."""
+    in the turn. `is_kept`: calls may be remembered for the rest of the turn, where the interface has ids to recall them
+    by. `others`: other kinds of hosted tools."""
 
     loop: LoopRequest
     options: SearchOptions | None
@@ -73,10 +74,10 @@ class HostedSearch:
         """See `CallMemory.recall`."""
         return self._memory.recall(owner, items, sources)
 
-    async def answer(
+    def answer(
         self, context: RequestContext, entry: ModelEntry, request: HostedRequest
     ) -> AsyncGenerator[list[HostedEvent], None]:
-        """The events of an answer. Raises GatewayError, also after the first events."""
+        """The events of an answer; they raise GatewayError, also after the first ones."""
         sources, stats = request.sources, context.stats
         search = self._search_tool(context, request) if request.options is not None else None
         limits = self._settings.limits
@@ -86,11 +87,7 @@ class HostedSearch:
         else:
             tools = [*([search] if search is not None else []), *request.others]
             events = HostedLoop(self._completions, tools, sources, limits).run(request.loop, stats)
-        async with aclosing(events) as batches:
-            async for batch in batches:
-                if request.is_kept:
-                    self._remember(context.caller.key_id, batch)
-                yield batch
+        return self._remembered(context.caller.key_id, events) if request.is_kept else events
 
     def _search_tool(self, context: RequestContext, request: HostedRequest) -> WebSearchTool:
         assert request.options is not None
@@ -100,7 +97,18 @@ class HostedSearch:
         texts = [message_text(message) for message in request.loop.body["messages"]]
         return WebSearchTool(calls, request.options, settings.search, request.sources, texts)
 
-    def _remember(self, owner: str, batch: Sequence[HostedEvent]) -> None:
-        for event in batch:
-            if isinstance(event, CallPhase) and event.phase == "completed" and event.call.kind == WebSearchTool.kind:
-                self._memory.put(owner, event.call)
+    async def _remembered(
+        self, owner: str, events: AsyncGenerator[list[HostedEvent], None]
+    ) -> AsyncGenerator[list[HostedEvent], None]:
+        """The events, whose completed calls are remembered."""
+        async with aclosing(events) as batches:
+            async for batch in batches:
+                for event in batch:
+                    if isinstance(event, CallPhase) and _is_searched(event):
+                        self._memory.put(owner, event.call)
+                yield batch
+
+
+def _is_searched(event: CallPhase) -> bool:
+    """Whether a web search has ended well."""
+    return event.phase == "completed" and event.call.kind == WebSearchTool.kind

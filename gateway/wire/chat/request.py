@@ -59,7 +59,7 @@ def to_upstream(body: Json, options: UpstreamOptions, *, user: str | None = None
     sent = without_hosts(body)
     sent["model"] = options.model
     messages = body["messages"]
-    all_plain = all(map(_is_plain, messages))
+    all_plain = _are_plain(messages)
     if not all_plain:
         sent["messages"] = [_upstream_message(message) for message in messages]
     if "user" in sent:
@@ -128,9 +128,12 @@ def _forbidden(name: str) -> bool:
     return lower in _HOST_OR_CREDENTIAL or lower in _ABOUT_THE_CLIENT or lower.startswith(_CREDENTIAL_PREFIXES)
 
 
-def _is_plain(message: Json) -> bool:
-    """True when a message is sent as it is: most messages of most requests."""
-    return message["role"] in _PLAIN_ROLES and type(message.get("content")) is str and "function_call" not in message
+def _are_plain(messages: list[Json]) -> bool:
+    """True when every message is sent as it is, which is so for most requests."""
+    for message in messages:
+        if message["role"] not in _PLAIN_ROLES or type(message.get("content")) is not str or "function_call" in message:
+            return False
+    return True
 
 
 def _upstream_message(message: Json) -> Json:

@@ -45,6 +45,7 @@ class ResponseStream:
         self.response = objects.new_response(body)
         self._on_end = on_end
         self._numbers = itertools.count()
+        self._indices: dict[int, int] = {}  # places in the output by id(item): looking for one costs more with each
         self._message: Json | None = None
         self._is_refusal = False
         self._reasoning: Json | None = None
@@ -181,8 +182,8 @@ class ResponseStream:
 
     def _open(self, item: Json) -> Iterator[Event]:
         self.response["output"].append(item)
-        index = len(self.response["output"]) - 1
-        yield self._event("response.output_item.added", {"output_index": index, "item": objects.snapshot(item)})
+        index = self._indices[id(item)] = len(self.response["output"]) - 1
+        yield self._event("response.output_item.added", {"output_index": index, "item": self._copy(item)})
 
     def _call_events(self, delta: Json) -> Iterator[Event]:
         index, function = int(delta.get("index") or 0), delta.get("function") or {}
@@ -201,8 +202,11 @@ class ResponseStream:
             yield self._event(kind, {**self._position(item), **fields})
 
     def _position(self, item: Json) -> Json:
-        index = next(i for i, each in enumerate(self.response["output"]) if each is item)
-        return {"item_id": item["id"], "output_index": index}
+        return {"item_id": item["id"], "output_index": self._indices[id(item)]}
+
+    def _copy(self, item: Json) -> Json:
+        """The item as an event has it, which later additions do not change."""
+        return objects.snapshot(item)
 
     def _close_message(self, status: str = "completed") -> Iterator[Event]:
         item, self._message = self._message, None
@@ -219,8 +223,8 @@ class ResponseStream:
     def _close(self, item: Json, status: str = "completed") -> Iterator[Event]:
         item["status"] = status
         self._closed.add(item["id"])
-        position = {"output_index": self._position(item)["output_index"]}
-        yield self._event("response.output_item.done", {**position, "item": objects.snapshot(item)})
+        fields = {"output_index": self._indices[id(item)], "item": self._copy(item)}
+        yield self._event("response.output_item.done", fields)
 
     def _ending(self) -> Iterator[Event]:
         last_status = "incomplete" if objects.is_cut(self._finish_reason) else "completed"
@@ -239,6 +243,6 @@ class ResponseStream:
             yield from self._close(call.item, last_status if is_last else "completed")
         status = objects.finish(self.response, self._finish_reason, self._usage, self.backend)
         self._on_end(self.response)
-        final = {**self.response, "output": [objects.snapshot(item) for item in self.response["output"]]}
+        final = {**self.response, "output": [self._copy(item) for item in self.response["output"]]}
         yield self._event(f"response.{status}", {"response": final})
         yield Event.from_bytes(sse.DONE)

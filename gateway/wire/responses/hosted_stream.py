@@ -127,6 +127,9 @@ class HostedStream(ResponseStream):
     def _event(self, kind: str, fields: Json) -> Event:
         return _UNSENT if self._is_whole else super()._event(kind, fields)
 
+    def _copy(self, item: Json) -> Json:
+        return item if self._is_whole else super()._copy(item)
+
     def _events_for(self, event: HostedEvent) -> Iterator[Event]:
         match event:
             case TextPiece(text, _, True):

@@ -1,5 +1,6 @@
 """`check-config`, `print-config` and `doctor`: what they say of a file, its unit and the machine."""
 
+import asyncio
 import json
 import os
 import socket
@@ -9,6 +10,7 @@ import pytest
 
 from gateway.access.api_keys import KeyFile, KeyRequest
 from gateway.cli.main import main
+from tests.support.redis_server import running_redis
 
 Output = pytest.CaptureFixture[str]
 
@@ -182,3 +184,21 @@ def test_files_of_another_user_are_counted(machine: Machine, capsys: Output) -> 
     os.chown(machine.state / "stranger", 12345, 12345)
     assert machine.run("doctor") == 1
     assert "1 files in" in capsys.readouterr().out
+
+
+async def test_the_doctor_asks_redis_and_counts_the_keys_there(
+    machine: Machine, capsys: Output, tmp_path: Path
+) -> None:
+    async with running_redis(tmp_path) as server:
+        secret = tmp_path / "redis"
+        secret.write_text(server.url)
+        secret.chmod(0o600)
+        machine.unit(f"LoadCredential=redis:{secret}\nTimeoutStopSec=150\n")
+        machine.write('[access]\nbackend = "redis"\n[shared]\nredis_url = { credential = "redis" }\n')
+        await asyncio.to_thread(machine.run, "doctor")
+        said = capsys.readouterr().out
+        assert "ok    Redis answers" in said and "WRONG 0 keys in Redis" in said
+    await asyncio.to_thread(machine.run, "doctor")
+    said = capsys.readouterr().out
+    assert "WRONG Redis cannot be used (ConnectionError)" in said and "WRONG Redis: Redis cannot be used" in said
+    assert server.url not in said

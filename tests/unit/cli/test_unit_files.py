@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.cli.check import check_service, service_unit
+from gateway.cli.check import check_service
+from gateway.cli.service_environment import service_environment, service_unit
 from gateway.cli.unit_files import read_unit
 from gateway.config.config_error import ConfigError
 from gateway.config.environment import Environment
@@ -93,7 +94,7 @@ def test_a_file_is_checked_with_the_credentials_that_its_unit_loads(etc: Etc) ->
 
 def test_a_credential_whose_file_is_missing_is_named(etc: Etc) -> None:
     etc.secret.unlink()
-    with pytest.raises(ConfigError, match=r"credential 'llm': .*No such file"):
+    with pytest.raises(ConfigError, match=r"credential 'llm': there is no "):
         etc.check()
 
 
@@ -103,6 +104,20 @@ def test_a_sealed_credential_is_not_checked_and_that_is_said(etc: Etc) -> None:
     unit = service_unit(etc.file, [etc.folder])
     assert unit is not None
     assert check_service(etc.file, unit, Environment({})).unchecked == ["llm"]
+
+
+def test_commands_about_the_service_have_its_credentials_and_its_state(etc: Etc) -> None:
+    etc.unit("StateDirectory=gateway\nLoadCredential=gone:/nowhere/gone\n")
+    unit = service_unit(etc.file, [etc.folder])
+    assert unit is not None
+    found = service_environment(unit, Environment({"PATH": "/bin"}))
+    assert found.environment.credential("llm") == "not-a-real-key"
+    assert str(found.environment.state_dir) == "/var/lib/gateway"
+    assert found.environment.variables["PATH"] == "/bin"
+    assert list(found.missing) == ["gone"]
+    own = service_environment(unit, Environment({"STATE_DIRECTORY": "/own", "CREDENTIALS_DIRECTORY": "/run/own"}))
+    assert str(own.environment.state_dir) == "/own"
+    assert own.environment.credential("llm") is None
 
 
 @pytest.mark.parametrize("drain_s", [136, 300])

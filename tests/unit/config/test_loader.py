@@ -1,5 +1,6 @@
 """The configuration file: what it takes, what it refuses and how it says so."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from gateway.config.sanitize_settings import ENTITIES, Sanitize
 from gateway.config.settings import Config
 from gateway.domain import EMBEDDING_MODEL
 from gateway.sanitize.masking.policy import actions
+from tests.support.connect_proxy import PrivateAuthority
 
 FULL = """
 [server]
@@ -132,13 +134,27 @@ def test_an_action_may_name_an_entity_of_an_own_pattern_and_every_one_the_saniti
     assert all(table.action(entity) != "off" for entity in ENTITIES)
 
 
-def test_relative_tls_files_stand_under_the_state_directory(tmp_path: Path) -> None:
-    for name in ("chain.pem", "key.pem"):
-        (tmp_path / name).write_text("x")
-    config = load(tmp_path, '[server]\ntls = { cert = "chain.pem", key = "key.pem" }')
-    assert config.server.tls is not None and config.server.tls.cert == str(tmp_path / "chain.pem")
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl to make certificates")
+def test_relative_tls_files_stand_under_the_state_directory_and_can_be_used(tmp_path: Path) -> None:
+    PrivateAuthority(tmp_path).server_context("localhost")
+    pair = '[server]\ntls = { cert = "server.pem", key = "server.key" }'
+    config = load(tmp_path, pair)
+    assert config.server.tls is not None and config.server.tls.cert == str(tmp_path / "server.pem")
     with pytest.raises(ConfigError, match=r"server\.tls\.cert: no such file"):
-        load(tmp_path, '[server]\ntls = { cert = "none.pem", key = "key.pem" }')
+        load(tmp_path, pair.replace("server.pem", "none.pem"))
+    with pytest.raises(ConfigError, match=r"server\.tls: .*the key must be that of the certificate"):
+        load(tmp_path, pair.replace("server.pem", "ca.pem"))
+    (tmp_path / "server.pem").write_text("broken")
+    with pytest.raises(ConfigError, match=r"server\.tls: .*must be PEM"):
+        load(tmp_path, pair)
+
+
+def test_an_empty_credential_is_told_from_a_missing_one(tmp_path: Path) -> None:
+    toml = '[shared]\nredis_url = { credential = "redis" }\n'
+    with pytest.raises(ConfigError, match="'redis' is missing; set LoadCredential=redis:FILE"):
+        load(tmp_path, toml)
+    with pytest.raises(ConfigError, match="'redis' is empty; write the secret into the file"):
+        load(tmp_path, toml, GATEWAY_CREDENTIAL_REDIS="")
 
 
 @pytest.mark.parametrize(

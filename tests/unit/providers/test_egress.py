@@ -1,11 +1,13 @@
 """Requests to upstreams, search providers and MCP servers leave through their proxy, and trust their authorities."""
 
+import asyncio
 import shutil
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+import uvloop
 from aiohttp import web
 
 from gateway.config.config_error import ConfigError
@@ -91,6 +93,30 @@ async def test_a_plain_request_goes_through_the_proxy_too() -> None:
         assert await post(url, Egress(proxy.url, SECRET)) == b'{"ok": true}'
     assert proxy.heads[0].startswith(f"POST {url} ")
     assert len(got) == 1
+
+
+@pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+def test_the_proxy_itself_may_be_reached_by_tls(
+    authority: PrivateAuthority, loop: Callable[[], asyncio.AbstractEventLoop]
+) -> None:
+    async def ask() -> None:
+        async with (
+            server(authority) as (secure, _),
+            server() as (plain, _),
+            ConnectProxy(SECRET, tls=authority.server_context("localhost")) as proxy,
+        ):
+            egress = Egress(proxy.url, SECRET, str(authority.file))
+            assert await post(secure, egress) == await post(plain, egress) == b'{"ok": true}'
+            assert [head.split(" ")[0] for head in proxy.heads] == ["CONNECT", "POST"]
+            with pytest.raises(UpstreamError) as refused:
+                await post(secure, Egress(proxy.url, "user-of-proxy:wrong", str(authority.file)))
+            assert refused.value.message == "the proxy before the upstream answered 407"
+            with pytest.raises(UpstreamError) as untrusted:
+                await post(plain, Egress(proxy.url, SECRET))
+            assert untrusted.value.code == UNREACHABLE and len(proxy.heads) == 3
+
+    with asyncio.Runner(loop_factory=loop) as runner:
+        runner.run(asyncio.wait_for(ask(), 20))
 
 
 @pytest.mark.parametrize("password", ["", "user-of-proxy:wrong"])

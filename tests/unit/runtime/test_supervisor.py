@@ -22,6 +22,7 @@ from gateway.embedded.servers import dev_key_path
 from gateway.runtime.channel import BEAT, READY, REPLACED, Assignment
 from gateway.runtime.generation import SingleProcess
 from gateway.runtime.key_file import ensure_dev_key, key_file
+from gateway.runtime.prepare import prepare
 from gateway.runtime.supervisor import Source, Supervisor
 from gateway.runtime.worker import _work
 from gateway.web.listen_socket import bind
@@ -57,9 +58,8 @@ class Running:
         environment = Environment(
             {"RUNTIME_DIRECTORY": str(folder), "NOTIFY_SOCKET": str(folder / "notify"), **variables}
         )
-        reload = partial(load_config, self.file, folder, environment)
-        config = reload()
-        ensure_dev_key(key_file(config), dev_key_path(folder))
+        reload = partial(prepare, self.file, folder, environment)
+        config = reload(is_first=True)
         self.supervisor = Supervisor(config, environment, Source(reload, SingleProcess, has_workers=False))
         self.task = asyncio.create_task(self.supervisor.run())
 

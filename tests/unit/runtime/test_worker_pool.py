@@ -20,6 +20,7 @@ from gateway.runtime.sockets import Sockets
 from gateway.runtime.worker_pool import WorkerPool
 from gateway.runtime.worker_process import WatchdogSettings, WorkersFailed
 from gateway.web.listen_socket import bind
+from tests.support.connect_proxy import PrivateAuthority
 from tests.support.logged import collect_events
 from tests.support.waiting import until
 
@@ -96,14 +97,15 @@ async def test_a_worker_that_keeps_dying_is_started_with_growing_pauses(
 
 
 async def test_workers_that_cannot_serve_are_an_error_and_the_running_ones_survive_it(setup: PoolSetup) -> None:
-    (setup.folder / "cert.pem").write_text("no certificate")
-    tls = f'tls = {{ cert = "{setup.folder}/cert.pem", key = "{setup.folder}/cert.pem" }}\n'
+    PrivateAuthority(setup.folder).server_context("localhost")
+    config = setup.config(f'tls = {{ cert = "{setup.folder}/server.pem", key = "{setup.folder}/server.key" }}\n')
+    (setup.folder / "server.pem").write_text("no certificate")
     pool = setup.pool(WatchdogSettings(start_s=30))
     await pool.start()
     try:
         pids = pool.pids()
         with pytest.raises(WorkersFailed):
-            await pool.replace(setup.config(tls))
+            await pool.replace(config)
         assert pool.pids() == pids
         assert await setup.ask() == 200
     finally:

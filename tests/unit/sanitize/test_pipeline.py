@@ -215,3 +215,52 @@ async def test_slots_of_a_request_that_continue_no_other_are_not_kept_once_they_
     verdict = await Sanitizer(Sanitize()).clean(unit, "requests")
     assert verdict.counts == {"EMAIL": 2_000} and MAIL not in str(fields)
     assert unit.slots == []
+
+
+CALL = {
+    "role": "assistant",
+    "content": None,
+    "tool_calls": [
+        {"id": "call-1", "type": "function", "function": {"name": "read", "arguments": '{"path": "a b.py"}'}}
+    ],
+}
+
+
+def message_unit(message: Any, walks: list[int]) -> TextUnit:
+    """A unit of a message that notes each walk over it."""
+
+    def slots() -> Any:
+        walks.append(1)
+        return request_steps(message, "messages[0]")
+
+    return TextUnit(slots, whole=message)
+
+
+async def test_a_message_that_comes_again_as_it_was_is_not_walked_again() -> None:
+    sanitizer, walks = Sanitizer(Sanitize()), list[int]()
+    for _ in range(3):
+        verdict = await sanitizer.clean(message_unit(orjson.loads(orjson.dumps(CALL)), walks), "requests")
+        assert not verdict
+    assert len(walks) == 1
+    await sanitizer.clean(message_unit(CALL, walks), "responses")
+    assert len(walks) == 2, "other actions hold for answers"
+
+
+async def test_a_message_that_differs_or_holds_a_finding_is_walked_each_time() -> None:
+    sanitizer, walks = Sanitizer(Sanitize()), list[int]()
+    await sanitizer.clean(message_unit(CALL, walks), "requests")
+    for _ in range(2):
+        message = {**CALL, "content": f"my card is {CARD}"}
+        verdict = await sanitizer.clean(message_unit(message, walks), "requests")
+        assert verdict.counts == {"CREDIT_CARD": 1}
+        assert message["content"] == "my card is [REDACTED:CREDIT_CARD]"
+    assert len(walks) == 3
+
+
+async def test_a_message_of_a_large_body_or_that_is_no_json_is_walked_each_time() -> None:
+    sanitizer, walks, work = Sanitizer(Sanitize()), list[int](), RequestWork()
+    work.charge_values(100_000)
+    for _ in range(2):
+        await sanitizer.clean(message_unit(CALL, walks), "requests", work)
+        await sanitizer.clean(message_unit({"role": "user", "content": "half a pair \ud83d"}, walks), "requests")
+    assert len(walks) == 4

@@ -1,0 +1,72 @@
+"""Finished requests in, sums of them out: in the metrics, and in the book of usage."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.access.prices import PriceList
+from gateway.access.usage import UsageBook, read_usage
+from gateway.domain import RequestStats
+from gateway.metrics import Metrics
+from gateway.shared_state.state_file import StateFile
+from gateway.web.request_log import Finished, Recorder
+
+
+def finished(**stats: Any) -> Finished:
+    return Finished(RequestStats(key_id="abc", **stats), "req_1", "chat", "POST", 200, 0.5, 0)
+
+
+REQUESTS = [
+    finished(model="big", attempts=2, input_tokens=10, cached_tokens=4, output_tokens=5),
+    finished(model="big", attempts=1, input_tokens=1, output_tokens=2),
+    finished(model="small", attempts=1, input_tokens=7),
+    finished(model="big", attempts=1, input_tokens=3, tools={"websearch-search": 2}),
+    finished(tool="websearch-search", tools={"websearch-search": 1}),
+    finished(tool="websearch-search", tools={"websearch-search": 1}, outcome="tool_error"),
+    finished(),
+]
+
+
+@pytest.fixture
+async def recorded(tmp_path: Path) -> tuple[Metrics, dict[tuple[str, str], Any]]:
+    """The metrics and the usage, by model and tool, of REQUESTS in one group."""
+    path = tmp_path / "state.sqlite3"
+    file = StateFile(path)
+    usage, metrics = UsageBook(file, PriceList([]), 400), Metrics()
+    recorder = Recorder(metrics, usage)
+    for each in REQUESTS:
+        recorder.add(each)
+    recorder.flush()
+    await usage.write()
+    await file.close()
+    rows = {(row["model"], row["tool"]): row for row in read_usage(path, "2000-01-01", ("model", "tool"))}
+    return metrics, rows
+
+
+async def test_a_group_counts_as_its_requests_would_one_by_one(recorded: tuple[Metrics, Any]) -> None:
+    value = recorded[0].registry.get_sample_value
+    assert value("gateway_requests_total", {"endpoint": "chat", "status": "2xx"}) == len(REQUESTS)
+    assert value("gateway_tokens_total", {"model": "big", "kind": "input"}) == 14
+    assert value("gateway_tokens_total", {"model": "big", "kind": "output"}) == 7
+    assert value("gateway_tokens_total", {"model": "small", "kind": "input"}) == 7
+    assert value("gateway_upstream_attempts_total", {"model": "big"}) == 4
+    assert value("gateway_upstream_retries_total", {"model": "big"}) == 1
+    assert value("gateway_upstream_retries_total", {"model": "small"}) is None
+    assert value("gateway_tool_calls_total", {"tool": "websearch-search", "outcome": "ok"}) == 3
+    assert value("gateway_tool_calls_total", {"tool": "websearch-search", "outcome": "tool_error"}) == 1
+    assert value("gateway_tool_duration_seconds_count", {"tool": "websearch-search"}) == 2
+
+
+async def test_usage_is_summed_by_model_and_tool(recorded: tuple[Metrics, Any]) -> None:
+    rows = recorded[1]
+    assert rows["big", ""]["requests"] == 3
+    assert rows["big", ""]["input_tokens"] == 14
+    assert rows["big", ""]["cached_tokens"] == 4
+    assert rows["big", ""]["output_tokens"] == 7
+    assert rows["small", ""]["requests"] == 1
+    assert rows["big", "websearch-search"]["tool_calls"] == 2
+    assert rows["big", "websearch-search"]["requests"] == 0, "counted with the model"
+    assert rows["", "websearch-search"]["tool_calls"] == 2
+    assert rows["", "websearch-search"]["requests"] == 2
+    assert rows["", ""]["requests"] == 1, "a request without a model or tool"
