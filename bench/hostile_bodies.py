@@ -155,6 +155,12 @@ def _unknown_arguments(rng: random.Random, size: int) -> Body:
     return Body(_MCP, orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}))
 
 
+def _secret_names(rng: random.Random, size: int) -> Body:
+    """An object of free names, each of which is to be masked: two scans each, so at most 20,000."""
+    names = {f"ghp_{rng.getrandbits(144):036x}": "v" for _ in range(min(size // 48, 20_000))}
+    return _field(orjson.dumps({"arguments": names}))
+
+
 def _old_calls(rng: random.Random, size: int) -> Body:
     """Results of the functions interface, each to be matched to one of thousands of open calls."""
     calls = [{"id": "", "function": {"name": "g"}}] * min(size // 900 // 45, 100)
@@ -229,6 +235,7 @@ KINDS: Mapping[str, Callable[[random.Random, int], Body]] = {
     "one call of many arguments": _large_arguments,
     "one call of empty lists": _arguments_of_lists,
     "unknown arguments": _unknown_arguments,
+    "secrets as names": _secret_names,
     "old calls": _old_calls,
     "an image": _image,
     "input items": _input_items,

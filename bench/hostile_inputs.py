@@ -99,6 +99,7 @@ _BODY_UNITS = {
     "figures of one": "<figure><img src={n}></figure>",
     "spans of cells": "<tr><td colspan=60 rowspan=60>{w}</td></tr>",
     "microdata": '<div itemscope itemtype="https://schema.org/{w}"><p>{w}</p></div>',
+    "shadow trees": "<x-a><template shadowrootmode=open><style>p{top:0}</style><slot>{w}</slot></template>{n}</x-a>",
     "words": "{w} ",
     "long word": "x",
     "full stops": ". ",
@@ -126,6 +127,7 @@ _NESTED = {
     "nested links": ("<a href=x>y", ""),
     "nested noscripts": ("<noscript>x", "</noscript>"),
     "nested navigation": ("<nav>x", "</nav>"),
+    "nested shadow trees": ("<x-a><template shadowrootmode=open><p>x", "<slot></slot></template>y</x-a>"),
     "nested comments": ("<div class=comment>x", "</div>"),
 }
 _HEAD_UNITS = {
@@ -137,6 +139,7 @@ _HEAD_UNITS = {
     "linked data": '<script type="application/ld+json">{"@type": [ "{w}", "text": "{w} ',
     "linked data dates": '<script type="application/ld+json">"datePublished" : </script>',
     "style rules": "<style>.{w}-{n} { display: none }</style>",
+    "style rules of relations": "<style>p:has(> .{w} ~ i):nth-child({n} of :has(b)) { display: none }</style>",
     "refreshes": '<meta http-equiv="refresh" content="1; url={n}">',
 }
 
@@ -183,6 +186,8 @@ _TEXT_UNITS = (
     "1:", "a: ",
 )  # fmt: skip
 TEXTS: dict[str, Generator] = {repr(unit): _repeated(unit) for unit in _TEXT_UNITS}
+_LONG_HEADINGS = "".join(f"{'#' * level} {'h' * 290}\n\n" for level in range(1, 6))
+TEXTS["sections under long headings"] = _repeated("###### {n}\n\np\n\n", _LONG_HEADINGS)
 """Plain text and Markdown of about so many characters."""
 
 

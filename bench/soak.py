@@ -9,6 +9,7 @@ Exit 1 when one of them rises faster than its bound, an answer has an unexpected
 
 import argparse
 import asyncio
+import contextlib
 import random
 import re
 import sys
@@ -120,13 +121,17 @@ KINDS: list[tuple[int, Callable[[Soak], Any]]] = [
 """(weight, request) of every kind."""
 
 
-def _tree(pid: int) -> list[int]:
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [pid, *(each for child in children for each in _tree(int(child)))]
+def _tree(pid: int) -> dict[int, float]:
+    """The memory of a process and its children, in bytes. A child may end while it is looked at."""
+    memory = {pid: pss_mib(pid) * 2**20}
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            memory |= _tree(int(child))
+    return memory
 
 
 async def _sample(soak: Soak, pid: int) -> dict[str, float]:
-    memory = {each: pss_mib(each) * 2**20 for each in _tree(pid)}
+    memory = _tree(pid)
     async with soak.session.get(soak.ops_url + "/metrics") as answer:
         found = dict(re.findall(r"^(gateway_(?:tasks|in_flight)) (\S+)$", await answer.text(), re.MULTILINE))
     return {

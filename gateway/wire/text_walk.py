@@ -5,13 +5,14 @@ the few that are skipped. One pass without recursion. Knows no interface and no 
 """
 
 import re
-from collections.abc import Hashable, Iterator, MutableMapping
+from collections.abc import Hashable, Iterable, Iterator, MutableMapping
 from itertools import islice
 from typing import Any, TypeAlias
 
 from gateway.texts import Form, GroupSlot, TextSlot
 from gateway.wire import field_rules as rules
 from gateway.wire.logprobs import LogprobsSlot
+from gateway.wire.property_names import KeySlot, PropertyNames
 from gateway.wire.text_slots import is_url
 
 _OPEN, _FREE, _FREE_VALUES, _FIXED = range(4)
@@ -21,34 +22,13 @@ _SHOWN_NAME = re.compile(r"[A-Za-z_]{1,40}").fullmatch
 """Whether a property name may be part of a path that callers and logs see; any other is shown as `*`."""
 _MIN_NUMBER, _USUAL_NAMES = rules.MIN_NUMBER, rules.USUAL_NAMES
 _INDEX = re.compile(r"\[\d+\]")
-_Place: TypeAlias = "tuple[Any, str, str, MutableMapping[str, Any] | None, int, int]"
+_Place: TypeAlias = "tuple[Any, str, str, MutableMapping[str, Any] | None, int, Iterator[tuple[Any, Any]] | None]"
 """(object or list, its path, the field it is in, the nearest object above with logprobs, how it is read, the
-number of its first member to be read)."""
+members that are still to be read, or None for all of them)."""
+_Members: TypeAlias = Iterable[tuple[Any, Any]]
 _STEP = 512
 """Chosen: members that are read in one step of the walk (about a millisecond). At half small bodies take more steps; at
 double a step keeps others waiting for longer."""
-
-
-class KeySlot(TextSlot):
-    """A property name. Setting it renames the property, which keeps its place; a name that is taken gets a `_`."""
-
-    __slots__ = ()
-
-    @property
-    def text(self) -> str:
-        return str(self.key)
-
-    @text.setter
-    def text(self, value: str) -> None:
-        holder = self.holder
-        if value == self.key or not isinstance(holder, dict):
-            return
-        while value in holder:
-            value += "_"
-        members = [(value if key == self.key else key, member) for key, member in holder.items()]
-        holder.clear()
-        holder.update(members)
-        self.key = value
 
 
 class NumberSlot(TextSlot):
@@ -93,13 +73,14 @@ def answer_steps(value: Any, where: str = "", skip: frozenset[str] = frozenset()
 
 class _Walk:
     """One walk. Short strings are handed out in groups, which may be dealt with while the walk goes on. Slots of
-    property names are made last: renaming one would lose the slots of its own value."""
+    property names are made last: an object must not change its names while it is read."""
 
     def __init__(self, structural: Form, *, joins_all: bool) -> None:
         self._structural = structural
         self._joins_all = joins_all
         self._slots: list[TextSlot] = []
-        self._named: list[tuple[dict[str, Any], str, Form, int, frozenset[str]]] = []
+        self._named: list[tuple[dict[str, Any], str, Form, list[str]]] = []
+        self._names = PropertyNames()
         self._flows: dict[Hashable, Hashable] = {}
         self._group: list[TextSlot] = []
         self._group_chars = 0
@@ -109,30 +90,29 @@ class _Walk:
             pass
         return self._slots
 
-    def steps(self, root: Any, where: str, skip: frozenset[str]) -> Iterator[list[TextSlot]]:
+    def steps(self, root: Any, at: str, skip: frozenset[str]) -> Iterator[list[TextSlot]]:
         """All slots found so far, after every step of about a millisecond."""
-        stack: list[_Place] = [(root, where, "", None, _OPEN, 0)]
+        stack: list[_Place] = [(root, at, "", None, _OPEN, None)]
         read = 0
         while stack:
             place = stack.pop()
-            size, first = len(place[0]), place[5]
-            if size - first > _STEP:
-                stack.append((*place[:5], first + _STEP))
+            members, rest = _next_members(place)
+            if rest is not None:
+                stack.append((*place[:5], rest))
             skipped = skip if place[0] is root else frozenset()
-            below = self._object(place, skipped) if type(place[0]) is dict else self._list(place)
+            is_object = type(place[0]) is dict
+            below = self._object(place, members, skipped) if is_object else self._list(place, members)
             if below:
                 below.reverse()
                 stack += below
-            read += min(size - first, _STEP) + 1
+            read += min(len(place[0]), _STEP) + 1
             if read > _STEP:
                 read = 0
                 yield self._slots
-        for holder, path, form, first, skipped in self._named:
-            names = [name for name in islice(holder, first, first + _STEP) if name not in skipped]
-            for name in filter(_is_odd_name, names):
-                self._add_short(
-                    KeySlot(holder, name, f"{path or 'the body'}: a property name", form, name="text"), len(name)
-                )
+        for holder, path, form, names in self._named:
+            where = f"{path or 'the body'}: a property name"
+            for name in names:
+                self._add_short(KeySlot.of(holder, name, where, form, self._names), len(name))
             read += len(names)
             if read > _STEP:
                 read = 0
@@ -151,73 +131,75 @@ class _Walk:
             self._slots.append(self._group[0] if len(self._group) == 1 else GroupSlot.of(self._group))
         self._group, self._group_chars = [], 0
 
-    def _object(self, place: _Place, skip: frozenset[str]) -> list[_Place]:
-        """Add the slots of an object's own members; returns the objects and lists among them."""
+    def _object(self, place: _Place, members: _Members, skip: frozenset[str]) -> list[_Place]:
+        """Add the slots of these members of an object; returns the objects and lists among them."""
         holder: dict[str, Any] = place[0]
-        _, path, _, copies, mode, first = place
+        _, path, _, copies, mode, _ = place
         logprobs = holder.get("logprobs")
         if logprobs and self._joins_all and type(logprobs) in (dict, list):
             copies = holder
         below: list[_Place] = []
-        has_odd_names = False
+        odd_names: list[str] = []
         prefix = f"{path}." if path else ""
-        members = holder.items() if len(holder) <= _STEP else islice(holder.items(), first, first + _STEP)
         for name, value in members:
             if name in skip:
                 continue
             shown = name
             if _is_odd_name(name):
-                has_odd_names = True
+                odd_names.append(name)
                 shown = name if _SHOWN_NAME(name) else "*"
             kind = type(value)
             if kind is str:
-                if value:
-                    self._string(place, name, name, prefix + shown, copies)
+                slot = self._string(place, name, name, prefix + shown, copies) if value else None
+                if slot is not None and odd_names and odd_names[-1] is name:
+                    self._names.values[id(holder), name] = slot
             elif kind is dict or kind is list:
                 if copies is holder and name == "logprobs" and value:
                     self._slots.append(LogprobsSlot(holder, name, prefix + shown, "label"))
                 elif value:
-                    below.append((value, prefix + shown, name, copies, _mode_below(mode, name, kind), 0))
+                    below.append((value, prefix + shown, name, copies, _mode_below(mode, name, kind), None))
             elif (kind is int or kind is float) and not -_MIN_NUMBER < value < _MIN_NUMBER:
                 self._number(place, name, name, prefix + shown)
-        if has_odd_names:
+        if odd_names:
             form: Form = "label" if mode == _FREE else self._structural
-            self._named.append((holder, path, form, first, skip))
+            self._named.append((holder, path, form, odd_names))
         return below
 
-    def _list(self, place: _Place) -> list[_Place]:
+    def _list(self, place: _Place, members: _Members) -> list[_Place]:
         """The same for a list; its items have the list's name."""
-        holder, path, name, copies, mode, first = place
+        _, path, name, copies, mode, _ = place
         below: list[_Place] = []
-        members = holder if len(holder) <= _STEP else holder[first : first + _STEP]
-        for index, value in enumerate(members, first):
+        for index, value in members:
             kind = type(value)
             if kind is str:
                 if value:
                     self._string(place, index, name, f"{path}[{index}]", copies)
             elif kind is dict or kind is list:
                 if value:
-                    below.append((value, f"{path}[{index}]", name, copies, mode, 0))
+                    below.append((value, f"{path}[{index}]", name, copies, mode, None))
             elif (kind is int or kind is float) and not -_MIN_NUMBER < value < _MIN_NUMBER:
                 self._number(place, index, name, f"{path}[{index}]")
         return below
 
-    def _string(self, place: _Place, key: Any, name: str, where: str, copies: MutableMapping[str, Any] | None) -> None:
+    def _string(
+        self, place: _Place, key: Any, name: str, where: str, copies: MutableMapping[str, Any] | None
+    ) -> TextSlot | None:
+        """Add a string's slot; returned if it is looked at alone."""
         holder, mode = place[0], place[4]
         value = holder[key]
         form: Form = "text"
         is_data = value[:5].lower() == "data:"
         if mode == _FIXED or (mode == _OPEN and name in rules.STRUCTURAL):
             if rules.is_plain_word(value) or rules.is_made_id(value):
-                return
+                return None
             form = "data" if is_data and self._structural == "label" else self._structural
         elif is_data or (mode == _OPEN and name in rules.ENCODED):
             if mode == _OPEN and rules.is_opaque(name, value, holder):
-                return
+                return None
             form = "url" if is_url(value) else "data"
         elif mode == _OPEN:
             if name in rules.OPAQUE and rules.is_opaque(name, value, holder):
-                return
+                return None
             if name == "arguments":
                 form = "json"
         flow = self._flow(where, holder) if form == "text" and name in rules.FLOWING and mode == _OPEN else None
@@ -225,8 +207,9 @@ class _Walk:
         is_short = len(value) <= rules.MAX_GROUPED_CHARS and name not in rules.ALONE and not is_data
         if is_short and (form == "text" or form == self._structural):
             self._add_short(slot, len(value))
-        else:
-            self._slots.append(slot)
+            return None
+        self._slots.append(slot)
+        return slot
 
     def _number(self, place: _Place, key: Any, name: str, where: str) -> None:
         holder, mode = place[0], place[4]
@@ -246,6 +229,18 @@ class _Walk:
         place = _INDEX.sub("[]", where) if self._joins_all else where[: where.rindex("[")]
         flow = (place, is_reasoning)
         return self._flows.setdefault(flow, flow)  # one object for all texts of a flow
+
+
+def _next_members(place: _Place) -> tuple[_Members, Iterator[tuple[Any, Any]] | None]:
+    """(the members of an object or list to be read now, by key or index; those after them, or None)."""
+    holder, rest = place[0], place[5]
+    if rest is None:
+        members: _Members = holder.items() if type(holder) is dict else enumerate(holder)
+        if len(holder) <= _STEP:
+            return members, None
+        rest = iter(members)
+    some = list(islice(rest, _STEP))
+    return some, rest if len(some) == _STEP else None
 
 
 def _is_odd_name(name: str) -> bool:

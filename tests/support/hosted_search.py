@@ -78,7 +78,9 @@ class Scene:
 
 
 @asynccontextmanager
-async def scene(start_gateway: StartGateway, more: str = "", **settings: Any) -> AsyncIterator[Scene]:
+async def scene(
+    start_gateway: StartGateway, more: str = "", fallback: Sequence[str] = (), **settings: Any
+) -> AsyncIterator[Scene]:
     async with AsyncExitStack() as stack:
         model = await stack.enter_async_context(scripted_upstream())
         provider, site, engine = Provider(), Site(), Site()
@@ -86,7 +88,7 @@ async def scene(start_gateway: StartGateway, more: str = "", **settings: Any) ->
         await stack.enter_async_context(serving(engine))
         await stack.enter_async_context(serving(site))
         tables = (
-            f"\n[search]\nprovider = 'searxng'\nbase_url = '{engine.url}'\nfallback = []\n"
+            f"\n[search]\nprovider = 'searxng'\nbase_url = '{engine.url}'\nfallback = {list(fallback)}\n"
             "timeout_s = 2\ncache_ttl_s = 0\n"
             f"[web]\nallow_private = ['{site.address}', '{engine.address}']\nrespect_robots = false\n"
             "[guardrail]\nenabled = 'off'\n"

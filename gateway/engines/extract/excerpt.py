@@ -13,8 +13,9 @@ from itertools import pairwise
 
 from gateway.engines.text.bm25 import rarity, scores
 from gateway.engines.text.code_fences import FenceReader, closing, lines_of, may_hold_fence
-from gateway.engines.text.passages import Passage, passages, plain_text
+from gateway.engines.text.passages import Passage, passage_steps, plain_text
 from gateway.engines.text.tokens import terms
+from gateway.resilience.slices import Steps, all_steps
 
 GAP = "\n\n[...]\n\n"
 """Marks the place of passages that were left out; Tavily's mark, on a line of its own so that it breaks no Markdown."""
@@ -39,6 +40,15 @@ _LEAST_RARITY = 0.1
 _CODE_SHARE = 0.5
 """Code up to this share of what may be returned stays whole. Chosen: at half it is cut in usual pages; at double one
 listing may be the whole answer."""
+_JOINED_CHARS = 4 * _PASSAGE_CHARS
+"""Length up to which a piece that ends in a term is joined to the next. Chosen: longer runs of terms are lists of
+names; at half signatures in several forms are torn off, at double such a list is a piece that takes 2 ms to search."""
+_LINES_A_STEP = 128
+"""Lines read for fences in one step: a quarter of a millisecond. Chosen as that of `passages`."""
+_SINGLE_CUTS = 40
+"""Pieces that are taken away one by one because the ways to their sections need room; then half of what is left each
+time. Measured: no page of bench.search_quality needs more than a few. Without such an end a page of very many small
+sections under long headings costs the square of its length (80,000 characters: 5.4 s, measured 2026-11-22)."""
 _MARK = r"(?:\*\*[^*\n]{1,300}\*\*|`[^`\n]{1,300}`|(?:\*[a-z ]{1,20}\* )?@?[\w.\\]{2,200}\([^\n]{0,300}\))"
 _TERM = re.compile(rf"(?:(?<=\n\n)|\A){_MARK}(?: {{0,2}}\n{_MARK}){{0,8}}(?=\n\n|\Z)")
 """A definition's term as the Markdown writer has it, alone in its paragraph: bold, code, or a function's signature."""
@@ -76,32 +86,38 @@ def excerpt(content: str, query: str, most_chars: int = 0) -> str:
 
     `most_chars`, if not 0, is what could be returned of the page without a query: the quarter is one of that at most.
     """
+    return all_steps(excerpt_steps(content, query, most_chars))
+
+
+def excerpt_steps(content: str, query: str, most_chars: int = 0) -> Steps[str]:
+    """As `excerpt`, in steps as those of `best_within`."""
     most_chars = most_chars or len(content)
     room = min(max(_LEAST_CHARS, int(min(len(content), most_chars) * _SHARE)), most_chars)
     # The beginning says what the page is, so it comes with the answer, unless it alone would fill the room.
     return _within(content, query, room, opens=True)
 
 
-def best_within(content: str, query: str, room: int) -> str:
+def best_within(content: str, query: str, room: int) -> Steps[str]:
     """What of a text answers `query`, in at most `room` characters, of whatever place: the best passages of a page, of
-    which the first is as good as any other."""
+    which the first is as good as any other. In steps of a tenth of a millisecond for ordinary text, 2 ms for the worst
+    known."""
     return _within(content, query, room, opens=False)
 
 
-def _within(content: str, query: str, room: int, *, opens: bool) -> str:
+def _within(content: str, query: str, room: int, *, opens: bool) -> Steps[str]:
     if len(content) <= room:
         return content
-    pieces = _pieces(content, int(room * _CODE_SHARE))
+    pieces = yield from _pieces(content, int(room * _CODE_SHARE))
     if not pieces:
         return _beginning(content, room)
-    worth = _worth(content, pieces, query)
+    worth = yield from _worth(content, pieces, query)
     order = sorted(range(len(pieces)), key=lambda at: (opens and at > 0, -worth[at], at))
-    return _fitting(content, [pieces[at] for at in order], room)
+    return (yield from _fitting(content, [pieces[at] for at in order], room))
 
 
-def _pieces(content: str, most_code_chars: int) -> list[_Piece]:
+def _pieces(content: str, most_code_chars: int) -> Steps[list[_Piece]]:
     """The page's passages; one that is cut inside code that may stay whole, or behind a term, is joined to the next."""
-    fences = _fences(content)
+    fences = yield from _fences(content)
     starts = [fence.start for fence in fences]
 
     def fence_at(place: int) -> _Fence | None:
@@ -110,18 +126,24 @@ def _pieces(content: str, most_code_chars: int) -> list[_Piece]:
 
     found: list[_Piece] = []
     joins = False
-    for each, following in pairwise([*passages(content, _PASSAGE_CHARS), Passage(len(content), len(content), ())]):
+    cuts: list[Passage] = []
+    for passage in passage_steps(content, _PASSAGE_CHARS):
+        yield
+        cuts += () if passage is None else (passage,)
+    for each, following in pairwise([*cuts, Passage(len(content), len(content), ())]):
+        yield
         piece = _Piece(each.start, each.end, each.headings)
         if joins:
             piece = replace(found.pop(), end=each.end)
         fence = fence_at(following.start) if following.start < len(content) else None
         joins = following.headings == each.headings and (
-            (fence is not None and fence.end - fence.start <= most_code_chars) or _ends_in_term(content, piece)
+            (fence is not None and fence.end - fence.start <= most_code_chars)
+            or (piece.end - piece.start < _JOINED_CHARS and _ends_in_term(content, piece))
         )
         if not joins:
             piece = _with_fences(piece, fence_at(piece.start), fence)
         found.append(piece)
-    return _with_terms(content, found)
+    return (yield from _with_terms(content, found))
 
 
 def _ends_in_term(content: str, piece: _Piece) -> bool:
@@ -135,12 +157,13 @@ def _with_fences(piece: _Piece, first: _Fence | None, last: _Fence | None) -> _P
     return replace(piece, before=before, after=last.closing if last is not None else "")
 
 
-def _with_terms(content: str, pieces: list[_Piece]) -> list[_Piece]:
+def _with_terms(content: str, pieces: list[_Piece]) -> Steps[list[_Piece]]:
     """The pieces with the term that they continue at the end of their path."""
     found: list[_Piece] = []
     headings: tuple[str, ...] = ()
     term = ""
     for piece in pieces:
+        yield
         if piece.headings != headings:
             headings, term = piece.headings, ""
         matches = list(_TERM.finditer(content[piece.start : piece.end]))
@@ -151,13 +174,15 @@ def _with_terms(content: str, pieces: list[_Piece]) -> list[_Piece]:
     return found
 
 
-def _fences(content: str) -> list[_Fence]:
+def _fences(content: str) -> Steps[list[_Fence]]:
     if not may_hold_fence(content):
         return []
     found: list[_Fence] = []
     reader = FenceReader()
     start, opening, ending = 0, "", ""
-    for line in lines_of(content):
+    for number, line in enumerate(lines_of(content), 1):
+        if number % _LINES_A_STEP == 0:
+            yield
         was_open = reader.fence is not None
         reader.read(line.text)
         if was_open and reader.fence is None:
@@ -169,7 +194,7 @@ def _fences(content: str) -> list[_Fence]:
     return found
 
 
-def _fitting(content: str, ranked: list[_Piece], room: int) -> str:
+def _fitting(content: str, ranked: list[_Piece], room: int) -> Steps[str]:
     """The pieces, best first, that fit into `room`, written in page order."""
     chosen: list[_Piece] = []
     left = room
@@ -178,25 +203,35 @@ def _fitting(content: str, ranked: list[_Piece], room: int) -> str:
         if size <= left:
             left -= size
             chosen.append(piece)
-    text = _write(content, chosen)
+    text = yield from _write(content, chosen)
+    cuts = 0
     while len(text) > room and len(chosen) > 1:  # the ways to the sections take room as well
-        chosen.pop()
-        text = _write(content, chosen)
+        cuts += 1
+        del chosen[-1 if cuts < _SINGLE_CUTS else len(chosen) // 2 :]
+        text = yield from _write(content, chosen)
     return text if 0 < len(text) <= room else _beginning(content, room)
 
 
-def _worth(content: str, pieces: list[_Piece], query: str) -> list[float]:
-    bags = [Counter(terms(plain_text(content[piece.start : piece.end]))) for piece in pieces]
-    words = {path: [frozenset(terms(heading)) for heading in path] for path in {piece.path for piece in pieces}}
+def _worth(content: str, pieces: list[_Piece], query: str) -> Steps[list[float]]:
+    bags = []
+    for piece in pieces:
+        bags.append(Counter(terms(plain_text(content[piece.start : piece.end]))))
+        yield
+    titles: dict[str, frozenset[str]] = {}
+    for title in {title for piece in pieces for title in piece.path}:
+        titles[title] = frozenset(terms(title))
+        yield
     weights = {term: max(weight, _LEAST_RARITY) for term, weight in rarity(bags, set(terms(query))).items()}
     own = scores(bags, weights)
+    yield
     best: dict[tuple[str, ...], float] = {}
     for piece, score in zip(pieces, own, strict=True):
         best[piece.path] = max(score, best.get(piece.path, 0.0))
     opened: set[tuple[str, ...]] = set()
     worth = []
     for piece, score in zip(pieces, own, strict=True):
-        headings = words[piece.path]
+        yield
+        headings = [titles[title] for title in piece.path]
         above = sum(weight for term, weight in weights.items() if any(term in heading for heading in headings))
         nearest = sum(weight for term, weight in weights.items() if headings and term in headings[-1])
         around = _SECTION if piece.path in opened else _SECTION + _OPENING
@@ -206,12 +241,13 @@ def _worth(content: str, pieces: list[_Piece], query: str) -> list[float]:
     return worth
 
 
-def _write(content: str, chosen: list[_Piece]) -> str:
+def _write(content: str, chosen: list[_Piece]) -> Steps[str]:
     """The pieces in page order, each below the way to its section."""
     pieces = sorted(chosen, key=lambda piece: piece.start)
     parts: list[str] = []
     last: _Piece | None = None
     for piece in pieces:
+        yield
         follows = last is not None and not _holds_text(content[last.end : piece.start])
         if last is not None:
             parts.append("\n\n" if follows else GAP)

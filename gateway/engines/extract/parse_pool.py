@@ -8,7 +8,7 @@ A page cannot be interrupted, so while one key's slow pages hold every process, 
 spare process at once (see `resilience.fair_queue`). Three rules make that quick:
 
 - when pages begin to wait, one process is started as a reserve, which a key that has a page in work does not get;
-- slow pages give way: the priority of their process is lowered (_LONG_JOB_S, _CROWDED_JOB_S);
+- slow pages give way: the priority of their process is lowered (_CROWDED_JOB_S, and `parse_process`);
 - a process of low priority goes on with pages of a key that has more of them waiting, and is ended after the flood.
 """
 
@@ -16,30 +16,22 @@ import asyncio
 import contextlib
 import math
 import os
-import signal
-import struct
 import sys
 import time
-from asyncio.subprocess import PIPE, Process
+from asyncio.subprocess import PIPE
+from collections.abc import Callable
 from dataclasses import asdict
 
 import orjson
 
 from gateway.domain import Json
 from gateway.engines.extract.options import ExtractOptions
+from gateway.engines.extract.parse_process import ParseProcess
 from gateway.engines.extract.signatures import is_document
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.errors import EngineMissing, Overloaded
 from gateway.resilience.fair_queue import HALF, FairQueue, QueueFull
 from gateway.resilience.restart_policy import RestartPolicy
-
-_LENGTH = struct.Struct(">I")
-"""Before every frame, as `parse_worker` reads them."""
-
-_MAX_ANSWER_BYTES = 64_000_000
-"""Largest answer read from a process. Chosen: twelve times the largest page that the fetcher accepts (5 MiB), since
-text is escaped as JSON. At half, a compressed PDF's text might not fit; at double, a process that a page has taken
-over could fill 128 MB of the server."""
 
 _JOBS_PER_PROCESS = 2_000
 """After so many jobs a process is replaced, to return fragmented memory. Chosen: the 0.13 s of a start and first page
@@ -65,68 +57,15 @@ _MAX_PROCESSES = 4
 """Chosen: beyond it, fetching is the bottleneck. At half, a crawl on a large machine is slower; at double, the pool may
 hold twice the memory."""
 
-_LONG_JOB_S, _CROWDED_JOB_S, _FLOOD_S = 1.0, 0.2, 1.0
-_LONG_JOB_NICE = 10
-"""After so many seconds a page has the process's priority lowered, so that the spare processes, and the server itself,
-have the cores first; after the second already when more pages of its key wait; at once when pages of its key have
-waited without a break for the third. Chosen: few honest pages take a second,
-and most a tenth. At half the times, long manuals cost a process each, and a crawl's pages are read a little later; at
-double, a flood of slow pages slows others for twice as long. Nice 10 is a tenth of the weight of 0 in Linux's
-scheduler: at half (5) it is a third; at double (19) a busy machine stops slow pages altogether. A priority is not
-raised again without privilege, so the process ends when no more pages of such a key wait."""
+_CROWDED_JOB_S, _FLOOD_S = 0.2, 1.0
+"""After the first time a page has its process's priority lowered when more pages of its key wait; at once when pages of
+its key have waited without a break for the second. Chosen: most pages take a tenth of a second. At half, a crawl's
+pages are read a little later; at double, a flood of slow pages slows others for twice as long."""
 
 _LONGEST_PAUSE_S = 1.0
 """Longest pause before the next start when processes keep dying. Chosen: pages come from strangers, and a site full of
 pages that kill the parser must not stop the reading of others. At half, a broken installation costs two starts a
 second; at double, sound pages wait longer behind hostile ones."""
-
-
-class _ParseProcess:
-    """One process, since when it runs, how many jobs it has done, and whether its priority was lowered."""
-
-    def __init__(self, process: Process) -> None:
-        self.process = process
-        self.started_at = time.monotonic()
-        self.jobs = 0
-        self.is_slowed = False
-
-    def slow_down(self) -> None:
-        """Lower the priority of the process for the rest of its life."""
-        self.is_slowed = True
-        with contextlib.suppress(OSError):  # it may be gone
-            os.setpriority(os.PRIO_PROCESS, self.process.pid, _LONG_JOB_NICE)
-
-    async def run(self, job: bytes, body: bytes) -> Json:
-        """The answer to one job, `{page}`, `{failed, code}` or `{missing}`. Raises ConnectionError, IncompleteReadError
-        and OSError when the process dies or does not keep to the protocol."""
-        stdin, stdout = self.process.stdin, self.process.stdout
-        if stdin is None or stdout is None:
-            raise ConnectionError
-        stdin.write(_LENGTH.pack(len(job)) + job + _LENGTH.pack(len(body)))
-        stdin.write(body)
-        await stdin.drain()
-        size = _LENGTH.unpack(await stdout.readexactly(_LENGTH.size))[0]
-        if size > _MAX_ANSWER_BYTES:
-            raise ConnectionError
-        answer: Json = orjson.loads(await stdout.readexactly(size))
-        self.jobs += 1
-        return answer
-
-    async def was_out_of_time(self) -> bool:
-        """Whether the kernel ended the process because its job took more CPU time than it may."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(1):  # its output has ended, so it is as good as gone
-                await self.process.wait()
-        return self.process.returncode == -signal.SIGPROF
-
-    async def stop(self) -> None:
-        """Kill the process, which has nothing to save, and wait until it is gone."""
-        if self.process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                self.process.kill()
-        if self.process.stdin is not None:
-            self.process.stdin.close()
-        await self.process.wait()
 
 
 class ParsePool:
@@ -150,10 +89,10 @@ class ParsePool:
         self._job_limit_s = job_limit_s
         self._idle_s = idle_s
         self._slots = FairQueue(size, share=share, spare=size, max_waiting=max_waiting)
-        self._idle: list[_ParseProcess] = []
-        self._slowed: list[_ParseProcess] = []
+        self._idle: list[ParseProcess] = []
+        self._slowed: list[ParseProcess] = []
         self._waits_since: dict[str, float] = {}
-        self._busy: set[_ParseProcess] = set()
+        self._busy: set[ParseProcess] = set()
         self._warming: asyncio.Task[None] | None = None
         self._closed = False
         self._ending: set[asyncio.Task[None]] = set()
@@ -205,12 +144,12 @@ class ParsePool:
         worker = self._idle_process(owner) or await self._start()
         keep = False
         self._busy.add(worker)
-        loop = asyncio.get_running_loop()
-        crowded_s = 0.0 if time.monotonic() - self._waits_since.get(owner, math.inf) > _FLOOD_S else _CROWDED_JOB_S
-        crowded = loop.call_later(crowded_s, lambda: worker.slow_down() if self._slots.waits(owner) else None)
-        long = loop.call_later(_LONG_JOB_S, worker.slow_down)
+        watch = contextlib.ExitStack()
         try:
             async with asyncio.timeout(self._job_limit_s):
+                await worker.get_ready(self._job_limit_s)
+                watch.callback(worker.slow_down_when_long())
+                watch.callback(self._slow_down_when_crowded(worker, owner))
                 answer = await worker.run(job, body)
             keep = worker.jobs < _JOBS_PER_PROCESS and not self._closed
             return answer
@@ -225,15 +164,22 @@ class ParsePool:
             self._record_death(worker)
             raise FetchFailed("the page brought the parser down; it cannot be read", "unparsable") from error
         finally:
-            crowded.cancel()
-            long.cancel()
+            watch.close()
             self._busy.discard(worker)
             if keep:
                 self._put_back(worker)
             else:
                 self._retire(worker)
 
-    def _idle_process(self, owner: str) -> _ParseProcess | None:
+    def _slow_down_when_crowded(self, worker: ParseProcess, owner: str) -> Callable[[], None]:
+        """Lower the priority of a page's process if more pages of its key wait. Returns what ends the watch."""
+        is_flood = time.monotonic() - self._waits_since.get(owner, math.inf) > _FLOOD_S
+        timer = asyncio.get_running_loop().call_later(
+            0.0 if is_flood else _CROWDED_JOB_S, lambda: worker.slow_down() if self._slots.waits(owner) else None
+        )
+        return timer.cancel
+
+    def _idle_process(self, owner: str) -> ParseProcess | None:
         """An idle process for a page of this key: a slowed one where the key floods; the last one of full priority only
         where the key has no other page in work, or nobody waits."""
         if self._slots.waits(owner) and self._slowed:
@@ -241,7 +187,7 @@ class ParsePool:
         is_reserve = len(self._idle) == 1 and self._slots.waiting > 0 and self._slots.held(owner) > 1
         return None if is_reserve or not self._idle else self._idle.pop()
 
-    def _put_back(self, worker: _ParseProcess) -> None:
+    def _put_back(self, worker: ParseProcess) -> None:
         """The process has done its page. One of low priority is kept while pages wait."""
         (self._slowed if worker.is_slowed else self._idle).append(worker)
         self._watch_idle()
@@ -255,8 +201,15 @@ class ParsePool:
 
         async def start() -> None:
             try:
-                self._idle.append(await self._start())
-                self._watch_idle()
+                worker = await self._start()
+                try:
+                    await worker.get_ready(self._job_limit_s)
+                except (TimeoutError, asyncio.IncompleteReadError, OSError):  # a ConnectionError is an OSError
+                    self._record_death(worker)
+                    self._retire(worker)
+                else:
+                    self._idle.append(worker)
+                    self._watch_idle()
             finally:
                 self._warming = None
 
@@ -266,17 +219,17 @@ class ParsePool:
         """CPU seconds that reading the body may take."""
         return _DOCUMENT_CPU_S if is_document(body) else _CPU_S + _CPU_S_PER_MB * len(body) / 1e6
 
-    def _record_death(self, worker: _ParseProcess) -> None:
+    def _record_death(self, worker: ParseProcess) -> None:
         if not self._closed:
             self._restarts.record_death(time.monotonic() - worker.started_at)
 
-    async def _start(self) -> _ParseProcess:
+    async def _start(self) -> ParseProcess:
         if (pause_s := self._restarts.wait_s) > 0:
             await asyncio.sleep(pause_s)
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "gateway.engines.extract.parse_worker", stdin=PIPE, stdout=PIPE, limit=1 << 20
         )
-        return _ParseProcess(process)
+        return ParseProcess(process)
 
     def _watch_idle(self) -> None:
         if self._timer is not None:
@@ -287,11 +240,11 @@ class ParsePool:
         self._retire_all(self._idle)
         self._retire_all(self._slowed)
 
-    def _retire_all(self, workers: list[_ParseProcess]) -> None:
+    def _retire_all(self, workers: list[ParseProcess]) -> None:
         while workers:
             self._retire(workers.pop())
 
-    def _retire(self, worker: _ParseProcess) -> None:
+    def _retire(self, worker: ParseProcess) -> None:
         task = asyncio.get_running_loop().create_task(worker.stop())
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)

@@ -75,6 +75,18 @@ class Cascade:
         own = self._of_attribute(element.get("style") or "")
         return self._put_in(element, own.styles) if own.varies else own.plain
 
+    def as_attribute(self, element: Any) -> str:
+        """The rules of an element and its `style` attribute as one attribute, with variables as they are; empty where
+        no rule holds."""
+        ruled, own = self._of_rules(self._found.get(element, -1)), self._of_attribute(element.get("style") or "")
+        merged = ruled.styles | ruled.variables
+        if not merged:
+            return ""
+        for name, entry in (own.styles | own.variables).items():
+            if entry[0] or not merged.get(name, entry)[0]:
+                merged[name] = entry
+        return ";".join(f"{name}:{value}!important" for name, (_, value) in merged.items())
+
     def suspects(self, test: Callable[[Declarations], bool]) -> set[Any]:
         """The elements whose rules together pass the test, or depend on variables."""
         verdicts = []

@@ -159,7 +159,7 @@ def text_size(element: Any) -> int:
 
 
 def values_of(name: str, root: Any) -> list[str]:
-    """All values of an attribute in a document, in its order, computed in C."""
+    """All values of an attribute of an element and of those in it, in their order, computed in C."""
     found: list[str] = _values(name)(root)
     return found
 
@@ -168,7 +168,7 @@ def values_of(name: str, root: Any) -> list[str]:
 def _values(name: str) -> Any:
     from lxml import etree  # noqa: PLC0415 - an optional extra
 
-    return etree.XPath(f"//@{name}", smart_strings=False)
+    return etree.XPath(f"descendant-or-self::*/@{name}", smart_strings=False)
 
 
 @functools.cache
@@ -208,11 +208,7 @@ def drop_code(root: Any) -> None:
 
 
 def _keep_drawn_text(body: Any) -> None:
-    """Replaces by elements of text what a browser shows of drawings (labels and foreign objects in an `svg`) and of
-    shadow trees (the `template` that it attaches to its element)."""
-    for element in body.iter("template"):
-        if element.get("shadowrootmode") == "open":
-            element.tag = "div"
+    """Replaces by elements of text what a browser shows of drawings (labels and foreign objects in an `svg`)."""
     inner: set[Any] = set()
     for drawing in list(body.iter("svg")):
         if drawing in inner:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gateway.engines.html.selectors import AttributeTest, StateTest
+from gateway.engines.html.selector_parts import AttributeTest, StateTest
 
 _INPUTS = frozenset({"input", "select", "textarea"})
 

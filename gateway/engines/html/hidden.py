@@ -17,6 +17,7 @@ from gateway.engines.html.cascade import Cascade
 from gateway.engines.html.css import Declarations
 from gateway.engines.html.dom import remove_all, text_size
 from gateway.engines.html.marked_elements import NAMING, MarkedElements
+from gateway.engines.html.shadow_trees import flatten
 from gateway.engines.html.surroundings import Surroundings
 
 _MAX_RULED_SHARE = 0.3
@@ -52,6 +53,7 @@ def drop_hidden(root: Any) -> bool:
     body = root.find("body")
     if body is None:
         return False
+    flatten(root)
     marked = MarkedElements(root)
     styles = Cascade(root)
     if not marked.suspects and not styles:

@@ -7,12 +7,11 @@ that holds them, so they are decided first. Other matchers, lexbor's among them,
 nested elements cost it .16 s for `q div div div p`, twice as many ten times that.
 """
 
-from collections import Counter
-from dataclasses import dataclass
 from typing import Any
 
 from gateway.engines.html.element_tests import has_value, is_in_state
-from gateway.engines.html.selectors import (
+from gateway.engines.html.selector_frames import Frame, mark, stands, stands_in
+from gateway.engines.html.selector_parts import (
     AttributeTest,
     HasTest,
     ListTest,
@@ -39,20 +38,6 @@ parsing process grows by a tenth."""
 _OwnTest = AttributeTest | PlaceTest | StateTest | HasTest
 
 
-@dataclass(slots=True)
-class _Frame:
-    """An open element: its bits, those of it and its ancestors, and what its children have shown so far."""
-
-    element: Any
-    bits: int = 0
-    inherited: int = 0
-    last_child: int = 0
-    children: int = 0
-    count: int = 0
-    tags: dict[str, int] | None = None
-    totals: Counter[str] | None = None
-
-
 class SelectorMatcher:
     """`add` selectors, then `match` a document. `quirks`: ids and classes are compared without case."""
 
@@ -73,6 +58,7 @@ class SelectorMatcher:
         self._list_ends: dict[ListTest, int] = {}
         self._rules: dict[int, int] = {}
         self._has: dict[HasTest, set[Any]] = {}
+        self._counted: dict[PlaceTest, dict[Any, tuple[int, int]]] = {}
         self._known: dict[Any, int] = {}
         self._work = MAX_WORK
         self._has_types = False
@@ -112,6 +98,8 @@ class SelectorMatcher:
             self._has[test] = set()
         elif isinstance(test, PlaceTest):
             self._has_types = self._has_types or test.of_type
+            if test.of:
+                self._counted[test] = {}
 
     def _set_tests(self, step: Step, bit: int) -> None:
         """Sorts the tests of a step: those for the root hold for all but one element, those for lists are bits."""
@@ -143,10 +131,11 @@ class SelectorMatcher:
         """(the group of each element that has rules, the rules of each group). What is beyond the bounds has none, see
         `is_cut`."""
         self._find_has(root)
+        self._find_places(root)
         found: dict[Any, int] = {}
         numbers: dict[int, int] = {}
         groups: list[tuple[int, ...]] = []
-        frames = [_Frame(None)]
+        frames = [Frame(None)]
         for element in root.iter():
             if not isinstance(element.tag, str):
                 continue
@@ -166,23 +155,56 @@ class SelectorMatcher:
         return found, groups
 
     def _find_has(self, root: Any) -> None:
-        """Fills the sets of elements that have what a `:has()` asks for."""
-        if not self._has:
-            return
-        steps = [(test, step) for test in self._has for step in test.steps]
-        inner = SelectorMatcher(self._quirks)
-        for number, (_, step) in enumerate(steps):
-            inner.add(Selector((step,), (0, 0, 0)), number)
-        marked: list[set[Any]] = [set() for _ in steps]
-        found, groups = inner.match(root)
-        for element, group in found.items():
-            for number in groups[group]:
-                _mark(element, steps[number][1].combinator, marked[number])
-        for (test, _), elements in zip(steps, marked, strict=True):
-            self._has[test] |= elements
-        self.is_cut = self.is_cut or inner.is_cut
+        """Fills the sets of elements that have what a `:has()` asks for: from the last step of each of its selectors
+        to the first, the elements that stand before those found already, and have what the step asks for."""
+        selectors = [(test, selector) for test in self._has for selector in test.selectors]
+        steps = [Selector((step,), (0, 0, 0)) for _, selector in selectors for step in selector.steps]
+        matched = self._matched(root, steps) if steps else []
+        for test, selector in selectors:
+            own, matched = matched[: len(selector.steps)], matched[len(selector.steps) :]
+            ahead: set[Any] = set()
+            for number in reversed(range(len(own))):
+                found = own[number] & ahead if number < len(own) - 1 else own[number]
+                ahead = set()
+                for element in found:
+                    mark(element, selector.steps[number].combinator, ahead)
+                self._work -= len(found)
+            self._has[test] |= ahead
 
-    def _enter(self, element: Any, around: _Frame) -> _Frame:
+    def _find_places(self, root: Any) -> None:
+        """Fills the places that elements have among those siblings which an `:nth-child(… of …)` counts, and how many
+        these are."""
+        tests = [test for test in self._counted for _ in test.of]
+        matched = self._matched(root, [selector for test in self._counted for selector in test.of]) if tests else []
+        counted: dict[PlaceTest, set[Any]] = {}
+        for test, elements in zip(tests, matched, strict=True):
+            counted.setdefault(test, set()).update(elements)
+        for test, elements in counted.items():
+            for parent in {element.getparent() for element in elements}:
+                siblings = [element for element in (parent if parent is not None else [root]) if element in elements]
+                self._counted[test].update((each, (at, len(siblings))) for at, each in enumerate(siblings, 1))
+            self._work -= len(elements)
+
+    def _matched(self, root: Any, selectors: list[Selector]) -> list[set[Any]]:
+        """The elements that each selector matches."""
+        inner = SelectorMatcher(self._quirks)
+        inner._work = self._work
+        for number, selector in enumerate(selectors):
+            inner.add(selector, number)
+        found, groups = inner.match(root)
+        matched: list[set[Any]] = [set() for _ in selectors]
+        left = inner._work
+        for element, group in found.items():
+            left -= len(groups[group])
+            if left <= 0:
+                break
+            for number in groups[group]:
+                matched[number].add(element)
+        self._work = left
+        self.is_cut = self.is_cut or inner.is_cut or left <= 0
+        return matched
+
+    def _enter(self, element: Any, around: Frame) -> Frame:
         """The frame of an element; the frame around it learns of one more child."""
         around.count += 1
         if self._has_types:
@@ -203,7 +225,7 @@ class SelectorMatcher:
             bits = self._pass_tests(element, around, bits)
         around.last_child = bits
         around.children |= bits
-        return _Frame(element, bits, around.inherited | bits)
+        return Frame(element, bits, around.inherited | bits)
 
     def _named(self, element: Any) -> int:
         """The steps whose tag and names an element has."""
@@ -240,7 +262,7 @@ class SelectorMatcher:
         self._work -= len(places)
         return places
 
-    def _pass_tests(self, element: Any, frame: _Frame, bits: int) -> int:
+    def _pass_tests(self, element: Any, frame: Frame, bits: int) -> int:
         """Takes out the steps with a test that the element does not pass."""
         tested = bits & self._tested
         if (places := self._places.get(tested)) is None:
@@ -261,40 +283,16 @@ class SelectorMatcher:
                 return False
         return True
 
-    def _passes_all(self, place: int, element: Any, frame: _Frame) -> bool:
+    def _passes_all(self, place: int, element: Any, frame: Frame) -> bool:
         for test in self._tests[place]:
             self._work -= 1
             if not self._passes(test, element, frame):
                 return False
         return True
 
-    def _passes(self, test: _OwnTest, element: Any, frame: _Frame) -> bool:
+    def _passes(self, test: _OwnTest, element: Any, frame: Frame) -> bool:
         if isinstance(test, AttributeTest):
             return has_value(test, element.get(test.name, ""))
         if isinstance(test, PlaceTest):
-            return _stands(test, element, frame)
+            return stands(test, self._counted[test].get(element)) if test.of else stands_in(test, element, frame)
         return element in self._has[test] if isinstance(test, HasTest) else is_in_state(test, element)
-
-
-def _mark(element: Any, combinator: str, marked: set[Any]) -> None:
-    """Marks the elements that `element` stands below or behind; what is marked has all beyond it marked too."""
-    upwards = combinator in (" ", ">")
-    box = element.getparent() if upwards else element.getprevious()
-    while box is not None and box not in marked:
-        marked.add(box)
-        if combinator in (">", "+"):
-            break
-        box = box.getparent() if upwards else box.getprevious()
-
-
-def _stands(test: PlaceTest, element: Any, frame: _Frame) -> bool:
-    """Whether an element has the place; `frame` is that of its parent."""
-    place = (frame.tags or {}).get(element.tag, 0) if test.of_type else frame.count
-    if test.from_end:
-        if frame.totals is None:
-            siblings = [element] if frame.element is None else frame.element
-            frame.totals = Counter(each.tag for each in siblings)
-            frame.totals[""] = frame.totals.total()
-        place = frame.totals[element.tag if test.of_type else ""] + 1 - place
-    beyond = place - test.first
-    return beyond == 0 if not test.step else beyond % test.step == 0 and beyond // test.step >= 0

@@ -1,19 +1,27 @@
 """Reads selectors of CSS into steps that `selector_matcher` compares with elements. Source: Selectors 4. Pure.
 
 A list with a selector that browsers do not know is not valid as a whole and matches nothing. A valid selector that
-nothing in a page at rest matches (`:hover`, `::before`), and one that is not read here (`:nth-child(2 of a)`,
-`:has(a b)`), is left out alone.
+nothing in a page at rest matches (`:hover`, `::before`), and one that is not read here (very long or deep), is left
+out alone.
 """
 
 import re
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import replace
 
 from gateway.engines.html.css import unescaped
 from gateway.engines.html.css_rules import split_list
+from gateway.engines.html.selector_parts import (
+    AttributeTest,
+    Combinator,
+    HasTest,
+    ListTest,
+    PlaceTest,
+    Selector,
+    StateTest,
+    Step,
+    Test,
+)
 
-Specificity = tuple[int, int, int]
-Combinator = Literal["", " ", ">", "+", "~"]
 MAX_COMPOUNDS = 64
 """Steps of one selector. Chosen: pages have ten; a longer selector is left out."""
 _MAX_DEPTH = 6
@@ -26,6 +34,7 @@ _ATTRIBUTE = re.compile(
 )
 _COMBINATOR = re.compile(r"\s*+([>+~])\s*+|\s++")
 _NTH = re.compile(r"([+-]?\d{0,6})n(?:([+-])(\d{1,6}))?|([+-]?\d{1,6})")
+_OF = re.compile(r"(?<!\s)\s++of\s++", re.IGNORECASE)
 _ESCAPE = re.compile(r"\\([0-9a-fA-F]{1,6})\s?|\\(.)", re.DOTALL)
 _AT_REST = frozenset(
     {
@@ -57,70 +66,6 @@ _ANY_CASE = frozenset(
 """Attributes of HTML whose values are compared without case."""
 
 
-@dataclass(frozen=True, slots=True)
-class AttributeTest:
-    """`operator` is one of ~= |= ^= $= *= and =; `folded`: without case, `value` is in lower case."""
-
-    name: str
-    operator: str
-    value: str
-    folded: bool
-
-
-@dataclass(frozen=True, slots=True)
-class PlaceTest:
-    """True for the element at place `step * n + first` (from 1) among its siblings, or those of its tag."""
-
-    step: int
-    first: int
-    of_type: bool = False
-    from_end: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class StateTest:
-    """A pseudo-class of a page at rest, such as `root` and `checked`."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class ListTest:
-    """`:is()`, or with `negated` `:not()`."""
-
-    selectors: tuple["Selector", ...]
-    negated: bool
-
-
-@dataclass(frozen=True, slots=True)
-class HasTest:
-    """`:has()` of single steps, each behind a combinator."""
-
-    steps: tuple["Step", ...]
-
-
-Test = AttributeTest | PlaceTest | StateTest | ListTest | HasTest
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What one element must have: `tag` (empty: any), names (`#id`, `.class`, `[attribute]`), and tests beyond.
-    `combinator` joins it to the step before, empty for the first."""
-
-    combinator: Combinator
-    tag: str
-    names: tuple[str, ...]
-    tests: tuple[Test, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Selector:
-    """Steps from the outermost element inwards."""
-
-    steps: tuple[Step, ...]
-    specificity: Specificity
-
-
 class NotValidError(ValueError):
     """Browsers do not know the selector; the whole list counts for nothing."""
 
@@ -133,12 +78,14 @@ class _NotReadError(ValueError):
     """The selector is valid but not read here, nor is any that holds it."""
 
 
-def read_selectors(text: str, strings: list[str], depth: int = 0, relative: bool = False) -> list[Selector]:
+def read_selectors(
+    text: str, strings: list[str], depth: int = 0, relative: bool = False, in_has: bool = False
+) -> list[Selector]:
     """The selectors of a list that can match. Raises NotValidError."""
     found = []
     for part in split_list(text):
         try:
-            found.append(_Reader(part.strip(), strings, depth).selector(relative))
+            found.append(_Reader(part.strip(), strings, depth, in_has).selector(relative))
         except _MatchesNothingError:
             continue
         except _NotReadError:
@@ -148,10 +95,11 @@ def read_selectors(text: str, strings: list[str], depth: int = 0, relative: bool
 
 
 class _Reader:
-    def __init__(self, text: str, strings: list[str], depth: int) -> None:
+    def __init__(self, text: str, strings: list[str], depth: int, in_has: bool) -> None:
         self._text = text
         self._strings = strings
         self._depth = depth
+        self._in_has = in_has
         self._at = 0
         self._weight = [0, 0, 0]
 
@@ -219,8 +167,7 @@ class _Reader:
         elif name in _LISTS:
             self._list(name, inside, tests)
         elif name in _NTHS:
-            self._weight[1] += 1
-            tests.append(_place(name, inside))
+            self._place(name, inside, tests)
         elif name in _AT_REST:
             self._weight[1] += 1
             tests += _at_rest(name)
@@ -237,23 +184,42 @@ class _Reader:
     def _list(self, name: str, inside: str, tests: list[Test]) -> None:
         if self._depth >= _MAX_DEPTH:
             raise _NotReadError(self._text)
+        if name == "has" and self._in_has:
+            raise NotValidError(self._text)
         forgiving = name not in ("not", "has")
         selectors: list[Selector] = []
         for part in split_list(inside):
             try:
-                selectors += read_selectors(part, self._strings, self._depth + 1, name == "has")
+                in_has = self._in_has or name == "has"
+                selectors += read_selectors(part, self._strings, self._depth + 1, name == "has", in_has)
             except NotValidError:
                 if not forgiving:
                     raise
         if name != "where":
-            weights = [each.specificity for each in selectors]
-            self._weight = [own + more for own, more in zip(self._weight, max(weights, default=(0, 0, 0)), strict=True)]
-        if name == "has":
-            if self._depth or any(len(each.steps) > 1 for each in selectors):
+            self._add_weight(selectors)
+        tests.append(HasTest(tuple(selectors)) if name == "has" else ListTest(tuple(selectors), name == "not"))
+
+    def _place(self, name: str, inside: str, tests: list[Test]) -> None:
+        """Adds the test of an `:nth-…()`, which may name what is counted (`2 of p.x`)."""
+        self._weight[1] += 1
+        place, *listed = _OF.split(inside, 1)
+        test = _place(name, place)
+        if listed:
+            if test.of_type:
+                raise NotValidError(self._text)
+            if self._depth >= _MAX_DEPTH:
                 raise _NotReadError(self._text)
-            tests.append(HasTest(tuple(each.steps[0] for each in selectors)))
-        else:
-            tests.append(ListTest(tuple(selectors), name == "not"))
+            of = read_selectors(listed[0], self._strings, self._depth + 1, in_has=self._in_has)
+            if not of:
+                raise _MatchesNothingError(self._text)
+            self._add_weight(of)
+            test = replace(test, of=tuple(of))
+        tests.append(test)
+
+    def _add_weight(self, selectors: list[Selector]) -> None:
+        """Adds the specificity of the most specific one of a list."""
+        most = max((each.specificity for each in selectors), default=(0, 0, 0))
+        self._weight = [own + more for own, more in zip(self._weight, most, strict=True)]
 
 
 def _sign(match: re.Match[str]) -> Combinator:
@@ -266,10 +232,8 @@ def _plain(text: str) -> str:
 
 
 def _place(name: str, inside: str) -> PlaceTest:
-    """The test of an `:nth-…()`. Raises NotValidError, and _NotReadError for one with `of`."""
-    text = inside.lower()
-    if " of " in text:
-        raise _NotReadError(text)
+    """The test of an `:nth-…()`. Raises NotValidError."""
+    text = inside.strip().lower()
     text = {"odd": "2n+1", "even": "2n"}.get(text, text)
     match = _NTH.fullmatch(text.replace(" ", ""))
     if match is None:

@@ -9,11 +9,10 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 
 from gateway.engines.index.query import owner_token
 from gateway.engines.index.schema import transaction
-from gateway.engines.text.passages import Passage, each_passage, plain_text
+from gateway.engines.text.passages import Passage, passage_steps, plain_text
 from gateway.engines.text.tokens import bigrams, fold, joined_name_parts
 
 MOST_PAGE_CHARS = 1_000_000
@@ -49,20 +48,31 @@ def write_steps(connection: sqlite3.Connection, text: PageText, mark: int) -> It
     """Cut a page and write its passages under `mark`, in steps that are a transaction each."""
     content = text.content[:MOST_PAGE_CHARS]
     title_words = f"{text.title} {joined_name_parts(text.title)}"
-    found = each_passage(content)
-    while some := list(islice(found, _PASSAGES_A_STEP)):
-        rows = [search_row(each, content, text, title_words) for each in some]
-        with transaction(connection):
-            for each, words in zip(some, rows, strict=True):
-                row = connection.execute(
-                    "INSERT INTO passages (page, first, last, headings) VALUES (?,?,?,?)",
-                    (mark, each.start, each.end, "\n".join(each.headings)),
-                ).lastrowid
-                connection.execute(
-                    "INSERT INTO passage_search (rowid, title, path, body, url, cjk, owner) VALUES (?,?,?,?,?,?,?)",
-                    (row, *words),
-                )
+    some: list[Passage] = []
+    for passage in passage_steps(content):
+        if passage is not None:
+            some.append(passage)
+            if len(some) < _PASSAGES_A_STEP:
+                continue
+            _write(connection, [(each, search_row(each, content, text, title_words)) for each in some], mark)
+            some.clear()
         yield
+    if some:
+        _write(connection, [(each, search_row(each, content, text, title_words)) for each in some], mark)
+        yield
+
+
+def _write(connection: sqlite3.Connection, rows: list[tuple[Passage, tuple[str, ...]]], mark: int) -> None:
+    with transaction(connection):
+        for each, words in rows:
+            row = connection.execute(
+                "INSERT INTO passages (page, first, last, headings) VALUES (?,?,?,?)",
+                (mark, each.start, each.end, "\n".join(each.headings)),
+            ).lastrowid
+            connection.execute(
+                "INSERT INTO passage_search (rowid, title, path, body, url, cjk, owner) VALUES (?,?,?,?,?,?,?)",
+                (row, *words),
+            )
 
 
 def search_row(each: Passage, content: str, text: PageText, title_words: str) -> tuple[str, ...]:

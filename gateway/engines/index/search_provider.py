@@ -3,7 +3,6 @@
 Knows no ranking (engines.index.query) and no network.
 """
 
-import asyncio
 import re
 import sqlite3
 
@@ -16,6 +15,7 @@ from gateway.engines.index.schema import SHARED
 from gateway.engines.index.vectors import PassageVectors
 from gateway.engines.text.passages import MOST_CHARS
 from gateway.errors import UpstreamUnavailable
+from gateway.resilience.slices import Steps, in_slices
 
 _LATIN_WORD = re.compile(r"[A-Za-z]{2}")
 _QUOTED = re.compile(r'"([^"]{1,200})"')
@@ -33,10 +33,10 @@ the questions with one passage each, .58 with three, .66 so; from 7 passages .63
 CPU; the right page itself is among the first three for .79. The depths that promise speed show one passage of every
 result."""
 _READ_CHARS = _PASSAGES * MOST_CHARS + 2_000
-"""Text of a page from which an excerpt is cut: its ten passages and the headings above them. Measured: 10 ms of CPU for
-ordinary text, 26 ms for the worst known. In the parse processes the same would wait for pages that are read, and for a
-process to start: .22 s of CPU up to its first answer (measured 2026-11-22). At half passages are lost, at double
-headings made to be long cost twice as much."""
+"""Text of a page from which an excerpt is cut: its ten passages and the headings above them. 10 ms of CPU for ordinary
+text, in slices of the event loop: in the parse processes the same would wait for pages that are read, and for a process
+to start (.22 s of CPU up to its first answer, measured 2026-11-22). At half passages are lost, at double headings made
+to be long cost twice as much."""
 
 _NOTHING_FITS = (
     "nothing found fits the query well: the results share few of its words. The local index knows only pages that were "
@@ -91,10 +91,8 @@ class LocalSearch:
             return {"results": [], "images": [], "note": _NOTHING}
         results = []
         for place, hit in enumerate(hits):
-            if place < _LONG_EXCERPTS:  # one page at a time, so that a search gives way between pages
-                results.append(await asyncio.to_thread(_search_result, hit, place, request))
-            else:
-                results.append(_search_result(hit, place, request))
+            content = await in_slices(_content(hit, place, request))
+            results.append(_search_result(hit, content, request))
         answer: Json = {"results": results, "images": []}
         return {**answer, "note": _NOTHING_FITS} if results[0]["score"] < FITTING_SCORE else answer
 
@@ -119,8 +117,8 @@ class LocalSearch:
         return error
 
 
-def _search_result(hit: IndexHit, place: int, request: SearchRequest) -> Json:
-    result: Json = {"title": hit.title, "url": hit.url, "content": _content(hit, place, request), "score": hit.score}
+def _search_result(hit: IndexHit, content: str, request: SearchRequest) -> Json:
+    result: Json = {"title": hit.title, "url": hit.url, "content": content, "score": hit.score}
     if hit.published:
         result["published_date"] = hit.published
     if request.include_raw_content:
@@ -130,12 +128,12 @@ def _search_result(hit: IndexHit, place: int, request: SearchRequest) -> Json:
     return result
 
 
-def _content(hit: IndexHit, place: int, request: SearchRequest) -> str:
+def _content(hit: IndexHit, place: int, request: SearchRequest) -> Steps[str]:
     """What of the page answers the query: of the best pages several passages, of the others the best one."""
     if not hit.passages:
         return hit.content[:MOST_CHARS]
     if place < _LONG_EXCERPTS and request.search_depth in _LONG_DEPTHS:
-        return best_within(_joined(hit), request.query, _EXCERPT_CHARS)
+        return (yield from best_within(_joined(hit), request.query, _EXCERPT_CHARS))
     best = hit.passages[0]
     return "\n\n".join(filter(None, (" > ".join(best.headings), hit.content[best.start : best.end])))
 

@@ -64,7 +64,7 @@ def lines_of(text: str) -> Iterator[Line]:
 def closing(text: str) -> str:
     """What to append to `text` so that no fence stays open: empty, or a newline and the closing line."""
     reader = FenceReader()
-    for line in lines_of(text):
+    for line in lines_of(text) if may_hold_fence(text) else ():
         reader.read(line.text)
     return reader.closing
 

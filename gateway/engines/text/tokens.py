@@ -33,6 +33,9 @@ _MIN_STEM_CHARS = 3
 one stem; with one more, short words keep their plural and so differ from the singular."""
 _CAMEL_JOINT = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_+")
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+")
+_PHRASES = {0xFDFA: " ", 0xFDFB: " "}
+"""Letters that stand for a whole phrase of 18 and 8 letters. They name no subject, and a page of nothing else would
+cost fifteen times as much as any other."""
 _VOWEL_BEFORE = re.compile(r"[aeiouy]")
 
 
@@ -40,7 +43,7 @@ def fold(text: str) -> str:
     """The text in lower case and without accents."""
     if text.isascii():
         return text.lower()
-    decomposed = unicodedata.normalize("NFKD", text.lower())
+    decomposed = unicodedata.normalize("NFKD", text.lower().translate(_PHRASES))
     return "".join(char for char in decomposed if not unicodedata.combining(char))
 
 

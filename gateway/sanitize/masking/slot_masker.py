@@ -98,14 +98,17 @@ class SlotMasker:
 
     def _clean_group(self, members: list[TextSlot]) -> bool:
         """Scan short strings as the lines of one text, then clean those alone in whose lines something is found."""
-        lines = [slot.text if slot.form == "name" else _prefix(_name_of(slot)) + slot.text for slot in members]
+        names = ["" if slot.form == "name" else _prefix(_name_of(slot)) for slot in members]
+        lines = [name + slot.text for name, slot in zip(names, members, strict=True)]
         findings = self._scan("\n".join(lines))
         if not findings:
             return False
         starts = [0, *accumulate(len(line) + 1 for line in lines)]
         touched: set[int] = set()
         for finding in findings:
-            touched.update(range(bisect_right(starts, finding.start) - 1, bisect_left(starts, finding.end)))
+            first = bisect_right(starts, finding.start) - 1
+            if finding.end > starts[first] + len(names[first]):  # else it is in the name alone, which has its own slot
+                touched.update(range(first, bisect_left(starts, finding.end)))
         changes = [self.clean(members[index]) for index in sorted(touched) if index < len(members)]
         return any(changes)
 

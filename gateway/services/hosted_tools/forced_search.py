@@ -9,7 +9,8 @@ from contextlib import aclosing
 import orjson
 
 from gateway.domain import Json, RequestStats
-from gateway.engines.extract.excerpt import excerpt
+from gateway.engines.extract.excerpt import excerpt_steps
+from gateway.resilience.slices import in_slices
 from gateway.services.completion.service import CompletionService
 from gateway.services.hosted_tools.hosted_tool import run_all
 from gateway.services.hosted_tools.loop import LoopLimits, LoopRequest, is_prose
@@ -57,7 +58,7 @@ class ForcedSearch:
             async with aclosing(run_all([(self._search, call)], self._limits.total_s)) as phases:
                 async for batch in phases:
                     yield batch
-            body = {**body, "messages": _with_results(body["messages"], call, self._search.size)}
+            body = {**body, "messages": await _with_results(body["messages"], call, self._search.size)}
         made = Round(lambda _: False)
         reader = RoundReader(made, self._sources if is_prose(body) else None)
         async with aclosing(ask(self._completions, body, stats, reader)) as batches:
@@ -72,17 +73,17 @@ def _question(messages: Sequence[Json]) -> str:
     return message_text(last).strip()
 
 
-def _with_results(messages: Sequence[Json], call: HostedCall, size: str) -> list[Json]:
+async def _with_results(messages: Sequence[Json], call: HostedCall, size: str) -> list[Json]:
     """The messages with what the search brought before the question, in the same message, each passage followed by its
     number; and an example before the conversation."""
     place = max(index for index, message in enumerate(messages) if message.get("role") == "user")
     question = message_text(messages[place])
     numbers = {source.url: source.number for source in call.sources}
-    passages = [
-        f"{' '.join(excerpt(result['content'], question, _PASSAGE_CHARS).split())} [{numbers[result['url']]}]"
-        for result in call.results[: _PASSAGES[size]]
-        if result["url"] in numbers and result["content"]
-    ]
+    passages = []
+    for result in call.results[: _PASSAGES[size]]:
+        if result["url"] in numbers and result["content"]:
+            part = await in_slices(excerpt_steps(result["content"], question, _PASSAGE_CHARS))
+            passages.append(f"{' '.join(part.split())} [{numbers[result['url']]}]")
     text = "\n\n".join([*(passages or [_NOTHING]), "Question:"])
     content = messages[place]["content"]
     content = [{"type": "text", "text": text}, *content] if isinstance(content, list) else f"{text} {content}"

@@ -15,7 +15,7 @@ from gateway.wire.chat.dialect import ChatDialect
 from gateway.wire.responses.call_kinds import CALL_KINDS
 from gateway.wire.responses.dialect import ResponsesDialect
 from gateway.wire.responses.object import new_id
-from gateway.wire.text_walk import KeySlot, answer_slots, request_slots, request_steps
+from gateway.wire.text_walk import answer_slots, request_slots, request_steps
 
 NAMES = st.sampled_from(
     ["Key", "x-y", "text", "content", "name", "id", "enum", "arguments", "metadata", "logprobs", "a"]
@@ -88,13 +88,6 @@ def test_a_deep_body_is_walked_without_recursion() -> None:
     for _ in range(50_000):
         body = {"a": [body]}
     assert [slot.text for slot in request_slots(body)] == ["bottom"]
-
-
-def test_a_property_is_renamed_in_its_place_and_loses_no_neighbour() -> None:
-    holder = {"a": 1, "x@y": 2, "MASK": 3}
-    slot = KeySlot(holder, "x@y", "")
-    slot.text = "MASK"
-    assert list(holder.items()) == [("a", 1), ("MASK_", 2), ("MASK", 3)]
 
 
 def test_a_path_never_holds_a_name_that_may_be_a_value() -> None:

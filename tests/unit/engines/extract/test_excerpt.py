@@ -1,10 +1,13 @@
 """What of a page answers a query: whole passages in page order, with the way to them."""
 
+import time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.engines.extract.excerpt import GAP, best_within, excerpt
+from gateway.resilience.slices import all_steps
 from tests.support.markdown_fences import TEXTS, open_fences
 
 FILLER = "Nothing of interest is told in this paragraph, which only takes up room on the page of many words. " * 4
@@ -81,6 +84,46 @@ def test_a_limit_is_kept_and_no_fence_stays_open(text: str, limit: int) -> None:
 
 def test_of_the_best_passages_those_that_answer_fill_the_room_and_the_first_has_no_right_to_it() -> None:
     zebras = [section(f"Zebra {number}", f"Zebra {number} is chosen by hand. {FILLER}") for number in range(6)]
-    text = best_within(manual(*zebras), "zebra chosen", 2_000)
+    text = all_steps(best_within(manual(*zebras), "zebra chosen", 2_000))
     assert text.count("is chosen by hand.") >= 3 and "It has many chapters." not in text
     assert 1_500 < len(text) <= 2_000
+
+
+_HEADINGS = "".join(f"{'#' * level} {'h' * 290}\n\n" for level in range(1, 6))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# a\n" * 5_000,
+        "\n" * 20_000,
+        "```\na\n" * 3_300,
+        "`a`\n\n" * 4_000,
+        "\ufdfa" * 20_000,
+        "[" * 20_000,
+        _HEADINGS + "".join(f"###### {number}\n\np\n\n" for number in range(1_500)),
+    ],
+)
+def test_each_step_of_an_excerpt_of_a_hostile_page_is_short(text: str) -> None:
+    def longest_s() -> float:
+        steps, longest = best_within(text, "words that p a page may have", 4_500), 0.0
+        while True:
+            began_s = time.thread_time()
+            try:
+                next(steps)
+            except StopIteration as end:
+                assert len(end.value) <= 4_500
+                return max(longest, time.thread_time() - began_s)
+            longest = max(longest, time.thread_time() - began_s)
+
+    assert min(longest_s() for _ in range(3)) < 0.01
+
+
+def test_the_time_of_an_excerpt_of_many_sections_under_long_headings_grows_with_the_page() -> None:
+    def cpu_s(sections: int) -> float:
+        page = _HEADINGS + "".join(f"###### {number}\n\np\n\n" for number in range(sections))
+        began_s = time.thread_time()
+        excerpt(page, "p words")
+        return time.thread_time() - began_s
+
+    assert min(cpu_s(2_000) for _ in range(2)) < 3.5 * min(cpu_s(1_000) for _ in range(2))

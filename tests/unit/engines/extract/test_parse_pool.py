@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import time
 from asyncio.subprocess import Process
 
 import pytest
@@ -105,6 +106,34 @@ async def test_a_flood_goes_on_in_processes_of_low_priority_and_leaves_one_in_re
             assert reserve.jobs == 1
             await asyncio.gather(*flood)
             await slowed.process.wait()
+    finally:
+        await pool.close()
+
+
+async def test_a_page_that_waits_for_a_busy_machine_does_not_cost_its_process_the_priority() -> None:
+    pool = ParsePool(1)
+    try:
+        await pool.extract(PAGE, OPTIONS)
+        worker = pool._idle[0]
+        worker.process.send_signal(signal.SIGSTOP)
+        reading, end_s = asyncio.create_task(pool.extract(PAGE, OPTIONS)), time.monotonic() + 1.2
+        await until(lambda: time.monotonic() > end_s, 10)
+        worker.process.send_signal(signal.SIGCONT)
+        async with asyncio.timeout(30):
+            await reading
+        assert pool._idle == [worker] and not worker.is_slowed
+    finally:
+        await pool.close()
+
+
+async def test_a_process_in_reserve_has_imported_all_that_reads_pages() -> None:
+    pool = ParsePool(1, job_limit_s=60)
+    try:
+        async with asyncio.timeout(60):
+            flood = [asyncio.create_task(pool.extract(PAGE, OPTIONS, "flood")) for _ in range(2)]
+            await asyncio.gather(*flood)
+        await until(lambda: pool._warming is None, 30)
+        assert pool._idle and all(each.is_ready for each in pool._idle)
     finally:
         await pool.close()
 

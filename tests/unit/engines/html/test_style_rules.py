@@ -26,11 +26,17 @@ MATCHING = [
     ".s:has(h2) .x", "p:has(> b), .d:has(.x)", "h2:has(+ .d) + .d", ".x:not(:hover)", ".x:lang(en)", ".x:dir(ltr)",
     "p.x:nth-child( -n + 3 )", ".\\78", "p[DATA-K]", "section *", 'p[data-k="V1 V2" i]', "#y:not(h2 ~ p)",
     "div.d :not(b)", ".q, section .x", "section:not(.big) .x:not(section .q)", ".x:is(.d *)", ".x:not(:empty, .d > b)",
+    ".d:nth-child(1 of .d) p", ".x:nth-last-child(1 of p)", ":nth-child(odd OF section, .q) p.x",
+    "section:has(.d .x) .x",
+    "section:has(> .d > p) .x", "h2:has(+ .d .x) ~ .d p", ".x:not(:has(b))", "section:is(:has(h2 + div)) .x",
+    "section:has(h2 ~ .d > .big) .x", ".d:nth-child(1 of :has(> p)) p", "h2 ~ :nth-last-child(n+1 of :not(.q)) > .x",
 ]  # fmt: skip
 NOT_MATCHING = [
     "section>.x", ".q .x", "h2 + .x", "p[data-k=v1]", ".x:has(b)", "p:nth-child(2)", ".x:not(p)", ".X", ".x:empty",
     ".x:hover", ".x::before", ".x, :bogus", ".x:is(b, .q)", "[data-k='V1 V2']", ".d:nth-child(2 of .z) p",
-    "a > > .x", "",
+    "a > > .x", "", "section:has(h2 .x) .x", "section:has(> .x) .x", ".d:nth-child(2 of .d) p", ".x:nth-child(1 of .q)",
+    ".x:nth-of-type(1 of p)", ".x:not(:has(:has(b)))", ".x:nth-child(1 of :bogus)", "section:has(.d + h2) .x",
+    "section:not(:has(h2 + .d)) .x", ".x:nth-child(1 of)",
     ".x:nth-last-child(2)", ".x:nth-child(0)", "h2 ~ p", ".x:first-child:nth-child(2)", "p[data-k^='']",
 ]  # fmt: skip
 HIDING = [

@@ -1,0 +1,177 @@
+"""Puts declarative shadow trees in the place of what they hide: a browser shows the tree, and of its element's own
+children those that a slot of the tree takes up.
+
+Rules of `style` elements inside a tree hold for the tree, for its element (`:host`) and for what stands in its slots
+(`::slotted()`); they are written into `style` attributes, as the rules of the page must not be mixed with them. Left
+out are `:host-context()`, which only one browser knows, `::part()` and slots that scripts fill. Source: HTML, 4.12.3
+(`shadowrootmode`), DOM 4.2.2 (slots), CSS Scoping 1; read 2026-11-22. Runs in the parsing processes.
+"""
+
+import re
+import secrets
+from dataclasses import dataclass
+from typing import Any
+
+from gateway.engines.html.cascade import Cascade
+from gateway.engines.html.css_rules import RuleReader, split_list
+from gateway.engines.html.selector_matcher import SelectorMatcher
+from gateway.engines.html.selectors import NotValidError, read_selectors
+
+_HOSTS = frozenset(
+    {
+        "article", "aside", "blockquote", "body", "div", "footer", "h1", "h2", "h3", "h4", "h5", "h6", "header", "main",
+        "nav", "p", "section", "span",
+    }
+)  # fmt: skip
+"""Elements that may have a shadow tree, beside those of the page's own kinds (with a `-` in their name)."""
+_MOST_TREES = 2_000
+"""Trees whose own rules are read. Chosen: a page of a framework has some hundred; what those beyond it hide stays.
+At double a page made for it takes twice the 2 s."""
+_INSIDE = r"\(([^()]{0,300}(?:\([^()]{0,100}\)[^()]{0,100}){0,4})\)"
+_HOST = re.compile(rf":host(?![\w-])(?:{_INSIDE})?", re.IGNORECASE)
+_SLOTTED = re.compile(rf".{{0,300}}::slotted{_INSIDE}", re.IGNORECASE | re.DOTALL)
+_MARK = f"host-{secrets.token_hex(8)}"
+"""Attribute of the element that stands for the host while a tree's rules are read; no page can name it."""
+
+
+@dataclass(slots=True)
+class _Tree:
+    """A tree, taken out of the document, and its element's own children by slot: the names are those of slots."""
+
+    host: Any
+    content: Any
+    assigned: dict[Any, list[Any]]
+
+
+def flatten(root: Any) -> None:
+    """Replaces all shadow trees of a document."""
+    found = _templates(root)
+    trees = [_taken_out(template) for template in found]
+    for number, tree in enumerate(trees):
+        _assign(tree)
+        if number < _MOST_TREES:
+            _apply_rules(tree)
+        for sheet in list(tree.content.iter("style", "link")):
+            sheet.text = None
+            sheet.attrib.clear()
+    for tree in trees:
+        _put_in(tree)
+
+
+def _templates(root: Any) -> list[Any]:
+    """The templates that a browser makes shadow trees of: the first of an element that may have one."""
+    found: dict[Any, Any] = {}
+    trees: set[Any] = set()
+    for template in root.iter("template"):
+        host = template.getparent()
+        if (template.get("shadowrootmode") or "").lower() not in ("open", "closed") or host is None or host in found:
+            continue
+        around = next(host.iterancestors("template"), None)
+        if (host.tag in _HOSTS or "-" in host.tag) and (around is None or around in trees):
+            found[host] = template
+            trees.add(template)
+    return list(found.values())
+
+
+def _taken_out(template: Any) -> _Tree:
+    host, tail, before = template.getparent(), template.tail, template.getprevious()
+    template.tail = None
+    if tail and before is not None:
+        before.tail = (before.tail or "") + tail
+    elif tail:
+        host.text = (host.text or "") + tail
+    host.remove(template)
+    template.tag = "div"
+    return _Tree(host, template, {})
+
+
+def _assign(tree: _Tree) -> None:
+    """Takes the element's children out, and notes those that a slot takes up. Words of its own become elements."""
+    slots: dict[str, Any] = {}
+    for slot in tree.content.iter("slot"):
+        slots.setdefault(slot.get("name") or "", slot)
+    host, free = tree.host, slots.get("")
+    nodes = [_words(host, host.text)]
+    for child in list(host):
+        nodes += [child, _words(host, child.tail)]
+        child.tail = None
+        host.remove(child)
+    host.text = None
+    for node in nodes:
+        if node is not None and isinstance(node.tag, str):
+            slot = slots.get(node.get("slot") or "")
+            if slot is not None:
+                tree.assigned.setdefault(slot, []).append(node)
+    if free is not None and all(not _holds_more(node) for node in tree.assigned.get(free, ())):
+        tree.assigned.pop(free, None)  # blanks alone leave a slot its own content
+
+
+def _words(host: Any, text: str | None) -> Any:
+    if not text:
+        return None
+    element = host.makeelement("span")
+    element.text = text
+    return element
+
+
+def _holds_more(node: Any) -> bool:
+    return len(node) > 0 or node.tag != "span" or bool(node.attrib) or bool((node.text or "").strip())
+
+
+def _apply_rules(tree: _Tree) -> None:
+    """Writes what the rules of the tree's sheets say into `style` attributes."""
+    sheets = [sheet for sheet in tree.content.iter("style") if sheet.text]
+    if not sheets:
+        return
+    for sheet in sheets:
+        sheet.text = _HOST.sub(lambda match: _host_test(tree.host, match[1]), sheet.text)
+    tree.content.set(_MARK, "")
+    styles = Cascade(tree.content)
+    for element in tree.content.iter():
+        if element is not tree.content and isinstance(element.tag, str) and (text := styles.as_attribute(element)):
+            element.set("style", text)
+    reader = RuleReader()
+    for sheet in sheets:
+        for rule in reader.read(sheet.text):
+            for selector in split_list(rule.selectors):
+                _apply_outwards(tree, selector.strip(), rule.body, reader.strings)
+
+
+def _apply_outwards(tree: _Tree, selector: str, body: str, strings: list[str]) -> None:
+    """A rule for the element of the tree, or for what stands in its slots."""
+    if selector == f"[{_MARK}]":
+        _add_style(tree.host, body)
+    elif match := _SLOTTED.fullmatch(selector):
+        for nodes in tree.assigned.values():
+            for node in nodes:
+                if _matches(node, match[1], strings):
+                    _add_style(node, body)
+
+
+def _add_style(element: Any, body: str) -> None:
+    element.set("style", f"{body};{element.get('style') or ''}")
+
+
+def _host_test(host: Any, selector: str | None) -> str:
+    return f"[{_MARK}]" if selector is None or _matches(host, selector, []) else ":not(*)"
+
+
+def _matches(element: Any, selector: str, strings: list[str]) -> bool:
+    """Whether an element matches by itself, whatever stands around it."""
+    alone = element.makeelement(element.tag, dict(element.attrib))
+    matcher = SelectorMatcher()
+    try:
+        for each in read_selectors(selector, strings):
+            matcher.add(each, 0)
+    except NotValidError:
+        return False
+    return bool(matcher.match(alone)[0])
+
+
+def _put_in(tree: _Tree) -> None:
+    """The tree becomes the content of its element."""
+    for slot, nodes in tree.assigned.items():
+        slot.text = None
+        slot[:] = nodes
+    tree.host.text = tree.content.text
+    tree.host[:] = list(tree.content)
