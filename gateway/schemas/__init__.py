@@ -64,13 +64,11 @@ class Checker:
 
 
 def is_too_deep(raw: bytes, value: Any) -> bool:
-    """Whether a decoded body is nested deeper than MAX_DEPTH. `raw` is the body it came from.
+    """Whether a decoded body is nested deeper than MAX_DEPTH. `raw` is the body it came from, of at most MEASURED_BYTES:
+    a longer one was measured before it was decoded.
 
-    The naive form is the walk alone, layer by layer; a body with at most MAX_DEPTH brackets cannot be too deep, and one
-    above MEASURED_BYTES was measured before it was decoded.
+    The naive form is the walk alone, layer by layer; a body with at most MAX_DEPTH brackets cannot be too deep.
     """
-    if len(raw) > MEASURED_BYTES:
-        return False
     if len(raw) <= _COUNTED_BYTES and _has_few_brackets(raw):
         return False
     layer, counted = _containers([value]), False

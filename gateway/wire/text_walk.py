@@ -127,7 +127,21 @@ class _Walk:
             if read > _STEP:
                 read = 0
                 yield self._slots
-        for holder, path, form, first, skipped in self._named:
+            if len(self._named) > _STEP:
+                yield from self._name_steps()
+        yield from self._name_steps()
+        self._end_group()
+        yield self._slots
+
+    def _name_steps(self) -> Iterator[list[TextSlot]]:
+        """The names of the objects so far. The slots of their values have been handed out: those that continue no other
+        are dealt with, the others are in fields or lists whose name stays."""
+        if not self._named:
+            return
+        self._end_group()
+        yield self._slots
+        named, self._named, read = self._named, [], 0
+        for holder, path, form, first, skipped in named:
             names = [name for name in islice(holder, first, first + _STEP) if name not in skipped]
             for name in filter(_is_odd_name, names):
                 self._add_short(
@@ -137,8 +151,6 @@ class _Walk:
             if read > _STEP:
                 read = 0
                 yield self._slots
-        self._end_group()
-        yield self._slots
 
     def _add_short(self, slot: TextSlot, size: int) -> None:
         self._group.append(slot)
