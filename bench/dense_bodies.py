@@ -147,6 +147,9 @@ DENSE: Mapping[str, Callable[[random.Random, int], Made]] = {
     "escaped short strings": lambda rng, size: (
         CHAT, b'{"model":"SvcLLM","messages":[{"role":"user","content":"hi"}],"extra":["%b"]}'
         % b'","'.join([b"\\u%04x" % rng.randrange(0x100, 0xD000) for _ in range(size // 9)])),
+    "a long text with an emoji": lambda rng, size: _chat(extra="\U0001f600" + "word " * (size // 5)),
+    "a message with an emoji": lambda rng, size: (
+        CHAT, orjson.dumps({"model": "SvcLLM", "messages": [{"role": "user", "content": "\U0001f600" + "word " * (size // 5)}]})),
     "wide short strings": _unknown(lambda rng, number: chr(rng.randrange(0x1F300, 0x1F600)), 7),
     "values of all kinds": _unknown(_mixed, 6),
     "tools of deep schemas": _deep_tools,
