@@ -42,7 +42,9 @@ def _deep_schema(rng: random.Random, levels: int) -> dict[str, object]:
 
 def _deep_tools(rng: random.Random, size: int) -> Made:
     one = {"name": "deep", "parameters": _deep_schema(rng, 6)}
-    tools = [{"type": "function", "function": {**one, "name": f"deep_{i}"}} for i in range(size // len(orjson.dumps(one)))]
+    tools = [
+        {"type": "function", "function": {**one, "name": f"deep_{i}"}} for i in range(size // len(orjson.dumps(one)))
+    ]
     return _chat(tools=tools[:256])
 
 
@@ -82,7 +84,7 @@ def _blocks(rng: random.Random, size: int) -> Made:
 
 def _tool_uses(rng: random.Random, size: int) -> Made:
     """Calls of a history: their inputs are objects here, of tiny values."""
-    given = {f"{rng.getrandbits(20):x}": rng.choice((1, True, "x", [], {})) for _ in range(200)}
+    given: dict[str, object] = {f"{rng.getrandbits(20):x}": rng.choice((1, True, "x", [], {})) for _ in range(200)}
     count = size // (len(orjson.dumps(given)) + 170)
     turns = [
         ({"role": "assistant", "content": [{"type": "tool_use", "id": f"t{i}", "name": "f", "input": given}]},
@@ -110,6 +112,16 @@ def _embeddings(value: object) -> Made:
     return EMBEDDINGS, orjson.dumps({"model": "vectors", "input": value})
 
 
+def _tokens(rng: random.Random, size: int) -> Made:
+    return _embeddings([rng.randrange(100_000) for _ in range(min(size // 6, 99_999))])
+
+
+def _emoji(rng: random.Random, size: int) -> Made:
+    """One character that makes Python hold all others in four bytes each."""
+    message = {"role": "user", "content": "\U0001f600" + "word " * (size // 5)}
+    return CHAT, orjson.dumps({"model": "SvcLLM", "messages": [message]})
+
+
 def _token_lists(rng: random.Random, size: int) -> Made:
     return _embeddings([[rng.randrange(100_000) for _ in range(500)] for _ in range(size // 2950)])
 
@@ -129,7 +141,9 @@ def _arguments(rng: random.Random, size: int) -> Made:
 
 
 def _nested_arguments(rng: random.Random, size: int) -> Made:
-    return MCP, orjson.dumps(_call({"query": "a", "filters": [{"a": {"b": number % 10}} for number in range(size // 16)]}))
+    return MCP, orjson.dumps(
+        _call({"query": "a", "filters": [{"a": {"b": number % 10}} for number in range(size // 16)]})
+    )
 
 
 def _pings(rng: random.Random, size: int) -> Made:
@@ -148,8 +162,7 @@ DENSE: Mapping[str, Callable[[random.Random, int], Made]] = {
         CHAT, b'{"model":"SvcLLM","messages":[{"role":"user","content":"hi"}],"extra":["%b"]}'
         % b'","'.join([b"\\u%04x" % rng.randrange(0x100, 0xD000) for _ in range(size // 9)])),
     "a long text with an emoji": lambda rng, size: _chat(extra="\U0001f600" + "word " * (size // 5)),
-    "a message with an emoji": lambda rng, size: (
-        CHAT, orjson.dumps({"model": "SvcLLM", "messages": [{"role": "user", "content": "\U0001f600" + "word " * (size // 5)}]})),
+    "a message with an emoji": _emoji,
     "wide short strings": _unknown(lambda rng, number: chr(rng.randrange(0x1F300, 0x1F600)), 7),
     "values of all kinds": _unknown(_mixed, 6),
     "tools of deep schemas": _deep_tools,
@@ -162,7 +175,7 @@ DENSE: Mapping[str, Callable[[random.Random, int], Made]] = {
     "parts of input items": _parts_of_items,
     "short items and a long text": _short_items,
     "metadata": _metadata,
-    "one list of tokens": lambda rng, size: _embeddings([rng.randrange(100_000) for _ in range(min(size // 6, 99_999))]),
+    "one list of tokens": _tokens,
     "lists of tokens": _token_lists,
     "short texts to embed": _short_texts,
     "arguments of all kinds": _arguments,

@@ -63,9 +63,9 @@ class Checker:
         return list(problems.values())
 
 
-def is_too_deep(raw: bytes, value: Any) -> bool:
-    """Whether a decoded body is nested deeper than MAX_DEPTH. `raw` is the body it came from, of at most MEASURED_BYTES:
-    a longer one was measured before it was decoded.
+def is_too_deep(raw: bytes | bytearray, value: Any) -> bool:
+    """Whether a decoded body is nested deeper than MAX_DEPTH. `raw` is the body it came from, of at most
+    MEASURED_BYTES: a longer one was measured before it was decoded.
 
     The naive form is the walk alone, layer by layer; a body with at most MAX_DEPTH brackets cannot be too deep.
     """
@@ -87,5 +87,5 @@ def _containers(values: Iterable[Any]) -> list[Any]:
     return [value for value in values if type(value) is dict or type(value) is list]
 
 
-def _has_few_brackets(raw: bytes) -> bool:
+def _has_few_brackets(raw: bytes | bytearray) -> bool:
     return raw.count(b"[") + raw.count(b"{") <= MAX_DEPTH

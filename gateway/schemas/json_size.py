@@ -23,12 +23,13 @@ _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
 """Brackets as signed bytes: one level down, one level up."""
 
 
-_OBJECT_BYTES, _LIST_BYTES, _STRING_BYTES, _WIDE_STRING_BYTES, _PLACE_BYTES, _NUMBER_BYTES = 184, 88, 58, 88, 8, 32
-_OBJECT_MEMBERS, _FURTHER_MEMBER_BYTES, _UNUSED_BYTES = 5, 50, 120
-"""What Python holds for an object of up to five members, a list, a string beside its characters (twice if one of them
-is not ASCII), a list's place for a value, a number that is no small integer, each further member of an object, and what
-an object without members does not have (measured with CPython 3.11 and orjson). Names of members are strings, but for
-those that orjson shares: equal ones of one slice."""
+_OBJECT_BYTES, _LIST_BYTES, _STRING_BYTES, _WIDE_STRING_BYTES, _PLACE_BYTES, _NUMBER_BYTES = 232, 88, 58, 88, 8, 32
+_OBJECT_MEMBERS, _FURTHER_MEMBER_BYTES, _UNUSED_BYTES = 5, 50, 168
+"""What Python holds for an object of up to five members (184 bytes; 48 stand for what a translation to another
+interface copies of it), a list, a string beside its characters (the second if the body is not ASCII), a list's place
+for a value, a number that is no small integer, each further member of an object, and what an object without members
+does not have (measured with CPython 3.11 and orjson). Equal names and short strings are one where they are near each
+other."""
 _MOST_QUOTE_BYTES = (_FURTHER_MEMBER_BYTES + _WIDE_STRING_BYTES) // 2
 """What a quote can stand for at most: half of a member and its name. Colons are not counted in the first look."""
 _MAX_TIMES, _FREE_BYTES = 6.9, 6_000_000
@@ -36,6 +37,10 @@ _MAX_TIMES, _FREE_BYTES = 6.9, 6_000_000
 Chosen: beside them there is the body or its JSON for the upstream, so that a body of 1 MB takes less than eight times
 its bytes. Texts take one to two times theirs, ids of tokens six times. The second lets 20,000 values of any kind pass
 in a body of any size; at half those are refused, at double 1 MB takes thirteen times its bytes."""
+_SHARED_NAMES = 2_048
+"""orjson remembers so many names of members."""
+SHARED_CHARS, MAX_WORDS = 16, 8_192
+"""Which strings `wire.json_pieces` shares, and how many it remembers."""
 _LARGE_NUMBER = re.compile(
     rb"[-+.0-9eE]{4,}+|[3-9][0-9]{2}|2(?:[6-9][0-9]|5[7-9])|-(?:[1-9][0-9]|[6-9])|[0-9][.eE][0-9]"
 )
@@ -116,30 +121,37 @@ class _Seen:
 class _Outside(_Seen):
     """What was counted outside strings, of bodies that may be dense. `chars`: the bytes in strings."""
 
-    __slots__ = ("_string_bytes", "chars", "colons", "empty_objects", "names", "numbers")
+    __slots__ = ("_string_bytes", "chars", "colons", "empty_objects", "numbers", "strings")
 
     def __init__(self, *, is_ascii: bool) -> None:
         super().__init__()
-        self.colons = self.empty_objects = self.names = self.numbers = self.chars = 0
+        self.colons = self.empty_objects = self.strings = self.numbers = self.chars = 0
         self._string_bytes = _STRING_BYTES if is_ascii else _WIDE_STRING_BYTES
 
     def add_exactly(self, outside: bytes, pieces: list[bytes], first: int) -> None:
         """Count what `add` does not. `pieces[first]` is the first string of the slice."""
-        self.quotes += len(pieces) - 1
         self.colons += outside.count(b":")
         self.empty_objects += outside.count(b"{}")
         self.numbers += sum(map(bool, _LARGE_NUMBER.finditer(outside)))
         self.chars += sum(map(len, pieces)) - len(outside)
-        followed = zip(pieces[first::2], pieces[first + 1 :: 2], strict=False)
-        self.names += len({text for text, after in followed if after[:1] not in b",]}"})
+        names: list[bytes] = []
+        values: list[bytes] = []
+        for text, after in zip(pieces[first::2], pieces[first + 1 :: 2], strict=False):
+            (values if after[:1] in b",]}" else names).append(text)
+        short = [text for text in values if len(text) <= SHARED_CHARS]
+        self.strings += len(values) - len(short) + _different(short, MAX_WORDS) + _different(names, _SHARED_NAMES)
 
     def memory_bytes(self) -> int:
         """What the decoded values take."""
         full = self.objects - self.empty_objects
         further = _FURTHER_MEMBER_BYTES * max(0, self.colons - _OBJECT_MEMBERS * full)
-        strings = max(0, self.quotes // 2 - self.colons) + self.names
-        values = self._string_bytes * strings + _NUMBER_BYTES * self.numbers + self.chars
+        values = self._string_bytes * self.strings + _NUMBER_BYTES * self.numbers + self.chars
         return self.containers_bytes() - _UNUSED_BYTES * self.empty_objects + further + values
+
+
+def _different(texts: list[bytes], remembered: int) -> int:
+    """How many strings are made of these, when so many are remembered and used again."""
+    return sum(len(set(texts[start : start + remembered])) for start in range(0, len(texts), remembered))
 
 
 def _measure_outside_strings(

@@ -28,6 +28,10 @@ import orjson
 WINDOW_BYTES = 1 << 16
 """Chosen: a run of this size is decoded in under a millisecond and needs half a megabyte beside its objects. At half
 there are twice as many runs, at double that memory doubles."""
+SHARED_CHARS, MAX_WORDS = 16, 8_192
+"""Strings of at most so many characters are shared, and so many of them remembered. `schemas.json_size` counts on both.
+Chosen: words of formats are shorter, and bodies have hundreds of them. At half of the second a long history of short
+answers has them twice, at double a body of different words needs half a megabyte more while it is decoded."""
 _MAX_OPEN = 128
 """Chosen: more than the levels that a body may have (`schemas.MAX_DEPTH`); each costs a look at a window. At half legal
 bodies are decoded in the naive way, at double a document of brackets takes twice as long to be refused."""
@@ -38,7 +42,7 @@ _SPACE = re.compile(rb"[ \t\r\n]*+")
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _COLON = re.compile(rb"[ \t\r\n]*+:[ \t\r\n]*+")
 _SCALAR = re.compile(rb"[^ \t\r\n,\[\]{}\"]++")
-_CLOSING = {dict: b"}", list: b"]"}
+_CLOSING: dict[type, bytes] = {dict: b"}", list: b"]"}
 
 
 def decode_in_pieces(raw: bytearray, window_bytes: int = WINDOW_BYTES) -> Any:
@@ -100,15 +104,17 @@ class _Window:
 
 
 class _Reader:
-    """`open`: the containers that are open, outermost first. What the last one has just had: `has_member`: a member;
-    `needs_member`: a comma behind it.
-    `filled`: how many members of each open list are read; it has places for those that seem to come, since one that
-    grows leaves holes in the memory as large as itself. `line`, `column`: how many line ends were cut off, and how many characters after the last of them."""
+    """`open`: the containers that are open, outermost first. `filled`: how many members of each open list are read; it
+    has places for those that seem to come, since one that grows leaves holes in the memory as large as itself. What the
+    innermost one has just had: `has_member`: a member; `needs_member`: a comma behind it. `line`, `column`: how many
+    line ends were cut off, and how many characters after the last of them.
+    """
 
     def __init__(self, raw: bytearray, window_bytes: int) -> None:
         self._raw, self._window_bytes = raw, window_bytes
         self._open: list[Any] = []
         self._filled: list[int] = []
+        self._words: dict[str, str] = {}
         self._has_member = self._needs_member = False
         self._line = self._column = 0
 
@@ -163,15 +169,31 @@ class _Reader:
 
     def _add_run(self, container: Any, size: int) -> bool:
         """Add the members in the next `size` bytes; whether there were any."""
-        run = self._raw[:size]
+        run = bytes(self._raw[:size])
+        members = orjson.loads(b"{%b}" % run if type(container) is dict else b"[%b]" % run)
+        if b'"' in run:
+            self._share_words(members)
         if type(container) is dict:
-            members = orjson.loads(b"{%b}" % run)
             container.update(members)
         else:
-            members = orjson.loads(b"[%b]" % run)
             self._fill(-1, members)
         self._cut(size)
         return bool(members)
+
+    def _share_words(self, root: Any) -> None:
+        """Let equal short strings be one: `user`, `text` and `string` stand in every member of some bodies."""
+        words, stack = self._words, [root]
+        while stack:
+            holder = stack.pop()
+            for key, value in holder.items() if type(holder) is dict else enumerate(holder):
+                kind = type(value)
+                if kind is str:
+                    if len(value) <= SHARED_CHARS:
+                        holder[key] = words.setdefault(value, value)
+                elif kind is dict or kind is list:
+                    stack.append(value)
+        if len(words) > MAX_WORDS:
+            words.clear()
 
     def _fill(self, number: int, members: list[Any]) -> None:
         start = self._filled[number]

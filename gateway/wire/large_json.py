@@ -103,9 +103,10 @@ def decode(raw: bytes | bytearray) -> Any:
     collects = gc.isenabled()
     gc.disable()  # it would walk the growing value again and again: half of the time for many lists
     try:
-        if sum(map(raw.count, (b",", b"[", b"{"))) * DENSE_VALUE_BYTES > len(raw):
+        spans = _long_data_urls(raw) if len(raw) >= LARGE_BYTES else []
+        if not spans and sum(map(raw.count, (b",", b"[", b"{"))) * DENSE_VALUE_BYTES > len(raw):
             return decode_in_pieces(raw if isinstance(raw, bytearray) else bytearray(raw))
-        return _let_go(raw, _decode_large(raw))
+        return _let_go(raw, _decode_large(raw, spans))
     finally:
         if collects:
             gc.enable()
@@ -117,10 +118,7 @@ def _let_go(raw: bytes | bytearray, value: Any) -> Any:
     return value
 
 
-def _decode_large(raw: bytes | bytearray) -> Any:
-    if len(raw) < LARGE_BYTES:
-        return orjson.loads(raw)
-    spans = _long_data_urls(raw)
+def _decode_large(raw: bytes | bytearray, spans: list[tuple[int, int]]) -> Any:
     rest_bytes = len(raw) - sum(end - start for start, end in spans)
     if not spans or rest_bytes > LARGE_BYTES:
         return orjson.loads(raw)

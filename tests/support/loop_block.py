@@ -43,7 +43,9 @@ enabled = false
 enabled = false
 """
 _VECTORS = '\n[[models]]\nname = "vectors"\nkind = "embedding"\n[[models.upstreams]]\nbase_url = "{}"\nmodel = "v"\n'
-_ASKED = [{"role": "user", "content": "call +1 202 555 0143 or write to ops@posthaus.com, 4539 1488 0343 6467\n" * 5_000}]
+_ASKED = [
+    {"role": "user", "content": "call +1 202 555 0143 or write to ops@posthaus.com, 4539 1488 0343 6467\n" * 5_000}
+]
 _SEARCH = {"name": "websearch-search", "arguments": {"query": "first"}}
 _FIRST: dict[str, object] = {
     "/v1/chat/completions": {"model": "SvcLLM", "messages": _ASKED},

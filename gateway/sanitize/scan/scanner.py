@@ -138,11 +138,8 @@ class Scanner:
             self._clean_cache.learn(digest)
         return findings
 
-    def scan_parts(
-        self, text: str, allowance: SharedAllowance | None = None, prefix: str = ""
-    ) -> Iterator[list[Finding]]:
-        """What `scan` finds of `prefix + text` in the text, in its offsets: chunk by chunk where there are no patterns,
-        since the findings of a text take many times its memory."""
+    def scan_parts(self, text: str, allowance: SharedAllowance | None, prefix: str = "") -> Iterator[list[Finding]]:
+        """What `scan` finds in `prefix + text`, in the text's offsets; by chunks where there are no patterns."""
         if self._custom or len(text) <= CHUNK_CHARS:
             yield shifted(self.scan(prefix + text, allowance), len(prefix))
             return

@@ -94,8 +94,8 @@ async def _receive(request: web.Request, max_bytes: int, limit_s: float) -> byte
 
 
 async def _read(request: web.Request, max_bytes: int) -> bytes | bytearray:
-    """The body to its end, as a bytearray if it is large: decoding empties it. aiohttp's own `read` would keep the bytes
-    for as long as the request lives."""
+    """The body to its end, as a bytearray if it is large: decoding empties it. aiohttp's own `read` would keep the
+    bytes for as long as the request lives."""
     whole = bytearray()
     while piece := await request.content.readany():
         whole += piece
