@@ -276,3 +276,21 @@ class RequestStats:
     warnings: list[str] = field(default_factory=list)  # for the caller: what was left out or done in another way
     streaming: "Metered | None" = None
     """The stream that is being answered; its tokens so far are not yet in the counts above."""
+
+
+@dataclass(frozen=True, slots=True)
+class PagePicture:
+    """A page of a document as a data URL, its size in pixels, and how many pages the document has."""
+
+    url: str
+    width: int
+    height: int
+    pages: int
+
+
+@dataclass(frozen=True, slots=True)
+class PictureText:
+    """What OCR has read of a picture. `is_uncertain`: much of it may be misread."""
+
+    text: str
+    is_uncertain: bool

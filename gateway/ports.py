@@ -10,6 +10,8 @@ Each port has several implementations or is a seam that tests use:
 | `ChatModel`          | `OwnModel` (services.completion) alone: it keeps guardrail and crawler apart from it   |
 | `ToolServer`         | `McpSession` (providers); `OwnTools` (services.hosted_tools): the web tools in process |
 | `ImageSource`        | the page fetcher (engines.fetch) alone: it keeps the completion and OCR services apart |
+| `PagePictures`       | `PooledPictures` (engines.extract): the parsing processes draw pages of documents      |
+| `PictureOcr`         | `OwnOcr` (services.ocr) alone: it keeps the web engine apart from the models           |
 
 `app` chooses the implementations. Only subclasses of `gateway.errors.GatewayError` are raised through a port. A
 cancelled call closes or releases its connections at once.
@@ -18,7 +20,16 @@ cancelled call closes or releases its connections at once.
 from collections.abc import AsyncGenerator
 from typing import Protocol
 
-from gateway.domain import CrawlRequest, ExtractRequest, Json, RequestStats, SearchRequest, WebCall
+from gateway.domain import (
+    CrawlRequest,
+    ExtractRequest,
+    Json,
+    PagePicture,
+    PictureText,
+    RequestStats,
+    SearchRequest,
+    WebCall,
+)
 
 
 class SearchProvider(Protocol):
@@ -145,4 +156,21 @@ class ImageSource(Protocol):
 
     async def fetch_image(self, url: str, max_bytes: int) -> bytes:
         """The file's bytes. Raises InvalidRequest when the URL is refused, unreachable, or too large."""
+        ...
+
+
+class PagePictures(Protocol):
+    """Draws the pages of PDF and TIFF files, where a hostile one harms nothing else."""
+
+    async def picture(self, body: bytes, number: int, owner: str) -> PagePicture:
+        """Page `number`, counted from 1, for the key `owner`. Raises InvalidRequest for a damaged document and a page
+        that there is not, EngineMissing, Overloaded."""
+        ...
+
+
+class PictureOcr(Protocol):
+    """Reads pictures for other parts of the gateway."""
+
+    async def text_of(self, url: str, owner: str, *, plain: bool) -> PictureText:
+        """The text of one picture, a data URL, as Markdown or without its signs. Raises GatewayError."""
         ...

@@ -13,13 +13,24 @@ from functools import partial
 from aiohttp import web
 
 from gateway.app.embedding import local_embedder, passage_vectors
-from gateway.app.models import completion_service, guardrail, image_loader
+from gateway.app.models import completion_service, guardrail, image_loader, ocr_service
 from gateway.app.routes import Handlers, admin_rows, endpoint_table
 from gateway.app.sampler import Sampler
 from gateway.app.shared import SharedParts, shared_parts
-from gateway.app.web_tools import engine_deps, file_reader, hosted_mcp, hosted_settings, web_fetcher, websearch_services
+from gateway.app.web_tools import (
+    ModelUse,
+    engine_deps,
+    file_reader,
+    hosted_mcp,
+    hosted_settings,
+    parse_pool,
+    picture_reader,
+    web_fetcher,
+    websearch_services,
+)
 from gateway.config.settings import Config
 from gateway.embedded.servers import Embedded
+from gateway.engines.extract.pictures import PooledPictures
 from gateway.engines.index.search_provider import LocalSearch
 from gateway.mcp.cancellations import Cancellations
 from gateway.mcp.dispatcher import Dispatcher
@@ -28,7 +39,6 @@ from gateway.mcp.tools import Searched
 from gateway.metrics import Metrics
 from gateway.sanitize.pipeline import Sanitizer
 from gateway.services.completion.response_store import ResponseStore
-from gateway.services.ocr.service import OcrService
 from gateway.shared_state.state_file import STATE_FILE
 from gateway.web.client_address import client_address
 from gateway.web.endpoints import EndpointTable
@@ -66,8 +76,11 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     shared.agree_on_user_key(completions)
     judge = guardrail(config, completions)
     sanitizer = Sanitizer(config.sanitize, judge)
-    deps, pool = engine_deps(config, fetcher, resources, completions)
-    files = FileParts(file_reader(pool))
+    pool = parse_pool(config, resources)
+    ocr = ocr_service(config, completions, image_loader(config, fetcher, resources), PooledPictures(pool))
+    pictures = picture_reader(config, pool, ocr)
+    deps = engine_deps(config, fetcher, pool, resources, ModelUse(completions, pictures))
+    files = FileParts(file_reader(pool, pictures), config.ocr.max_document_bytes)
     local = LocalSearch(deps.index, passage_vectors(config, deps.index, embedder, resources))
     websearch, index_alone = websearch_services(config, deps, (sanitizer, judge), local, resources)
     searched: Searched = "local" if config.search.provider == "local" else "web"
@@ -75,7 +88,6 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     mcp = WebSearchHandler(Dispatcher(websearch, running, searched, Cancellations(running, shared.bus).cancel))
     settings = hosted_settings(config, websearch, index_alone, searched)
     hosted, tool_servers = HostedSearch(completions, settings), hosted_mcp(config, settings.tools, resources)
-    ocr = OcrService(completions, image_loader(config, fetcher, resources))
     chat = ChatHandler(completions, ocr, hosted, files)
     store = ResponseStore(shared.responses, config.shared.response_ttl_s)
     responses = ResponsesHandler(completions, store, HostedResponses(hosted, tool_servers), files)

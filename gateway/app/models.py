@@ -15,7 +15,7 @@ from gateway.embedded.servers import Embedded, EmbeddedUpstream
 from gateway.engines.embedding.embedder import LocalEmbedder
 from gateway.engines.fetch.fetcher import Fetcher
 from gateway.ocr.image.normalise import PixelNormaliser
-from gateway.ports import CompletionUpstream
+from gateway.ports import CompletionUpstream, PagePictures
 from gateway.providers.embedded import OnDemandUpstream
 from gateway.providers.fan_out import FanOutUpstream
 from gateway.providers.local_embeddings import LocalEmbeddings
@@ -25,7 +25,9 @@ from gateway.providers.queued import QueuedUpstream, queued_as_configured
 from gateway.sanitize.guardrail.guardrail import Guardrail
 from gateway.services.completion.attempts import ModelEntry, Target
 from gateway.services.completion.service import CompletionService, OwnModel
+from gateway.services.ocr.documents import DocumentLimits, Documents
 from gateway.services.ocr.images import ImageLoader
+from gateway.services.ocr.service import OcrService
 from gateway.services.ocr.upstream import OcrAdapter
 from gateway.wire.chat.request import UpstreamOptions
 
@@ -76,6 +78,14 @@ def image_loader(config: Config, fetcher: Fetcher, resources: AsyncExitStack) ->
     pixels = PixelNormaliser()
     resources.push_async_callback(asyncio.to_thread, pixels.close)
     return ImageLoader(fetcher, pixels)
+
+
+def ocr_service(
+    config: Config, completions: CompletionService, images: ImageLoader, pictures: PagePictures
+) -> OcrService:
+    """OCR over chat; `pictures` draws the pages of files."""
+    limits = DocumentLimits(config.ocr.max_pages, config.ocr.max_document_bytes, config.ocr.page_timeout_s)
+    return OcrService(completions, images, Documents(pictures, limits))
 
 
 def _model(model: Model, resources: AsyncExitStack) -> ModelEntry:

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 
-from gateway.app.web_tools import engine_deps, web_fetcher
+from gateway.app.web_tools import engine_deps, parse_pool, web_fetcher
 from gateway.config.settings import Config
 from gateway.domain import ExtractRequest, Json, WebCall
 from gateway.engines.crawl.engine import EngineDeps, LocalWebEngine
@@ -35,7 +35,7 @@ class PageReader:
         session = self._renderer.session(_OWNER)
         try:
             document = await self._fetcher.fetch(from_caller(url))
-            return (await session.render(document, wants_picture=True)).picture
+            return (await session.render(document, picture="always")).picture
         except NotRendered as failure:
             raise EngineMissing(f"no picture can be taken: {failure}") from failure
         finally:
@@ -49,5 +49,5 @@ async def open_reader(config: Config) -> AsyncIterator[PageReader]:
     fetcher = web_fetcher(config, f"{config.ops.host}:{config.ops.port}" if config.ops.port else "")
     async with AsyncExitStack() as resources:
         resources.push_async_callback(fetcher.close)
-        deps, _ = engine_deps(config, fetcher, resources)
+        deps = engine_deps(config, fetcher, parse_pool(config, resources), resources)
         yield PageReader(LocalWebEngine(deps, config.web), fetcher, deps)

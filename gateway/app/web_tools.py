@@ -4,7 +4,7 @@ import asyncio
 import importlib
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -12,14 +12,16 @@ from gateway import __version__
 from gateway.access.private_files import create_private
 from gateway.app.rendering import page_renderer, rendering_status
 from gateway.config.settings import Config
+from gateway.domain import OCR_MODEL
 from gateway.engines.crawl.engine import EngineDeps, LocalWebEngine
 from gateway.engines.crawl.index_import import IndexFiller
-from gateway.engines.crawl.page_loader import PageLoader
+from gateway.engines.crawl.page_loader import PageHelp, PageLoader
 from gateway.engines.crawl.relevance import Chooser
 from gateway.engines.crawl.site_folder import SiteFolder
 from gateway.engines.crawl.site_writer import SiteWriter
 from gateway.engines.extract.options import ExtractOptions
 from gateway.engines.extract.parse_pool import ParsePool
+from gateway.engines.extract.pictures import PictureReader
 from gateway.engines.extract.shortening import shorten_in
 from gateway.engines.fetch.address_policy import AddressPolicy
 from gateway.engines.fetch.fetcher import Fetcher, FetchLimits
@@ -41,11 +43,15 @@ from gateway.sanitize.pipeline import Sanitizer
 from gateway.services.completion.service import CompletionService, OwnModel
 from gateway.services.hosted_tools.loop import LoopLimits
 from gateway.services.hosted_tools.web_search import SearchSettings
+from gateway.services.ocr.service import OcrService, OwnOcr
 from gateway.services.websearch.service import WebSearchDeps, WebSearchService, WebSearchSettings
 from gateway.web.handlers.file_parts import ReadText
 from gateway.web.handlers.hosted_mcp import HostedMcp, McpServerEntry
 from gateway.web.handlers.hosted_search import HostedSettings
 
+_FILE_OCR_S = 120.0
+"""For all scanned pages of one file in a request. Chosen: some eighty pages on an idle machine. At half, long letters
+are cut; at double, most clients have gone before the answer begins."""
 _BYTES_PER_CHAR, _ENVELOPE_BYTES = 6, 1 << 20
 """An MCP answer may have so many bytes: six a character, as JSON escapes one, and a MiB for what surrounds the text.
 Chosen: lists of a hundred tools are 500 KB; at half long lists of tools fail, at double a wrong server holds more."""
@@ -115,29 +121,54 @@ def hosted_mcp(config: Config, own_tools: Mapping[str, Tool], resources: AsyncEx
     return HostedMcp(servers, own_tools)
 
 
-def engine_deps(
-    config: Config, fetcher: Fetcher, resources: AsyncExitStack, completions: CompletionService | None = None
-) -> tuple[EngineDeps, ParsePool]:
-    """The dependencies of the embedded web engine, and the pool of processes that parse pages for it."""
+@dataclass(frozen=True, slots=True)
+class ModelUse:
+    """What the web engine asks models for: to choose pages, and to read pictures of text."""
+
+    completions: CompletionService
+    pictures: PictureReader
+
+
+def parse_pool(config: Config, resources: AsyncExitStack) -> ParsePool:
+    """The pool of processes that read pages and documents."""
     pool = ParsePool(share=config.limits.share_of_parse)
-    index = _index(config, config.index.backend)
     resources.push_async_callback(pool.close)
+    return pool
+
+
+def picture_reader(config: Config, pool: ParsePool, ocr: OcrService) -> PictureReader:
+    """The reader of scanned pages, with the model of OCR."""
+    limits = config.ocr
+    return PictureReader(pool, OwnOcr(ocr, OCR_MODEL), max_pages=limits.max_pages, page_timeout_s=limits.page_timeout_s)
+
+
+def engine_deps(
+    config: Config, fetcher: Fetcher, pool: ParsePool, resources: AsyncExitStack, models: ModelUse | None = None
+) -> EngineDeps:
+    """The dependencies of the embedded web engine."""
+    index = _index(config, config.index.backend)
     resources.push_async_callback(index.close)
     slots = HostSlots(config.web.per_host_concurrency, share=config.limits.share_of_parse)
     renderer = page_renderer(config, fetcher, slots, resources)
-    loader = PageLoader(fetcher, pool, slots, renderer=renderer)
+    loader = PageLoader(fetcher, pool, slots, PageHelp(renderer=renderer, pictures=models.pictures if models else None))
     model = config.web.instructions_model
-    chooser = Chooser(OwnModel(completions, model) if completions and model else None)
-    return EngineDeps(loader, RobotsCache(fetcher, config.web.user_agent), index, chooser, renderer), pool
+    chooser = Chooser(OwnModel(models.completions, model) if models and model else None)
+    return EngineDeps(loader, RobotsCache(fetcher, config.web.user_agent), index, chooser, renderer)
 
 
-def file_reader(pool: ParsePool) -> ReadText:
-    """Reads files of requests in the processes that parse pages."""
+def file_reader(pool: ParsePool, pictures: PictureReader) -> ReadText:
+    """Reads files of requests in the processes that parse pages; pages without text are read by OCR."""
 
     async def read(data: bytes, media_type: str, name: str, owner: str) -> str:
-        page = await pool.extract(data, ExtractOptions(name or "file", media_type), owner)
-        scanned = ", ".join(map(str, page.get("scanned", ())))
-        note = f"\n\n[pages without text, not read: {scanned}]" if scanned else ""
+        options = ExtractOptions(name or "file", media_type)
+        page = await pool.extract(data, options, owner)
+        if page.get("scanned"):
+            until = asyncio.get_running_loop().time() + _FILE_OCR_S
+            page = await pictures.completed(data, options, page, owner, until)
+        left = ", ".join(map(str, page.get("scanned", ())))
+        if left and not page["content"]:
+            raise InvalidRequest(f"the file shows pictures and no text, and OCR did not read them: {page['unread']}")
+        note = f"\n\n[pages without text, not read: {left} ({page['unread']})]" if left else ""
         return f"{page['content']}{note}"
 
     return read
@@ -149,8 +180,8 @@ async def open_index(config: Config) -> AsyncIterator[IndexFiller]:
     fetcher = web_fetcher(config, f"{config.ops.host}:{config.ops.port}" if config.ops.port else "")
     async with AsyncExitStack() as resources:
         resources.push_async_callback(fetcher.close)
-        deps, pool = engine_deps(config, fetcher, resources)
-        yield IndexFiller(deps, pool, config.web)
+        pool = parse_pool(config, resources)
+        yield IndexFiller(engine_deps(config, fetcher, pool, resources), pool, config.web)
 
 
 @asynccontextmanager
@@ -159,13 +190,12 @@ async def open_site(config: Config, folder: Path, *, is_jsonl: bool) -> AsyncIte
     fetcher = web_fetcher(config, f"{config.ops.host}:{config.ops.port}" if config.ops.port else "")
     async with AsyncExitStack() as resources:
         resources.push_async_callback(fetcher.close)
-        pool = ParsePool(share=config.limits.share_of_parse)
-        resources.push_async_callback(pool.close)
+        pool = parse_pool(config, resources)
         site = SiteFolder(folder, is_jsonl=is_jsonl)
         await asyncio.to_thread(site.open)
         slots = HostSlots(config.web.per_host_concurrency, share=config.limits.share_of_parse)
         robots = RobotsCache(fetcher, config.web.user_agent)
-        yield SiteWriter(PageLoader(fetcher, pool, slots, site), robots, site, config.web)
+        yield SiteWriter(PageLoader(fetcher, pool, slots, PageHelp(saved=site)), robots, site, config.web)
 
 
 @asynccontextmanager

@@ -5,10 +5,12 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TextIO, TypeAlias
 
 from gateway.config.environment import Environment
 
+EX_CONFIG = 78
+"""Exit code for a wrong configuration (sysexits.h)."""
 Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 Command = Callable[[argparse.Namespace, Environment], int]
 """(parsed arguments, environment) -> exit code. Raises GatewayError, ConfigError, OSError, which `main` prints."""
@@ -21,13 +23,13 @@ def add_state_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_json_option(parser: argparse.ArgumentParser) -> None:
-    """Add `--json`, for a command whose answer is a list."""
+    """Add `--json`."""
     parser.add_argument("--json", action="store_true", help="print JSON, an object a line, instead of text")
 
 
-def print_json_lines(rows: Iterable[Mapping[str, Any]]) -> None:
-    """Print what `--json` asks for."""
-    sys.stdout.writelines(json.dumps(row) + "\n" for row in rows)
+def print_json_lines(rows: Iterable[Mapping[str, Any]], out: TextIO | None = None) -> None:
+    """Print what `--json` asks for, to standard output or `out`."""
+    (out or sys.stdout).writelines(json.dumps(row) + "\n" for row in rows)
 
 
 def duration_s(text: str) -> int:

@@ -12,7 +12,8 @@ from typing import Any, TextIO
 import aiohttp
 import orjson
 
-from gateway.cli.connection import NO_ANSWER, Connection, for_terminal
+from gateway.cli.connection import NO_ANSWER, Connection
+from gateway.cli.terminal import BAD, DOUBTFUL, LINK, STRONG, Paint, for_terminal
 from gateway.domain import Json
 from gateway.wire.untrusted_json import table_in
 
@@ -22,6 +23,9 @@ some more. At half, long crawls are given up while the server still works; at do
 _MAX_LINE_BYTES = 1 << 26
 """Longest line of an event stream, which holds a whole result. Chosen: 64 MiB, many times `web.result_budget_chars`; a
 longer line fails the call."""
+_EXCERPT_CHARS = 300
+"""Of each search result. Chosen: three lines of a terminal; at half a sentence is cut, at double ten results take two
+screens."""
 _FOREIGN = "the answer is not that of a gateway; give its address with --url"
 
 
@@ -113,35 +117,44 @@ def _show_progress(params: Json, watch: TextIO) -> None:
     watch.flush()
 
 
-def readable(tool: str, data: Json) -> str:
+def readable(tool: str, data: Json, paint: Paint) -> str:
     """The tool's `data` (schemas/tools/TOOL.json, outputSchema) as text for a terminal."""
     format_data = _FORMATS.get(tool.removeprefix("websearch-"), _format_json)
-    return format_data(data)
+    return format_data(data, paint)
 
 
-def _format_search(data: Json) -> str:
+def _format_search(data: Json, paint: Paint) -> str:
     entries = []
     for number, hit in enumerate(data["results"], 1):
-        excerpt = " ".join(hit["content"].split())[:300]
-        entries.append(f"{number}. {hit['title']}  ({hit.get('score', 0):.2f})\n   {hit['url']}\n   {excerpt}")
-    return "\n\n".join(entries) or f"nothing found. {data.get('note', '')}".strip()
+        title, url, excerpt = (for_terminal(hit[name]) for name in ("title", "url", "content"))
+        head = f"{number}. {paint(STRONG, title)}  ({hit.get('score', 0):.2f})"
+        entries.append(f"{head}\n   {paint(LINK, url)}\n   {' '.join(excerpt.split())[:_EXCERPT_CHARS]}")
+    return "\n\n".join(entries) or f"nothing found. {for_terminal(data.get('note', ''))}".strip()
 
 
-def _format_pages(data: Json) -> str:
-    pages = [f"── {page.get('title', '')} <{page['url']}>\n\n{page['raw_content']}" for page in data["results"]]
-    failed = [f"failed: {page['url']}: {page['error']}" for page in data.get("failed_results", [])]
-    return "\n\n".join([*pages, *failed, *([data["note"]] if data.get("note") else [])])
+def _format_pages(data: Json, paint: Paint) -> str:
+    parts = []
+    for page in data["results"]:
+        title, url, text = (for_terminal(page.get(name, "")) for name in ("title", "url", "raw_content"))
+        parts.append(f"── {paint(STRONG, title)} <{paint(LINK, url)}>\n\n{text}")
+    for page in data.get("failed_results", []):
+        parts.append(f"{paint(BAD, 'failed:')} {for_terminal(page['url'])}: {for_terminal(page['error'])}")
+    return "\n\n".join([*parts, *_note(data, paint)])
 
 
-def _format_map(data: Json) -> str:
-    return "\n".join([*data["results"], *([data["note"]] if data.get("note") else [])])
+def _format_map(data: Json, paint: Paint) -> str:
+    return "\n".join([*map(for_terminal, data["results"]), *_note(data, paint)])
 
 
-def _format_json(data: Json) -> str:
-    return orjson.dumps(data, option=orjson.OPT_INDENT_2).decode()
+def _note(data: Json, paint: Paint) -> list[str]:
+    return [paint(DOUBTFUL, for_terminal(data["note"]))] if data.get("note") else []
 
 
-_FORMATS: dict[str, Callable[[Json], str]] = {
+def _format_json(data: Json, paint: Paint) -> str:
+    return for_terminal(orjson.dumps(data, option=orjson.OPT_INDENT_2).decode())
+
+
+_FORMATS: dict[str, Callable[[Json, Paint], str]] = {
     "search": _format_search,
     "extract": _format_pages,
     "crawl": _format_pages,
@@ -149,8 +162,9 @@ _FORMATS: dict[str, Callable[[Json], str]] = {
 }
 
 
-def run(gateway: Connection, tool: str, pairs: list[str], *, raw: bool) -> int:
-    """Call the tool and print its result; `raw` prints the JSON. The exit code: 0, or 1 for any failure."""
+def run(gateway: Connection, tool: str, pairs: list[str], paint: Paint, *, raw: bool) -> int:
+    """Call the tool and print its result; `raw` prints the JSON. The exit code: 0, or 1 for any failure. `paint` is for
+    standard output."""
     watch = sys.stderr if sys.stderr.isatty() else None
     try:
         result: Any = asyncio.run(call_tool(gateway, tool, arguments_from(pairs), watch))
@@ -166,5 +180,5 @@ def run(gateway: Connection, tool: str, pairs: list[str], *, raw: bool) -> int:
     if result.get("isError"):
         sys.stderr.write(f"gateway call: {data['error']['message']}\n")
         return 1
-    sys.stdout.write((_format_json(document) if raw else for_terminal(readable(tool, data))) + "\n")
+    sys.stdout.write((_format_json(document, paint) if raw else readable(tool, data, paint)) + "\n")
     return 0

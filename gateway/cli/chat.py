@@ -12,7 +12,8 @@ import aiohttp
 import orjson
 
 from gateway.cli.argument_types import Parsers, count
-from gateway.cli.connection import NO_ANSWER, Connection, add_connection_options, connection, for_terminal
+from gateway.cli.connection import NO_ANSWER, Connection, add_connection_options, connection
+from gateway.cli.terminal import LINK, Paint, for_terminal
 from gateway.config.environment import Environment
 from gateway.domain import TEXT_MODEL, Json
 from gateway.errors import InvalidRequest, UpstreamError
@@ -57,7 +58,7 @@ def _chat(arguments: argparse.Namespace, environment: Environment) -> int:
         body["web_search_options"] = {}
     if not arguments.json:
         body["stream"] = True
-    asyncio.run(_ask(gateway, body, sys.stdout))
+    asyncio.run(_ask(gateway, body, sys.stdout, Paint(sys.stdout, environment)))
     return 0
 
 
@@ -70,7 +71,7 @@ def _question(words: list[str], standard_input: TextIO) -> str:
     return question
 
 
-async def _ask(gateway: Connection, body: Json, out: TextIO) -> None:
+async def _ask(gateway: Connection, body: Json, out: TextIO, paint: Paint) -> None:
     """Raises UpstreamError with the gateway's own words for a refusal, or saying that it cannot be reached."""
     timeout = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=_SILENCE_S)
     headers = {"Authorization": f"Bearer {gateway.key}"}
@@ -82,7 +83,7 @@ async def _ask(gateway: Connection, body: Json, out: TextIO) -> None:
             if reply.status >= 400:
                 raise UpstreamError(_refusal(await reply.read(), reply.status))
             if body.get("stream"):
-                await _print_stream(reply, out)
+                await _print_stream(reply, out, paint)
             else:
                 out.write(orjson.dumps(orjson.loads(await reply.read()), option=orjson.OPT_INDENT_2).decode() + "\n")
     except (aiohttp.ClientError, TimeoutError) as error:
@@ -98,7 +99,7 @@ def _refusal(raw: bytes, status: int) -> str:
         return f"the answer, with status {status}, is {_FOREIGN}"
 
 
-async def _print_stream(reply: aiohttp.ClientResponse, out: TextIO) -> None:
+async def _print_stream(reply: aiohttp.ClientResponse, out: TextIO, paint: Paint) -> None:
     sources: dict[str, str] = {}
     has_ended = False
     async for line in reply.content:
@@ -121,6 +122,6 @@ async def _print_stream(reply: aiohttp.ClientResponse, out: TextIO) -> None:
                 sources.setdefault(str(cited.get("url", "")), str(cited.get("title", "")))
     out.write("\n")
     for number, (url, title) in enumerate(sources.items(), 1):
-        out.write(for_terminal(f"[{number}] {title} {url}\n" if title else f"[{number}] {url}\n"))
+        out.write(f"[{number}] {for_terminal(f'{title} ' if title else '')}{paint(LINK, for_terminal(url))}\n")
     if not has_ended:
         raise UpstreamError("the answer ended before it was whole; try again")

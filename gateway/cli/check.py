@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway.cli.argument_types import Parsers
+from gateway.cli.argument_types import EX_CONFIG, Parsers, add_json_option, print_json_lines
+from gateway.cli.terminal import DOUBTFUL, GOOD, Paint
 from gateway.cli.unit_files import SEARCH, UnitFile, read_unit
 from gateway.config.config_error import ConfigError
 from gateway.config.dump import config_text
@@ -39,6 +40,7 @@ def add_commands(parsers: Parsers) -> None:
     check.add_argument(
         "--unit-dir", type=Path, action="append", metavar="DIR", help="where gateway.service is; default: systemd's own"
     )
+    add_json_option(check)
     check.set_defaults(command=_check_config)
     show = parsers.add_parser("print-config", help="show the configuration in force, without secrets")
     show.add_argument("file", type=Path, metavar="FILE", nargs="?")
@@ -47,15 +49,29 @@ def add_commands(parsers: Parsers) -> None:
 
 def _check_config(arguments: argparse.Namespace, environment: Environment) -> int:
     unit = service_unit(arguments.file, arguments.unit_dir or SEARCH)
-    if unit is None:
-        load_config(arguments.file, None, environment)
-    else:
-        checked = check_service(arguments.file, unit, environment)
-        for warning in checked.warnings:
-            sys.stderr.write(f"gateway: warning: {warning}\n")
-        if checked.unchecked:
-            sys.stderr.write(f"gateway: not checked: credentials {', '.join(checked.unchecked)}, which systemd seals\n")
-    sys.stdout.write(f"{arguments.file}: ok\n")
+    warnings: Sequence[str] = ()
+    unchecked: Sequence[str] = ()
+    try:
+        if unit is None:
+            load_config(arguments.file, None, environment)
+        else:
+            checked = check_service(arguments.file, unit, environment)
+            warnings, unchecked = checked.warnings, checked.unchecked
+    except ConfigError as error:
+        if not arguments.json:
+            raise
+        print_json_lines([{"file": str(arguments.file), "ok": False, "error": str(error)}])
+        return EX_CONFIG
+    if arguments.json:
+        told = {"warnings": list(warnings), "unchecked_credentials": list(unchecked)}
+        print_json_lines([{"file": str(arguments.file), "ok": True, **told}])
+        return 0
+    paint = Paint(sys.stderr, environment)
+    for warning in warnings:
+        sys.stderr.write(f"{paint(DOUBTFUL, 'gateway: warning:')} {warning}\n")
+    if unchecked:
+        sys.stderr.write(f"gateway: not checked: credentials {', '.join(unchecked)}, which systemd seals\n")
+    sys.stdout.write(f"{arguments.file}: {Paint(sys.stdout, environment)(GOOD, 'ok')}\n")
     return 0
 
 

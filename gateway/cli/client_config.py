@@ -8,13 +8,13 @@ import argparse
 import asyncio
 import shlex
 import sys
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 
-from gateway.cli.argument_types import Parsers, add_state_options
+from gateway.cli.argument_types import Parsers, add_json_option, add_state_options, print_json_lines
 from gateway.cli.client_check import CheckPlan, check
+from gateway.cli.terminal import BAD, GOOD, Paint
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config
 from gateway.config.server_settings import Server
@@ -70,6 +70,7 @@ def add_commands(parsers: Parsers) -> None:
         "--key-file", type=Path, metavar="FILE",
         help=f"where the key is; default: STATE_DIR/dev-key, and ${KEY_VARIABLE} where there is none",
     )  # fmt: skip
+    add_json_option(parser)
     add_state_options(parser)
     parser.set_defaults(command=_client_config)
 
@@ -80,21 +81,24 @@ def _client_config(arguments: argparse.Namespace, environment: Environment) -> i
     key_file = _key_file(config, arguments.key_file)
     place = Installation((arguments.url or own_url(config.server)).rstrip("/"), model, context, key_file)
     if not arguments.check:
-        sys.stdout.write(client_text(arguments.name, place))
+        text = client_text(arguments.name, place)
+        if arguments.json:
+            print_json_lines([{"client": arguments.name, "url": place.url, "model": place.model, "text": text}])
+        else:
+            sys.stdout.write(text)
         return 0
     key = key_file.read_text().strip() if key_file else environment.variables.get(KEY_VARIABLE, "")
     ops = f"http://{config.ops.host}:{config.ops.port}" if config.ops.port and arguments.url is None else ""
     plan = CheckPlan(place.url, ops, key, describe_key(place), model, CLIENTS[arguments.name])
-    return _report(asyncio.run(check(plan)))
-
-
-def _report(results: Iterable[tuple[str, str]]) -> int:
-    """Print `(step, what is wrong)` pairs; the exit code: 0 when nothing is wrong, else 1."""
-    code = 0
-    for step, problem in results:
-        sys.stdout.write(f"wrong  {step}: {problem}\n" if problem else f"ok     {step}\n")
-        code = 1 if problem else code
-    return code
+    results = asyncio.run(check(plan))
+    if arguments.json:
+        print_json_lines({"step": step, "ok": not problem, "problem": problem} for step, problem in results)
+    else:
+        paint = Paint(sys.stdout, environment)
+        for step, problem in results:
+            line = f"{paint(BAD, 'wrong')}  {step}: {problem}" if problem else f"{paint(GOOD, 'ok')}     {step}"
+            sys.stdout.write(f"{line}\n")
+    return int(any(problem for _, problem in results))
 
 
 def own_url(server: Server) -> str:

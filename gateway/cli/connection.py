@@ -57,11 +57,3 @@ def connection(arguments: argparse.Namespace, environment: Environment) -> Conne
             )
         key = file.read_text().strip()
     return Connection(url.rstrip("/"), key)
-
-
-_CONTROLS = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)])
-
-
-def for_terminal(text: str) -> str:
-    """Text of a model or of the web without control characters, which could move the cursor or rename the window."""
-    return text.translate(_CONTROLS)

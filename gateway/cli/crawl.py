@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from gateway.app.web_tools import open_site
-from gateway.cli.argument_types import Parsers, add_state_options, count
+from gateway.cli.argument_types import Parsers, add_json_option, add_state_options, count, print_json_lines
 from gateway.cli.local import progress_on
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config
@@ -28,6 +28,7 @@ def add_commands(parsers: Parsers) -> None:
     )
     parser.add_argument("--delay", type=_seconds, default=0.0, metavar="S", help="least seconds between two requests")
     parser.add_argument("--select", action="append", default=[], metavar="REGEX", help="only pages whose path matches")
+    add_json_option(parser)
     add_state_options(parser)
     parser.set_defaults(command=_crawl)
 
@@ -56,11 +57,15 @@ def _crawl(arguments: argparse.Namespace, environment: Environment) -> int:
     async def run() -> int:
         async with open_site(config, arguments.out, is_jsonl=arguments.format == "jsonl") as site:
             told = await site.write(request, arguments.delay, progress_on(sys.stderr))
+        code = 0 if told["written"] or told["unchanged"] else 1
+        if arguments.json:
+            print_json_lines([{"out": str(arguments.out), **told}])
+            return code
         for failure in told["failed"]:
             sys.stderr.write(f"not read: {failure['url']}: {failure['error']}\n")
         if told["note"]:
             sys.stderr.write(f"{told['note']}\n")
         sys.stdout.write(f"{told['written']} pages written to {arguments.out}, {told['unchanged']} unchanged\n")
-        return 0 if told["written"] or told["unchanged"] else 1
+        return code
 
     return asyncio.run(run())

@@ -21,6 +21,7 @@ from pathlib import Path
 from gateway.access.api_keys import KeyFile
 from gateway.cli.argument_types import Parsers, add_json_option, print_json_lines
 from gateway.cli.check import check_service, service_unit
+from gateway.cli.terminal import BAD, GOOD, Paint
 from gateway.cli.unit_files import SEARCH, UnitFile
 from gateway.config.config_error import ConfigError
 from gateway.config.environment import Environment
@@ -83,8 +84,9 @@ def _doctor(arguments: argparse.Namespace, environment: Environment) -> int:
     if arguments.json:
         print_json_lines({"ok": not each.remedy, **asdict(each)} for each in findings)
         return 1 if wrong else 0
+    paint = Paint(sys.stdout, environment)
     for finding in findings:
-        sys.stdout.write(f"{'WRONG' if finding.remedy else 'ok   '} {finding.text}\n")
+        sys.stdout.write(f"{paint(BAD, 'WRONG') if finding.remedy else paint(GOOD, 'ok   ')} {finding.text}\n")
         if finding.remedy:
             sys.stdout.write(f"      mend: {finding.remedy}\n")
     sys.stdout.write(f"{len(findings)} checks, {wrong} wrong\n")

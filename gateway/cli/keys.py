@@ -51,7 +51,6 @@ def add_commands(parsers: Parsers) -> None:
     create.add_argument("--spend-per-month", type=amount, metavar="SUM", help="spend a month (UTC), by [[prices]]")
     create.set_defaults(command=_keys_create)
     listing = actions.add_parser("list", help="list every key, without its secret")
-    add_json_option(listing)
     listing.set_defaults(command=_keys_list)
     for name, command, text in (
         ("revoke", _keys_revoke, "end a key; a running server refuses it within 5 s"),
@@ -64,6 +63,7 @@ def add_commands(parsers: Parsers) -> None:
     importing.add_argument("file", type=Path, metavar="FILE")
     importing.set_defaults(command=_keys_import)
     for action in actions.choices.values():
+        add_json_option(action)
         add_state_options(action)
         action.add_argument("--keys-file", type=Path, metavar="FILE")
 
@@ -86,10 +86,18 @@ def _keys_create(arguments: argparse.Namespace, environment: Environment) -> int
     limits = {name: getattr(arguments, name) for name in KEY_LIMITS}
     wish = KeyRequest(arguments.name, tuple(arguments.scope), arguments.expires, **limits)
     key, record = _registry(arguments, environment).create(wish)
-    return _show_key(key, record)
+    return _show_key(key, record, as_json=arguments.json)
 
 
-def _show_key(key: str, record: KeyRecord) -> int:
+def _public(record: KeyRecord) -> dict[str, object]:
+    """What may be shown of a key."""
+    return {name: value for name, value in record_to_json(record).items() if name != "sha256"}
+
+
+def _show_key(key: str, record: KeyRecord, *, as_json: bool) -> int:
+    if as_json:
+        print_json_lines([{**_public(record), "key": key}])
+        return 0
     sys.stderr.write(f"key {record.id} for {record.name}, scopes {', '.join(record.scopes)}; it is not shown again:\n")
     sys.stdout.write(key + "\n")
     return 0
@@ -98,8 +106,7 @@ def _show_key(key: str, record: KeyRecord) -> int:
 def _keys_list(arguments: argparse.Namespace, environment: Environment) -> int:
     records = _registry(arguments, environment).read()
     if arguments.json:
-        shown = map(record_to_json, records)
-        print_json_lines({name: value for name, value in each.items() if name != "sha256"} for each in shown)
+        print_json_lines(map(_public, records))
         return 0
     for record in records:
         expires = "never" if record.expires is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(record.expires))
@@ -113,18 +120,25 @@ def _keys_list(arguments: argparse.Namespace, environment: Environment) -> int:
 
 def _keys_revoke(arguments: argparse.Namespace, environment: Environment) -> int:
     record = _registry(arguments, environment).revoke(arguments.id)
-    sys.stderr.write(f"key {record.id} for {record.name} is revoked\n")
+    if arguments.json:
+        print_json_lines([{**_public(record), "revoked": True}])
+    else:
+        sys.stderr.write(f"key {record.id} for {record.name} is revoked\n")
     return 0
 
 
 def _keys_rotate(arguments: argparse.Namespace, environment: Environment) -> int:
-    code = _show_key(*_registry(arguments, environment).rotate(arguments.id))
-    sys.stderr.write(f"key {arguments.id} stays valid until it is revoked: `gateway keys revoke {arguments.id}`\n")
+    code = _show_key(*_registry(arguments, environment).rotate(arguments.id), as_json=arguments.json)
+    if not arguments.json:
+        sys.stderr.write(f"key {arguments.id} stays valid until it is revoked: `gateway keys revoke {arguments.id}`\n")
     return code
 
 
 def _keys_import(arguments: argparse.Namespace, environment: Environment) -> int:
     records = KeyFile(arguments.file).read_existing()
     added = _registry(arguments, environment).add(records)
-    sys.stderr.write(f"{len(added)} of {len(records)} keys were added; the others were there\n")
+    if arguments.json:
+        print_json_lines([{"added": len(added), "there_before": len(records) - len(added)}])
+    else:
+        sys.stderr.write(f"{len(added)} of {len(records)} keys were added; the others were there\n")
     return 0

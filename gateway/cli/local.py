@@ -4,15 +4,16 @@ Knows no command line: `main` hands in the configuration and the arguments. Ever
 """
 
 import asyncio
-import json
 import os
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
 from gateway.app.web_tools import open_copy, open_fetcher, open_index
 from gateway.cli import ocr as ocr_command
+from gateway.cli.argument_types import print_json_lines
 from gateway.cli.ocr_batch import BatchOptions, run_batch
 from gateway.config.settings import Config
 from gateway.domain import Json, Progress
@@ -25,7 +26,7 @@ _BAR_WIDTH = 24
 """Characters of a progress bar."""
 
 
-def index_add(config: Config, source: str, limit: int) -> int:
+def index_add(config: Config, source: str, limit: int, *, as_json: bool = False) -> int:
     """`gateway index add`: read a site or a folder into the index. 0 when at least one page was added, else 1."""
 
     async def run() -> Json:
@@ -33,6 +34,9 @@ def index_add(config: Config, source: str, limit: int) -> int:
             return await filler.add(source, limit, progress_on(sys.stderr))
 
     answer = asyncio.run(run())
+    if as_json:
+        print_json_lines([answer])
+        return 0 if answer["added"] else 1
     for failure in answer["failed"]:
         sys.stderr.write(f"not read: {failure['url']}: {failure['error']}\n")
     if "note" in answer:
@@ -41,7 +45,7 @@ def index_add(config: Config, source: str, limit: int) -> int:
     return 0 if answer["added"] else 1
 
 
-def index_remove(config: Config, url: str) -> int:
+def index_remove(config: Config, url: str, *, as_json: bool = False) -> int:
     """`gateway index remove`: drop a page, or all below a URL or folder. 0 when there was at least one, else 1."""
 
     async def run() -> int:
@@ -49,7 +53,10 @@ def index_remove(config: Config, url: str) -> int:
             return await filler.remove(url)
 
     count = asyncio.run(run())
-    sys.stdout.write(f"{count} pages removed\n")
+    if as_json:
+        print_json_lines([{"removed": count}])
+    else:
+        sys.stdout.write(f"{count} pages removed\n")
     return 0 if count else 1
 
 
@@ -63,7 +70,7 @@ def index_stats(config: Config, *, as_json: bool = False) -> int:
 
     stats = asyncio.run(run())
     if as_json:
-        sys.stdout.write(json.dumps(stats) + "\n")
+        print_json_lines([stats])
         return 0
     for name, value in stats.items():
         if name in ("oldest", "newest") and value is not None:
@@ -72,7 +79,7 @@ def index_stats(config: Config, *, as_json: bool = False) -> int:
     return 0
 
 
-def index_copy(config: Config, backend: str) -> int:
+def index_copy(config: Config, backend: str, *, as_json: bool = False) -> int:
     """`gateway index copy --to BACKEND`: copy all pages from the other backend. 0, also for an empty index.
 
     Raises GatewayError, OSError.
@@ -82,11 +89,23 @@ def index_copy(config: Config, backend: str) -> int:
         async with open_copy(config, backend) as (source, target):
             return await copy_pages(source, target, progress_on(sys.stderr))
 
-    sys.stdout.write(f"{asyncio.run(run())} pages copied to {backend}\n")
+    copied = asyncio.run(run())
+    if as_json:
+        print_json_lines([{"copied": copied, "to": backend}])
+    else:
+        sys.stdout.write(f"{copied} pages copied to {backend}\n")
     return 0
 
 
-def sanitize(config: Config, source: str, profile: str | None, *, is_check: bool = False) -> int:
+@dataclass(frozen=True, slots=True)
+class SanitizeForm:
+    """How `gateway sanitize` answers: `is_check`: by its exit code too; `as_json`: for a program."""
+
+    is_check: bool = False
+    as_json: bool = False
+
+
+def sanitize(config: Config, source: str, profile: str | None, form: SanitizeForm = SanitizeForm()) -> int:
     """`gateway sanitize [FILE|-]`: print what the sanitizer finds in a text. `profile` overrides the configured one.
 
     0; with `is_check` 1 if a value would be masked or refused in a request. Raises InvalidRequest when the file cannot
@@ -99,11 +118,14 @@ def sanitize(config: Config, source: str, profile: str | None, *, is_check: bool
             text = Path(source).read_text(encoding="utf-8", errors="replace")
         except OSError as error:
             raise InvalidRequest(f"cannot read {source}: {error.strerror}") from None
-    sys.stdout.write(explain(text, config.sanitize, profile) + "\n")
-    if not is_check:
+    found = preview(text, config.sanitize, profile) if form.as_json or form.is_check else None
+    if form.as_json and found is not None:
+        print_json_lines([found])
+    else:
+        sys.stdout.write(explain(text, config.sanitize, profile) + "\n")
+    if not form.is_check or found is None:
         return 0
-    found = preview(text, config.sanitize, profile)["findings"]
-    return int(any(each["request"] in ("redact", "block") for each in found))
+    return int(any(each["request"] in ("redact", "block") for each in found["findings"]))
 
 
 def ocr(config: Config, options: ocr_command.OcrOptions) -> int:

@@ -9,13 +9,14 @@ import argparse
 import os
 import sys
 
-from gateway.cli.argument_types import Command
+from gateway.cli.argument_types import EX_CONFIG, Command
 from gateway.cli.commands import parser
+from gateway.cli.terminal import BAD, Paint
 from gateway.config.config_error import ConfigError
-from gateway.config.environment import read_environment
+from gateway.config.environment import Environment, read_environment
 from gateway.errors import EngineMissing, GatewayError
 
-EX_FAILED, EX_UNAVAILABLE, EX_CONFIG, EX_PIPE = 1, 69, 78, 141
+EX_FAILED, EX_UNAVAILABLE, EX_PIPE = 1, 69, 141
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -27,25 +28,27 @@ def main(argv: list[str] | None = None) -> int:
         return 0
     arguments = _parsed(words)
     command: Command = arguments.command
+    environment = read_environment()
     try:
-        return command(arguments, read_environment())
+        return command(arguments, environment)
     except ConfigError as error:
-        return _print_error(str(error), EX_CONFIG)
+        return _print_error(environment, str(error), EX_CONFIG)
     except EngineMissing as error:
-        return _print_error(error.message, EX_UNAVAILABLE)
+        return _print_error(environment, error.message, EX_UNAVAILABLE)
     except GatewayError as error:
-        return _print_error(error.message, EX_FAILED)
+        return _print_error(environment, error.message, EX_FAILED)
     except BrokenPipeError:  # whoever read the output has seen enough, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is not written at exit either
         return EX_PIPE
     except OSError as error:  # e.g. a file that may not be written, or a full disk
-        return _print_error(f"{error.filename or 'failed'}: {error.strerror or type(error).__name__}", EX_FAILED)
+        message = f"{error.filename or 'failed'}: {error.strerror or type(error).__name__}"
+        return _print_error(environment, message, EX_FAILED)
     except KeyboardInterrupt:
         return 130
 
 
-def _print_error(message: str, code: int) -> int:
-    sys.stderr.write(f"gateway: {message}\n")
+def _print_error(environment: Environment, message: str, code: int) -> int:
+    sys.stderr.write(f"{Paint(sys.stderr, environment)(BAD, 'gateway:')} {message}\n")
     return code
 
 

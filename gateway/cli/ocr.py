@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
+from gateway.cli.argument_types import print_json_lines
 from gateway.errors import InvalidRequest
 from gateway.ocr.image.document_pages import open_document
 from gateway.ocr.image.overlay import draw_boxes
@@ -32,7 +33,8 @@ class OcrOptions:
     """What to read and how.
 
     `source`: a path or an http(s) URL. `mode`: a name of `wire.ocr.MODES`; by default `locate` with `find`, `custom`
-    with `prompt`, else `markdown`. `grounding`: ask for boxes in mode custom. `overlay`: the picture to draw boxes on.
+    with `prompt`, else `markdown`. `as_json`: a line of JSON for each page. `grounding`: ask for boxes in mode
+    custom. `overlay`: the picture to draw boxes on.
     `threads`: 0 = all cores. `pages`: first and last, None for all.
     """
 
@@ -44,6 +46,7 @@ class OcrOptions:
     overlay: Path | None = None
     threads: int = 0
     pages: tuple[int, int] | None = None
+    as_json: bool = False
 
 
 Fetch = Callable[[str, int], Awaitable[bytes]]
@@ -95,13 +98,18 @@ def run(data: bytes, options: OcrOptions, out: TextIO = sys.stdout, notes: TextI
         for number, page in enumerate(document.pages, document.first):
             if document.page_count > 1:
                 _show_progress(notes, number - document.first + 1, document.page_count)
+            if document.page_count > 1 and not options.as_json:
                 out.write(f"{'' if number == document.first else chr(10)}--- page {number} of {last} ---\n")
             try:
-                text = _read_page(engine, page, prompt, out)
+                text = _read_page(engine, page, prompt, None if options.as_json else out)
             except InvalidRequest as error:
                 notes.write(f"\npage {number}: {error.message}\n")
+                if options.as_json:
+                    print_json_lines([{"page": number, "error": error.message}], out)
                 failed = 1
                 continue
+            if options.as_json:
+                print_json_lines([{"page": number, "text": text, "ocr": engine.report(details=True)}], out)
             for warning in engine.report()["warnings"]:
                 notes.write(f"page {number}: {warning}\n")
             if options.overlay is not None:
@@ -114,13 +122,16 @@ def run(data: bytes, options: OcrOptions, out: TextIO = sys.stdout, notes: TextI
     return failed
 
 
-def _read_page(engine: OcrEngine, page: bytes, prompt: str, out: TextIO) -> str:
+def _read_page(engine: OcrEngine, page: bytes, prompt: str, out: TextIO | None) -> str:
+    """The page's text, which is written to `out` as it comes."""
     pieces = []
     for piece in engine.answer(page, prompt):
-        out.write(piece)
-        out.flush()
         pieces.append(piece)
-    out.write("\n")
+        if out is not None:
+            out.write(piece)
+            out.flush()
+    if out is not None:
+        out.write("\n")
     return "".join(pieces)
 
 

@@ -1,6 +1,7 @@
 """`gateway call`, `search`, `index`, `sanitize` and `ocr`: parses their arguments and calls them."""
 
 import argparse
+import sys
 from pathlib import Path
 
 from gateway.cli import call
@@ -9,6 +10,7 @@ from gateway.cli.argument_types import Parsers, add_json_option, add_state_optio
 from gateway.cli.connection import add_connection_options, connection
 from gateway.cli.ocr import OcrOptions
 from gateway.cli.ocr_batch import FORMATS, BatchOptions
+from gateway.cli.terminal import Paint
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config
 from gateway.config.settings import Config
@@ -45,12 +47,12 @@ def add_commands(parsers: Parsers) -> None:
     remove.add_argument("url", metavar="URL|DIR")
     remove.set_defaults(command=_index_remove)
     stats = actions.add_parser("stats", help="show its size and age")
-    add_json_option(stats)
     stats.set_defaults(command=_index_stats)
     copy = actions.add_parser("copy", help="copy all pages from the other backend, those of every key")
     copy.add_argument("--to", required=True, choices=("sqlite", "postgres"), help="the backend that takes them")
     copy.set_defaults(command=_index_copy)
     for action in actions.choices.values():
+        add_json_option(action)
         add_state_options(action)
     _add_text_commands(parsers)
 
@@ -63,6 +65,7 @@ def _add_text_commands(parsers: Parsers) -> None:
     clean.add_argument("file", metavar="FILE", nargs="?", default="-", help="default: -, standard input")
     clean.add_argument("--profile", choices=("balanced", "strict"))
     clean.add_argument("--check", action="store_true", help="exit with 1 if a value would be masked in a request")
+    add_json_option(clean)
     clean.set_defaults(command=_sanitize)
     read = parsers.add_parser("ocr", help="read images, TIFFs and PDFs")
     read.add_argument("sources", metavar="FILE|DIR|URL", nargs="+", help="several, or a folder, need --out")
@@ -74,6 +77,7 @@ def _add_text_commands(parsers: Parsers) -> None:
     read.add_argument("--grounding", action="store_true", help="custom: with boxes")
     read.add_argument("--find", default="", metavar="TEXT", help="for mode locate")
     read.add_argument("--overlay", type=Path, metavar="OUT.png", help="draw the boxes on the image")
+    add_json_option(read)
     read.set_defaults(command=_ocr)
     for parser in (clean, read):
         add_state_options(parser)
@@ -84,11 +88,13 @@ def _config(arguments: argparse.Namespace, environment: Environment) -> Config:
 
 
 def _index_add(arguments: argparse.Namespace, environment: Environment) -> int:
-    return commands.index_add(_config(arguments, environment), arguments.source, arguments.limit)
+    return commands.index_add(
+        _config(arguments, environment), arguments.source, arguments.limit, as_json=arguments.json
+    )
 
 
 def _index_remove(arguments: argparse.Namespace, environment: Environment) -> int:
-    return commands.index_remove(_config(arguments, environment), arguments.url)
+    return commands.index_remove(_config(arguments, environment), arguments.url, as_json=arguments.json)
 
 
 def _index_stats(arguments: argparse.Namespace, environment: Environment) -> int:
@@ -96,16 +102,17 @@ def _index_stats(arguments: argparse.Namespace, environment: Environment) -> int
 
 
 def _index_copy(arguments: argparse.Namespace, environment: Environment) -> int:
-    return commands.index_copy(_config(arguments, environment), arguments.to)
+    return commands.index_copy(_config(arguments, environment), arguments.to, as_json=arguments.json)
 
 
 def _sanitize(arguments: argparse.Namespace, environment: Environment) -> int:
-    return commands.sanitize(
-        _config(arguments, environment), arguments.file, arguments.profile, is_check=arguments.check
-    )
+    form = commands.SanitizeForm(is_check=arguments.check, as_json=arguments.json)
+    return commands.sanitize(_config(arguments, environment), arguments.file, arguments.profile, form)
 
 
 def _ocr(arguments: argparse.Namespace, environment: Environment) -> int:
+    if arguments.out is not None and arguments.json:
+        raise InvalidRequest("--json prints one document; for files in --out use --format json")
     if arguments.out is not None:
         batch = BatchOptions(tuple(arguments.sources), arguments.out, arguments.format, arguments.pages)
         return commands.ocr_batch(batch)
@@ -119,15 +126,17 @@ def _ocr(arguments: argparse.Namespace, environment: Environment) -> int:
         arguments.find,
         arguments.overlay,
         pages=arguments.pages,
+        as_json=arguments.json,
     )
     return commands.ocr(_config(arguments, environment), options)
 
 
 def _call(arguments: argparse.Namespace, environment: Environment) -> int:
     gateway = connection(arguments, environment)
-    return call.run(gateway, arguments.tool, arguments.pairs, raw=arguments.json)
+    return call.run(gateway, arguments.tool, arguments.pairs, Paint(sys.stdout, environment), raw=arguments.json)
 
 
 def _search(arguments: argparse.Namespace, environment: Environment) -> int:
     pairs = [f"query={' '.join(arguments.words)}", f"max_results={arguments.max_results}"]
-    return call.run(connection(arguments, environment), "search", pairs, raw=arguments.json)
+    paint = Paint(sys.stdout, environment)
+    return call.run(connection(arguments, environment), "search", pairs, paint, raw=arguments.json)

@@ -78,6 +78,15 @@ class LocalOcr:
 
 
 @dataclass(frozen=True, slots=True)
+class Ocr:
+    """Documents that are read by OCR, page by page: pages of one document, its bytes, and seconds for a page."""
+
+    max_pages: int = 50
+    max_document_bytes: int = 20 * 1024 * 1024
+    page_timeout_s: float = 30
+
+
+@dataclass(frozen=True, slots=True)
 class LocalEmbedding:
     """The embedded embedding model on the embeddings route."""
 

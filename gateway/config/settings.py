@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gateway.config.model_settings import LocalEmbedding, LocalLlm, LocalOcr, Model, Upstream
+from gateway.config.model_settings import LocalEmbedding, LocalLlm, LocalOcr, Model, Ocr, Upstream
 from gateway.config.sanitize_settings import GuardrailSettings, Sanitize
 from gateway.config.server_settings import Access, Limits, Log, Ops, Price, Server, Shared, Usage
 from gateway.config.web_settings import HostedSearch, IndexStore, McpServer, Render, Search, Web
@@ -39,6 +39,7 @@ class Config:
     guardrail: GuardrailSettings = field(default_factory=GuardrailSettings)
     local_llm: LocalLlm = field(default_factory=LocalLlm)
     local_ocr: LocalOcr = field(default_factory=LocalOcr)
+    ocr: Ocr = field(default_factory=Ocr)
     local_embedding: LocalEmbedding = field(default_factory=LocalEmbedding)
     log: Log = field(default_factory=Log)
     state_dir: Path = Path("var")

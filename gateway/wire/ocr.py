@@ -33,8 +33,8 @@ CUSTOM = PromptMode("custom", "")
 MODES: tuple[PromptMode, ...] = (MARKDOWN, FREE, LOCATE, DESCRIBE, CUSTOM)
 
 REPORT = "ocr"
-"""Field of a request with the wishes `{details: bool}`, and of a choice with the report on the reading:
-`{low_confidence, scripts, warnings, lines?}` of the embedded engine, `{warnings}` of other servers."""
+"""Field of a request with the wishes `{details: bool, pages: "3" or "3-7"}`, and of a choice with the report on the
+reading: `{low_confidence, scripts, warnings, lines?}` of the embedded engine, `{warnings}` of other servers."""
 
 _SPECIAL = re.compile(r"<\|/?(?:ref|det|grounding)\|>")
 _SPECIAL_TOKENS = ("<|ref|>", "<|/ref|>", "<|det|>", "<|/det|>", "<|grounding|>", "<|/grounding|>")
@@ -101,6 +101,17 @@ def wants_details(body: Json) -> bool:
     """Whether a request asks for every line with its box and confidence."""
     wishes = body.get(REPORT)
     return isinstance(wishes, dict) and wishes.get("details") is True
+
+
+def wanted_pages(body: Json) -> tuple[int, int] | None:
+    """First and last page of documents that a request asks for, counted from 1; None for all of them. The schema has
+    checked its form."""
+    wishes = body.get(REPORT)
+    pages = wishes.get("pages") if isinstance(wishes, dict) else None
+    if not pages:
+        return None
+    first, _, last = str(pages).partition("-")
+    return int(first), int(last or first)
 
 
 def strip_image_token(prompt: str) -> str:

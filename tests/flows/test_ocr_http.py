@@ -18,6 +18,7 @@ from gateway.embedded.servers import Embedded, EmbeddedUpstream
 from gateway.wire import ocr as wire
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.ocr_pages import Sheet, font, png
+from tests.support.office_files import scanned_pdf
 
 pytestmark = pytest.mark.slow
 LIMIT_S = 60
@@ -25,12 +26,20 @@ LIMIT_S = 60
 
 @pytest.fixture
 async def pictures() -> AsyncIterator[str]:
-    """A site on loopback: `/word.png` is a picture, everything else 404."""
+    """A site on loopback: `/word.png` and `/sign.png` are pictures, `/scan.pdf` a scan, everything else 404."""
 
     async def picture(request: web.Request) -> web.Response:
         return web.Response(body=page("from a URL"), content_type="text/plain")
 
+    async def sign(request: web.Request) -> web.Response:
+        return web.Response(body=page("No entry"), content_type="image/png")
+
+    async def scan(request: web.Request) -> web.Response:
+        return web.Response(body=scanned_pdf(page("Closed on Sunday")), content_type="application/pdf")
+
     app = web.Application()
+    app.router.add_get("/scan.pdf", scan)
+    app.router.add_get("/sign.png", sign)
     app.router.add_get("/word.png", picture)
     runner = web.AppRunner(app)
     await runner.setup()
@@ -174,6 +183,32 @@ async def test_bad_images_are_refused_within_two_seconds_by_their_part(
     assert error["param"].startswith(param)
     assert "secret" not in json.dumps(answer)
     await still_alive(server, ocr_url)
+
+
+async def test_a_scanned_pdf_in_a_file_part_is_read_page_by_page(server: InProcessGateway) -> None:
+    scan = scanned_pdf(page("The harbour office"), page("Closed on Sunday"))
+    file = {"type": "file", "file": {"filename": "scan.pdf", "file_data": data_url(scan, "application/pdf")}}
+    content = [{"type": "text", "text": "Free OCR."}, file]
+    status, answer = await post(server, {"model": "SvcOCR", "messages": [{"role": "user", "content": content}]})
+    assert status == 200, answer
+    choice = answer["choices"][0]
+    text = choice["message"]["content"]
+    assert "<!-- page 1 -->\n\nThe harbour office" in text and "<!-- page 2 -->\n\nClosed on Sunday" in text
+    assert [image["page"] for image in choice["provider_specific_fields"]["images"]] == [1, 2]
+
+
+async def test_extract_reads_a_scan_and_a_picture_by_ocr(server: InProcessGateway, pictures: str) -> None:
+    urls = [f"http://{pictures}/sign.png", f"http://{pictures}/scan.pdf"]
+    call = {"name": "websearch-extract", "arguments": {"urls": urls}}
+    headers = {"Authorization": f"Bearer {server.key}", "Accept": "application/json"}
+    async with asyncio.timeout(LIMIT_S), aiohttp.ClientSession(headers=headers) as session:
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+        async with session.post(f"{server.url}/tools/websearch/mcp", json=message) as response:
+            answer = await response.json()
+    data = json.loads(answer["result"]["content"][0]["text"])["data"]
+    contents = [result["raw_content"] for result in data["results"]]
+    assert "No entry" in contents[0] and "Closed on Sunday" in contents[1]
+    assert f"Page 1 of {urls[0]} was read by OCR" in data["note"]
 
 
 async def still_alive(server: InProcessGateway, ocr_url: str) -> None:

@@ -6,6 +6,7 @@ import zipfile
 import docx
 import openpyxl
 import pptx
+from PIL import Image
 
 _ODT = (
     '<office:document-content xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0"'
@@ -86,3 +87,11 @@ def pdf_file(pages: list[list[tuple[float, float, float, str]]]) -> bytes:
     out += b"".join(f"{place:010} 00000 n \n".encode() for place in places)
     out += f"trailer << /Size {len(objects) + 1} /Root 1 0 R >>\nstartxref\n{start}\n%%EOF\n".encode()
     return bytes(out)
+
+
+def scanned_pdf(*pages: bytes) -> bytes:
+    """A PDF whose pages are pictures (files), as scanners make them."""
+    out = io.BytesIO()
+    images = [Image.open(io.BytesIO(page)).convert("RGB") for page in pages]
+    images[0].save(out, "PDF", resolution=100, save_all=True, append_images=images[1:])
+    return out.getvalue()

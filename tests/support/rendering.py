@@ -15,6 +15,7 @@ from gateway.engines.fetch.fetcher import Fetched, Fetcher
 from gateway.engines.fetch.host_limits import HostSlots
 from gateway.engines.fetch.robots import RobotsCache
 from gateway.engines.render.browser import NoBrowser, find_chromium
+from gateway.engines.render.frames import Picture
 from gateway.engines.render.process import ProcessSettings, RenderProcess
 from gateway.engines.render.renderer import RenderDeps, Rendered, Renderer
 from gateway.engines.render.requests import PageLimits, Reach
@@ -55,13 +56,11 @@ class Rendering:
     fetcher: Fetcher
     slots: HostSlots
 
-    async def render(
-        self, url: str, *, fragment: str = "", owner: str = "key1", wants_picture: bool = False
-    ) -> Rendered:
+    async def render(self, url: str, *, fragment: str = "", owner: str = "key1", picture: Picture = "none") -> Rendered:
         """Fetches one page and renders it in a call of its own."""
         session = self.renderer.session(owner)
         try:
-            return await session.render(await self.fetcher.fetch(url), fragment, wants_picture=wants_picture)
+            return await session.render(await self.fetcher.fetch(url), fragment, picture=picture)
         finally:
             await session.close()
 

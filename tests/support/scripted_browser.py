@@ -16,6 +16,8 @@ from typing import Any
 from tests.support.paths import ROOT
 
 Message = dict[str, Any]
+_PNG = "iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAAAAAA6mKC9AAAAD0lEQVR4nGP4jwYYRrYAAID5/wEokJxdAAAAAElFTkSuQmCC"
+"""A white picture."""
 
 
 def scripted_browser(folder: Path, play: Message | None = None) -> str:
@@ -33,7 +35,8 @@ def scripted_browser(folder: Path, play: Message | None = None) -> str:
 class _Page:
     """The one page, and what it does: `dies` ends the process when it navigates, `crashes` loses the page, `hangs`
     never comes to rest, `no_text` cannot be read, `garbles` sends messages that are none, `leads_away` ends at an
-    address that is no web page, `opens` a window, `talks` in a dialog, `refuses` to navigate."""
+    address that is no web page, `opens` a window, `talks` in a dialog, `refuses` to navigate, is `drawn` on a canvas.
+    """
 
     def __init__(self, play: Message) -> None:
         self._play = play
@@ -67,7 +70,7 @@ class _Page:
     def result(self, method: str, parameters: Message) -> Message:
         if method == "Runtime.evaluate":
             if "outerHTML" not in parameters["expression"]:
-                return {"result": {"value": False}}
+                return {"result": {"value": "drawn" in self._does and "canvas" in parameters["expression"]}}
             url = "chrome-error://x/" if "leads_away" in self._does else self._url
             return {"result": {} if "no_text" in self._does else {"value": {"url": url, "html": self._html}}}
         if method == "Page.navigate" and "refuses" in self._does:
@@ -77,7 +80,7 @@ class _Page:
             "Target.createTarget": {"targetId": "t1"},
             "Target.attachToTarget": {"sessionId": "s1"},
             "Page.createIsolatedWorld": {"executionContextId": 1},
-            "Page.captureScreenshot": {"data": base64.b64encode(b"a picture").decode()},
+            "Page.captureScreenshot": {"data": _PNG},
         }
         return results.get(method, {})
 

@@ -11,7 +11,7 @@ from aiohttp import web
 from gateway.config.web_settings import Web
 from gateway.domain import Json, WebCall
 from gateway.engines.crawl.engine import EngineDeps, LocalWebEngine
-from gateway.engines.crawl.page_loader import PageLoader
+from gateway.engines.crawl.page_loader import PageHelp, PageLoader
 from gateway.engines.extract.parse_pool import ParsePool
 from gateway.engines.extract.shortening import shorten_in
 from gateway.engines.fetch.address_policy import AddressPolicy
@@ -105,7 +105,7 @@ async def engine(
     fetcher = Fetcher(AddressPolicy(allow), config.user_agent, limits)
     pool = ParsePool(1, job_limit_s=10)
     index = PageIndex(state / "index.db")
-    loader = PageLoader(fetcher, pool, HostSlots(config.per_host_concurrency), renderer=renderer)
+    loader = PageLoader(fetcher, pool, HostSlots(config.per_host_concurrency), PageHelp(renderer=renderer))
     parts = EngineDeps(loader, RobotsCache(fetcher, config.user_agent), index)
     local = LocalWebEngine(parts, config)
     search = LocalSearch(index)

@@ -22,7 +22,7 @@ from gateway.engines.extract import simhash as fingerprint
 from gateway.engines.extract.options import ExtractOptions
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.fetch.robots import ALLOW_ALL, Robots, RobotsCache
-from gateway.engines.fetch.urls import canonical
+from gateway.engines.fetch.urls import canonical, route_of
 
 MAX_WORKERS = 12
 """Pages in work at once. Chosen: enough to keep four parsing processes busy while others wait for the network;
@@ -196,7 +196,15 @@ class Crawler:
 
     def _options(self, url: str) -> ExtractOptions:
         request = self._plan.request
-        return ExtractOptions(url, depth=request.extract_depth, format=request.format, links=True)
+        routes = self._loader.renders(request.extract_depth)
+        return ExtractOptions(
+            url.partition("#")[0],
+            depth=request.extract_depth,
+            format=request.format,
+            fragment=route_of(url)[1:] if routes else "",
+            links=True,
+            routes=routes,
+        )
 
     async def _rules(self, url: str) -> Robots:
         if self._robots is None:

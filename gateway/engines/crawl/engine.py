@@ -23,6 +23,7 @@ from gateway.engines.crawl.page_results import (
     extract_result,
     failed_result,
     lacking_note,
+    ocr_note,
     options_for,
     unread_result,
     without_twins,
@@ -45,6 +46,9 @@ PATIENT_BUDGET_S = 120.0
 connections and parsing processes busy for a caller that may be gone."""
 SITEMAP_BUDGET_S = 15.0
 """Time for all sitemaps of a map, beyond its crawl. Chosen: 20 files at 0.75 s; double makes clients give up."""
+_PICTURES_SHARE = 0.8
+"""The part of the time of an extract in which scanned pages are read by OCR. Chosen: the rest is for reading the
+document again with their texts; at half, fewer pages are read; at double there would be no such time."""
 MAX_LISTED = 5_000
 """Sitemap URLs that instructions choose from. Chosen: ten times the largest limit of a map; half hides pages of large
 sites, double makes the choice take twice as long."""
@@ -97,7 +101,7 @@ class LocalWebEngine:
             if call.progress is not None:
                 call.progress.step(len(results) + len(failures), len(request.urls), raw)
 
-        async with self._loader.of(call.owner) as loader:
+        async with self._loader.of(call.owner, _PICTURES_SHARE * budget_s) as loader:
             tasks = [asyncio.create_task(one(at, raw, loader)) for at, raw in enumerate(request.urls)]
             try:
                 await asyncio.wait(tasks, timeout=budget_s)
@@ -119,8 +123,9 @@ class LocalWebEngine:
         if lacking:
             data["note"] = f"{data['note']} {lacking}" if unread else lacking
         await self._store(pages, call, data)
-        if hidden := describe_hidden(page.data for page in pages):
-            data["note"] = f"{data['note']} {hidden}" if data.get("note") else hidden
+        for remark in (describe_hidden(page.data for page in pages), ocr_note(pages)):
+            if remark:
+                data["note"] = f"{data['note']} {remark}" if data.get("note") else remark
         return {**data, "response_time": round(time.monotonic() - started, 3)}
 
     async def _extract_one(

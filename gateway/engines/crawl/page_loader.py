@@ -19,11 +19,12 @@ from gateway.engines.crawl.host_pauses import MAX_WAIT_S, HostPauses
 from gateway.engines.crawl.page_rendering import PageRendering
 from gateway.engines.extract.options import ExtractOptions
 from gateway.engines.extract.parse_pool import ParsePool
+from gateway.engines.extract.pictures import PictureReader
 from gateway.engines.fetch.decompress import decoder_for
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.fetch.fetcher import Fetched, Fetcher, FetchLimits
 from gateway.engines.fetch.host_limits import HostSlots
-from gateway.engines.fetch.urls import canonical
+from gateway.engines.fetch.urls import canonical, route_of
 from gateway.engines.html.metadata import refresh_target
 from gateway.engines.render.renderer import Renderer
 from gateway.wire.retry_after import retry_after_s
@@ -67,9 +68,10 @@ class LoadedPage:
 
     @property
     def address(self) -> str:
-        """The one URL under which the page is known: its canonical link if that is on the same host, else `url`."""
+        """The one URL under which the page is known: its canonical link if that is on the same host, else `url`. The
+        canonical link of a route (`#!/…`) is that of the document which draws all of them."""
         link = self.data.get("canonical")
-        if isinstance(link, str) and urlsplit(link).netloc == urlsplit(self.url).netloc:
+        if isinstance(link, str) and not route_of(self.url) and urlsplit(link).netloc == urlsplit(self.url).netloc:
             return link
         return canonical(self.url) or self.url
 
@@ -86,6 +88,16 @@ class SavedPages(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class PageHelp:
+    """What a loader may use beside the page itself: `saved`, pages of an earlier time, which are asked for only if they
+    have changed; a browser; OCR."""
+
+    saved: SavedPages | None = None
+    renderer: Renderer | None = None
+    pictures: PictureReader | None = None
+
+
 class PageLoader:
     """Loads pages for all callers of the gateway: one instance and its copies for each caller (`of`), so that hosts'
     limits count all of them together."""
@@ -95,32 +107,35 @@ class PageLoader:
         fetcher: Fetcher,
         pool: ParsePool,
         slots: HostSlots,
-        saved: "SavedPages | None" = None,
-        renderer: Renderer | None = None,
+        with_help: PageHelp = PageHelp(),
     ) -> None:
-        """`saved`: pages of an earlier time, which are asked for only if they have changed."""
+        self._help = with_help
+        self._pictures_until = 0.0
         self.fetcher = fetcher
-        self._saved = saved
         self.pool = pool
         self._slots = slots
         self._owner = ""
-        self._renderer = renderer
         self._rendering: PageRendering | None = None
 
     @asynccontextmanager
-    async def of(self, owner: str) -> AsyncIterator["PageLoader"]:
+    async def of(self, owner: str, pictures_s: float = 0.0) -> AsyncIterator["PageLoader"]:
         """The same loader for one call of the key `owner`, for whom fetches, parse processes and turns in the browser
-        are dealt out."""
+        are dealt out. For `pictures_s` seconds from now pages without text are read by OCR."""
         loader = copy.copy(self)
         loader._owner = owner
-        if self._renderer is None:
+        loader._pictures_until = asyncio.get_running_loop().time() + pictures_s if pictures_s else 0.0
+        if self._help.renderer is None:
             yield loader
             return
-        loader._rendering = PageRendering(self._renderer, self.pool, owner)
+        loader._rendering = PageRendering(self._help.renderer, self.pool, owner, self._help.pictures)
         try:
             yield loader
         finally:
             await loader._rendering.close()
+
+    def renders(self, depth: str) -> bool:
+        """Whether pages of calls of this depth may be rendered."""
+        return self._rendering is not None and depth == "advanced"
 
     async def load(self, options: ExtractOptions, delay_s: float = 0.0, pauses: HostPauses | None = None) -> LoadedPage:
         """The page at `options.url`; requests to its host start at least `delay_s` apart. `pauses` are the call's own.
@@ -130,7 +145,7 @@ class PageLoader:
         url = options.url
         pauses = pauses or HostPauses()
         for _ in range(MAX_REFRESHES + 1):
-            saved = self._saved.page(url) if self._saved is not None else None
+            saved = self._help.saved.page(url) if self._help.saved is not None else None
             fetched = await self._fetch_politely(url, delay_s, pauses, saved)
             if fetched.status == 304 and saved is not None:
                 return saved
@@ -147,14 +162,17 @@ class PageLoader:
                 if "noindex" in fetched.headers.get("x-robots-tag", "").lower():
                     page["noindex"] = True
                 loaded = await self._completed(fetched, page, options)
-                if self._saved is not None:
-                    self._saved.keep(options.url, loaded)
+                if self._help.saved is not None:
+                    self._help.saved.keep(options.url, loaded)
                 return loaded
             url = target
         raise FetchFailed("the page refreshes to another one too many times", "redirects")
 
     async def _completed(self, fetched: Fetched, page: Json, options: ExtractOptions) -> LoadedPage:
-        """The page, rendered if it needs to be and can be."""
+        """The page, read by OCR or rendered if it needs to be and can be."""
+        if page.get("scanned") and self._help.pictures is not None and self._pictures_until:
+            wish = replace(options, url=fetched.url, content_type=fetched.content_type)
+            page |= await self._help.pictures.completed(fetched.body, wish, page, self._owner, self._pictures_until)
         if self._rendering is not None:
             shown = await self._rendering.improved(fetched, page, options)
             if shown is not None:
@@ -219,6 +237,9 @@ def empty_reason(page: LoadedPage) -> str | None:
     """Why a page that was read has no content; None when it has some."""
     if page.data.get("content"):
         return None
+    if page.data.get("scanned"):
+        reason = page.data.get("unread")
+        return f"the document shows pictures and no text (a scan perhaps); {reason or 'OCR can read it'}"
     if page.data.get("login"):
         return "the page wants a login (it is a form for a password); pages behind a login cannot be read"
     if page.data.get("scripted"):

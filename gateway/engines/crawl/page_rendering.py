@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from gateway.domain import Json
 from gateway.engines.extract.options import ExtractOptions
 from gateway.engines.extract.parse_pool import ParsePool
+from gateway.engines.extract.pictures import PictureReader
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.fetch.fetcher import Fetched
 from gateway.engines.render.process import NotRendered
@@ -28,7 +29,8 @@ Chosen: pages replace a list by its first items; at half, some walls pass for pa
 
 @dataclass(frozen=True, slots=True)
 class ShownPage:
-    """A rendered page: its address without fragment, what was read of it, and whether all of it was public."""
+    """A rendered page: its address, with a route (`#!/…`) but no other fragment, what was read of it, and whether all
+    of it was public."""
 
     url: str
     data: Json
@@ -38,11 +40,13 @@ class ShownPage:
 class PageRendering:
     """The rendering of one call's pages, for the key `owner`. `close` it."""
 
-    def __init__(self, renderer: Renderer, pool: ParsePool, owner: str) -> None:
+    def __init__(self, renderer: Renderer, pool: ParsePool, owner: str, pictures: PictureReader | None = None) -> None:
+        """`pictures` reads pages whose text is drawn on a canvas."""
         self._session = renderer.session(owner)
         self._mode = renderer.mode
         self._pool = pool
         self._owner = owner
+        self._pictures = pictures
 
     async def improved(self, fetched: Fetched, page: Json, options: ExtractOptions) -> ShownPage | None:
         """What a browser shows of a page that was fetched and read as `page`; None when `page` is to be used, which
@@ -56,7 +60,7 @@ class PageRendering:
             )
             return None
         try:
-            rendered = await self._session.render(fetched, route)
+            rendered = await self._session.render(fetched, route, "drawn" if self._pictures is not None else "none")
             wish = replace(
                 options,
                 url=rendered.url.partition("#")[0],
@@ -64,6 +68,8 @@ class PageRendering:
                 fragment="" if route else options.fragment,
             )
             shown = await self._pool.extract(rendered.html, wish, self._owner)
+            if rendered.picture and self._pictures is not None:
+                shown = await self._pictures.with_picture(rendered.html, wish, shown, self._owner, rendered.picture)
         except (NotRendered, FetchFailed) as failure:
             page["unrendered"] = f"the page shows its text only with JavaScript, and could not be rendered ({failure})"
             return None
@@ -73,7 +79,8 @@ class PageRendering:
             shown.get("noindex") or page.get("noindex") or route
         )  # a route has no address of its own
         shown["refresh"] = None  # the browser has followed it
-        return ShownPage(wish.url, shown, rendered.public)
+        address = f"{wish.url}#{route}" if route.startswith("!/") else wish.url  # a page of its own
+        return ShownPage(address, shown, rendered.public)
 
     async def close(self) -> None:
         """Ends the call's browser context. Never raises."""

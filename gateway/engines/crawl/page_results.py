@@ -39,7 +39,7 @@ def extract_result(page: LoadedPage, request: ExtractRequest, raw: str) -> Json:
     result: Json = {"url": raw, "title": data["title"], "raw_content": data.get("part", data["content"])}
     if page.rendered:
         result["rendered"] = True
-    if page.url != str(parse_url(from_caller(raw))):
+    if page.url.partition("#")[0] != str(parse_url(from_caller(raw))):
         result["final_url"] = page.url
     if "sections" in data:
         result["sections"] = _sections(raw, data["sections"])
@@ -92,6 +92,33 @@ def lacking_note(lacking: Sequence[str]) -> str | None:
     if not lacking:
         return None
     return f"No section of that name is on the page, so the whole page is given: {', '.join(lacking)}."
+
+
+def ocr_note(pages: Iterable[LoadedPage]) -> str:
+    """Sentences on what was read by OCR and what was left; "" when there is nothing to say."""
+    notes = []
+    for page in pages:
+        data = page.data
+        if read := data.get("by_ocr"):
+            unsure = f"; page {_numbers(data['uncertain'])} may be misread" if data.get("uncertain") else ""
+            notes.append(f"Page {_numbers(read)} of {page.url} was read by OCR{unsure}.")
+        if (left := data.get("scanned")) and data.get("content"):
+            reason = data.get("unread") or "OCR does not run here"
+            notes.append(f"Page {_numbers(left)} of {page.url} shows pictures that were not read: {reason}.")
+            if data.get("by_ocr") and data["kind"] == "pdf":
+                notes.append(f"Ask for {page.url}#page={left[0]}-{left[-1]} to have the rest read.")
+    return " ".join(notes)
+
+
+def _numbers(numbers: Sequence[int]) -> str:
+    """`1 to 4, 7` of page numbers in ascending order."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs)
 
 
 def without_twins(urls: Sequence[str], root_names: Iterable[str]) -> list[str]:

@@ -13,9 +13,12 @@ from gateway.engines.html.charset import decode
 from gateway.engines.html.text_check import text_only
 from gateway.engines.office.reader import archive_kind
 from gateway.engines.text.code_fences import fenced
+from gateway.wire.image_header import media_type
 
 _TEXTUAL = re.compile(r"^(text/|application/(.*\+)?(json|xml|yaml|x-yaml|toml|javascript|x-sh|rtf|x-ndjson|sql)$)")
 _HTML = frozenset({"text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"})
+_UNTOLD = frozenset({"", "application/octet-stream", "unknown/unknown", "application/x-unknown"})
+"""Media types that say nothing."""
 _MAX_INDENTED_CHARS = 1_000_000
 """JSON above this size is not parsed and indented: that would take several times its size in memory."""
 _MAX_TITLE_SEARCH_CHARS = 20_000
@@ -23,16 +26,18 @@ _MAX_TITLE_SEARCH_CHARS = 20_000
 
 
 def kind_of(content_type: str, body: bytes) -> str:
-    """`html`, `json`, `xml`, `markdown`, `text`, or a document: `pdf`, `docx`, `xlsx`, `pptx`, `odt`.
+    """`html`, `json`, `xml`, `markdown`, `text`, `picture`, or a document: `pdf`, `docx`, `xlsx`, `pptx`, `odt`.
 
     Raises FetchFailed, which names a type that cannot be read.
     """
     essence = content_type.partition(";")[0].strip().lower()
     if is_pdf(body):
         return "pdf"
+    if (essence in _UNTOLD or essence.startswith("image/")) and media_type(body):
+        return "picture"
     if body.startswith(ZIP) and (office := archive_kind(body)):
         return office
-    if essence in ("", "application/octet-stream", "unknown/unknown", "application/x-unknown"):
+    if essence in _UNTOLD:
         return _sniff(body, essence)
     if essence in _HTML:
         return "html"
@@ -65,7 +70,7 @@ def _unreadable_type(essence: str) -> FetchFailed:
     name = re.sub(r"[^a-z0-9/+.-]", "", essence)[:80]
     return FetchFailed(
         f"content of type {name or 'unknown'} cannot be read; HTML, text, Markdown, JSON, XML, PDF, .docx,"
-        " .xlsx, .pptx and .odt can",
+        " .xlsx, .pptx, .odt and pictures can",
         "unsupported_type",
     )
 

@@ -9,10 +9,12 @@ class ExtractOptions:
     """A job for a parsing process: what to read from one body.
 
     `task` "page" reads a page (see `engines.extract.page`), "sitemap" a sitemap (see engines.extract.sitemap_xml),
-    for which the other fields mean nothing; "shorten" cuts texts (see engines.extract.shortening). `depth` is basic
+    for which the other fields mean nothing; "shorten" cuts texts (see engines.extract.shortening), "picture" draws page
+    `number` of a document (see engines.extract.page_picture). `depth` is basic
     or advanced, `format` markdown or text. `query` asks for what of the page answers it, `fragment` for one
     section; of a result longer than `most_chars` (0: any) the sections are listed, about `most_sections`. `links`
-    and `images` ask for those lists.
+    and `images` ask for those lists; with `routes` links to `#!/…` are links to pages. `page_texts`: what OCR has read
+    of pages without text, by their number; of an HTML page, which is one, of a picture of it.
     """
 
     url: str
@@ -24,5 +26,8 @@ class ExtractOptions:
     most_chars: int = 0
     most_sections: int = 0
     links: bool = False
+    routes: bool = False
     images: bool = False
-    task: Literal["page", "sitemap", "shorten"] = "page"
+    number: int = 1
+    page_texts: tuple[tuple[int, str], ...] = ()
+    task: Literal["page", "sitemap", "shorten", "picture"] = "page"

@@ -22,6 +22,7 @@ from gateway.engines.html.metadata import Head, images_of, links_of, read_head, 
 from gateway.engines.html.script_signs import FEW_WORDS, count_words, read_signs
 from gateway.engines.html.text_check import holdable, text_only
 from gateway.engines.markdown.writer import Writer, WriterOptions
+from gateway.engines.office.pdf import PdfWish
 from gateway.engines.office.reader import KINDS, page_range, read_document
 from gateway.engines.text.invisible import strip_invisible, visible
 
@@ -43,8 +44,8 @@ _DESCRIPTION_CHARS = 500
 def extract(body: bytes, options: ExtractOptions) -> Json:
     """The page. Raises FetchFailed, EngineMissing.
 
-    `{kind, title, content, hash, simhash, invisible}`, for documents `scanned?` (see engines.office.reader),
-    `{part?, sections?, lacks_section?}` as `engines.extract.part`
+    `{kind, title, content, hash, simhash, invisible}`, for documents and pictures `scanned?`: the pages
+    without text, `{part?, sections?, lacks_section?}` as `engines.extract.part`
     has them, and for HTML `{canonical, refresh, published, noindex, lang, favicon, description, scripted, login,
     needs_browser, page_type, styles_ignored, links?, images?}`. `invisible` counts characters that nobody sees and that
     were taken out (engines.text.invisible); `styles_ignored`: the page hides most of its own text, which was read all
@@ -56,6 +57,10 @@ def extract(body: bytes, options: ExtractOptions) -> Json:
     kind = documents.kind_of(options.content_type, body)
     if kind == "html":
         return _html_page(holdable(text_only(decode(body, options.content_type))), options)
+    if kind == "picture":
+        text = dict(options.page_texts).get(1)
+        page: Json = {"title": title_from_url(options.url), "kind": kind}
+        return _complete_page(text or "", options, page if text is not None else page | {"scanned": [1]})
     if kind in KINDS:
         return _document_page(kind, body, options)
     title, text = documents.read(kind, body, options.content_type, options.format == "text")
@@ -65,7 +70,7 @@ def extract(body: bytes, options: ExtractOptions) -> Json:
 def _document_page(kind: str, body: bytes, options: ExtractOptions) -> Json:
     """A PDF or Office document; `scanned` are the numbers of pages without text. A fragment may name pages."""
     pages = page_range(options.fragment)
-    document = read_document(kind, body, plain=options.format == "text", pages=pages)
+    document = read_document(kind, body, plain=options.format == "text", wish=PdfWish(pages, dict(options.page_texts)))
     page: Json = {"title": document.title or title_from_url(options.url), "kind": kind}
     if document.scanned:
         page["scanned"] = list(document.scanned)
@@ -82,7 +87,7 @@ def _html_page(markup: str, options: ExtractOptions) -> Json:
     state = embedded_text(root) if scripted else ""
     login = root.find(".//input[@type='password']") is not None
     page = _head_fields(head)
-    links = links_of(root, None, head) if options.links else []
+    links = links_of(root, None, head, routes=options.routes) if options.links else []
     if options.fragment or len(markup) > options.most_chars > 0:
         mark_anchors(root)
     content = main_content(root, head, options.depth)
@@ -91,12 +96,14 @@ def _html_page(markup: str, options: ExtractOptions) -> Json:
     if options.images:
         page["images"] = images_of(content.region, head)
     if options.links:
-        page["links"] = _main_first(links, content.region, head)
+        page["links"] = _main_first(links, content.region, head, routes=options.routes)
     text = text_of_content(content, head, structured, options.format == "text")
     if len(text) < _THIN_CHARS and len(head.described) > 2 * _THIN_CHARS:
         text = f"{text}\n\n{head.described}".strip()  # scripts draw the page, but its structured data has the text
     if count_words(text, FEW_WORDS) < FEW_WORDS <= count_words(state, FEW_WORDS):
         text = state  # the text that scripts would draw stands in the page as data
+    for _, read in options.page_texts:
+        text = f"{text}\n\n{read}".strip()  # what OCR has read of a picture of the page
     page["scripted"] = scripted and len(text) < _SCRIPTED_CHARS
     page["needs_browser"] = signs.needs_browser(text)
     page["login"] = login and not text
@@ -124,9 +131,9 @@ def _head_fields(head: Head) -> Json:
     }
 
 
-def _main_first(links: list[list[Any]], region: Any, head: Head) -> list[list[Any]]:
+def _main_first(links: list[list[Any]], region: Any, head: Head, *, routes: bool) -> list[list[Any]]:
     """The links of the content region, then the others, both in document order."""
-    main = {link[0] for link in links_of(region, region, head)}
+    main = {link[0] for link in links_of(region, region, head, routes=routes)}
     flagged = [[url, anchor, url in main] for url, anchor, _ in links]
     return sorted(flagged, key=lambda link: not link[2])
 

@@ -21,6 +21,7 @@ from gateway.domain import Json
 from gateway.engines.extract import shortening
 from gateway.engines.extract.options import ExtractOptions
 from gateway.engines.extract.page import extract
+from gateway.engines.extract.page_picture import page_picture
 from gateway.engines.extract.sitemap_xml import read_sitemap
 from gateway.errors import EngineMissing, GatewayError
 
@@ -40,6 +41,7 @@ _TASKS: dict[str, Callable[[bytes, ExtractOptions], Json]] = {
     "page": extract,
     "sitemap": lambda body, _: read_sitemap(body),
     "shorten": lambda body, _: shortening.run(body),
+    "picture": lambda body, options: page_picture(body, options.number),
 }
 """What a job of each `task` does with its body."""
 

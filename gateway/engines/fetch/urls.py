@@ -106,7 +106,8 @@ def join(base: str, reference: str) -> str | None:
 def canonical(raw: str) -> str | None:
     """The canonical spelling of a page's URL; None for a URL, or a spelling, that `parse_url` refuses.
 
-    Lower-case host, no default port, dot segments resolved, query sorted, no trackers, session ids or fragment.
+    Lower-case host, no default port, dot segments resolved, query sorted, no trackers, session ids or fragment, but for
+    a route of the client, `#!/…`, which names a page of its own.
     """
     try:
         url = parse_url(raw)
@@ -117,10 +118,19 @@ def canonical(raw: str) -> str | None:
         url = url.with_query(pairs or None)
     if ";" in url.raw_path:
         url = url.with_path(_SESSION_PATH.sub("", url.raw_path), encoded=True, keep_query=True)
-    normal = str(url)
+    normal = str(url) + route_of(raw)
     return (
         normal if len(normal) <= MAX_URL_CHARS else None
     )  # escapes make letters of other scripts up to nine times longer
+
+
+def route_of(raw: str) -> str:
+    """`#!/…` at the end of an address that `parse_url` takes: a page that the site's scripts draw; "" where there is
+    none. Source: Google's scheme for crawlable AJAX applications, read 2026-11-22."""
+    if "#!/" not in raw:
+        return ""
+    fragment = URL(raw).raw_fragment
+    return f"#{fragment}" if fragment.startswith("!/") else ""
 
 
 def _is_tracker(name: str) -> bool:

@@ -198,17 +198,17 @@ def _icon_rank(element: Any) -> int:
     return int(size[1]) if int(size[1]) <= _ICON_PX else 1
 
 
-def links_of(root: Any, region: Any, head: Head) -> list[list[Any]]:
+def links_of(root: Any, region: Any, head: Head, *, routes: bool = False) -> list[list[Any]]:
     """`[canonical url, anchor text, whether it is in the region]`, each URL once: those of the region in document
-    order, then the rest, at most _MAX_LINKS in all."""
+    order, then the rest, at most _MAX_LINKS in all. `routes`: `#!/…` names a page of its own."""
     inside: dict[str, list[Any]] = {}
     outside: dict[str, list[Any]] = {}
     in_region = set(region.iter("a", "area")) if region is not None else set()
     for element in root.iter("a", "area", "frame", "iframe"):
         href = element.get("src") if element.tag in ("frame", "iframe") else element.get("href")
-        if not href or href.startswith("#"):
+        if not href or (href.startswith("#") and not (routes and href.startswith("#!/"))):
             continue
-        url = link_target(head.base, href)
+        url = link_target(head.base, href if routes else href.partition("#")[0])
         if url is None:
             continue
         here = element in in_region

@@ -5,7 +5,8 @@ without text are named, so that OCR can read them. Sources: pypdfium2 5 and PDFi
 """
 
 import unicodedata
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from gateway.engines.fetch.errors import FetchFailed
@@ -34,7 +35,7 @@ time."""
 
 @dataclass(frozen=True, slots=True)
 class PdfText:
-    """`title` or ""; `pages` read, `total` in the document; `scanned`: the numbers of read pages without text."""
+    """`title` or ""; `pages` read, `total` in the document; `scanned`: those that show something and hold no text."""
 
     title: str
     pages: int
@@ -42,15 +43,27 @@ class PdfText:
     scanned: tuple[int, ...]
 
 
-def read_pdf(pdfium: Any, body: bytes, out: DocumentText, wanted: tuple[int, int] | None = None) -> PdfText:
-    """Writes the pages of a PDF. `pdfium`: the module pypdfium2; `wanted`: first and last page, counted from 1.
+@dataclass(frozen=True, slots=True)
+class PdfWish:
+    """`pages`: first and last to read, counted from 1, None for all; `texts`: what OCR has read of pages without text,
+    by their number."""
+
+    pages: tuple[int, int] | None = None
+    texts: Mapping[int, str] = field(default_factory=dict)
+
+
+NO_WISH = PdfWish()
+
+
+def read_pdf(pdfium: Any, body: bytes, out: DocumentText, wish: PdfWish = NO_WISH) -> PdfText:
+    """Writes the pages of a PDF. `pdfium`: the module pypdfium2.
 
     Raises FetchFailed for a document that is damaged, protected by a password or has no such pages.
     """
     document = _opened(pdfium, body)
     try:
         total = len(document)
-        first, last = wanted or (1, total)
+        first, last = wish.pages or (1, total)
         if not 1 <= first <= last or first > total:
             raise FetchFailed(f"the document has {total} pages; ask for pages between 1 and {total}", "unparsable")
         last = min(last, total, first + MAX_PAGES - 1)
@@ -64,7 +77,9 @@ def read_pdf(pdfium: Any, body: bytes, out: DocumentText, wanted: tuple[int, int
             lines = _page_lines(pdfium, document, number - 1)
             if lines:
                 _write(lines, out)
-            else:
+            elif number in wish.texts:
+                out.paragraph(wish.texts[number])
+            elif _shows_something(document, number - 1):
                 scanned.append(number)
         title = (document.get_metadata_dict().get("Title") or "").strip()
         return PdfText(title, last - first + 1, total, tuple(scanned))
@@ -81,6 +96,15 @@ def _opened(pdfium: Any, body: bytes) -> Any:
         if getattr(error, "err_code", None) == pdfium.raw.FPDF_ERR_PASSWORD:
             raise FetchFailed("the PDF is protected by a password", "unparsable") from error
         raise FetchFailed("the PDF is damaged and could not be read", "unparsable") from error
+
+
+def _shows_something(document: Any, index: int) -> bool:
+    """Whether there is anything on a page, which may be a picture or drawing of text."""
+    page = document[index]
+    try:
+        return next(page.get_objects(max_depth=1), None) is not None
+    finally:
+        page.close()
 
 
 class _Letter(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.office.archive import checked_archive
-from gateway.engines.office.pdf import read_pdf
+from gateway.engines.office.pdf import NO_WISH, PdfWish, read_pdf
 from gateway.engines.office.sheets import read_pptx, read_xlsx
 from gateway.engines.office.text import DocumentText
 from gateway.engines.office.word import read_docx, read_odt
@@ -25,7 +25,7 @@ _PAGES = re.compile(r"page=(\d{1,5})(?:-(\d{1,5}))?")
 
 
 class ReadDocument(NamedTuple):
-    """`scanned`: numbers of the pages of a PDF that hold no text."""
+    """`scanned`: numbers of the pages of a PDF that show something and hold no text."""
 
     title: str
     text: str
@@ -54,14 +54,16 @@ def page_range(fragment: str) -> tuple[int, int] | None:
     return (int(match[1]), int(match[2] or match[1])) if match else None
 
 
-def read_document(kind: str, body: bytes, *, plain: bool, pages: tuple[int, int] | None = None) -> ReadDocument:
-    """A body of one of the KINDS as Markdown, or without its signs if `plain`. `pages`: of a PDF, first and last."""
+def read_document(kind: str, body: bytes, *, plain: bool, wish: PdfWish = NO_WISH) -> ReadDocument:
+    """A body of one of the KINDS as Markdown, or without its signs if `plain`. `wish` is for a PDF. The text of a PDF
+    that has none is empty."""
     out = DocumentText(plain)
     if kind == "pdf":
-        found = read_pdf(_library("pypdfium2", "web"), body, out, pages)
-        if not out.whole().strip() or len(found.scanned) == found.pages:
-            raise FetchFailed("the PDF holds no text (a scan perhaps); OCR can read its pages", "unparsable")
-        return ReadDocument(found.title, out.whole(), found.scanned)
+        found = read_pdf(_library("pypdfium2", "web"), body, out, wish)
+        has_text = bool(out.texts)
+        if not has_text and not found.scanned:
+            raise FetchFailed("the PDF holds no text", "unparsable")
+        return ReadDocument(found.title, out.whole() if has_text else "", found.scanned)
     archive = checked_archive(body)
     try:
         title = _read_archive(kind, body, archive, out)

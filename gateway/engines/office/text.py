@@ -13,6 +13,8 @@ class DocumentText:
         self._plain = plain
         self._parts: list[str] = []
         self._chars = 0
+        self.texts = 0
+        """Parts that are not marks."""
 
     @property
     def is_full(self) -> bool:
@@ -50,13 +52,14 @@ class DocumentText:
 
     def mark(self, text: str) -> None:
         """A mark between pages, sheets or slides, such as `page 3`."""
-        self._add(f"--- {text} ---" if self._plain else f"<!-- {text} -->")
+        self._add(f"--- {text} ---" if self._plain else f"<!-- {text} -->", is_text=False)
 
     def whole(self) -> str:
         """All parts, blank lines between them."""
         return "\n\n".join(self._parts)[:MAX_CHARS]
 
-    def _add(self, part: str) -> None:
+    def _add(self, part: str, *, is_text: bool = True) -> None:
         if not self.is_full:
+            self.texts += is_text
             self._parts.append(part)
             self._chars += len(part) + 2

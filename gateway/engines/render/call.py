@@ -13,7 +13,7 @@ from gateway.engines.render import frames
 from gateway.engines.render.browser import NoBrowser
 from gateway.engines.render.browser_share import BrowserShare
 from gateway.engines.render.cdp import BrowserGone, CommandFailed
-from gateway.engines.render.frames import BadFrame, Reason
+from gateway.engines.render.frames import PICTURES, BadFrame, Picture, Reason
 from gateway.engines.render.paused import PausedRequest
 from gateway.engines.render.shown import PageLost, Shown
 from gateway.engines.render.tab import Tab
@@ -37,7 +37,7 @@ class Wish:
     url: str
     owner: str
     seconds: float
-    wants_picture: bool
+    picture: Picture
 
 
 def read_wish(head: Json) -> Wish:
@@ -45,7 +45,10 @@ def read_wish(head: Json) -> Wish:
     url, owner, seconds = head.get("url"), head.get("owner"), head.get("seconds")
     if not isinstance(url, str) or not isinstance(owner, str) or not isinstance(seconds, int | float):
         raise BadFrame
-    return Wish(url, owner, min(float(seconds), MAX_SECONDS), head.get("screenshot") is True)
+    picture = head.get("picture")
+    if picture not in PICTURES:
+        raise BadFrame
+    return Wish(url, owner, min(float(seconds), MAX_SECONDS), picture)
 
 
 class Call:
@@ -117,7 +120,7 @@ class Call:
             self._leaving.cancel()
         self._is_showing = True
         try:
-            shown = await self._tab.show(wish.url, wish.seconds, wants_picture=wish.wants_picture)
+            shown = await self._tab.show(wish.url, wish.seconds, wish.picture)
         finally:
             self._is_showing = False
         loop = asyncio.get_running_loop()

@@ -4,7 +4,7 @@ One connection is one call: its pages are rendered one after the other, in one b
 
 | from    | head                                                       | body            | means                   |
 |---------|------------------------------------------------------------|-----------------|-------------------------|
-| gateway | `{op: "open", url, owner, seconds, screenshot}`    | none            | render this page        |
+| gateway | `{op: "open", url, owner, seconds, picture}`               | none            | render this page        |
 | process | `{event: "started"}`                                       | none            | its tab is open         |
 | process | `{event: "request", id, url, method, kind, accept, …}`     | what it posts   | the page asks for this  |
 | gateway | `{op: "answer", id, status, headers: [[name, value]]}`     | of the response | a request's answer      |
@@ -30,6 +30,10 @@ Reason = Literal["busy", "crashed", "no_answer", "too_large", "unavailable", "sl
 """Why a page has no rendering: too many wait; it brought its process down; its document could not be had; its text is
 too large; the browser cannot be started; it does not come to rest and does not let itself be read."""
 REASONS: frozenset[str] = frozenset(get_args(Reason))
+
+Picture = Literal["none", "always", "drawn"]
+"""Whether a picture of the page is wished: "drawn" is one of a page that shows canvases and next to no words."""
+PICTURES: frozenset[str] = frozenset(get_args(Picture))
 
 MAX_HEAD_BYTES = 65_536
 """Largest head. Chosen: a URL has at most 2,000 characters and the headers of an answer are few; at half, answers with

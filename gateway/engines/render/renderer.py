@@ -16,6 +16,7 @@ from gateway.engines.fetch.fetcher import Fetched
 from gateway.engines.fetch.host_limits import HostSlots
 from gateway.engines.render import frames
 from gateway.engines.render.call import MAX_ASKED
+from gateway.engines.render.frames import Picture
 from gateway.engines.render.process import NotRendered, RenderProcess
 from gateway.engines.render.requests import PageLimits, PageRequests, Reach
 
@@ -83,18 +84,18 @@ class RenderSession:
         self._turn = asyncio.Lock()
         self._connection: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
-    async def render(self, document: Fetched, fragment: str = "", *, wants_picture: bool = False) -> Rendered:
+    async def render(self, document: Fetched, fragment: str = "", picture: Picture = "none") -> Rendered:
         """The page whose document was fetched, shown at its address and `fragment`. Raises NotRendered."""
         deps = self._deps
         requests = PageRequests(document, (deps.narrow, deps.wide), deps.slots, self._owner, deps.limits)
         url = f"{document.url}#{fragment}" if fragment else document.url
-        wish = {"op": "open", "url": url, "owner": self._owner, "seconds": deps.seconds, "screenshot": wants_picture}
+        wish = {"op": "open", "url": url, "owner": self._owner, "seconds": deps.seconds, "picture": picture}
         async with self._turn:
             try:
                 if self._connection is None:
                     self._connection = await deps.process.connect()
                 page = _Page(self._connection, requests)
-                html, url, picture = await page.show(wish, deps.seconds, wants_picture=wants_picture)
+                html, url, taken = await page.show(wish, deps.seconds, loads_pictures=picture == "always")
             except (OSError, asyncio.IncompleteReadError, TimeoutError) as error:
                 await self.close()
                 raise NotRendered("the render process ended or does not answer") from error
@@ -105,7 +106,7 @@ class RenderSession:
             except BaseException:
                 await self.close()  # a page of it may still run
                 raise
-        return Rendered(url, html, picture, requests.state.public)
+        return Rendered(url, html, taken, requests.state.public)
 
     async def close(self) -> None:
         """Ends the call's browser context. Never raises."""
@@ -125,7 +126,7 @@ class _Page:
         self._answers: set[asyncio.Task[None]] = set()
         self._asked = 0
 
-    async def show(self, wish: Json, seconds: float, *, wants_picture: bool) -> tuple[bytes, str, bytes]:
+    async def show(self, wish: Json, seconds: float, *, loads_pictures: bool) -> tuple[bytes, str, bytes]:
         """HTML, address and picture. Raises NotRendered, OSError, IncompleteReadError, TimeoutError."""
         try:
             self._sink.write(frames.pack(wish))
@@ -133,7 +134,7 @@ class _Page:
                 head, _ = await frames.read(self._source)
             if head.get("event") == "failed":
                 raise _failure(head)
-            self._requests.begin(seconds, pictures=wants_picture)
+            self._requests.begin(seconds, pictures=loads_pictures)
             async with asyncio.timeout(_TURN_S + seconds + _AFTER_S):
                 return await self._until_shown()
         finally:

@@ -22,8 +22,8 @@ from collections.abc import Callable
 
 from gateway.domain import Json
 from gateway.engines.render.cdp import BrowserGone, CommandFailed, Connection
-from gateway.engines.render.frames import MAX_BODY_BYTES, Reason
-from gateway.engines.render.page_scripts import FRAMES, READ, SCROLL, START, WATCHES
+from gateway.engines.render.frames import MAX_BODY_BYTES, Picture, Reason
+from gateway.engines.render.page_scripts import FRAMES, IS_DRAWN, READ, SCROLL, START, WATCHES
 from gateway.engines.render.paused import PausedRequest, read_paused
 from gateway.engines.render.shown import PageLost, Shown
 
@@ -101,9 +101,11 @@ class Tab:
         self._open.clear()
         self._workers = 0
 
-    async def show(self, url: str, seconds: float, *, wants_picture: bool = False) -> Shown:
-        """The page at `url`, read after at most `seconds` and some for the reading. Raises PageLost, BrowserGone,
-        CommandFailed; the tab must then be closed."""
+    async def show(self, url: str, seconds: float, picture: Picture = "none") -> Shown:
+        """The page at `url`, read after at most `seconds` and some for the reading; with a picture if wished.
+
+        Raises PageLost, BrowserGone, CommandFailed; the tab must then be closed.
+        """
         self._rests.clear()
         self._is_navigating, self._lost = True, None
         self._forget_children()
@@ -123,7 +125,7 @@ class Tab:
             self._connection.send("Page.stopLoading", session=self._session)
             for session in (self._session, *self._children):
                 self._connection.send("Runtime.terminateExecution", session=session)
-        return await self._read(wants_picture)
+        return await self._read(picture)
 
     def leave(self) -> None:
         """Leaves the page, so that its scripts end."""
@@ -202,12 +204,12 @@ class Tab:
                 return
             await self._draw()
 
-    async def _read(self, wants_picture: bool) -> Shown:
+    async def _read(self, wish: Picture) -> Shown:
         if self._lost is not None:
             raise PageLost(self._lost)
         picture = b""
         try:
-            if wants_picture:
+            if wish == "always" or (wish == "drawn" and (await self._evaluate(IS_DRAWN)).get("value") is True):
                 shot = await self._connection.call("Page.captureScreenshot", {"format": "png"}, self._session, _READ_S)
                 picture = base64.b64decode(_text(shot, "data"))
             read = (await self._evaluate(READ)).get("value")

@@ -1,7 +1,7 @@
 """Splits a document into page images: the frames of a TIFF, the pages of a PDF, or the one picture there is.
 
-For the command `gateway ocr`; the HTTP route takes single images. PDF pages are rendered by pypdfium2 (of the `ocr`
-extra) at RENDER_DPI. Pages are made one at a time, when the iterator is advanced. Knows nothing of text.
+For the command `gateway ocr` and, one page at a time, for the parsing processes. PDF pages are rendered by pypdfium2
+(of the `ocr` extra) at RENDER_DPI. Pages are made one at a time, when the iterator is advanced. Knows nothing of text.
 """
 
 import io
@@ -26,12 +26,13 @@ MAX_PAGES = 2000
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """`pages` yields one encoded image for each of `page_count` pages, the first being number `first`, and can be read
-    once."""
+    """`pages` yields one encoded image for each of `page_count` pages, the first being number `first` of `total`, and
+    can be read once."""
 
     page_count: int
     pages: Iterator[bytes]
     first: int = 1
+    total: int = 1
 
 
 def open_document(data: bytes, wanted: tuple[int, int] | None = None) -> Document:
@@ -47,7 +48,7 @@ def open_document(data: bytes, wanted: tuple[int, int] | None = None) -> Documen
     first, last = _range(count, wanted)
     if count == 1:
         return Document(1, iter([data]))
-    return Document(last - first + 1, _frames(image, range(first - 1, last)), first)
+    return Document(last - first + 1, _frames(image, range(first - 1, last)), first, count)
 
 
 def _frames(image: Any, numbers: range) -> Iterator[bytes]:
@@ -67,7 +68,7 @@ def _open_pdf(data: bytes, wanted: tuple[int, int] | None) -> Document:
     except pypdfium2.PdfiumError as error:
         raise InvalidRequest("the PDF cannot be opened: it is damaged or needs a password") from error
     first, last = _range(len(document), wanted)
-    return Document(last - first + 1, _pdf_pages(document, range(first - 1, last)), first)
+    return Document(last - first + 1, _pdf_pages(document, range(first - 1, last)), first, len(document))
 
 
 def _pdf_pages(document: Any, numbers: range) -> Iterator[bytes]:

@@ -1,6 +1,6 @@
-"""Checks an OCR request and splits it into the prompt and the images with their paths.
+"""Checks an OCR request and splits it into the prompt and the images and files with their paths.
 
-Knows the chat format of specification 4.4: one user message with text and image parts. Fetches and decodes nothing.
+Knows the chat format: one user message with text, image and file parts. Fetches and decodes nothing.
 """
 
 from dataclasses import dataclass
@@ -9,27 +9,39 @@ from typing import Any
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.services.completion.images import MAX_IMAGES
+from gateway.services.ocr.data_urls import checked_file_data
 from gateway.wire import ocr as wire
+from gateway.wire.untrusted_json import table_in
 
 EXPECTED = (
     'send one user message whose content is a list of a {"type": "text"} part with the instruction '
-    'and 1 to 8 {"type": "image_url"} parts'
+    'and 1 to 8 {"type": "image_url"} or {"type": "file"} parts'
 )
 """What is allowed, for error messages."""
 
 
 @dataclass(frozen=True, slots=True)
+class Source:
+    """An image's URL or a file's data, and the path of its field in the request."""
+
+    data: str
+    where: str
+    is_file: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class OcrRequest:
-    """`urls` are `(url, path of its field)` pairs, in the caller's order."""
+    """`sources` in the caller's order."""
 
     prompt: str
-    urls: tuple[tuple[str, str], ...]
+    sources: tuple[Source, ...]
 
 
 def read_request(body: Json) -> OcrRequest:
-    """The prompt and images of a chat body. Raises InvalidRequest, `param` naming the part.
+    """The prompt, images and files of a chat body. Raises InvalidRequest, `param` naming the part.
 
-    Codes: `missing_image`, `missing_text`, `invalid_image_url`, `too_many_images`, else `invalid_value`.
+    Codes: `missing_image`, `missing_text`, `invalid_image_url`, `invalid_file`, `too_many_images`, else
+    `invalid_value`.
     """
     if body.get("n") not in (None, 1):
         raise InvalidRequest("n must be 1: OCR gives one answer", param="n")
@@ -39,17 +51,17 @@ def read_request(body: Json) -> OcrRequest:
     if not isinstance(content, list):
         raise InvalidRequest(f"the message has no image; {EXPECTED}", param=where, code="missing_image")
     texts: list[str] = []
-    urls: list[tuple[str, str]] = []
+    sources: list[Source] = []
     for index, part in enumerate(content):
-        _check_part(part, f"{where}[{index}]", texts, urls)
-    if not urls:
+        _check_part(part, f"{where}[{index}]", texts, sources)
+    if not sources:
         raise InvalidRequest(f"the message has no image; {EXPECTED}", param=where, code="missing_image")
     if not texts:
         raise InvalidRequest(f"the message has no text part; {EXPECTED}", param=where, code="missing_text")
     prompt = "\n".join(texts)
     if not wire.strip_image_token(prompt).strip():
         raise InvalidRequest("the text part is empty; it must hold the instruction", param=where, code="missing_text")
-    return OcrRequest(prompt, tuple(urls))
+    return OcrRequest(prompt, tuple(sources))
 
 
 def _user_message(messages: Any) -> tuple[int, Json]:
@@ -70,24 +82,39 @@ def _user_message(messages: Any) -> tuple[int, Json]:
     return users[0]
 
 
-def _check_part(part: Any, where: str, texts: list[str], urls: list[tuple[str, str]]) -> None:
-    """Adds the part's text to `texts`, or its URL and path to `urls`. Raises InvalidRequest."""
+def _check_part(part: Any, where: str, texts: list[str], sources: list[Source]) -> None:
+    """Adds the part's text to `texts`, or its image or file to `sources`. Raises InvalidRequest."""
     kind = part.get("type") if isinstance(part, dict) else None
     if kind == "text":
         if not isinstance(part.get("text"), str):
             raise InvalidRequest("a text part needs a string `text`", param=f"{where}.text")
         texts.append(part["text"])
-    elif kind == "image_url":
-        image = part.get("image_url")
-        url = image.get("url") if isinstance(image, dict) else image
-        if not isinstance(url, str) or not url.strip():
-            raise InvalidRequest(
-                "an image part needs image_url.url: an http(s) URL or a base64 data URL",
-                param=f"{where}.image_url.url",
-                code="invalid_image_url",
-            )
-        if len(urls) == MAX_IMAGES:
-            raise InvalidRequest(f"a request may have at most {MAX_IMAGES} images", param=where, code="too_many_images")
-        urls.append((url.strip(), f"{where}.image_url.url"))
+        return
+    if kind == "image_url":
+        source = _image(part, where)
+    elif kind == "file":
+        source = _file(part, where)
     else:
-        raise InvalidRequest("a part's type must be `text` or `image_url`", param=f"{where}.type")
+        raise InvalidRequest("a part's type must be `text`, `image_url` or `file`", param=f"{where}.type")
+    if len(sources) == MAX_IMAGES:
+        raise InvalidRequest(
+            f"a request may have at most {MAX_IMAGES} images and files", param=where, code="too_many_images"
+        )
+    sources.append(source)
+
+
+def _image(part: Json, where: str) -> Source:
+    image = part.get("image_url")
+    url = image.get("url") if isinstance(image, dict) else image
+    if not isinstance(url, str) or not url.strip():
+        raise InvalidRequest(
+            "an image part needs image_url.url: an http(s) URL or a base64 data URL",
+            param=f"{where}.image_url.url",
+            code="invalid_image_url",
+        )
+    return Source(url.strip(), f"{where}.image_url.url")
+
+
+def _file(part: Json, where: str) -> Source:
+    data = checked_file_data(table_in(part, "file").get("file_data"), f"{where}.file")
+    return Source(data, f"{where}.file", is_file=True)

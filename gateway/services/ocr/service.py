@@ -1,26 +1,27 @@
-"""OCR through chat completions: one upstream call for each image, in order, and one answer made of theirs.
+"""OCR through chat completions: one upstream call for each image or page, in order, and one answer made of theirs.
 
-The completion service does the calls (upstreams, retries, normal forms), an ImageLoader the images, which are all
-loaded and checked before the first call. Knows no HTTP and no engine.
+The completion service does the calls (upstreams, retries, normal forms), an ImageLoader the images, Documents the pages
+of files. Images are loaded and files opened before the first call. Knows no HTTP and no engine.
 """
 
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Sequence
 from contextlib import aclosing
-from typing import Any, Protocol
+from typing import Protocol, TypeVar
 
-from gateway.domain import Event, EventBatch, EventStream, Json, RequestStats
-from gateway.errors import GatewayError, InvalidRequest, UpstreamRefused
-from gateway.services.ocr.images import Image, ImageLoader, image_infos
-from gateway.services.ocr.request import read_request
+from gateway.domain import EventStream, Json, PictureText, RequestStats
+from gateway.errors import GatewayError, InvalidRequest, UpstreamRefused, UpstreamTimeout
+from gateway.services.ocr.documents import Document, Documents
+from gateway.services.ocr.images import Image, ImageLoader
+from gateway.services.ocr.joining import JoinedStream, join
+from gateway.services.ocr.request import OcrRequest, Source, read_request
 from gateway.wire import ocr as wire
-from gateway.wire import sse
-from gateway.wire.untrusted_json import list_in, tables_in
+from gateway.wire.untrusted_json import table_in
 
-SEPARATOR = "\n\n"
-"""Between the texts of two images."""
-FINISH_ORDER = ("content_filter", "length")
-"""The finish reason of a joined answer is the first of these that any image has; else that of the last image."""
 IMAGE_CODES = ("invalid_image_format", "image_too_large", "invalid_image_url", "ocr_failed", "ocr_timeout")
 """Error codes of an engine's refusals that are about one image."""
+_T = TypeVar("_T")
+_MARKDOWN = wire.build_prompt(wire.CUSTOM, text="Convert the document to markdown.")
 
 
 class Completions(Protocol):
@@ -38,211 +39,155 @@ class Completions(Protocol):
 class OcrService:
     """Answers chat requests to models of kind `ocr`."""
 
-    def __init__(self, completions: Completions, images: ImageLoader) -> None:
+    def __init__(self, completions: Completions, images: ImageLoader, documents: Documents) -> None:
         self._completions = completions
         self._images = images
+        self._documents = documents
 
     async def complete(self, body: Json, stats: RequestStats) -> Json:
-        """A `chat.completion` object; its choice's `provider_specific_fields` has `images: [{width, height}]` and `ocr`
-        (see `reported`).
+        """A `chat.completion` object; its choice's `provider_specific_fields` has `images: [{width, height, page?}]`
+        and `ocr` (see `joining.reported`).
 
-        Raises InvalidRequest, `param` naming the part, and what the completion service raises.
+        A page of a document that cannot be read is left out with a warning, unless none can be. Raises InvalidRequest,
+        `param` naming the part, and what the completion service raises.
         """
         request = read_request(body)
-        images = await self._images.load_all(list(request.urls))
+        pages = _Pages(await self._opened(request, body, stats))
         answers: list[Json] = []
-        for image in images:
-            try:
-                answers.append(await self._completions.complete(_call(body, request.prompt, image), stats))
-            except UpstreamRefused as error:
-                raise _at_image(error, image) from error
-        return _join(answers, images)
+        images: list[Image] = []
+        async with aclosing(self._drawn(pages, stats)) as drawn:
+            async for image in drawn:
+                try:
+                    call = self._completions.complete(_call(body, request, image), stats)
+                    answers.append(await self._in_time(call, image))
+                except GatewayError as error:
+                    pages.leave_out(image, error)
+                else:
+                    images.append(image)
+        if not answers:
+            raise pages.nothing_read()
+        return join(answers, images, pages.left)
 
     async def stream(self, body: Json, stats: RequestStats) -> EventStream:
         """`chat.completion.chunk` events of all images as one answer, ended by `[DONE]`. Raises as `complete`."""
         request = read_request(body)
-        images = await self._images.load_all(list(request.urls))
-        joined = _JoinedStream(images)
-        for number, image in enumerate(images):
-            joined.begin(number)
-            try:
-                async with aclosing(self._completions.stream(_call(body, request.prompt, image), stats)) as events:
-                    async for batch in events:
-                        if visible := joined.take(batch):
-                            yield visible
-            except UpstreamRefused as error:
-                raise _at_image(error, image) from error
-        yield joined.end()
+        pages = _Pages(await self._opened(request, body, stats))
+        joined = JoinedStream()
+        async with aclosing(self._drawn(pages, stats)) as drawn:
+            async for image in drawn:
+                joined.begin(image)
+                try:
+                    async with aclosing(self._completions.stream(_call(body, request, image), stats)) as events:
+                        async for batch in self._all_in_time(events, image):
+                            if visible := joined.take(batch):
+                                yield visible
+                except GatewayError as error:
+                    pages.leave_out(image, error)
+        if not joined.is_finished:
+            raise pages.nothing_read()
+        yield joined.end(pages.left)
+
+    async def _opened(self, request: OcrRequest, body: Json, stats: RequestStats) -> list[Image | Document]:
+        """All images loaded and all files opened, in the caller's order."""
+        wanted = wire.wanted_pages(body)
+        opened: list[Source | Document] = []
+        for source in request.sources:
+            opened.append(await self._documents.open(source, wanted, stats.key_id) if source.is_file else source)
+        images = iter(await self._images.load_all([one for one in opened if isinstance(one, Source)]))
+        return [next(images) if isinstance(one, Source) else one for one in opened]
+
+    async def _drawn(self, pages: "_Pages", stats: RequestStats) -> AsyncGenerator[Image, None]:
+        """Every image, and every page of every document as one."""
+        for one in pages.opened:
+            if isinstance(one, Image):
+                yield one
+                continue
+            for number in one.pages:
+                try:
+                    image = await self._documents.image(one, number, stats.key_id)
+                except InvalidRequest as error:
+                    pages.leave_out(Image("", 0, 0, one.where, number), error)
+                    continue
+                yield image
+            if one.left:
+                pages.left.append(one.left)
+
+    async def _in_time(self, call: Awaitable[_T], image: Image) -> _T:
+        """The call's result. Raises UpstreamTimeout for a page of a document that takes too long."""
+        if not image.page:
+            return await call
+        return await self._until(asyncio.get_running_loop().time() + self._documents.limits.page_timeout_s, call)
+
+    async def _all_in_time(self, events: EventStream, image: Image) -> EventStream:
+        """The batches of a stream. Raises UpstreamTimeout, as `_in_time`."""
+        deadline = asyncio.get_running_loop().time() + self._documents.limits.page_timeout_s
+        while True:
+            following = anext(events, None)
+            batch = await (self._until(deadline, following) if image.page else following)
+            if batch is None:
+                return
+            yield batch
+
+    async def _until(self, deadline: float, call: Awaitable[_T]) -> _T:
+        try:
+            async with asyncio.timeout_at(deadline):
+                return await call
+        except TimeoutError:
+            limit_s = self._documents.limits.page_timeout_s
+            raise UpstreamTimeout(f"reading it took longer than {limit_s:g} s") from None
 
 
-def _call(body: Json, prompt: str, image: Image) -> Json:
+class _Pages:
+    """What one request wants read, and what of it was not: `left` has a sentence for each."""
+
+    def __init__(self, opened: Sequence[Image | Document]) -> None:
+        self.opened = opened
+        self.left: list[str] = []
+        self._first: InvalidRequest | None = None
+
+    def leave_out(self, image: Image, error: GatewayError) -> None:
+        """Notes that a page of a document was not read. Raises the error, at the image's place where it is about it,
+        for an image that is no such page, and for what no other page would escape."""
+        about_image = isinstance(error, UpstreamRefused) and error.code in IMAGE_CODES
+        if not image.page:
+            raise InvalidRequest(error.message, param=image.where, code=error.code) if about_image else error
+        if not (about_image or isinstance(error, InvalidRequest | UpstreamTimeout)):
+            raise error
+        self.left.append(f"page {image.page} was not read: {error.message}")
+        if self._first is None:
+            self._first = InvalidRequest(
+                f"no page of the file could be read; page {image.page}: {error.message}",
+                param=image.where,
+                code="invalid_file",
+            )
+
+    def nothing_read(self) -> InvalidRequest:
+        """The error of a request of whose pages none was read."""
+        return self._first or InvalidRequest("the file has no page that could be read", code="invalid_file")
+
+
+def _call(body: Json, request: OcrRequest, image: Image) -> Json:
     """The body for one image: the image first, as DeepSeek-OCR's servers expect it."""
-    content = [{"type": "image_url", "image_url": {"url": image.url}}, {"type": "text", "text": prompt}]
+    content = [
+        {"type": "image_url", "image_url": {"url": image.url}},
+        {"type": "text", "text": request.prompt},
+    ]
     return {**body, "messages": [{"role": "user", "content": content}]}
 
 
-def _at_image(error: UpstreamRefused, image: Image) -> GatewayError:
-    """The engine's refusal of an image as InvalidRequest at the image's part; any other refusal unchanged."""
-    if error.code in IMAGE_CODES:
-        return InvalidRequest(error.message, param=image.where, code=error.code)
-    return error
+class OwnOcr:
+    """Implements ports.PictureOcr with a model of kind `ocr`, for pages of documents that hold no text."""
 
+    def __init__(self, ocr: OcrService, model: str) -> None:
+        self._ocr = ocr
+        self._model = model
 
-def _join(answers: list[Json], images: list[Image]) -> Json:
-    """One completion made of one for each image."""
-    answer = answers[0]
-    choice = answer["choices"][0]
-    choices = [one["choices"][0] for one in answers]
-    choice["message"]["content"] = SEPARATOR.join(one["message"].get("content") or "" for one in choices)
-    choice["finish_reason"] = worst([one.get("finish_reason") for one in choices])
-    fields = merged([one.get("provider_specific_fields") or {} for one in choices])
-    reports = [one.pop(wire.REPORT, None) or {} for one in choices]
-    choice["provider_specific_fields"] = {**fields, "images": image_infos(images), **reported(reports, fields)}
-    usages = [one["usage"] for one in answers if one.get("usage")]
-    if usages:
-        answer["usage"] = summed(usages)
-    return answer
-
-
-def reported(reports: list[Json], fields: Json) -> Json:
-    """`{ocr, warnings?}` of the reports on the images, in order, `ocr` being `{low_confidence?, scripts?, warnings,
-    lines?}`; with several images each warning names its own, and the lines' `page` is its number. `fields` may have
-    warnings."""
-    report: Json = {"warnings": []}
-    for number, one in enumerate(reports, 1):
-        where = f"image {number}: " if len(reports) > 1 else ""
-        report["warnings"] += [f"{where}{warning}" for warning in list_in(one, "warnings")]
-        if isinstance(one.get("low_confidence"), bool):
-            report["low_confidence"] = report.get("low_confidence", False) or one["low_confidence"]
-        if isinstance(one.get("scripts"), list):
-            known = report.setdefault("scripts", [])
-            known += [script for script in one["scripts"] if script not in known]
-        if isinstance(one.get("lines"), list):
-            report.setdefault("lines", []).extend({**line, "page": number} for line in tables_in(one, "lines"))
-    warnings = [*(fields.get("warnings") or ()), *report["warnings"]]
-    return {wire.REPORT: report} | ({"warnings": warnings} if warnings else {})
-
-
-def worst(reasons: list[str | None]) -> str | None:
-    """The finish reason of an answer joined of several; see FINISH_ORDER."""
-    return next((reason for reason in FINISH_ORDER if reason in reasons), reasons[-1])
-
-
-def summed(usages: list[Json]) -> Json:
-    """One usage object: the sums of all numbers, nested ones too; other values of the first that has them."""
-    total: Json = {}
-    for usage in usages:
-        for key, value in usage.items():
-            if isinstance(value, dict):
-                total[key] = summed([total.get(key) or {}, value])
-            elif isinstance(value, int | float):
-                total[key] = total.get(key, 0) + value
-            else:
-                total.setdefault(key, value)
-    return total
-
-
-def merged(fields: list[Json]) -> Json:
-    """One `provider_specific_fields` of several calls': `latency_ms` is summed, `attempts` is the last one's, which
-    includes those of earlier calls; other values of the first call that has them."""
-    result: Json = {}
-    for one in fields:
-        for key, value in one.items():
-            if key == "latency_ms":
-                result[key] = round(result.get(key, 0) + value, 1)
-            elif key == "attempts":
-                result[key] = value
-            else:
-                result.setdefault(key, value)
-    return result
-
-
-class _JoinedStream:
-    """Joins the chunks of several streamed answers into one answer: one id, one role, one finish, one usage.
-
-    Call `begin` before each image's stream, `take` for its batches, and `end` once after the last. A finish chunk and
-    usage are held back until `end`.
-    """
-
-    def __init__(self, images: list[Image]) -> None:
-        self._images = images
-        self._number = 0
-        self._identity: Json = {}
-        self._reasons: list[str | None] = []
-        self._fields: list[Json] = []
-        self._reports: list[Json] = []
-        self._usages: list[Json] = []
-        self._finish: Event | None = None
-        self._usage_event: Event | None = None
-        self._opened = False
-
-    def begin(self, number: int) -> None:
-        """The stream of image `number`, counted from 0, comes next."""
-        self._number = number
-        self._opened = False
-
-    def take(self, batch: EventBatch) -> EventBatch:
-        """The events of a batch that are sent now: those with content."""
-        visible: EventBatch = []
-        for event in batch:
-            data = sse.decode(event)
-            if data is None:
-                if event.raw != sse.DONE:
-                    visible.append(event)
-            elif self._is_visible(event, data):
-                visible.append(event)
-        return visible
-
-    def end(self) -> EventBatch:
-        """The finish chunk, the usage chunk if the upstream sent one, and `[DONE]`."""
-        batch: EventBatch = []
-        usage = summed(self._usages) if self._usages else None
-        if self._finish is not None and self._finish.data is not None:
-            choice = self._finish.data["choices"][0]
-            choice["finish_reason"] = worst(self._reasons)
-            fields = merged(self._fields)
-            own = {"images": image_infos(self._images), **reported(self._reports, fields)}
-            choice["provider_specific_fields"] = fields | own
-            if usage and self._usage_event is None:
-                self._finish.data["usage"] = usage
-            batch.append(self._finish)
-        if self._usage_event is not None and self._usage_event.data is not None:
-            self._usage_event.data["usage"] = usage
-            batch.append(self._usage_event)
-        batch.append(Event.from_bytes(sse.DONE))
-        return batch
-
-    def _is_visible(self, event: Event, data: Json) -> bool:
-        """Whether the chunk is sent now. Changes its data in place and keeps finish and usage for `end`."""
-        for key in ("id", "created", "model"):
-            if key in data:
-                data[key] = self._identity.setdefault(key, data[key])
-        if usage := data.pop("usage", None):
-            self._usages.append(usage)
-            if not data.get("choices"):
-                self._usage_event = event
-        if not data.get("choices"):
-            return False
-        choice: dict[str, Any] = data["choices"][0]
-        self._separate(choice)
-        if choice.get("finish_reason") is None:
-            return True
-        self._reasons.append(choice["finish_reason"])
-        self._fields.append(choice.get("provider_specific_fields") or {})
-        self._reports.append(choice.pop(wire.REPORT, None) or {})
-        self._finish = Event.from_data(
-            {**data, "choices": [{**choice, "delta": {}}]}, name=event.name, finish=event.finish
-        )
-        choice["finish_reason"] = None
-        choice.pop("provider_specific_fields", None)
-        return bool(choice.get("delta", {}).get("content"))
-
-    def _separate(self, choice: dict[str, Any]) -> None:
-        """Puts the separator before the first content of a later image, and drops its role, which was sent before."""
-        delta = choice.get("delta") or {}
-        if self._number == 0:
-            return
-        delta.pop("role", None)
-        if delta.get("content") and not self._opened:
-            self._opened = True
-            delta["content"] = SEPARATOR + delta["content"]
+    async def text_of(self, url: str, owner: str, *, plain: bool) -> PictureText:
+        """See ports.PictureOcr."""
+        prompt = wire.FREE.prompt if plain else _MARKDOWN
+        content = [{"type": "image_url", "image_url": {"url": url}}, {"type": "text", "text": prompt}]
+        body = {"model": self._model, "messages": [{"role": "user", "content": content}]}
+        answer = await self._ocr.complete(body, RequestStats(key_id=owner))
+        choice = answer["choices"][0]
+        report = table_in(table_in(choice, "provider_specific_fields"), wire.REPORT)
+        return PictureText(choice["message"]["content"], report.get("low_confidence") is True)

@@ -1,7 +1,7 @@
 """Puts the text of files in place of `file`, `input_file` and `document` parts, for upstreams that take no files.
 
 Files come inside the request (base64); they are read in the parse processes and their text is sanitized as the request
-was. Formats: PDF with a text layer, .docx, .xlsx, .pptx, .odt, HTML, text. Sources: OpenAI API reference (chat,
+was. Formats: PDF (OCR reads scanned pages), .docx, .xlsx, .pptx, .odt, HTML, text. Sources: OpenAI API reference (chat,
 responses), Anthropic API reference (messages), read 2026-11-22.
 """
 
@@ -13,8 +13,7 @@ from typing import Any
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.services.completion.attempts import ModelEntry
-from gateway.services.completion.images import MAX_IMAGE_BYTES
-from gateway.services.ocr.images import decode_data_url
+from gateway.services.ocr.data_urls import checked_file_data, decode_file
 from gateway.web.context import RequestContext
 from gateway.web.middleware.sanitize import clean_request
 from gateway.wire.untrusted_json import table_in
@@ -44,8 +43,9 @@ class _Place:
 class FileParts:
     """Replaces parts in checked bodies of chat, responses and messages."""
 
-    def __init__(self, read: ReadText) -> None:
+    def __init__(self, read: ReadText, max_bytes: int) -> None:
         self._read = read
+        self._max_bytes = max_bytes
 
     async def replace(self, context: RequestContext, entry: ModelEntry, body: Json) -> None:
         """Changes the body in place, unless every upstream of the model takes files.
@@ -65,23 +65,8 @@ class FileParts:
             place.holder[place.index] = part
 
     async def _text_of(self, place: _Place, owner: str) -> str:
-        if not isinstance(place.data, str) or not place.data:
-            raise InvalidRequest(
-                "a file must come inside the request, as a base64 data URL in `file_data`; stored files and URLs are"
-                " not supported",
-                param=place.where,
-                code="invalid_file",
-            )
-        url = place.data if place.data.startswith("data:") else f"data:;base64,{place.data}"
-        media_type = url[5:].split(",", 1)[0].split(";", 1)[0]
-        try:
-            data = await decode_data_url(url)
-        except InvalidRequest as error:
-            raise InvalidRequest(
-                f"the file must be a base64 data URL of at most {MAX_IMAGE_BYTES >> 20} MiB",
-                param=place.where,
-                code="invalid_file",
-            ) from error
+        sent = checked_file_data(place.data, place.where)
+        data, media_type = await decode_file(sent, place.where, self._max_bytes)
         try:
             return await self._read(data, media_type or mimetypes.guess_type(place.name)[0] or "", place.name, owner)
         except InvalidRequest as error:

@@ -1,6 +1,8 @@
-"""Pages made by real frameworks, bundled here from a lock: React, Vue, Svelte and Angular, with fetched data."""
+"""Pages made by real frameworks, bundled here from a lock: React, Vue, Svelte, Angular and Next, with fetched data."""
 
 import json
+import mimetypes
+import os
 import re
 import shutil
 import subprocess
@@ -17,6 +19,7 @@ from tests.support.websites import Engine, Site, engine, page, serving
 pytestmark = pytest.mark.system
 
 _FOLDER = Path(__file__).parent / "frameworks"
+_NEXT = Path(__file__).parent / "next"
 _FRAMEWORKS = ("react", "vue", "svelte", "angular")
 _ITEMS = [f"Item {number} tells about river {number * 7} and the towns on its banks." for number in range(30)]
 
@@ -33,6 +36,22 @@ def bundles(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     out = tmp_path_factory.mktemp("bundles")
     subprocess.run([node, "build.mjs", str(out)], cwd=_FOLDER, check=True, timeout=120, capture_output=True)
     return {name: (out / f"{name}.js").read_bytes() for name in _FRAMEWORKS}
+
+
+@pytest.fixture(scope="module")
+def exported() -> dict[str, bytes]:
+    """The files of a site that Next has exported, by path."""
+    need_chromium()
+    npm, node = shutil.which("npm"), shutil.which("node")
+    if npm is None or node is None:
+        pytest.skip("npm or node is not installed: nothing can be exported")
+    with fetching():
+        fetch_modules(npm, _NEXT, _NEXT / "package-lock.json")
+    build = [node, "node_modules/next/dist/bin/next", "build"]
+    environment = {**os.environ, "NEXT_TELEMETRY_DISABLED": "1"}
+    subprocess.run(build, cwd=_NEXT, check=True, timeout=300, capture_output=True, env=environment)
+    out = _NEXT / "out"
+    return {f"/{path.relative_to(out)}": path.read_bytes() for path in out.rglob("*") if path.is_file()}
 
 
 @pytest.fixture
@@ -69,6 +88,19 @@ async def test_an_applications_text_and_links_are_read(built: Engine, site: Site
     assert "The framework's heading" in result["raw_content"]
     crawled = await built.web.crawl(CrawlRequest(url, extract_depth="advanced"), built.call())
     assert f"{site.url}/next" in {each["url"] for each in crawled["results"]}
+
+
+async def test_a_site_exported_by_next_is_read_with_what_it_fetches(
+    built: Engine, site: Site, exported: dict[str, bytes]
+) -> None:
+    for path, body in exported.items():
+        site.pages[path] = (200, {"Content-Type": mimetypes.guess_type(path)[0] or "text/plain"}, body)
+    data = await built.web.extract(ExtractRequest((f"{site.url}/index.html",), extract_depth="advanced"), built.call())
+    assert data["results"], data["failed_results"]
+    text = data["results"][0]["raw_content"]
+    wanted = {word for item in _ITEMS for word in re.findall(r"\w+", item)}
+    assert len(wanted & set(re.findall(r"\w+", text))) >= 0.95 * len(wanted)
+    assert "The framework's heading" in text
 
 
 async def test_without_the_browser_the_caller_is_told_what_to_ask_for(built: Engine, site: Site) -> None:

@@ -183,7 +183,7 @@ async def test_robots_txt_binds_what_a_page_asks_for(site: Site, tmp_path: Path)
 async def test_a_picture_of_a_page_is_taken_with_its_images(site: Site, shown: Rendering) -> None:
     site.pages |= {"/": PAGE.format("<img src=/p.svg>")}
     site.pages["/p.svg"] = (200, {"Content-Type": "image/svg+xml"}, b"<svg xmlns='http://www.w3.org/2000/svg'/>")
-    page = await shown.render(site.url + "/", wants_picture=True)
+    page = await shown.render(site.url + "/", picture="always")
     assert page.picture.startswith(b"\x89PNG") and "/p.svg" in site.asked
 
 
@@ -192,3 +192,14 @@ async def test_the_process_ends_when_it_has_nothing_to_do_and_is_started_again(s
     assert "again" in text_of(await shown.render(site.url + "/"))
     await shown.process.close()
     assert "again" in text_of(await shown.render(site.url + "/"))
+
+
+async def test_a_page_drawn_on_a_canvas_comes_with_a_picture_and_no_other_page(site: Site, shown: Rendering) -> None:
+    draw = "document.querySelector('canvas').getContext('2d').fillText('drawn', 9, 99)"
+    site.pages["/"] = f"<body style='margin:0'><canvas width=1280 height=1500></canvas><script>{draw}</script></body>"
+    assert (await shown.render(site.url + "/", picture="drawn")).picture.startswith(b"\x89PNG")
+    words = " ".join(f"word{number}" for number in range(80))
+    site.pages["/"] = f"<p>{words}</p><canvas width=1280 height=1500></canvas>"
+    assert not (await shown.render(site.url + "/", picture="drawn")).picture
+    site.pages["/"] = "<p>few words</p><canvas width=300 height=150></canvas>"
+    assert not (await shown.render(site.url + "/", picture="drawn")).picture

@@ -11,7 +11,8 @@ import pytest
 from gateway.cli import main as entry
 from gateway.cli.commands import parser
 from gateway.cli.completion import command_lines, manual_page
-from gateway.cli.connection import connection, for_terminal
+from gateway.cli.connection import connection
+from gateway.cli.terminal import for_terminal
 from gateway.config.environment import Environment
 from gateway.errors import InvalidRequest
 from tests.support.gateways import StartGateway, upstream_toml

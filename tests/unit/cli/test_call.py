@@ -11,7 +11,11 @@ from aiohttp import web
 from gateway.cli.argument_types import count, duration_s, port
 from gateway.cli.call import CallFailed, arguments_from, call_tool, readable, run
 from gateway.cli.connection import Connection
+from gateway.cli.terminal import Paint
+from gateway.config.environment import Environment
 from gateway.domain import Json
+
+PLAIN = Paint(io.StringIO(), Environment())
 
 
 def test_a_value_is_json_where_it_can_be_and_text_elsewhere() -> None:
@@ -49,7 +53,7 @@ def test_what_is_no_pair_is_refused_with_the_form_that_is_wanted(pair: str) -> N
     ],
 )
 def test_a_result_is_text_for_a_terminal(tool: str, data: Json, text: str) -> None:
-    assert readable(tool, data) == text
+    assert readable(tool, data, PLAIN) == text
 
 
 def test_times_counts_and_ports_are_read_and_refused() -> None:
@@ -110,7 +114,7 @@ async def test_a_call_prints_its_result_or_why_there_is_none(
     gateway.text = text
     url = await gateway.start()
     try:
-        assert await asyncio.to_thread(run, Connection(url, "key"), "search", ["query=a"], raw=raw) == code
+        assert await asyncio.to_thread(run, Connection(url, "key"), "search", ["query=a"], PLAIN, raw=raw) == code
     finally:
         await gateway.runner.cleanup()
     assert said in "".join(capsys.readouterr())

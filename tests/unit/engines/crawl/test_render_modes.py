@@ -2,11 +2,14 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 
-from gateway.domain import CrawlRequest, ExtractRequest
+from gateway.domain import CrawlRequest, ExtractRequest, PictureText
+from gateway.engines.extract.pictures import PictureReader
 from gateway.engines.render.renderer import Renderer
 from tests.support.websites import Engine, Site, engine, page, serving
 from tests.unit.engines.render.conftest import Wish, running
@@ -93,3 +96,38 @@ async def test_a_crawl_and_a_map_follow_the_links_that_a_browser_shows(tmp_path:
         assert rendered == {"": True, "two": None}
         found = await made.web.map(CrawlRequest(site.url + "/", extract_depth="advanced"), made.call())
         assert any(url.endswith("/two") for url in found["results"])
+
+
+async def test_a_crawl_follows_the_routes_of_a_client_where_pages_are_rendered(tmp_path: Path, site: Site) -> None:
+    drawn = 0
+
+    async def draw(request: web.Request) -> web.Response:
+        nonlocal drawn
+        drawn += 1
+        words = " ".join(f"word{drawn}x{number}" for number in range(80))
+        links = "<a href='#!/one'>one</a> <a href='/#!/two'>two</a> <a href='#top'>top</a>"
+        return web.Response(text=f"<main><p>{words}</p>{links}</main>", content_type="text/html")
+
+    site.pages["/draw"] = draw
+    async with over(tmp_path, site) as made:
+        data = await made.web.crawl(CrawlRequest(site.url + "/", extract_depth="advanced"), made.call())
+        assert sorted(result["url"].rpartition("/")[2] for result in data["results"]) == ["", "one", "two"]
+        assert sum("#!/" in result["url"] for result in data["results"]) == 2
+        plain = await made.web.crawl(CrawlRequest(site.url + "/whole", extract_depth="basic"), made.call())
+        assert not any("#" in result["url"] for result in plain["results"])
+
+
+async def test_a_page_drawn_on_a_canvas_is_read_by_ocr(tmp_path: Path, site: Site) -> None:
+    class Ocr:
+        async def text_of(self, url: str, owner: str, *, plain: bool) -> PictureText:
+            assert url.startswith("data:image/png;base64,") and owner == "key1"
+            return PictureText("The harbour in a picture", False)
+
+    site.pages["/draw"] = "<canvas width=1280 height=1600></canvas>"
+    async with over(tmp_path, site, does=("drawn",)) as made:
+        loader = made.parts.loader
+        reader = PictureReader(made.pool, Ocr(), max_pages=5, page_timeout_s=20)
+        loader._help = replace(loader._help, pictures=reader)
+        data = await made.web.extract(ExtractRequest((site.url + "/",), extract_depth="advanced"), made.call())
+    assert data["results"][0]["raw_content"].endswith("\n\nThe harbour in a picture")
+    assert "was read by OCR" in data["note"]

@@ -5,11 +5,13 @@ import random
 import zipfile
 
 import pytest
+from PIL import Image
 
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.office.archive import MAX_ENTRIES
+from gateway.engines.office.pdf import PdfWish
 from gateway.engines.office.reader import archive_kind, page_range, read_document
-from tests.support.office_files import docx_file, odt_file, pdf_file, pptx_file, xlsx_file
+from tests.support.office_files import docx_file, odt_file, pdf_file, pptx_file, scanned_pdf, xlsx_file
 
 TABLE = [
     (60.0, 700.0, 12.0, "Article"), (220.0, 700.0, 12.0, "Quantity"), (380.0, 700.0, 12.0, "Price"),
@@ -19,8 +21,14 @@ TABLE = [
 ]  # fmt: skip
 
 
+def picture() -> bytes:
+    out = io.BytesIO()
+    Image.new("RGB", (40, 30), "white").save(out, "PNG")
+    return out.getvalue()
+
+
 def text(kind: str, body: bytes, *, plain: bool = False, pages: tuple[int, int] | None = None) -> str:
-    return read_document(kind, body, plain=plain, pages=pages).text
+    return read_document(kind, body, plain=plain, wish=PdfWish(pages)).text
 
 
 def test_a_docx_keeps_headings_lists_and_tables() -> None:
@@ -77,10 +85,17 @@ def test_pages_of_a_pdf_are_marked_and_can_be_chosen() -> None:
         text("pdf", body, pages=(3, 2))
 
 
-def test_pages_without_text_are_named_and_a_scan_says_what_can_read_it() -> None:
+def test_scanned_pages_are_named_and_get_the_text_that_ocr_read() -> None:
+    body = scanned_pdf(picture(), picture())
+    assert read_document("pdf", body, plain=False) == ("", "", (1, 2))
+    read = read_document("pdf", body, plain=False, wish=PdfWish(texts={2: "# Read"}))
+    assert read.scanned == (1,) and read.text == "<!-- page 1 -->\n\n<!-- page 2 -->\n\n# Read"
+
+
+def test_a_blank_page_is_no_scan() -> None:
     body = pdf_file([[(60, 780, 12, "The first page")], [], [(60, 780, 12, "The last page")]])
-    assert read_document("pdf", body, plain=False).scanned == (2,)
-    with pytest.raises(FetchFailed, match="OCR"):
+    assert not read_document("pdf", body, plain=False).scanned
+    with pytest.raises(FetchFailed, match="holds no text"):
         text("pdf", pdf_file([[]]))
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from gateway.domain import Json
 from gateway.engines.render import frames
+from gateway.engines.render.frames import Picture
 from gateway.engines.render.process import NotRendered, ProcessSettings, RenderProcess
 from gateway.engines.render.renderer import Rendered
 from gateway.engines.render.server import listening_socket
@@ -19,19 +20,20 @@ from tests.unit.engines.render.conftest import Running, Wish, running
 PAGE = "<p>the document</p>"
 
 
-async def render(made: Running, html: str = PAGE, owner: str = "key1", *, wants_picture: bool = False) -> Rendered:
+async def render(made: Running, html: str = PAGE, owner: str = "key1", *, picture: Picture = "none") -> Rendered:
     session = made.renderer.session(owner)
     try:
         async with asyncio.timeout(30):
-            return await session.render(document(html), wants_picture=wants_picture)
+            return await session.render(document(html), picture=picture)
     finally:
         await session.close()
 
 
 async def test_a_page_comes_back_as_the_browser_shows_it(tmp_path: Path) -> None:
     async with running(tmp_path, Wish()) as made:
-        page = await render(made, wants_picture=True)
-        assert page == Rendered(PUBLIC, PAGE.encode(), b"a picture", public=True)
+        page = await render(made, picture="always")
+        assert page.picture.startswith(b"\x89PNG")
+        assert (page.url, page.html, page.public) == (PUBLIC, PAGE.encode(), True)
 
 
 async def test_the_pages_of_a_call_share_a_tab_and_calls_follow_each_other(tmp_path: Path) -> None:

@@ -1,6 +1,9 @@
 """Reports on several images become one, and warnings reach the caller where all warnings stand."""
 
-from gateway.services.ocr.service import reported
+from dataclasses import replace
+
+from gateway.services.ocr.images import Image
+from gateway.services.ocr.joining import reported
 
 SURE = {"low_confidence": False, "scripts": ["Latin"], "warnings": [], "lines": [{"text": "a", "page": 1}]}
 DOUBT = {
@@ -10,18 +13,25 @@ DOUBT = {
     "lines": [{"text": "b", "page": 1}],
 }
 
+IMAGE = Image("data:", 40, 30, "messages[0].content[1].file")
+
 
 def test_the_report_on_one_image_is_given_as_it_is() -> None:
-    assert reported([SURE], {}) == {"ocr": SURE}
+    assert reported([SURE], {}, [IMAGE]) == {"ocr": SURE}
 
 
 def test_several_images_have_one_report_with_their_numbers() -> None:
-    made = reported([SURE, DOUBT], {"warnings": ["first"]})
+    made = reported([SURE, DOUBT], {"warnings": ["first"]}, [IMAGE, IMAGE])
     assert made["warnings"] == ["first", "image 2: doubt"]
     assert made["ocr"]["low_confidence"] and made["ocr"]["scripts"] == ["Latin", "Thai"]
     assert [line["page"] for line in made["ocr"]["lines"]] == [1, 2]
 
 
 def test_a_server_that_reports_nothing_gives_warnings_alone() -> None:
-    assert reported([{"warnings": []}], {}) == {"ocr": {"warnings": []}}
-    assert reported([{"warnings": "no list", "lines": 3}], {}) == {"ocr": {"warnings": []}}
+    assert reported([{"warnings": []}], {}, [IMAGE]) == {"ocr": {"warnings": []}}
+    assert reported([{"warnings": "no list", "lines": 3}], {}, [IMAGE]) == {"ocr": {"warnings": []}}
+
+
+def test_pages_of_a_document_are_named_by_their_numbers_after_what_was_left_out() -> None:
+    made = reported([SURE, DOUBT], {}, [replace(IMAGE, page=3), replace(IMAGE, page=5)], ["page 4 was not read: x"])
+    assert made["ocr"]["warnings"] == ["page 4 was not read: x", "page 5: doubt"]

@@ -8,10 +8,13 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from gateway.domain import EventBatch, Json, RequestStats
+from gateway.domain import EventBatch, Json, PagePicture, RequestStats
 from gateway.errors import InvalidRequest, UpstreamError, UpstreamRefused
 from gateway.ocr.image.normalise import PixelNormaliser
-from gateway.services.ocr.images import ImageLoader, decode_data_url
+from gateway.services.ocr.data_urls import decode_data_url
+from gateway.services.ocr.documents import DocumentLimits, Documents
+from gateway.services.ocr.images import ImageLoader
+from gateway.services.ocr.request import Source
 from gateway.services.ocr.service import OcrService
 from gateway.wire import sse
 from tests.support.ocr_scripted import TEXT, Scripted, body, part
@@ -27,7 +30,14 @@ def data_url(data: bytes, mime: str = "image/png") -> str:
     return f"data:{mime};base64,{base64.b64encode(data).decode()}"
 
 
-class Source:
+class Drawn:
+    """Draws no page: for requests without files."""
+
+    async def picture(self, body: bytes, number: int, owner: str) -> PagePicture:
+        raise AssertionError
+
+
+class Site:
     """Images by URL; what is not there is refused, as the fetcher does."""
 
     def __init__(self, **images: bytes) -> None:
@@ -41,7 +51,7 @@ class Source:
 
 
 def service(completions: Scripted, **images: bytes) -> OcrService:
-    return OcrService(completions, ImageLoader(Source(**images)))
+    return OcrService(completions, ImageLoader(Site(**images)), Documents(Drawn(), DocumentLimits()))
 
 
 async def chunks(events: AsyncIterator[EventBatch]) -> list[Json | None]:
@@ -202,11 +212,11 @@ async def test_images_for_remote_upstreams_are_turned_upright_and_put_on_white()
     clear = io.BytesIO()
     Image.new("RGBA", (5, 4), (0, 0, 0, 0)).save(clear, "PNG")
     pixels = PixelNormaliser()
-    loader = ImageLoader(Source(), pixels)
+    loader = ImageLoader(Site(), pixels)
     urls = [data_url(picture(40, 30, "JPEG", exif=exif)), data_url(clear.getvalue()), data_url(picture())]
-    turned, white, plain = await loader.load_all([(url, "x") for url in urls])
+    turned, white, plain = await loader.load_all([Source(url, "x") for url in urls])
     pixels.close()
     opened = [Image.open(io.BytesIO(await decode_data_url(image.url))) for image in (turned, white)]
-    assert opened[0].size == (30, 40) == (turned.info.width, turned.info.height)
+    assert opened[0].size == (30, 40) == (turned.width, turned.height)
     assert opened[1].convert("RGB").getpixel((0, 0)) == (255, 255, 255)
     assert plain.url == urls[2]
