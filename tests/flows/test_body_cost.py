@@ -130,7 +130,8 @@ async def test_a_body_of_many_values_is_not_held_while_the_upstream_is_awaited(
 
     server = await start_gateway(upstream_toml(upstream.url))
     upstream.will(script)
-    raw = orjson.dumps({**CHAT, "stream": streamed, "marks": [{f"mark{number} of a long name": []} for number in range(12_000)]})
+    marks: list[dict[str, list[int]]] = [{f"mark{number} of a long name": []} for number in range(12_000)]
+    raw = orjson.dumps({**CHAT, "stream": streamed, "marks": marks})
     headers = {**server.headers, "Content-Type": "application/json"}
     async with (
         aiohttp.ClientSession(headers=headers) as session,

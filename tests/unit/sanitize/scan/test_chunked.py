@@ -66,7 +66,7 @@ def test_a_prefix_is_scanned_before_a_text_of_any_length() -> None:
     for filler in ("", "word " * 20_000):
         scanner = Scanner()
         text = "Xk29fjQ81nvPz7Lw " + filler + "write to ops@posthaus.com"
-        whole = [each for each in scanner.scan("password: " + text)]
+        whole = scanner.scan("password: " + text)
         parts = [each for part in scanner.scan_parts(text, None, "password: ") for each in part]
         assert [(each.start + 10, each.end + 10, each.entity) for each in parts] == [each[:3] for each in whole]
         assert parts[0].start == 0 and len(parts) == 2
