@@ -39,8 +39,6 @@ _NOT_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
 _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
 _BRACKET = re.compile(rb"[\[\]{}]")
 _SPACE = re.compile(rb"[ \t\r\n]*+")
-_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
-_COLON = re.compile(rb"[ \t\r\n]*+:[ \t\r\n]*+")
 _SCALAR = re.compile(rb"[^ \t\r\n,\[\]{}\"]++")
 _CLOSING: dict[type, bytes] = {dict: b"}", list: b"]"}
 
@@ -205,16 +203,19 @@ class _Reader:
         self._skip_space()
         container, start, key = self._open[-1], 0, None
         if type(container) is dict:
-            start = self._end_of(_STRING, 0)
+            start = self._end_of_string(0)
             key = orjson.loads(self._raw[:start])
-            start = self._end_of(_COLON, start)
+            start = self._end_of(_SPACE, start)
+            if self._raw[start : start + 1] != b":":
+                raise ValueError("a colon is missing")
+            start = self._end_of(_SPACE, start + 1)
         first = bytes(self._raw[start : start + 1])
         parent = len(self._open) - 1
         if is_container := first in (b"[", b"{"):
             self._cut(start)
             member = self._open_container(first)
         else:
-            end = self._end_of(_STRING if first == b'"' else _SCALAR, start)
+            end = self._end_of_string(start) if first == b'"' else self._end_of(_SCALAR, start)
             member = orjson.loads(self._raw[start:end])
             self._cut(end)
         if key is not None:
@@ -263,6 +264,18 @@ class _Reader:
         if found is None:
             raise ValueError("a member is missing")
         return found.end()
+
+    def _end_of_string(self, start: int) -> int:
+        quote, backslash = 0x22, 0x5C
+        at = start if self._raw[start : start + 1] == b'"' else -1
+        while at >= 0:
+            at = self._raw.find(quote, at + 1)
+            before = at
+            while before > start and self._raw[before - 1] == backslash:
+                before -= 1
+            if at >= 0 and (at - before) % 2 == 0:
+                return at + 1
+        raise ValueError("a string is missing")
 
     def _skip_space(self) -> None:
         self._cut(self._end_of(_SPACE, 0))
