@@ -1,7 +1,9 @@
 """Seeded generators of request bodies that cost more than they look: tiny values, many texts, escapes, wrong types.
 
 `body(kind, seed, size)` makes one of about `size` bytes. `python -m bench.hostile_bodies [--mib N] [--seed N]` sends
-each kind to a gateway of its own and prints the longest block of its event loop, its CPU and its memory; see
+each kind to a gateway of its own and prints the longest block of its event loop, its CPU and its memory: the peak of
+the resident memory above what was resident before it came, freed memory having been given back to the system. The first
+time a kind is sent, caches are filled that stay (`first`); then the most of all further rounds is told. See
 `tests/support/loop_block.py`.
 """
 
@@ -11,10 +13,12 @@ import random
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import orjson
 
+from bench.dense_bodies import DENSE, Made
 from tests.support.loop_block import MeasuredGateway
 
 _TEXT = """the gateway answers every request with one status and says what was wrong with it mail to ops@posthaus.com or
@@ -184,14 +188,15 @@ def _input_items(rng: random.Random, size: int) -> Body:
 def _calls_and_outputs(rng: random.Random, size: int) -> Body:
     count = min(size // 150, 950)
     calls = [{"type": "function_call", "call_id": f"c{i}", "name": "f", "arguments": "{}"} for i in range(count)]
-    outputs = [{"type": "function_call_output", "call_id": f"c{i}", "output": prose(rng, 60)} for i in range(count)]
+    output = prose(rng, max(60, size // count - 150))
+    outputs = [{"type": "function_call_output", "call_id": f"c{i}", "output": output} for i in range(count)]
     items = [{"type": "message", "role": "user", "content": "hi"}, *calls, *outputs[::-1]]
     return Body(_RESPONSES, orjson.dumps({"model": "SvcLLM", "input": items}))
 
 
 def _batch(rng: random.Random, size: int) -> Body:
     def call(number: int) -> object:
-        domains = [f"{rng.getrandbits(40):x}.example.org" for _ in range(size // 50 // 28)]
+        domains = [f"{rng.getrandbits(140):035x}.example.org" for _ in range(size // 50 // 50)]
         arguments = {"query": prose(rng, 1500), "include_domains": domains[:300], "exclude_domains": domains[300:450]}
         params = {"name": "websearch-search", "arguments": arguments}
         return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
@@ -204,6 +209,10 @@ def _wrong_arguments(rng: random.Random, size: int) -> Body:
     params = {"name": "websearch-search", "arguments": arguments}
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
     return Body(_MCP, orjson.dumps([call] * 50))
+
+
+def _made(make: Callable[[random.Random, int], Made], rng: random.Random, size: int) -> Body:
+    return Body(*make(rng, size))
 
 
 KINDS: Mapping[str, Callable[[random.Random, int], Body]] = {
@@ -243,6 +252,7 @@ KINDS: Mapping[str, Callable[[random.Random, int], Body]] = {
     "a batch of searches": _batch,
     "a batch of wrong searches": _wrong_arguments,
     "not JSON": lambda rng, size: Body(_CHAT, b"[" + b'{"a":[' * (size // 6)),
+    **{name: partial(_made, make) for name, make in DENSE.items()},
 }  # fmt: skip
 
 
@@ -262,15 +272,19 @@ def main() -> None:
     parser.add_argument("--mib", type=float, default=1.0, help="size of each body")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--kind", default="", help="only kinds with this in their name")
+    parser.add_argument("--rounds", type=int, default=3, help="how often each is sent")
     options = parser.parse_args()
-    print(f"{'kind':28}{'MB':>7}{'status':>8}{'block ms':>10}{'CPU ms':>9}{'memory':>9}")
+    print(f"{'kind':28}{'MB':>7}{'status':>8}{'block ms':>10}{'CPU ms':>9}{'first':>9}{'memory':>9}")
     with tempfile.TemporaryDirectory() as folder, MeasuredGateway(Path(folder)) as gateway:
         for kind, each in bodies(options.seed, int(options.mib * (1 << 20))):
             if options.kind in kind:
-                cost = gateway.send(each.path, each.raw)
+                costs = [gateway.send(each.path, each.raw) for _ in range(options.rounds)]
+                block_s, cpu_s = max(cost.block_s for cost in costs), min(cost.cpu_s for cost in costs)
+                first_bytes = costs[0].memory_bytes
+                memory_bytes = max((cost.memory_bytes for cost in costs[1:]), default=first_bytes)
                 print(
-                    f"{kind:28}{len(each.raw) / 1e6:7.2f}{cost.status:8}{cost.block_s * 1e3:10.1f}"
-                    f"{cost.cpu_s * 1e3:9.0f}{cost.memory_bytes / len(each.raw):8.1f}x",
+                    f"{kind:28}{len(each.raw) / 1e6:7.2f}{costs[-1].status:8}{block_s * 1e3:10.1f}"
+                    f"{cpu_s * 1e3:9.0f}{first_bytes / len(each.raw):8.1f}x{memory_bytes / len(each.raw):8.1f}x",
                     flush=True,
                 )
 

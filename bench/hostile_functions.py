@@ -42,6 +42,7 @@ from gateway.services.hosted_tools.page_text import find_in
 from gateway.services.hosted_tools.sources import Sources
 from gateway.services.websearch import filters, result_budget
 from gateway.wire import image_header, large_json, ocr, repetition, sse, text_slots, thinking
+from gateway.wire.json_pieces import decode_in_pieces
 from gateway.wire.openai_error import error_object
 
 Make = Callable[[int], Any]
@@ -128,6 +129,8 @@ _ARGUMENTS = {name: Arguments(name, schemas.load(f"tools/{name}")) for name in (
 
 def _chat_problems(body: bytes) -> object:
     value = large_json.decode(body)
+    if len(body) > schemas.MEASURED_BYTES:
+        return _CHAT.check(value)
     return schemas.is_too_deep(body, value) or _CHAT.check(value)
 
 
@@ -260,6 +263,7 @@ READERS: dict[str, Reader] = {
     "mcp body": Reader(_mcp_messages, inputs.BODIES, _QUICK_SIZES),
     "arguments": Reader(_arguments, inputs.TEXTS),
     "argument names": Reader(_argument_names, inputs.TEXTS),
+    "JSON in pieces": Reader(lambda body: decode_in_pieces(bytearray(body)), inputs.BODIES),
     "texts of a body": Reader(lambda body: text_slots.text_slots(large_json.decode(body)), inputs.BODIES),
     "upstream's error": Reader(lambda text: error_object(GatewayError(text)), inputs.TEXTS),
     "image header": Reader(image_header.read_header, _images(), _QUICK_SIZES),

@@ -73,7 +73,7 @@ class Dispatcher:
         self._running = running
         self._cancel = cancel or running.cancel
 
-    def check(self, raw: bytes, headers: RpcHeaders) -> RpcBatch:
+    def check(self, raw: bytes | bytearray, headers: RpcHeaders) -> RpcBatch:
         """A body's messages, each with its result, its call or its fault. Raises RpcFault when all of it is refused."""
         messages, is_batch = self._envelope.messages(envelope.decode(raw))
         revision = versions.choose(headers, messages, is_batch)

@@ -11,6 +11,7 @@ import orjson
 
 from gateway import schemas
 from gateway.mcp.messages import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, Message, RequestId, RpcFault
+from gateway.wire import large_json
 
 MAX_MEMBERS = 50
 """Messages of one batch. Chosen: SDKs send fewer than ten. Half would still do; double would let one request of a key
@@ -71,13 +72,14 @@ class Envelope:
         return Message(method, call_id, params or {})
 
 
-def decode(raw: bytes) -> Any:
+def decode(raw: bytes | bytearray) -> Any:
     """The JSON value of a body. Raises RpcFault -32700: not UTF-8, not JSON, NaN, or nested too deeply."""
+    is_empty, is_measured = not raw, len(raw) > schemas.MEASURED_BYTES
     try:
-        value = orjson.loads(raw)
+        value = large_json.decode(raw)
     except orjson.JSONDecodeError as error:
-        place = f" (line {error.lineno}, column {error.colno})" if raw else ""
+        place = f" (line {error.lineno}, column {error.colno})" if not is_empty else ""
         raise RpcFault(PARSE_ERROR, f"the body is not valid JSON in UTF-8: {error.msg}{place}") from None
-    if schemas.is_too_deep(raw, value):
+    if not is_measured and schemas.is_too_deep(raw, value):
         raise RpcFault(PARSE_ERROR, f"the body is nested more than {schemas.MAX_DEPTH} levels deep")
     return value

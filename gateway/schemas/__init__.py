@@ -64,14 +64,12 @@ class Checker:
         return list(problems.values())
 
 
-def is_too_deep(raw: bytes, value: Any) -> bool:
-    """Whether a decoded body is nested deeper than MAX_DEPTH. `raw` is the body it came from.
+def is_too_deep(raw: bytes | bytearray, value: Any) -> bool:
+    """Whether a decoded body is nested deeper than MAX_DEPTH. `raw` is the body it came from, of at most
+    MEASURED_BYTES: a longer one was measured before it was decoded.
 
-    The naive form is the walk alone, layer by layer; a body with at most MAX_DEPTH brackets cannot be too deep, and one
-    above MEASURED_BYTES was measured before it was decoded.
+    The naive form is the walk alone, layer by layer; a body with at most MAX_DEPTH brackets cannot be too deep.
     """
-    if len(raw) > MEASURED_BYTES:
-        return False
     if len(raw) <= _COUNTED_BYTES and _has_few_brackets(raw):
         return False
     layer, counted = [value] if type(value) in _CONTAINERS else [], False
@@ -91,5 +89,5 @@ def is_too_deep(raw: bytes, value: Any) -> bool:
     return True
 
 
-def _has_few_brackets(raw: bytes) -> bool:
+def _has_few_brackets(raw: bytes | bytearray) -> bool:
     return raw.count(b"[") + raw.count(b"{") <= MAX_DEPTH

@@ -20,7 +20,7 @@ _IDS = {"{response_id}": "{response_id:(?!(?:compact|input_tokens)(?:/|$))[^{}/]
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 """Serves a request whose RequestContext is complete. May raise GatewayError."""
 
-Check = Callable[[bytes, MultiMapping[str]], Any]
+Check = Callable[[bytes | bytearray, MultiMapping[str]], Any]
 """Turns a body's bytes and the request's headers into the decoded, checked body. Raises GatewayError."""
 
 

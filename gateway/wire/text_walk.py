@@ -73,7 +73,7 @@ def answer_steps(value: Any, where: str = "", skip: frozenset[str] = frozenset()
 
 class _Walk:
     """One walk. Short strings are handed out in groups, which may be dealt with while the walk goes on. Slots of
-    property names are made last: an object must not change its names while it is read."""
+    property names come after those of the values: an object must not change its names while it is read."""
 
     def __init__(self, structural: Form, *, joins_all: bool) -> None:
         self._structural = structural
@@ -109,7 +109,22 @@ class _Walk:
             if read > _STEP:
                 read = 0
                 yield self._slots
-        for holder, path, form, names in self._named:
+            if len(self._named) > _STEP:
+                yield from self._name_steps(being_read={id(place[0]) for place in stack if place[5] is not None})
+        yield from self._name_steps(being_read=set())
+        self._end_group()
+        yield self._slots
+
+    def _name_steps(self, being_read: set[int]) -> Iterator[list[TextSlot]]:
+        """The names of the objects so far, after the slots of their values; not of those that are still being read."""
+        named = [each for each in self._named if id(each[0]) not in being_read]
+        if not named:
+            return
+        self._named = [each for each in self._named if id(each[0]) in being_read]
+        self._end_group()
+        yield self._slots
+        read = 0
+        for holder, path, form, names in named:
             where = f"{path or 'the body'}: a property name"
             for name in names:
                 self._add_short(KeySlot.of(holder, name, where, form, self._names), len(name))
@@ -117,8 +132,6 @@ class _Walk:
             if read > _STEP:
                 read = 0
                 yield self._slots
-        self._end_group()
-        yield self._slots
 
     def _add_short(self, slot: TextSlot, size: int) -> None:
         self._group.append(slot)

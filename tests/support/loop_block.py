@@ -24,7 +24,7 @@ import uvloop
 
 from bench.upstream import STREAM, WHOLE
 from gateway.config.environment import read_environment
-from gateway.runtime.memory import settle_memory
+from gateway.runtime.memory import give_back, settle_memory
 from tests.support.gateways import start_in_process, upstream_toml
 from tests.support.paths import ROOT
 
@@ -42,6 +42,22 @@ enabled = false
 [local_ocr]
 enabled = false
 """
+_VECTORS = '\n[[models]]\nname = "vectors"\nkind = "embedding"\n[[models.upstreams]]\nbase_url = "{}"\nmodel = "v"\n'
+_ASKED = [
+    {"role": "user", "content": "call +1 202 555 0143 or write to ops@posthaus.com, 4539 1488 0343 6467\n" * 5_000}
+]
+_SEARCH = {"name": "websearch-search", "arguments": {"query": "first"}}
+_FIRST: dict[str, object] = {
+    "/v1/chat/completions": {"model": "SvcLLM", "messages": _ASKED},
+    "/v1/responses": {"model": "SvcLLM", "input": "first"},
+    "/v1/messages": {"model": "SvcLLM", "max_tokens": 9, "messages": _ASKED},
+    "/v1/embeddings": {"model": "vectors", "input": [list(range(1_000, 2_000))] * 60},
+    "/tools/websearch/mcp": [
+        {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": _SEARCH} for number in range(50)
+    ],
+}
+"""A request of each route, of ordinary content: what the first one makes (compiled patterns, their states, threads and
+their heaps, the open index) stays, so that it is idle memory and not the cost of a body."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +93,8 @@ class MeasuredGateway:
         self._stack.callback(self._process.kill)
         started = self._line()
         self.port, self.key = started["port"], started["key"]
-        self.send("/v1/chat/completions", b'{"model":"SvcLLM","messages":[{"role":"user","content":"first"}]}')
+        for path, first in _FIRST.items():
+            self.send(path, json.dumps(first).encode())
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -197,7 +214,8 @@ def _forget_peak() -> None:
 
 async def _serve(folder: str, settings: str, upstream_url: str) -> None:
     loop = asyncio.get_running_loop()
-    async with start_in_process(Path(folder), settings + upstream_toml(upstream_url)) as gateway:
+    models = upstream_toml(upstream_url) + _VECTORS.format(upstream_url)
+    async with start_in_process(Path(folder), settings + models) as gateway:
         settle_memory()
         watch, idle = _Watch(loop), 0
         reader = asyncio.StreamReader()
@@ -206,6 +224,7 @@ async def _serve(folder: str, settings: str, upstream_url: str) -> None:
         while command := (await reader.readline()).strip():
             if command == b"reset":
                 gc.collect()
+                give_back()  # else a body is served from what an earlier one has left, and seems to cost nothing
                 _forget_peak()
                 idle = _memory("VmRSS")
                 print("{}", flush=True)

@@ -135,19 +135,17 @@ class SlotMasker:
         """`name` is the key of the value, scanned as `name: text`: `{"password": …}` names a secret. A text with a
         blocked finding is cut before it."""
         prefix = _prefix(name)
-        shift, at, end, out = len(prefix), 0, len(text), None
-        for findings in self._scanner.scan_parts(prefix + text, self._allowance):
+        at, end, out = 0, len(text), None
+        for findings in self._scanner.scan_parts(text, self._allowance, prefix):
             for finding in findings:
-                if finding.end <= shift:
-                    continue
-                start, action = max(finding.start - shift, 0), self._report(finding, where)
+                start, action = finding.start, self._report(finding, where)
                 if action == "block":
                     end = min(end, start)
                 elif action == "redact" and start < end:
                     out = out or StringIO()
                     out.write(text[at:start])
                     out.write(mask_of(finding.entity))
-                    at = finding.end - shift
+                    at = finding.end
         if out is None:
             return text[:end]
         out.write(text[at:end])

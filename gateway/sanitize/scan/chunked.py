@@ -29,20 +29,33 @@ def scan_chunked(scan: Callable[[str], list[Finding]], text: str) -> list[Findin
     return [finding for findings in scan_chunks(scan, text) for finding in findings]
 
 
-def scan_chunks(scan: Callable[[str], list[Finding]], text: str) -> Iterator[list[Finding]]:
-    """As `scan_chunked`, chunk by chunk: the findings of a text made of values take many times its memory."""
+def scan_chunks(scan: Callable[[str], list[Finding]], text: str, prefix: str = "") -> Iterator[list[Finding]]:
+    """As `scan_chunked`, chunk by chunk: the findings of a text made of values take many times its memory. `prefix` is
+    scanned before the first chunk; of findings in it, there is what lies in the text."""
     chunk_start = 0
     while chunk_start < len(text):
         chunk_end = _chunk_end(text, chunk_start)
         findings: list[Finding] = []
         low, high = max(0, chunk_start - _LEFT_CONTEXT_CHARS), min(chunk_end + _RIGHT_CONTEXT_CHARS, len(text))
-        for start, end, entity, certain in scan(text[low:high]):
+        before = "" if chunk_start else prefix
+        for start, end, entity, certain in shifted(scan(before + text[low:high]), len(before)):
             start, end = max(start + low, chunk_start), end + low
             if chunk_start < end and start < chunk_end:
                 end = end if end < high else _end_of_value(text, start, end)
                 findings.append(Finding(start, end, entity, certain))
         chunk_start = max(chunk_end, findings[-1].end if findings else 0)
         yield findings
+
+
+def shifted(findings: list[Finding], prefix_chars: int) -> list[Finding]:
+    """Findings of a text with a prefix, in the offsets of the text: those in the prefix alone are left out."""
+    if not prefix_chars:
+        return findings
+    return [
+        Finding(max(start - prefix_chars, 0), end - prefix_chars, entity, certain)
+        for start, end, entity, certain in findings
+        if end > prefix_chars
+    ]
 
 
 def _end_of_value(text: str, start: int, scanned_end: int) -> int:

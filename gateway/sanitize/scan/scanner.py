@@ -33,7 +33,7 @@ from gateway.sanitize.detectors.phones import Phones
 from gateway.sanitize.detectors.secret_tokens import find_secret_tokens
 from gateway.sanitize.detectors.social_security import SSN_HINTS, SSN_WORDS, find_ssns
 from gateway.sanitize.detectors.wallets import find_wallets
-from gateway.sanitize.scan.chunked import CHUNK_CHARS, scan_chunked, scan_chunks
+from gateway.sanitize.scan.chunked import CHUNK_CHARS, scan_chunked, scan_chunks, shifted
 from gateway.sanitize.scan.clean_cache import KnownClean
 from gateway.sanitize.scan.fallback_mask import mask_all_but_words
 from gateway.sanitize.scan.fast_path import is_trivially_clean
@@ -138,16 +138,16 @@ class Scanner:
             self._clean_cache.learn(digest)
         return findings
 
-    def scan_parts(self, text: str, allowance: SharedAllowance | None = None) -> Iterator[list[Finding]]:
-        """As `scan`, chunk by chunk where there are no patterns: the findings of a text take many times its memory."""
+    def scan_parts(self, text: str, allowance: SharedAllowance | None, prefix: str = "") -> Iterator[list[Finding]]:
+        """What `scan` finds in `prefix + text`, in the text's offsets; by chunks where there are no patterns."""
         if self._custom or len(text) <= CHUNK_CHARS:
-            yield self.scan(text, allowance)
+            yield shifted(self.scan(prefix + text, allowance), len(prefix))
             return
-        digest = self._clean_cache.digest(text.encode("utf-8", "surrogatepass"))
+        digest = self._clean_cache.digest_of_long(text, prefix)
         if self._clean_cache.knows(digest):
             return
         is_clean = True
-        for findings in scan_chunks(partial(self._scan_chunk, allowance=allowance), text):
+        for findings in scan_chunks(partial(self._scan_chunk, allowance=allowance), text, prefix):
             allowed = self._not_allowed(findings, text)
             is_clean = is_clean and not allowed
             yield allowed

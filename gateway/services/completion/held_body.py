@@ -1,12 +1,17 @@
 """A chat body between its forwarding and the answer: what a further attempt would need, and no more.
 
-Decoded, a body of many small values takes up to 34 times its bytes, and an upstream may take minutes. So of such a body
-only its JSON is kept once an attempt has begun. Knows no upstream.
+Decoded, a body of many small values takes several times its bytes, and an upstream may take minutes. So of such a body
+only the JSON of its members is kept once an attempt has begun; the request to the upstream is made of the same bytes.
+Knows no upstream.
 """
+
+from collections.abc import Callable
+from typing import Any
 
 import orjson
 
 from gateway.domain import Json
+from gateway.wire.json_drain import encode_and_empty
 
 MANY_VALUES = 20_000
 """Bodies of more values are let go. Chosen: their JSON is made in 2 ms where it has no long texts, and their objects
@@ -15,25 +20,45 @@ request that waits."""
 
 
 class HeldBody:
-    """The body of one request. `values` is how many JSON values it had, as far as they were counted."""
+    """The body of one request. `values` is how many JSON values it had, as far as they were counted.
 
-    __slots__ = ("_decoded", "_json")
+    The members of a body that is let go are replaced one after the other, so that there is never the JSON of all of
+    them beside all of their values. Its object itself is not changed: callers may have it.
+    """
 
-    def __init__(self, body: Json, values: int) -> None:
-        self._decoded: Json | None = body
-        self._json = orjson.dumps(body) if values > MANY_VALUES else b""
+    __slots__ = ("_encode", "_members", "is_let_go")
 
-    @property
-    def is_let_go(self) -> bool:
+    def __init__(self, body: Json, values: int, *, is_owned: bool = False) -> None:
+        """`is_owned`: nobody else has the lists and objects of the body, so that they may be emptied."""
+        self._encode: Callable[[Any], bytes] = encode_and_empty if is_owned else orjson.dumps
+        self.is_let_go = values > MANY_VALUES
         """Whether nobody should keep what `take` returns."""
-        return self._json != b""
+        self._members = dict(body) if self.is_let_go else body
 
     def take(self) -> Json:
-        """The decoded body, for one attempt. Where it is let go, the caller has the only reference."""
-        if self._decoded is None:
-            decoded: Json = orjson.loads(self._json)
-            return decoded
-        body = self._decoded
-        if self._json:
-            self._decoded = None
-        return body
+        """The decoded body, for one attempt. Where it is let go, the caller has the only references to its values,
+        but for those that `pack` has yet to replace."""
+        if not self.is_let_go:
+            return self._members
+        return {name: _unpacked(member) for name, member in self._members.items()}
+
+    def pack(self, sent: Json, *, is_read: bool) -> Json:
+        """What is sent for the body: where that is let go, its own lists and objects encoded. `sent` was made of what
+        `take` has returned, which nobody should have any more. `is_read`: something between here and the upstream reads
+        what is sent, which stays as it is then."""
+        if not self.is_let_go:
+            return sent
+        for name, own in self._members.items():
+            is_same = sent.get(name) is own
+            packed = self._members[name] = _packed(own, self._encode if is_same and not is_read else orjson.dumps)
+            if is_same and not is_read:
+                sent[name] = packed
+        return sent
+
+
+def _packed(member: Any, encode: Callable[[Any], bytes]) -> Any:
+    return orjson.Fragment(encode(member)) if isinstance(member, dict | list) else member
+
+
+def _unpacked(member: Any) -> Any:
+    return orjson.loads(orjson.dumps(member)) if isinstance(member, orjson.Fragment) else member

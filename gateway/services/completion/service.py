@@ -58,15 +58,17 @@ class CompletionService:
         """
         body = await self._with_images(body)
         started_s = time.perf_counter()
-        plan, held = self.plan(body["model"]), HeldBody(body, stats.body_values)
+        plan, held = self.plan(body["model"]), HeldBody(body, stats.body_values, is_owned=stats.owns_body)
         del body
         while True:
             async with plan.attempt(stats) as attempt:
                 asked = held.take()
                 context = _context(asked, attempt, stats, started_s, held)
                 is_checked = needs_json_check(asked, attempt.target.options)
-                call = attempt.target.upstream.complete(self._sent(asked, attempt, stats), stats)
+                sent = self._sent(asked, attempt, stats)
                 del asked
+                call = attempt.target.upstream.complete(held.pack(sent, is_read=attempt.is_read), stats)
+                del sent
                 answer = normalise_answer(await call, context)
                 break
         count_usage(answer["usage"], stats)
@@ -83,15 +85,17 @@ class CompletionService:
         """
         body = await self._with_images(body)
         started_s = time.perf_counter()
-        plan, held = self.plan(body["model"]), HeldBody(body, stats.body_values)
+        plan, held = self.plan(body["model"]), HeldBody(body, stats.body_values, is_owned=stats.owns_body)
         del body
         while True:
             async with plan.attempt(stats) as attempt:
                 asked = held.take()
                 context = _context(asked, attempt, stats, started_s, held)
                 state = ChatStream(context, keep_text=needs_json_check(asked, attempt.target.options))
-                stream = attempt.target.upstream.stream(self._sent(asked, attempt, stats), stats)
+                sent = self._sent(asked, attempt, stats)
                 del asked
+                stream = attempt.target.upstream.stream(held.pack(sent, is_read=attempt.is_read), stats)
+                del sent
                 try:
                     async with aclosing(stream) as payloads:
                         async for batch in payloads:

@@ -87,7 +87,7 @@ class AdminHandler:
         request[CONTEXT].server.recorder.flush()
         return JsonReply({"requests": self._records.last()})
 
-    def check(self, raw: bytes, headers: Mapping[str, str]) -> Json:
+    def check(self, raw: bytes | bytearray, headers: Mapping[str, str]) -> Json:
         """The body of a preview (schemas/sanitize_preview.json). Raises InvalidRequest that names the wrong field."""
         return checked_body(raw, self._checker)
 

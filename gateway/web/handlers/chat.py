@@ -66,7 +66,7 @@ class ChatHandler:
         self._dialect = ChatDialect()
         self._checker = schemas.Checker(schemas.load("chat"))
 
-    def check(self, raw: bytes, headers: Mapping[str, str]) -> Json:
+    def check(self, raw: bytes | bytearray, headers: Mapping[str, str]) -> Json:
         """The chat body (schemas/chat.json). Raises InvalidRequest that names the wrong field."""
         return checked_body(raw, self._checker)
 
@@ -84,8 +84,8 @@ class ChatHandler:
         if body.get("web_search_options") is not None:
             return await self._search(context, entry, body)
         service: Completions = self._ocr if entry.kind == "ocr" and self._ocr is not None else self._completions
-        stats = context.stats
-        started_s = time.perf_counter()
+        stats, started_s = context.stats, time.perf_counter()
+        stats.owns_body = service is self._completions
         if body.get("stream"):
             reply = EventReply(
                 service.stream(body, stats),

@@ -28,7 +28,7 @@ class EmbeddingsHandler:
         self._service = EmbeddingService(completions)
         self._checker = schemas.Checker(schemas.load("embeddings"))
 
-    def check(self, raw: bytes, headers: Mapping[str, str]) -> Json:
+    def check(self, raw: bytes | bytearray, headers: Mapping[str, str]) -> Json:
         """The body (schemas/embeddings.json). Raises InvalidRequest that names the wrong field."""
         body: Json = checked_body(raw, self._checker)
         _require_one_kind(body["input"])
@@ -41,7 +41,10 @@ class EmbeddingsHandler:
         context.body = None
         require_kind(self._completions.resolve(body["model"]), "embedding")
         started_s = time.perf_counter()
-        answer = await self._service.create(body, context.stats)
+        context.stats.owns_body = True
+        call = self._service.create(body, context.stats)
+        del body  # while the upstream is awaited, the service alone decides how much of it is kept
+        answer = await call
         return JsonReply(answer, headers=timing_headers(context.stats, started_s))
 
 

@@ -39,7 +39,7 @@ class WebSearchHandler:
     def __init__(self, dispatcher: Dispatcher) -> None:
         self._dispatcher = dispatcher
 
-    def check(self, raw: bytes, headers: MultiMapping[str]) -> RpcBatch:
+    def check(self, raw: bytes | bytearray, headers: MultiMapping[str]) -> RpcBatch:
         """The body's messages. Raises NotAcceptable, or RpcFault when the body is not a legal request."""
         return self._dispatcher.check(raw, _rpc_headers(headers))
 

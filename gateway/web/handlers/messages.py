@@ -47,11 +47,11 @@ class MessagesHandler:
         needed = [name for name in schema["required"] if name != "max_tokens"]
         self._count_checker = schemas.Checker({**schema, "required": needed})
 
-    def check(self, raw: bytes, headers: Mapping[str, str]) -> Json:
+    def check(self, raw: bytes | bytearray, headers: Mapping[str, str]) -> Json:
         """The body (schemas/messages.json). Raises InvalidRequest that names the wrong field."""
         return checked_body(raw, self._checker)
 
-    def check_count(self, raw: bytes, headers: Mapping[str, str]) -> Json:
+    def check_count(self, raw: bytes | bytearray, headers: Mapping[str, str]) -> Json:
         """The same for a count, which needs no `max_tokens`."""
         return checked_body(raw, self._count_checker)
 

@@ -65,7 +65,7 @@ class ResponsesHandler:
         self._store = store
         self._checker = schemas.Checker(schemas.load("responses"))
 
-    def check(self, raw: bytes, headers: Mapping[str, str]) -> Json:
+    def check(self, raw: bytes | bytearray, headers: Mapping[str, str]) -> Json:
         """The body (schemas/responses.json). Raises InvalidRequest that names the wrong field."""
         body: Json = checked_body(raw, self._checker)
         refuse_unkept(body)

@@ -35,25 +35,25 @@ async def body(request: web.Request, handler: Handler) -> web.StreamResponse:
             raise UnsupportedMediaType("the Content-Encoding is not supported; send the body without one")
         max_bytes = min(request.client_max_size, context.endpoint.max_body_bytes or request.client_max_size)
         if request.content.is_eof():  # it came with the headers: nothing to wait for
-            raw = request.content.read_nowait()
+            raw: bytes | bytearray = request.content.read_nowait()
             if len(raw) > max_bytes:
                 raise _too_large(len(raw), max_bytes)
         else:
             raw = await _receive(request, max_bytes, context.server.body_timeout_s)
         max_values = context.server.max_json_values
-        if len(raw) > MEASURED_BYTES or len(raw) > max_values:
+        if is_large := len(raw) > MEASURED_BYTES or len(raw) > max_values:
             context.stats.body_values = await _measure(raw, max_values)
             context.work.charge_values(context.stats.body_values)
         context.body = check(raw, headers)
         if has_budgets(context):
             await reserve(context)
-        if len(raw) > MEASURED_BYTES:
-            del raw
+        del raw
+        if is_large:
             await asyncio.sleep(0)  # decoding took milliseconds, and so will what follows
     return await handler(request)
 
 
-async def _measure(raw: bytes, max_values: int) -> int:
+async def _measure(raw: bytes | bytearray, max_values: int) -> int:
     """How many values the body has at most. Refuses one of too many, or nested too deeply, before it is decoded."""
     values = 0
     try:
@@ -74,7 +74,7 @@ async def _measure(raw: bytes, max_values: int) -> int:
     return values
 
 
-async def _receive(request: web.Request, max_bytes: int, limit_s: float) -> bytes:
+async def _receive(request: web.Request, max_bytes: int, limit_s: float) -> bytes | bytearray:
     size = request.content_length
     if size is not None and size > max_bytes:
         raise _too_large(size, max_bytes)
@@ -93,14 +93,15 @@ async def _receive(request: web.Request, max_bytes: int, limit_s: float) -> byte
         raise InvalidRequest("the request body's framing is broken") from None
 
 
-async def _read(request: web.Request, max_bytes: int) -> bytes:
-    """The body to its end. aiohttp's own `read` would keep the bytes for as long as the request lives."""
+async def _read(request: web.Request, max_bytes: int) -> bytes | bytearray:
+    """The body to its end, as a bytearray if it is large: decoding empties it. aiohttp's own `read` would keep the
+    bytes for as long as the request lives."""
     whole = bytearray()
     while piece := await request.content.readany():
         whole += piece
         if len(whole) > max_bytes:
             raise _too_large(len(whole), max_bytes)
-    return bytes(whole)
+    return whole if len(whole) > MEASURED_BYTES else bytes(whole)
 
 
 def _too_large(size: int, max_bytes: int) -> PayloadTooLarge:

@@ -40,12 +40,12 @@ def test_a_value_is_found_at_every_place_around_the_border_of_two_chunks() -> No
 def test_the_parts_of_a_scan_are_the_findings_of_the_whole() -> None:
     text = "".join(f"call +1 202 555 {number % 10_000:04} or jane{number}@posthaus.org " for number in range(2_000))
     for scanner in (Scanner(), Scanner(allow_list=["@posthaus.org"])):
-        parts = list(scanner.scan_parts(text))
+        parts = list(scanner.scan_parts(text, None))
         assert len(parts) > 1
         assert [finding for part in parts for finding in part] == scanner.scan(text)
     clean, scanner = "nothing but words " * 4_000, Scanner()
-    assert not any(scanner.scan_parts(clean))
-    assert not list(scanner.scan_parts(clean))  # known to be clean by now
+    assert not any(scanner.scan_parts(clean, None))
+    assert not list(scanner.scan_parts(clean, None))  # known to be clean by now
 
 
 def test_masking_a_text_made_of_values_takes_no_more_memory_than_a_few_times_its_size() -> None:
@@ -60,3 +60,13 @@ def test_masking_a_text_made_of_values_takes_no_more_memory_than_a_few_times_its
         tracemalloc.stop()
     assert "202 555" not in slot.text and slot.text.startswith("call [REDACTED:PHONE] or call ")
     assert peak < 10 * len(text)  # twice that with all findings at once
+
+
+def test_a_prefix_is_scanned_before_a_text_of_any_length() -> None:
+    for filler in ("", "word " * 20_000):
+        scanner = Scanner()
+        text = "Xk29fjQ81nvPz7Lw " + filler + "write to ops@posthaus.com"
+        whole = scanner.scan("password: " + text)
+        parts = [each for part in scanner.scan_parts(text, None, "password: ") for each in part]
+        assert [(each.start + 10, each.end + 10, each.entity) for each in parts] == [each[:3] for each in whole]
+        assert parts[0].start == 0 and len(parts) == 2

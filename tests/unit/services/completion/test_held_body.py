@@ -4,22 +4,46 @@ import gc
 import weakref
 from typing import Any
 
+import orjson
+
 from gateway.services.completion.held_body import MANY_VALUES, HeldBody
 
 
 class Watched(dict[str, Any]):
-    """A body whose end can be seen."""
+    """A message whose end can be seen."""
 
 
 def test_a_body_of_many_values_is_let_go_and_comes_back_for_another_attempt() -> None:
-    body = Watched(model="m", messages=[{"role": "user", "content": "hi"}])
-    seen, held = weakref.ref(body), HeldBody(body, MANY_VALUES + 1)
-    assert held.is_let_go and held.take() is body
-    del body
+    message = Watched(role="user", content="hi")
+    body: dict[str, Any] = {"model": "m", "messages": [message]}
+    seen, held = weakref.ref(message), HeldBody(body, MANY_VALUES + 1)
+    del message
+    assert held.is_let_go
+    sent = held.pack(held.take(), is_read=False)
+    body.clear()
     gc.collect()
     assert seen() is None
+    assert orjson.dumps(sent) == b'{"model":"m","messages":[{"role":"user","content":"hi"}]}'
     assert held.take() == {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
     assert held.take() is not held.take()
+
+
+def test_only_lists_and_objects_that_nobody_else_has_are_emptied() -> None:
+    whole = {"messages": [{"role": "user"}], "tools": [{"type": "function"}], "extra": {"a": [1]}}
+    for is_owned in (True, False):
+        body = orjson.loads(orjson.dumps(whole))
+        held = HeldBody(body, MANY_VALUES + 1, is_owned=is_owned)
+        taken = held.take()
+        added = {"of": ["the operator"]}
+        sent = held.pack({**taken, "tools": [*taken["tools"]], "added": added}, is_read=False)
+        assert orjson.loads(orjson.dumps(sent)) == {**whole, "added": {"of": ["the operator"]}} and added["of"]
+        assert (body["messages"] == []) is is_owned and body["tools"] == whole["tools"]
+        assert held.take() == whole
+
+
+def test_what_an_adapter_reads_is_sent_as_it_is() -> None:
+    held = HeldBody({"messages": [{"role": "user"}]}, MANY_VALUES + 1, is_owned=True)
+    assert held.pack(held.take(), is_read=True) == {"messages": [{"role": "user"}]} == held.take()
 
 
 def test_any_other_body_stays_as_it_is() -> None:

@@ -1,0 +1,290 @@
+"""Decodes a JSON document of many small values piece by piece, and lets its bytes go meanwhile.
+
+Naive form: `orjson.loads(raw)`. It copies the document and makes a tree of its own (16 bytes a value), both of which
+live until the last Python object is made: three to nine times the bytes of a document of tiny values, beside the
+objects. Here the lists and objects that are longer than a window are opened, and their members are decoded in runs that
+fit one; what was decoded is cut off the document, so that in the end only the objects remain.
+
+Theory of operation. `_Reader` stands after `[`, `{` or a comma of the innermost open container.
+
+| the window from there holds                   | what is done                                               |
+|-----------------------------------------------|------------------------------------------------------------|
+| the end of the container                      | the members before it are one run; the container is closed |
+| a comma between its members                   | the members before the last such comma are one run         |
+| neither, and its first member is a container  | that one is opened                                         |
+| neither, and its first member is no container | that one is decoded by itself, however long it is          |
+
+Runs are handed to orjson between the brackets of their container, so it decides what JSON is.
+"""
+
+import re
+from array import array
+from collections import deque
+from itertools import accumulate, islice
+from typing import Any
+
+import orjson
+
+WINDOW_BYTES = 1 << 16
+"""Chosen: a run of this size is decoded in under a millisecond and needs half a megabyte beside its objects. At half
+there are twice as many runs, at double that memory doubles."""
+SHARED_CHARS, MAX_WORDS = 16, 8_192
+"""Strings of at most so many characters are shared, and so many of them remembered. `schemas.json_size` counts on both.
+Chosen: words of formats are shorter, and bodies have hundreds of them. At half of the second a long history of short
+answers has them twice, at double a body of different words needs half a megabyte more while it is decoded."""
+_MAX_OPEN = 128
+"""Chosen: more than the levels that a body may have (`schemas.MAX_DEPTH`); each costs a look at a window. At half legal
+bodies are decoded in the naive way, at double a document of brackets takes twice as long to be refused."""
+_NOT_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
+_STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
+_BRACKET = re.compile(rb"[\[\]{}]")
+_SPACE = re.compile(rb"[ \t\r\n]*+")
+_SCALAR = re.compile(rb"[^ \t\r\n,\[\]{}\"]++")
+_CLOSING: dict[type, bytes] = {dict: b"}", list: b"]"}
+
+
+def decode_in_pieces(raw: bytearray, window_bytes: int = WINDOW_BYTES) -> Any:
+    """The decoded document, an object or a list. `raw` is empty afterwards, or holds what was not reached.
+
+    Raises orjson.JSONDecodeError, its line and column as in the naive form, when it is no JSON, and when it is nested
+    deeper than _MAX_OPEN windows.
+    """
+    reader = _Reader(raw, window_bytes)
+    try:
+        return reader.read()
+    except ValueError as error:
+        raise reader.failure(error) from None
+
+
+class _Window:
+    """A part of a document that begins outside strings, without what is in them.
+
+    `levels`: after each bracket, how many more were opened than closed.
+    """
+
+    __slots__ = ("_outside", "_pieces", "levels")
+
+    def __init__(self, text: bytes) -> None:
+        if b"\\" in text:
+            text = text.replace(b"\\\\", b"\0\0").replace(b'\\"', b"\0\0")
+        self._pieces = text.split(b'"')
+        self._outside = b'"'.join(self._pieces[::2])
+        self.levels = list(accumulate(array("b", self._outside.translate(_STEPS, _NOT_BRACKETS))))
+
+    def bracket(self, number: int) -> tuple[int, bytes]:
+        """The place of a bracket in the document's part, and the bracket."""
+        found = next(islice(_BRACKET.finditer(self._outside), number, None))
+        return self._place(found.start()), found[0]
+
+    def last_comma(self) -> int | None:
+        """The place of the last comma at level 0; None when there is none."""
+        outside, levels = self._outside, self.levels
+        if 0 not in levels:
+            first = _BRACKET.search(outside)
+            return self._comma_in(0, first.start() if first else len(outside))
+        above = levels[::-1].index(0)  # brackets after the last one that leads back to level 0
+        brackets = _BRACKET.finditer(outside[::-1])
+        end = len(outside) - deque(islice(brackets, above), 1)[0].start() if above else len(outside)
+        for bracket, level in zip(brackets, islice(reversed(levels), above, None), strict=True):
+            start = len(outside) - bracket.start()
+            if level == 0 and (comma := self._comma_in(start, end)) is not None:
+                return comma
+            end = start
+        return self._comma_in(0, end)
+
+    def _comma_in(self, start: int, end: int) -> int | None:
+        comma = self._outside.rfind(b",", start, end)
+        return None if comma < 0 else self._place(comma)
+
+    def _place(self, at: int) -> int:
+        strings = self._outside.count(b'"', 0, at)
+        return at + strings + sum(map(len, islice(self._pieces, 1, 2 * strings, 2)))
+
+
+class _Reader:
+    """`open`: the containers that are open, outermost first. `filled`: how many members of each open list are read; it
+    has places for those that seem to come, since one that grows leaves holes in the memory as large as itself. What the
+    innermost one has just had: `has_member`: a member; `needs_member`: a comma behind it. `line`, `column`: how many
+    line ends were cut off, and how many characters after the last of them.
+    """
+
+    def __init__(self, raw: bytearray, window_bytes: int) -> None:
+        self._raw, self._window_bytes = raw, window_bytes
+        self._open: list[Any] = []
+        self._filled: list[int] = []
+        self._words: dict[str, str] = {}
+        self._has_member = self._needs_member = False
+        self._line = self._column = 0
+
+    def read(self) -> Any:
+        self._skip_space()
+        root = self._open_container(bytes(self._raw[:1]))
+        if root is None:
+            raise ValueError("not an object or a list")
+        while self._open:
+            self._read_window()
+        self._skip_space()
+        if self._raw:
+            raise ValueError("something follows the document")
+        return root
+
+    def failure(self, error: ValueError) -> orjson.JSONDecodeError:
+        """What orjson says of the document: what was cut off is right, so it is told of what is left of it."""
+        around = b"".join(b"[" if type(each) is list else b'{"":' for each in self._open[:-1])
+        innermost = self._open[-1] if self._open else None
+        around += b"" if innermost is None else b"[" if type(innermost) is list else b"{"
+        member = b"" if not self._has_member else b'"":0 ' if type(innermost) is dict else b"0 "
+        member += b"," if self._needs_member else b""
+        found = orjson.JSONDecodeError(str(error), "", 0)
+        try:
+            orjson.loads(around + member + self._raw)
+        except orjson.JSONDecodeError as told:
+            is_placed = told.lineno == 1 and told.colno > len(around + member)  # not where no text could be read at all
+            shift = self._column - len(around + member) if is_placed else 0
+            found = orjson.JSONDecodeError(told.msg, "", 0)
+            found.lineno, found.colno = told.lineno + self._line, told.colno + shift
+        return found
+
+    def _read_window(self) -> None:
+        window = _Window(bytes(self._raw[: self._window_bytes]))
+        if -1 in window.levels:
+            end, bracket = window.bracket(window.levels.index(-1))
+            container = self._open[-1]
+            if bracket != _CLOSING[type(container)]:
+                raise ValueError("a bracket closes another")
+            if not self._add_run(container, end) and self._needs_member:
+                raise ValueError("a member is missing")
+            self._end_member()
+            return
+        comma = window.last_comma()
+        if comma is None:
+            self._read_long_member()
+            return
+        if not self._add_run(self._open[-1], comma):
+            raise ValueError("a member is missing")
+        self._cut(1)
+        self._has_member = self._needs_member = True
+
+    def _add_run(self, container: Any, size: int) -> bool:
+        """Add the members in the next `size` bytes; whether there were any."""
+        run = bytes(self._raw[:size])
+        members = orjson.loads(b"{%b}" % run if type(container) is dict else b"[%b]" % run)
+        if b'"' in run:
+            self._share_words(members)
+        if type(container) is dict:
+            container.update(members)
+        else:
+            self._fill(-1, members)
+        self._cut(size)
+        return bool(members)
+
+    def _share_words(self, root: Any) -> None:
+        """Let equal short strings be one: `user`, `text` and `string` stand in every member of some bodies."""
+        words, stack = self._words, [root]
+        while stack:
+            holder = stack.pop()
+            for key, value in holder.items() if type(holder) is dict else enumerate(holder):
+                kind = type(value)
+                if kind is str:
+                    if len(value) <= SHARED_CHARS:
+                        holder[key] = words.setdefault(value, value)
+                elif kind is dict or kind is list:
+                    stack.append(value)
+        if len(words) > MAX_WORDS:
+            words.clear()
+
+    def _fill(self, number: int, members: list[Any]) -> None:
+        start = self._filled[number]
+        self._filled[number] += len(members)
+        self._open[number][start : self._filled[number]] = members
+
+    def _read_long_member(self) -> None:
+        """Open the container, or read the string or number, that is longer than a window."""
+        self._skip_space()
+        container, start, key = self._open[-1], 0, None
+        if type(container) is dict:
+            start = self._end_of_string(0)
+            key = orjson.loads(self._raw[:start])
+            start = self._end_of(_SPACE, start)
+            if self._raw[start : start + 1] != b":":
+                raise ValueError("a colon is missing")
+            start = self._end_of(_SPACE, start + 1)
+        first = bytes(self._raw[start : start + 1])
+        parent = len(self._open) - 1
+        if is_container := first in (b"[", b"{"):
+            self._cut(start)
+            member = self._open_container(first)
+        else:
+            end = self._end_of_string(start) if first == b'"' else self._end_of(_SCALAR, start)
+            member = orjson.loads(self._raw[start:end])
+            self._cut(end)
+        if key is not None:
+            container[key] = member
+        else:
+            self._fill(parent, [member])
+        if not is_container:
+            self._end_member()
+
+    def _end_member(self) -> None:
+        """Read what follows a member that was read by itself: a comma, or the ends of containers."""
+        self._has_member, self._needs_member = True, False
+        while self._open:
+            self._skip_space()
+            follows = bytes(self._raw[:1])
+            if follows == b",":
+                self._cut(1)
+                self._needs_member = True
+                return
+            if follows != _CLOSING[type(self._open[-1])]:
+                raise ValueError("a comma is missing")
+            container = self._open.pop()
+            filled = self._filled.pop()
+            if type(container) is list:
+                del container[filled:]
+            self._cut(1)
+
+    def _open_container(self, bracket: bytes) -> Any:
+        """A new list or object, which is open now; None for anything else than its bracket."""
+        container: Any = None
+        if bracket == b"[":
+            container = [None] * (self._raw.count(b",", 0, self._raw.find(b"]")) + 1)  # a guess: strings may hold both
+        elif bracket == b"{":
+            container = {}
+        if container is not None:
+            if len(self._open) == _MAX_OPEN:
+                raise ValueError("too many levels")
+            self._open.append(container)
+            self._filled.append(0)
+            self._cut(1)
+            self._has_member = self._needs_member = False
+        return container
+
+    def _end_of(self, pattern: re.Pattern[bytes], start: int) -> int:
+        found = pattern.match(self._raw, start)
+        if found is None:
+            raise ValueError("a member is missing")
+        return found.end()
+
+    def _end_of_string(self, start: int) -> int:
+        quote, backslash = 0x22, 0x5C
+        at = start if self._raw[start : start + 1] == b'"' else -1
+        while at >= 0:
+            at = self._raw.find(quote, at + 1)
+            before = at
+            while before > start and self._raw[before - 1] == backslash:
+                before -= 1
+            if at >= 0 and (at - before) % 2 == 0:
+                return at + 1
+        raise ValueError("a string is missing")
+
+    def _skip_space(self) -> None:
+        self._cut(self._end_of(_SPACE, 0))
+
+    def _cut(self, size: int) -> None:
+        text = self._raw[:size]
+        lines = text.count(b"\n")
+        if lines:
+            self._line, self._column = self._line + lines, 0
+            text = text[text.rindex(b"\n") + 1 :]
+        self._column += len(text) if text.isascii() else len(text.decode("utf-8", "replace"))
+        del self._raw[:size]
