@@ -39,6 +39,8 @@ _NOT_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
 _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
 _BRACKET = re.compile(rb"[\[\]{}]")
 _SPACE = re.compile(rb"[ \t\r\n]*+")
+_PIECE_BYTES = 1 << 20
+"""Of a long string, looked at at once. Chosen: at half twice as many looks, at double twice the memory for copies."""
 _SCALAR = re.compile(rb"[^ \t\r\n,\[\]{}\"]++")
 _CLOSING: dict[type, bytes] = {dict: b"}", list: b"]"}
 
@@ -266,15 +268,18 @@ class _Reader:
         return found.end()
 
     def _end_of_string(self, start: int) -> int:
-        quote, backslash = 0x22, 0x5C
-        at = start if self._raw[start : start + 1] == b'"' else -1
-        while at >= 0:
-            at = self._raw.find(quote, at + 1)
-            before = at
-            while before > start and self._raw[before - 1] == backslash:
-                before -= 1
-            if at >= 0 and (at - before) % 2 == 0:
-                return at + 1
+        """Where the string at `start` ends. Escaped backslashes and quotes are blanked in a copy, piece by piece: to look
+        at each of them takes three times as long (8 MB: .4 s), a pattern holds Python's lock for the whole string."""
+        at = start + 1 if self._raw[start : start + 1] == b'"' else len(self._raw)
+        while at < len(self._raw):
+            piece = bytes(self._raw[at : at + _PIECE_BYTES])
+            backslashes = len(piece) - len(piece.rstrip(b"\\"))
+            if backslashes % 2 and at + len(piece) < len(self._raw):
+                piece = piece[:-1]  # what it escapes is in the next piece
+            found = piece.replace(b"\\\\", b"  ").replace(b'\\"', b"  ").find(b'"')
+            if found >= 0:
+                return at + found + 1
+            at += len(piece) or 1
         raise ValueError("a string is missing")
 
     def _skip_space(self) -> None:

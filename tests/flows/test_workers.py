@@ -132,7 +132,7 @@ async def test_the_whole_gateway_says_why_it_cannot_start(tmp_path: Path) -> Non
         )
         gateway.start()
         try:
-            assert await gateway.wait_exit() == 1
+            assert await gateway.wait_exit() == 78
         finally:
             await gateway.close()
         assert "gateway: " in gateway.printed()

@@ -29,7 +29,7 @@ _MOST_TREES = 2_000
 At double a page made for it takes twice the 2 s."""
 _INSIDE = r"\(([^()]{0,300}(?:\([^()]{0,100}\)[^()]{0,100}){0,4})\)"
 _HOST = re.compile(rf":host(?![\w-])(?:{_INSIDE})?", re.IGNORECASE)
-_SLOTTED = re.compile(rf".{{0,300}}::slotted{_INSIDE}", re.IGNORECASE | re.DOTALL)
+_SLOTTED = re.compile(rf"::slotted{_INSIDE}", re.IGNORECASE)
 _MARK = f"host-{secrets.token_hex(8)}"
 """Attribute of the element that stands for the host while a tree's rules are read; no page can name it."""
 
@@ -141,7 +141,7 @@ def _apply_outwards(tree: _Tree, selector: str, body: str, strings: list[str]) -
     """A rule for the element of the tree, or for what stands in its slots."""
     if selector == f"[{_MARK}]":
         _add_style(tree.host, body)
-    elif match := _SLOTTED.fullmatch(selector):
+    elif (match := _SLOTTED.search(selector)) and match.end() == len(selector):
         for nodes in tree.assigned.values():
             for node in nodes:
                 if _matches(node, match[1], strings):
