@@ -268,8 +268,10 @@ class _Reader:
         return found.end()
 
     def _end_of_string(self, start: int) -> int:
-        """Where the string at `start` ends. Escaped backslashes and quotes are blanked in a copy, piece by piece: a look
-        at each takes three times as long (8 MB: .4 s), and a pattern holds Python's lock for the whole string."""
+        """Where the string at `start` ends. Escaped backslashes and quotes are blanked in a copy, piece by piece.
+
+        A look at each takes three times as long (8 MB: .4 s), a pattern holds Python's lock for the whole string.
+        """
         at = start + 1 if self._raw[start : start + 1] == b'"' else len(self._raw)
         while at < len(self._raw):
             piece = bytes(self._raw[at : at + _PIECE_BYTES])
