@@ -18,6 +18,10 @@ FLOOR_S = 50e-6
 MOST_GROWTH = 3.0
 """From issue 16, for each doubling: between linear (2) and quadratic (4)."""
 _RUNS = 5
+_QUICK_S, _LARGER, _MUCH_LARGER = 1e-3, 2, 16
+"""How much larger the inputs of the second look are; much, where a call takes less than the first. Measured: what takes
+.3 ms is at the limit of a core's cache, and grows 3 to 6 times a doubling on the way over it (40 to 130 KB of forms), 2
+times beyond. At half of 16 that way is not over; at double a quadratic of a millisecond takes a second."""
 
 
 class Growth(NamedTuple):
@@ -69,8 +73,8 @@ def growth(call: Callable[[Any], object], make: Callable[[int], Any], sizes: tup
 def grows(call: Callable[[Any], object], make: Callable[[int], Any], sizes: tuple[int, ...] = SIZES) -> Growth | None:
     """The growth of a call that is superlinear in the size of its input, else None.
 
-    What grows is measured again with inputs twice as large: where a buffer outgrows a cache or an allocator's limit,
-    the time jumps once; a quadratic grows as fast again.
+    What grows is measured again with larger inputs: where a buffer outgrows a cache or an allocator's limit, the time
+    jumps once; a quadratic grows as fast again.
     """
     if looks_linear(call, make, sizes):
         return None
@@ -78,5 +82,6 @@ def grows(call: Callable[[Any], object], make: Callable[[int], Any], sizes: tupl
         found = growth(call, make, sizes)
         if found.worst < MOST_GROWTH:
             return None
-    again = growth(call, make, tuple(2 * size for size in sizes[-2:]))
+    times = _LARGER if found.times_s[-1] > _QUICK_S else _MUCH_LARGER
+    again = growth(call, make, tuple(times * size for size in sizes[-2:]))
     return found if again.worst >= MOST_GROWTH else None
