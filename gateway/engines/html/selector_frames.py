@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.engines.html.selector_parts import PlaceTest
+from gateway.engines.html.selector_parts import PlaceTest, Selector
 
 
 @dataclass(slots=True)
@@ -19,6 +19,20 @@ class Frame:
     count: int = 0
     tags: dict[str, int] | None = None
     totals: Counter[str] | None = None
+
+
+def elements_before(found: list[set[Any]], selector: Selector) -> tuple[set[Any], int]:
+    """The elements that have what a selector in a `:has()` asks for, and how many were looked at. `found`: the elements
+    that match each of its steps by themselves."""
+    ahead: set[Any] = set()
+    work = 0
+    for number in reversed(range(len(found))):
+        matched = found[number] & ahead if number < len(found) - 1 else found[number]
+        ahead = set()
+        for element in matched:
+            mark(element, selector.steps[number].combinator, ahead)
+        work += len(matched)
+    return ahead, work
 
 
 def mark(element: Any, combinator: str, marked: set[Any]) -> None:
@@ -51,3 +65,12 @@ def stands(test: PlaceTest, found: tuple[int, int] | None) -> bool:
     place = found[1] + 1 - found[0] if test.from_end else found[0]
     beyond = place - test.first
     return beyond == 0 if not test.step else beyond % test.step == 0 and beyond // test.step >= 0
+
+
+def places_among(elements: set[Any], root: Any) -> dict[Any, tuple[int, int]]:
+    """The place of each of the elements among those of them that are its siblings, and how many these are."""
+    places: dict[Any, tuple[int, int]] = {}
+    for parent in {element.getparent() for element in elements}:
+        siblings = [element for element in (parent if parent is not None else [root]) if element in elements]
+        places.update((each, (at, len(siblings))) for at, each in enumerate(siblings, 1))
+    return places

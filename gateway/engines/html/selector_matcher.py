@@ -10,7 +10,7 @@ nested elements cost it .16 s for `q div div div p`, twice as many ten times tha
 from typing import Any
 
 from gateway.engines.html.element_tests import has_value, is_in_state
-from gateway.engines.html.selector_frames import Frame, mark, stands, stands_in
+from gateway.engines.html.selector_frames import Frame, elements_before, places_among, stands, stands_in
 from gateway.engines.html.selector_parts import (
     AttributeTest,
     HasTest,
@@ -45,7 +45,7 @@ class SelectorMatcher:
         self.is_cut = False
         self._quirks = quirks
         self._size = 0
-        self._firsts = self._any_tag = self._tested = self._ends = 0
+        self._firsts = self._any_tag = self._tested = self._ends = self._needs_has = 0
         self._joined = {" ": 0, ">": 0, "+": 0, "~": 0}
         self._tags: dict[str, int] = {}
         self._slots: list[tuple[int, dict[str, int]]] = [(0, {}) for _ in range(_SLOTS)]
@@ -58,6 +58,8 @@ class SelectorMatcher:
         self._list_ends: dict[ListTest, int] = {}
         self._rules: dict[int, int] = {}
         self._has: dict[HasTest, set[Any]] = {}
+        self._has_bits: dict[HasTest, int] = {}
+        self._having: dict[Any, int] = {}
         self._counted: dict[PlaceTest, dict[Any, tuple[int, int]]] = {}
         self._known: dict[Any, int] = {}
         self._work = MAX_WORK
@@ -102,13 +104,17 @@ class SelectorMatcher:
                 self._counted[test] = {}
 
     def _set_tests(self, step: Step, bit: int) -> None:
-        """Sorts the tests of a step: those for the root hold for all but one element, those for lists are bits."""
+        """Sorts the tests of a step: those for the root hold for all but one element, lists and a `:has()` are bits."""
         if any(isinstance(test, StateTest) and test.name in ("root", "scope") for test in step.tests):
             self._below_root &= ~bit
         self._tested |= bit
         lists = [(self._list_ends[test], test.negated) for test in step.tests if isinstance(test, ListTest)]
         self._lists[self._size] = lists
-        self._tests[self._size] = tuple(test for test in step.tests if not isinstance(test, ListTest))
+        has = next((test for test in step.tests if isinstance(test, HasTest)), None)
+        if has is not None:
+            self._has_bits[has] = self._has_bits.get(has, 0) | bit
+            self._needs_has |= bit
+        self._tests[self._size] = tuple(t for t in step.tests if not isinstance(t, ListTest) and t is not has)
 
     def _set_names(self, step: Step, bit: int) -> None:
         if step.tag:
@@ -155,34 +161,28 @@ class SelectorMatcher:
         return found, groups
 
     def _find_has(self, root: Any) -> None:
-        """Fills the sets of elements that have what a `:has()` asks for: from the last step of each of its selectors
-        to the first, the elements that stand before those found already, and have what the step asks for."""
+        """Fills the sets of elements that have what a `:has()` asks for, and the steps that each passes by that."""
         selectors = [(test, selector) for test in self._has for selector in test.selectors]
         steps = [Selector((step,), (0, 0, 0)) for _, selector in selectors for step in selector.steps]
         matched = self._matched(root, steps) if steps else []
         for test, selector in selectors:
             own, matched = matched[: len(selector.steps)], matched[len(selector.steps) :]
-            ahead: set[Any] = set()
-            for number in reversed(range(len(own))):
-                found = own[number] & ahead if number < len(own) - 1 else own[number]
-                ahead = set()
-                for element in found:
-                    mark(element, selector.steps[number].combinator, ahead)
-                self._work -= len(found)
+            ahead, work = elements_before(own, selector)
+            self._work -= work
             self._has[test] |= ahead
+        for test, elements in self._has.items():
+            for element in elements:
+                self._having[element] = self._having.get(element, 0) | self._has_bits.get(test, 0)
 
     def _find_places(self, root: Any) -> None:
-        """Fills the places that elements have among those siblings which an `:nth-child(… of …)` counts, and how many
-        these are."""
+        """Fills the places of elements among those siblings which an `:nth-child(… of …)` counts."""
         tests = [test for test in self._counted for _ in test.of]
         matched = self._matched(root, [selector for test in self._counted for selector in test.of]) if tests else []
         counted: dict[PlaceTest, set[Any]] = {}
         for test, elements in zip(tests, matched, strict=True):
             counted.setdefault(test, set()).update(elements)
         for test, elements in counted.items():
-            for parent in {element.getparent() for element in elements}:
-                siblings = [element for element in (parent if parent is not None else [root]) if element in elements]
-                self._counted[test].update((each, (at, len(siblings))) for at, each in enumerate(siblings, 1))
+            self._counted[test] = places_among(elements, root)
             self._work -= len(elements)
 
     def _matched(self, root: Any, selectors: list[Selector]) -> list[set[Any]]:
@@ -221,6 +221,8 @@ class SelectorMatcher:
         bits = allowed & self._named(element)
         if around.element is not None:
             bits &= self._below_root
+        if bits & self._needs_has:
+            bits &= ~self._needs_has | self._having.get(element, 0)
         if bits & self._tested:
             bits = self._pass_tests(element, around, bits)
         around.last_child = bits
