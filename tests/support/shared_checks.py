@@ -85,7 +85,8 @@ async def requests_at_once_are_counted_together(site: Site, key: str, concurrent
     # The refusals may be back before the slower of the others have reached the upstream.
     await until(lambda: len(site.upstream.seen) - seen == concurrent, LIMIT_S)
     release.set()
-    assert sorted(status for status, _ in await asyncio.gather(*calls)) == [200] * concurrent + [429] * 2 * concurrent
+    statuses = sorted(status for status, _ in await asyncio.gather(*calls))
+    assert statuses == [200] * concurrent + [429] * 2 * concurrent, statuses
     site.upstream.will(answer())
 
 
