@@ -10,9 +10,9 @@ SUITE_PROCESSES ?= 2
 PYTEST   := $(BIN)/python -m pytest -q
 PARALLEL := $(PYTEST) -n $(SUITE_PROCESSES) --dist loadgroup
 SUITE    := not system and not soak
-# What fails beside other tests is run once more by itself and both outcomes stay in the record: with real processes and
-# sockets on two cores a bounded wait may run out. What fails twice ends the run.
-AGAIN    := || $(PYTEST) --last-failed --last-failed-no-failures none -m "$(SUITE) and not alone"
+# What fails is run once more by itself, in a new process, and both outcomes stay in the record: with real processes on two
+# cores a bounded wait may run out, and times are taken of code that shares its caches. What fails twice ends the run.
+AGAIN    := || $(PYTEST) --last-failed --last-failed-no-failures none -m "$(SUITE)"
 # Coverage is measured in tests/unit alone and in the tests' own process: with tracing, the tests of engines, sanitize,
 # wire and mcp took 77 s of CPU instead of 42 (Python 3.11; `sys.monitoring`, which is cheaper, needs 3.12).
 # The floor is the figure of 2026-11-22 (93 %), less what runs in other processes and differs from machine to machine.
@@ -50,7 +50,7 @@ ifdef TESTARGS
 else
 	$(PARALLEL) -m "$(SUITE) and not alone" tests/contract tests/flows $(AGAIN) tests/contract tests/flows
 	$(PARALLEL) -m "$(SUITE) and not alone" --cov=gateway --cov-report= tests/unit $(AGAIN) tests/unit
-	$(PYTEST) -m "$(SUITE) and alone"
+	$(PYTEST) -m "$(SUITE) and alone" $(AGAIN)
 	$(BIN)/python -m coverage report --skip-covered --sort=cover --fail-under=$(COVERAGE_FLOOR)
 endif
 
@@ -64,7 +64,7 @@ check: $(VENV)/.installed-dev  ## format, lint, types, contract tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q tests/contract --durations=0
+	$(PYTEST) tests/contract --durations=0 $(AGAIN) tests/contract
 
 # The service has a release folder and a virtual environment of its own. What PYTHON and EXTRAS do not say stays as it is in
 # service; the first time it is python3 with the extras `core,web`.

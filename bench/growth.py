@@ -18,10 +18,10 @@ FLOOR_S = 50e-6
 MOST_GROWTH = 3.0
 """From issue 16, for each doubling: between linear (2) and quadratic (4)."""
 _RUNS = 5
-_QUICK_S, _LARGER, _MUCH_LARGER = 1e-3, 2, 16
-"""How much larger the inputs of the second look are; much, where a call takes less than the first. Measured: what takes
-.3 ms is at the limit of a core's cache, and grows 3 to 6 times a doubling on the way over it (40 to 130 KB of forms), 2
-times beyond. At half of 16 that way is not over; at double a quadratic of a millisecond takes a second."""
+_LARGER, _MUCH_LARGER, _LONG_S = 2, 16, 1.0
+"""How much larger the inputs of the second look are: so much that a quadratic would take a second, within these bounds.
+Measured: between .1 and 30 ms a tree outgrows the caches of a core, and the time grows 2.5 to 6 times a doubling on the
+way; beyond, 2 times. At half of 16 that way is not over; at double of the second, tests of sound code take longer."""
 
 
 class Growth(NamedTuple):
@@ -82,6 +82,6 @@ def grows(call: Callable[[Any], object], make: Callable[[int], Any], sizes: tupl
         found = growth(call, make, sizes)
         if found.worst < MOST_GROWTH:
             return None
-    times = _LARGER if found.times_s[-1] > _QUICK_S else _MUCH_LARGER
+    times = max(_LARGER, min(_MUCH_LARGER, int((_LONG_S / found.times_s[-1]) ** 0.5)))
     again = growth(call, make, tuple(times * size for size in sizes[-2:]))
     return found if again.worst >= MOST_GROWTH else None

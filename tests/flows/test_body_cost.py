@@ -87,8 +87,8 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MeasuredGatew
 
 
 WIDE = ("a long text with an emoji", "a message with an emoji")
-"""Python holds such a text in four times its bytes, and its UTF-8 beside it: 8.2 to 10.2 times in all. It falls short of
-the eight that all other kinds keep."""
+"""Python holds such a text in four times its bytes, and its UTF-8 beside it: 8.2 to 10.2 times in all, which is short
+of the eight that all other kinds keep."""
 
 
 @pytest.mark.parametrize("kind", KINDS)
