@@ -1,4 +1,4 @@
-"""Usage of all machines, in Redis: each machine tells its own sums, and whoever asks adds them up.
+"""Usage of all machines, in Redis: each machine writes its own sums, and a reader adds them up.
 
 A machine's file stays the truth about the machine. It tells Redis the sums of its rows, never what was added to them,
 and a sum in Redis only grows: telling a row twice, late, or in another order changes nothing, so nothing is counted

@@ -47,7 +47,7 @@ class UsageKey(NamedTuple):
 
 
 class UsageRow(NamedTuple):
-    """A row of the file as it stands: `figures` are its sums, in the order of COLUMNS."""
+    """A row of the file with its present values: `figures` are its sums, in the order of COLUMNS."""
 
     day: str
     key: str

@@ -22,8 +22,8 @@ class Frame:
 
 
 def elements_before(found: list[set[Any]], selector: Selector) -> tuple[set[Any], int]:
-    """The elements that have what a selector in a `:has()` asks for, and how many were looked at. `found`: the elements
-    that match each of its steps by themselves."""
+    """The elements that match a `:has()` with this selector, and the number of elements examined. `found`: for each
+    step of the selector, the elements that match it."""
     ahead: set[Any] = set()
     work = 0
     for number in reversed(range(len(found))):
@@ -36,7 +36,7 @@ def elements_before(found: list[set[Any]], selector: Selector) -> tuple[set[Any]
 
 
 def mark(element: Any, combinator: str, marked: set[Any]) -> None:
-    """Marks the elements that `element` stands below or behind; what is marked has all beyond it marked too."""
+    """Adds the ancestors or preceding siblings of `element` to `marked`, up to the first that is already there."""
     upwards = combinator in (" ", ">")
     box = element.getparent() if upwards else element.getprevious()
     while box is not None and box not in marked:

@@ -31,7 +31,7 @@ _INSIDE = r"\(([^()]{0,300}(?:\([^()]{0,100}\)[^()]{0,100}){0,4})\)"
 _HOST = re.compile(rf":host(?![\w-])(?:{_INSIDE})?", re.IGNORECASE)
 _SLOTTED = re.compile(rf"::slotted{_INSIDE}", re.IGNORECASE)
 _MARK = f"host-{secrets.token_hex(8)}"
-"""Attribute of the element that stands for the host while a tree's rules are read; no page can name it."""
+"""Attribute that marks the stand-in for the host while the rules of a tree are applied; pages cannot guess it."""
 
 
 @dataclass(slots=True)
@@ -138,7 +138,7 @@ def _apply_rules(tree: _Tree) -> None:
 
 
 def _apply_outwards(tree: _Tree, selector: str, body: str, strings: list[str]) -> None:
-    """A rule for the element of the tree, or for what stands in its slots."""
+    """Applies a rule to the host of the tree, or to the elements assigned to its slots."""
     if selector == f"[{_MARK}]":
         _add_style(tree.host, body)
     elif (match := _SLOTTED.search(selector)) and match.end() == len(selector):
@@ -157,7 +157,7 @@ def _host_test(host: Any, selector: str | None) -> str:
 
 
 def _matches(element: Any, selector: str, strings: list[str]) -> bool:
-    """Whether an element matches by itself, whatever stands around it."""
+    """Whether an element matches a selector without its ancestors and siblings."""
     alone = element.makeelement(element.tag, dict(element.attrib))
     matcher = SelectorMatcher()
     try:

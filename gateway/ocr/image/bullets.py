@@ -17,8 +17,8 @@ BAND_SHARE = 0.6
 
 
 def begins_with_bullet(ink: Any, gaps: Sequence[tuple[int, int]], size: float) -> bool:
-    """Whether the first piece of ink is a mark apart from what follows, that stands clear of the base line at the
-    height of the small letters. `ink`: 0 or 1; `gaps`: runs of columns without; `size`: height of small letters."""
+    """Whether a line begins with a bullet: a separate piece of ink above the base line, at the height of the small
+    letters. `ink`: 0 or 1; `gaps`: runs of columns without; `size`: height of small letters."""
     _, numpy = vision()
     if not gaps:
         return False
