@@ -3,9 +3,9 @@
 Does not know where slots come from, nor what a refusal looks like: it reports findings to a callback.
 """
 
+import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from io import StringIO
 from itertools import accumulate
 from typing import Any
 
@@ -33,6 +33,12 @@ of these scans; two digits more: US social security numbers as integers pass."""
 _MAX_DEPTH = 100
 """Chosen: deeper documents are scanned as plain text. At half odd but honest documents lose the meaning of their keys;
 at double the recursion, two Python frames a level, takes half of the interpreter's 1,000 frames."""
+_LONG_CHARS = 1 << 16
+"""Chosen: longer texts are masked without a second copy of them, and encoded in pieces of this size. At half ordinary
+pages are encoded and decoded once more (20 µs), at double so much more memory is needed."""
+_ALONE_UNITS = 150
+"""What it costs to look at a string by itself that was scanned with others: about 50 µs, measured (20,000 names that
+are secrets: 2 s before this was charged)."""
 _MAX_VALUES = 50_000
 """Chosen: documents of more commas and brackets are scanned as plain text: decoding holds Python's lock (5 ms for so
 many), and each value costs a scan of 15 µs. At half large tables lose the meaning of their keys; at double one string
@@ -64,9 +70,22 @@ class SlotMasker:
 
         Raises what `note` and the detectors raise.
         """
+        return any(list(self.steps(slot)))
+
+    def steps(self, slot: TextSlot) -> Iterator[bool]:
+        """As `clean`, in steps of about a scan each: whether a text has changed in one. Take all of them."""
         if isinstance(slot, GroupSlot):
-            return self._clean_group(slot.members)
+            yield from self._group_steps(slot.members)
+        else:
+            yield self._clean_one(slot)
+
+    def _clean_one(self, slot: TextSlot) -> bool:
         text = slot.text
+        if len(text) >= _LONG_CHARS and type(slot) is TextSlot:
+            is_plain = slot.form == "text" or (slot.form == "json" and (_has_many_values(text) or _is_wide(text)))
+            if is_plain:
+                del text
+                return self._clean_long(slot)
         if slot.form == "url":
             cleaned = self._clean_url(text, slot.where)
         elif slot.form == "json":
@@ -96,30 +115,59 @@ class SlotMasker:
     def _scan(self, text: str) -> list[Finding]:
         return self._scanner.scan(text, self._allowance)
 
-    def _clean_group(self, members: list[TextSlot]) -> bool:
-        """Scan short strings as the lines of one text, then clean those alone in whose lines something is found."""
+    def _group_steps(self, members: list[TextSlot]) -> Iterator[bool]:
+        """Scan short strings as the lines of one text, then clean those alone in whose lines something is found.
+
+        That is charged to the request's allowance. Once it is spent, what was found beside the other lines counts.
+        """
         names = ["" if slot.form == "name" else _prefix(_name_of(slot)) for slot in members]
         lines = [name + slot.text for name, slot in zip(names, members, strict=True)]
         findings = self._scan("\n".join(lines))
+        yield False
         if not findings:
-            return False
+            return
         starts = [0, *accumulate(len(line) + 1 for line in lines)]
-        touched: set[int] = set()
+        touched: dict[int, list[Finding]] = {}
         for finding in findings:
             first = bisect_right(starts, finding.start) - 1
             if finding.end > starts[first] + len(names[first]):  # else it is in the name alone, which has its own slot
-                touched.update(range(first, bisect_left(starts, finding.end)))
-        changes = [self.clean(members[index]) for index in sorted(touched) if index < len(members)]
-        return any(changes)
+                for index in range(first, min(bisect_left(starts, finding.end), len(members))):
+                    touched.setdefault(index, []).append(finding)
+        for index in sorted(touched):
+            slot = members[index]
+            if self._allowance is None or self._allowance.left > 0:
+                if self._allowance is not None:
+                    self._allowance.left -= _ALONE_UNITS
+                yield self._clean_one(slot)
+            else:
+                shift = starts[index] + len(names[index])
+                size = len(slot.text)
+                inside = [each._replace(start=max(0, each.start - shift), end=min(size, each.end - shift))
+                          for each in touched[index]]  # fmt: skip
+                yield self._mask_found(slot, [each for each in inside if each.start < each.end])
+
+    def _mask_found(self, slot: TextSlot, findings: list[Finding]) -> bool:
+        """Mask a short string by findings that are known; returns whether it changed."""
+        text = slot.text
+        if slot.form == "name":
+            self._report_name(findings, slot.where)
+            return False
+        cleaned = "".join(self._masked(text, [findings], slot.where))
+        if cleaned != text:
+            slot.text = cleaned
+        return cleaned != text
 
     def _check_name(self, text: str, where: str) -> str:
         """A name that other parts of the request refer to: what would be redacted in it is reported as `block`."""
         encoded = read(text) if text[:5].lower() == "data:" else None
-        for finding in (*self._scan(text), *(self._scan(encoded.text) if encoded is not None else ())):
+        self._report_name((*self._scan(text), *(self._scan(encoded.text) if encoded is not None else ())), where)
+        return text
+
+    def _report_name(self, findings: Iterable[Finding], where: str) -> None:
+        for finding in findings:
             action = self._actions.action(finding.entity, finding.certain)
             if action != "off":
                 self._note(finding.entity, "block" if action == "redact" else action, where)
-        return text
 
     def _clean_data(self, text: str, slot: TextSlot) -> str:
         """A data URL or base64: the text in it is masked, binary data stays, any other string is plain text."""
@@ -134,22 +182,39 @@ class SlotMasker:
     def _clean_text(self, text: str, name: str, where: str) -> str:
         """`name` is the key of the value, scanned as `name: text`: `{"password": …}` names a secret. A text with a
         blocked finding is cut before it."""
-        prefix = _prefix(name)
-        at, end, out = 0, len(text), None
-        for findings in self._scanner.scan_parts(text, self._allowance, prefix):
+        found = self._scanner.scan_parts(text, self._allowance, _prefix(name))
+        return "".join(self._masked(text, found, where))
+
+    def _clean_long(self, slot: TextSlot) -> bool:
+        """As `clean` for a long text, of which there are never two copies: Python takes four bytes for each character
+        of a text with one emoji. The pieces are kept in UTF-8 until the text itself is let go."""
+        name = "" if slot.form == "json" else _name_of(slot)
+        found = self._scanner.scan_parts(slot.text, self._allowance, _prefix(name))
+        masked, count = bytearray(), 0
+        for piece in self._masked(slot.text, found, slot.where):
+            count += 1
+            for start in range(0, len(piece), _LONG_CHARS):
+                masked += piece[start : start + _LONG_CHARS].encode("utf-8", "surrogatepass")
+        if count == 1 and len(piece) == len(slot.text):
+            return False
+        del piece
+        slot.text = ""
+        slot.text = masked.decode("utf-8", "surrogatepass")
+        return True
+
+    def _masked(self, text: str, found: Iterable[list[Finding]], where: str) -> Iterator[str]:
+        """The pieces of the text with its findings masked; the text itself where nothing is masked in it."""
+        at, end = 0, len(text)
+        for findings in found:
             for finding in findings:
                 start, action = finding.start, self._report(finding, where)
                 if action == "block":
                     end = min(end, start)
                 elif action == "redact" and start < end:
-                    out = out or StringIO()
-                    out.write(text[at:start])
-                    out.write(mask_of(finding.entity))
+                    yield text[at:start]
+                    yield mask_of(finding.entity)
                     at = finding.end
-        if out is None:
-            return text[:end]
-        out.write(text[at:end])
-        return out.getvalue()
+        yield text[at:end]
 
     def _report(self, finding: Finding, where: str) -> Action:
         action = self._actions.action(finding.entity, finding.certain)
@@ -165,7 +230,7 @@ class SlotMasker:
         return url
 
     def _clean_json(self, text: str, where: str) -> str:
-        if sum(map(text.count, ",[{")) > _MAX_VALUES:
+        if _has_many_values(text):
             return self._clean_text(text, "", where)
         try:
             document = orjson.loads(text)
@@ -196,6 +261,15 @@ class SlotMasker:
             )
             for key, each in value.items()
         }
+
+
+def _has_many_values(text: str) -> bool:
+    return sum(map(text.count, ",[{")) > _MAX_VALUES
+
+
+def _is_wide(text: str) -> bool:
+    """Whether a long text takes four bytes a character, so that its decoded values would take four times its JSON."""
+    return sys.getsizeof(text) > 3 * len(text)
 
 
 def _name_of(slot: TextSlot) -> str:
