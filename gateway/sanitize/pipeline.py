@@ -194,7 +194,8 @@ class Sanitizer:
                     return  # nobody reads the rest
                 await work.pace()
             for _ in masker.seam_steps(unit.slots):
-                await work.pace()
+                if work.is_due():
+                    await work.pace()
             await self._clean_slots(masker, [slot for slot in unit.slots if slot.flow is not None], work)
         except Exception as error:
             raise SanitizerFailed("the sanitizer failed on this text") from error

@@ -18,14 +18,12 @@ Runs are handed to orjson between the brackets of their container, so it decides
 """
 
 import re
-from array import array
-from collections import deque
-from itertools import accumulate, islice
 from typing import Any
 
 import orjson
 
 from gateway.resilience.slices import Steps, all_steps
+from gateway.wire.json_window import Window
 
 WINDOW_BYTES = 1 << 16
 """Chosen: a run of this size is decoded in under a millisecond and needs half a megabyte beside its objects. At half
@@ -37,14 +35,13 @@ answers has them twice, at double a body of different words needs half a megabyt
 _MAX_OPEN = 128
 """Chosen: more than the levels that a body may have (`schemas.MAX_DEPTH`); each costs a look at a window. At half legal
 bodies are decoded in the naive way, at double a document of brackets takes twice as long to be refused."""
-_NOT_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
-_STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
-_BRACKET = re.compile(rb"[\[\]{}]")
 _SPACE = re.compile(rb"[ \t\r\n]*+")
 _FIRST_PIECE_BYTES, _PIECE_BYTES = 1 << 10, 1 << 20
 """Of a string, looked at at once: at first, since most are names, and at most. Each look is at four times as much as
 the one before. Chosen: at half twice as many looks at a long string, at double twice the memory for copies. With the
 second from the beginning a document of members just longer than a window takes five times as long."""
+_INNER_BYTES = bytes(range(0x80, 0xC0))
+"""The bytes of UTF-8 that begin no character."""
 _SCALAR = re.compile(rb"[^ \t\r\n,\[\]{}\"]++")
 _CLOSING: dict[type, bytes] = {dict: b"}", list: b"]"}
 
@@ -66,51 +63,6 @@ def decode_in_steps(raw: bytearray, window_bytes: int = WINDOW_BYTES) -> Steps[A
         return root
     except ValueError as error:
         raise reader.failure(error) from None
-
-
-class _Window:
-    """A part of a document that begins outside strings, without what is in them.
-
-    `levels`: after each bracket, how many more were opened than closed.
-    """
-
-    __slots__ = ("_outside", "_pieces", "levels")
-
-    def __init__(self, text: bytes) -> None:
-        if b"\\" in text:
-            text = text.replace(b"\\\\", b"\0\0").replace(b'\\"', b"\0\0")
-        self._pieces = text.split(b'"')
-        self._outside = b'"'.join(self._pieces[::2])
-        self.levels = list(accumulate(array("b", self._outside.translate(_STEPS, _NOT_BRACKETS))))
-
-    def bracket(self, number: int) -> tuple[int, bytes]:
-        """The place of a bracket in the document's part, and the bracket."""
-        found = next(islice(_BRACKET.finditer(self._outside), number, None))
-        return self._place(found.start()), found[0]
-
-    def last_comma(self) -> int | None:
-        """The place of the last comma at level 0; None when there is none."""
-        outside, levels = self._outside, self.levels
-        if 0 not in levels:
-            first = _BRACKET.search(outside)
-            return self._comma_in(0, first.start() if first else len(outside))
-        above = levels[::-1].index(0)  # brackets after the last one that leads back to level 0
-        brackets = _BRACKET.finditer(outside[::-1])
-        end = len(outside) - deque(islice(brackets, above), 1)[0].start() if above else len(outside)
-        for bracket, level in zip(brackets, islice(reversed(levels), above, None), strict=True):
-            start = len(outside) - bracket.start()
-            if level == 0 and (comma := self._comma_in(start, end)) is not None:
-                return comma
-            end = start
-        return self._comma_in(0, end)
-
-    def _comma_in(self, start: int, end: int) -> int | None:
-        comma = self._outside.rfind(b",", start, end)
-        return None if comma < 0 else self._place(comma)
-
-    def _place(self, at: int) -> int:
-        strings = self._outside.count(b'"', 0, at)
-        return at + strings + sum(map(len, islice(self._pieces, 1, 2 * strings, 2)))
 
 
 class _Reader:
@@ -159,7 +111,7 @@ class _Reader:
         return found
 
     def _read_window(self) -> None:
-        window = _Window(bytes(self._raw[: self._window_bytes]))
+        window = Window(bytes(self._raw[: self._window_bytes]))
         if -1 in window.levels:
             end, bracket = window.bracket(window.levels.index(-1))
             container = self._open[-1]
@@ -223,7 +175,8 @@ class _Reader:
             member = self._open_container(first)
         else:
             end = self._end_of_string(start) if first == b'"' else self._end_of(_SCALAR, start)
-            member = orjson.loads(self._raw[start:end])
+            with memoryview(self._raw) as view, view[start:end] as text:  # no copy: it may be all of the document
+                member = orjson.loads(text)
             self._cut(end)
         if key is not None:
             container[key] = member
@@ -291,10 +244,11 @@ class _Reader:
         self._cut(self._end_of(_SPACE, 0))
 
     def _cut(self, size: int) -> None:
-        text = self._raw[:size]
-        lines = text.count(b"\n")
-        if lines:
-            self._line, self._column = self._line + lines, 0
-            text = text[text.rindex(b"\n") + 1 :]
-        self._column += len(text) if text.isascii() else len(text.decode("utf-8", "replace"))
+        for start in range(0, size, _PIECE_BYTES):
+            text = bytes(self._raw[start : min(start + _PIECE_BYTES, size)])
+            lines = text.count(b"\n")
+            if lines:
+                self._line, self._column = self._line + lines, 0
+                text = text[text.rindex(b"\n") + 1 :]
+            self._column += len(text) if text.isascii() else len(text.translate(None, _INNER_BYTES))
         del self._raw[:size]

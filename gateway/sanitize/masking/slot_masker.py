@@ -3,15 +3,15 @@
 Does not know where slots come from, nor what a refusal looks like: it reports findings to a callback.
 """
 
-import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any
 
 import orjson
 
 from gateway.sanitize.masking.encoded_text import SHORT_CHARS, is_binary, read
+from gateway.sanitize.masking.long_text import LONG_CHARS, has_many_values, is_wide, utf8
 from gateway.sanitize.masking.policy import Action, ActionTable
 from gateway.sanitize.masking.seams import mask_seams
 from gateway.sanitize.scan.scanner import Scanner
@@ -33,16 +33,9 @@ of these scans; two digits more: US social security numbers as integers pass."""
 _MAX_DEPTH = 100
 """Chosen: deeper documents are scanned as plain text. At half odd but honest documents lose the meaning of their keys;
 at double the recursion, two Python frames a level, takes half of the interpreter's 1,000 frames."""
-_LONG_CHARS = 1 << 16
-"""Chosen: longer texts are masked without a second copy of them, and encoded in pieces of this size. At half ordinary
-pages are encoded and decoded once more (20 µs), at double so much more memory is needed."""
 _ALONE_UNITS = 150
 """What it costs to look at a string by itself that was scanned with others: about 50 µs, measured (20,000 names that
 are secrets: 2 s before this was charged)."""
-_MAX_VALUES = 50_000
-"""Chosen: documents of more commas and brackets are scanned as plain text: decoding holds Python's lock (5 ms for so
-many), and each value costs a scan of 15 µs. At half large tables lose the meaning of their keys; at double one string
-takes twice as long."""
 
 
 class _TooDeep(Exception):
@@ -81,11 +74,14 @@ class SlotMasker:
 
     def _clean_one(self, slot: TextSlot) -> bool:
         text = slot.text
-        if len(text) >= _LONG_CHARS and type(slot) is TextSlot:
-            is_plain = slot.form == "text" or (slot.form == "json" and (_has_many_values(text) or _is_wide(text)))
+        if len(text) >= LONG_CHARS and type(slot) is TextSlot:
+            is_plain = slot.form == "text" or (slot.form == "json" and (has_many_values(text) or is_wide(text)))
             if is_plain:
                 del text
                 return self._clean_long(slot)
+            if slot.form == "json":
+                del text
+                return self._clean_long_json(slot)
         if slot.form == "url":
             cleaned = self._clean_url(text, slot.where)
         elif slot.form == "json":
@@ -109,7 +105,7 @@ class SlotMasker:
         return any(list(self.seam_steps(slots)))
 
     def seam_steps(self, slots: Iterable[TextSlot]) -> Iterator[bool]:
-        """As `clean_seams` in steps of about two milliseconds; take all of them."""
+        """As `clean_seams` in steps of a scan each; take all of them."""
         return mask_seams(slots, self._scan, self._report)
 
     def _scan(self, text: str) -> list[Finding]:
@@ -183,21 +179,19 @@ class SlotMasker:
         """`name` is the key of the value, scanned as `name: text`: `{"password": …}` names a secret. A text with a
         blocked finding is cut before it."""
         found = self._scanner.scan_parts(text, self._allowance, _prefix(name))
-        return "".join(self._masked(text, found, where))
+        pieces = self._masked(text, found, where)
+        return "".join(pieces) if len(text) < LONG_CHARS else utf8(pieces).decode("utf-8", "surrogatepass")
 
     def _clean_long(self, slot: TextSlot) -> bool:
         """As `clean` for a long text, of which there are never two copies: Python takes four bytes for each character
         of a text with one emoji. The pieces are kept in UTF-8 until the text itself is let go."""
         name = "" if slot.form == "json" else _name_of(slot)
         found = self._scanner.scan_parts(slot.text, self._allowance, _prefix(name))
-        masked, count = bytearray(), 0
-        for piece in self._masked(slot.text, found, slot.where):
-            count += 1
-            for start in range(0, len(piece), _LONG_CHARS):
-                masked += piece[start : start + _LONG_CHARS].encode("utf-8", "surrogatepass")
-        if count == 1 and len(piece) == len(slot.text):
+        pieces = self._masked(slot.text, found, slot.where)
+        first = next(pieces)
+        if len(first) == len(slot.text):
             return False
-        del piece
+        masked = utf8(chain((first,), pieces))
         slot.text = ""
         slot.text = masked.decode("utf-8", "surrogatepass")
         return True
@@ -230,14 +224,33 @@ class SlotMasker:
         return url
 
     def _clean_json(self, text: str, where: str) -> str:
-        if _has_many_values(text):
+        if has_many_values(text):
             return self._clean_text(text, "", where)
         try:
-            document = orjson.loads(text)
-            cleaned = self._clean_value(document, "", where, 0)
+            cleaned = self._cleaned_json(text, where)
         except (orjson.JSONDecodeError, _TooDeep):
             return self._clean_text(text, "", where)
-        return text if cleaned == document else orjson.dumps(cleaned).decode()
+        return text if cleaned is None else cleaned.decode()
+
+    def _clean_long_json(self, slot: TextSlot) -> bool:
+        """As `_clean_json` for the text of a slot, which is let go before there is a new one."""
+        try:
+            cleaned = self._cleaned_json(slot.text, slot.where)
+        except (orjson.JSONDecodeError, _TooDeep):
+            return self._clean_long(slot)
+        if cleaned is not None:
+            slot.text = ""
+            slot.text = cleaned.decode()
+        return cleaned is not None
+
+    def _cleaned_json(self, text: str, where: str) -> bytes | None:
+        """The document with its leaves and keys masked; None when there was nothing to mask in it."""
+        document = orjson.loads(text.encode("utf-8", "surrogatepass"))  # of a `str`, orjson would leave a copy in it
+        cleaned = self._clean_value(document, "", where, 0)
+        if cleaned == document:
+            return None
+        del document
+        return orjson.dumps(cleaned)
 
     def _clean_value(self, value: Any, name: str, where: str, depth: int) -> Any:
         """The value with its leaves and keys masked. A number in which something is masked becomes a string."""
@@ -261,15 +274,6 @@ class SlotMasker:
             )
             for key, each in value.items()
         }
-
-
-def _has_many_values(text: str) -> bool:
-    return sum(map(text.count, ",[{")) > _MAX_VALUES
-
-
-def _is_wide(text: str) -> bool:
-    """Whether a long text takes four bytes a character, so that its decoded values would take four times its JSON."""
-    return sys.getsizeof(text) > 3 * len(text)
 
 
 def _name_of(slot: TextSlot) -> str:
