@@ -1,9 +1,9 @@
 """Seeded generator of the shapes that a JSON body can have: `python -m bench.body_shapes [--count N] [--mib N]`.
 
-No list of kinds: each seed draws a route, where in its body the content stands, and what that is made of (letters of one
-to four bytes, escapes, secrets, base64, numbers, nesting, widths, names), and fills that up to the size. Every body is
-sent once, since the next one of a caller is another one too; the dearest are printed, by memory above idle and by the
-longest block of the loop.
+No list of kinds: each seed draws a route, where in its body the content stands, and what that is made of (letters of
+one to four bytes, escapes, secrets, base64, numbers, nesting, widths, names), and fills that up to the size. Every body
+is sent once, since the next one of a caller is another one too; the dearest are printed, by memory above idle and by
+the longest block of the loop.
 """
 
 import argparse
@@ -23,14 +23,15 @@ Json = dict[str, Any]
 MAX_TIMES, MAX_BLOCK_S = 8.0, 0.05
 """Of a body of 1 MB: memory above idle as a multiple of its bytes, and the longest block of the loop."""
 _ALPHABETS = (
-    "abcdefghij klmno pqrst", "äöüßéèñ çøå", "пример текста на языке", "中文字符樣本書", "😀🚀🎉🧪 🦀", "\x00\x01\n\t\\\"/",
+    "abcdefghij klmno pqrst", "äöüßéèñ çøå", "пример текста на языке", "中文字符樣本書", "😀🚀🎉🧪 🦀",
+    "\x00\x01\n\t\\\"/",
     "0123456789", "0123456789 -.()", "<>&;%=+", "{}[],:\"", "ab😀", "a\u200b\u202e\U000e0041",
 )  # fmt: skip
 _SECRETS = (
-    "ghp_{:036d}", "+1 202 555 {:04d}", "user{}@example-firma.de", "10.2.{}.7", "password: hunter{}", "4539 1488 0343 6467",
+    "ghp_{:036d}", "+1 202 555 {:04d}", "user{}@example-firma.de", "10.2.{}.7", "password: hunter{}",
+    "4539 1488 0343 6467",
     "Authorization: Bearer {:040x}", "DE89 3704 0044 0532 0130 00", "api_key={:032x}",
 )  # fmt: skip
-_TOOL = {"type": "function", "function": {"name": "f"}}
 
 
 def text(rng: random.Random, size: int) -> str:
@@ -67,7 +68,7 @@ def value(rng: random.Random, size: int, depth: int) -> Any:
     below = depth - 1 if rng.random() < 0.8 else rng.randrange(depth)
     if rng.random() < 0.5:
         return [value(rng, size // width - 1, below) for _ in range(width)]
-    name = rng.choice((
+    name: Callable[[int], str] = rng.choice((
         lambda n: f"k{n}", lambda n: f"{rng.getrandbits(64):x}", lambda n: f"ghp_{rng.getrandbits(140):036x}",
         lambda n: f"user{n}@example-firma.de", lambda n: "я" * 5 + str(n), lambda n: "n" * 200 + str(n),
     ))  # fmt: skip

@@ -6,14 +6,15 @@ import gc
 _MMAP_THRESHOLD, _TRIM_THRESHOLD = -3, -1
 """Names of parameters of mallopt(3)."""
 _OWN_MAPPING_BYTES = 1 << 17
-"""Chosen: blocks of this size and more have a mapping of their own, which goes back to the system when they are freed.
-glibc begins with half of that, but raises it to the largest block that was freed, up to 32 MB: from then on bodies and
-buffers leave holes in the heap, and the next body of the same size takes more (a body of 1 MB: 9.5 times its bytes,
-6.7 with this; `bench.hostile_bodies`). At half ordinary pages and answers are mapped and unmapped too (a microsecond
-each, and a page fault every 4 KB); at double two blocks of 500 KB leave such holes."""
+"""glibc's own first value: blocks of this size and more have a mapping of their own, which goes back to the system when
+they are freed. Left alone, glibc raises it to the largest block that was freed, up to 32 MB: from then on bodies and
+buffers leave holes in the heap, and the next body takes more (one of 1 MB 9.5 times its bytes, 7.6 with this;
+`bench.hostile_bodies`). At half ordinary pages and answers are mapped and unmapped too, a page fault every 4 KB; at
+double blocks of 200 KB leave such holes."""
 _KEPT_BYTES = 1 << 17
-"""Chosen: so much freed memory stays at the end of the heap for the next request. At half a burst of small requests
-asks the system for memory more often, at double the process keeps a megabyte more."""
+"""glibc's own first value: so much freed memory stays at the end of the heap for the next request. At half a burst of
+small requests asks the system for memory more often; at eight times as much a body of 1 MB takes its bytes once more
+(measured)."""
 
 
 def settle_memory(shares_memory: bool = False) -> None:
