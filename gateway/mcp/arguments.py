@@ -144,7 +144,7 @@ def not_blank(name: str) -> Rule:
 
     def find_problems(arguments: Json) -> list[Problem]:
         value = arguments.get(name)
-        return [Problem(name, "must not be blank")] if isinstance(value, str) and not value.strip() else []
+        return [Problem(name, "must not be blank")] if isinstance(value, str) and (not value or value.isspace()) else []
 
     return Rule(frozenset((name,)), find_problems)
 

@@ -5,6 +5,7 @@ and order numbers look too similar otherwise. Plans: libphonenumber's, through `
 """
 
 import re
+import traceback
 from itertools import islice
 
 import phonenumbers
@@ -187,7 +188,9 @@ def _parse(raw: bytes) -> Judgement:
     """The judgement of `phonenumbers` on the number behind a `+`. The naive form of `phone_plans.judge_number`."""
     try:
         number = phonenumbers.parse("+" + raw.decode(), None)
-    except phonenumbers.NumberParseException:
+    except phonenumbers.NumberParseException as error:
+        # The library keeps the exception in a frame of its own: a cycle, which would hold the text that is scanned.
+        traceback.clear_frames(error.__traceback__)
         return "none"
     if phonenumbers.is_valid_number(number):
         return "valid"
