@@ -38,6 +38,17 @@ def judge_number(raw: bytes) -> Judgement:
     return "none" if regions is None else _judge_national(_plan(code, regions), digits[len(code) :])
 
 
+def parse_number(raw: bytes) -> Judgement:
+    """The judgement of the parser on the number behind a `+`: the naive form of `judge_number`."""
+    try:
+        number = phonenumbers.parse("+" + raw.decode(), None)
+    except phonenumbers.NumberParseException:
+        return "none"
+    if phonenumbers.is_valid_number(number):
+        return "valid"
+    return "possible" if phonenumbers.is_possible_number(number) else "none"
+
+
 def _judge_national(plan: "_Plan", number: bytes) -> Judgement:
     if plan.national_prefix is not None and plan.national_prefix.match(number):
         return "unknown"
