@@ -232,6 +232,7 @@ class Supervisor:
     async def _beat(self, service: Service) -> None:
         """Feed systemd's watchdog from the event loop, so that a blocked loop, here or in a worker, gets a restart."""
         while True:
+            self._notifier.send_unsent()
             if service.is_fresh() and self._is_main:
                 self._notifier.alive()
             await asyncio.sleep(self._beat_s)

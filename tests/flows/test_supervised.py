@@ -7,6 +7,7 @@ import signal
 import socket
 import ssl
 import subprocess
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -63,8 +64,9 @@ def processes_with(variable: str) -> list[str]:
 
 def heard(sock: socket.socket, word: str) -> str:
     """The next notification that has the word in it."""
+    end = time.monotonic() + 60
     while word not in (text := sock.recv(4096).decode()):
-        pass
+        assert time.monotonic() < end, f"systemd does not hear of {word}"
     return text
 
 
@@ -140,6 +142,30 @@ async def test_a_new_certificate_is_served_after_sighup(tmp_path: Path, options:
         make_certificate(tmp_path)
         gateway.send(signal.SIGHUP)
         await gateway.wait_for_event("reloaded")
+        async with asyncio.timeout(20):
+            while await served_certificate(gateway.port) == before:
+                pass
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl to make certificates")
+async def test_a_certificate_that_breaks_on_disk_goes_on_being_served_by_new_workers_too(tmp_path: Path) -> None:
+    make_certificate(tmp_path)
+    async with supervised(
+        tmp_path, f'tls = {{ cert = "{tmp_path}/cert.pem", key = "{tmp_path}/key.pem" }}\n'
+    ) as gateway:
+        before, first = await served_certificate(gateway.port), gateway.workers()
+        assert "notes" not in (await gateway.get("/readyz", ops=True))[1]
+        (tmp_path / "cert.pem").write_text("broken")
+        (tmp_path / "key.pem").unlink()
+        os.kill(first[0], signal.SIGKILL)
+        await until(lambda: bool(gateway.workers()) and gateway.workers() != first, 20)
+        assert await served_certificate(gateway.port) == before
+        assert "key.pem cannot be used" in (await gateway.wait_for_event("certificate_unusable"))["error"]
+        assert "read last is served" in (await gateway.get("/readyz", ops=True))[1]
+        assert (await command(tmp_path, "reload")).returncode == 1
+        make_certificate(tmp_path)
+        assert (await command(tmp_path, "reload")).returncode == 0
+        assert "notes" not in (await gateway.get("/readyz", ops=True))[1]
         async with asyncio.timeout(20):
             while await served_certificate(gateway.port) == before:
                 pass
