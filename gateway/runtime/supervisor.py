@@ -153,6 +153,7 @@ class Supervisor:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            self._notifier.close()
 
     async def _start(self, service: Service) -> bool:
         """Start the service. Returns False when a signal to stop came first; then it is only partly started."""

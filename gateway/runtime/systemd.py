@@ -39,10 +39,14 @@ class Notifier:
         """Restart systemd's watchdog (WatchdogSec)."""
         self._send("WATCHDOG=1")
 
-    def send_unsent(self) -> None:
-        """Send, in order, what must arrive and found no room so far; does not wait. Call it every so often."""
-        while self._unsent and self._has_sent(self._unsent[0], 0.0):
+    def send_unsent(self, timeout_s: float = 0.0) -> None:
+        """Send, in order, what must arrive and found no room so far. Call it every so often."""
+        while self._unsent and self._has_sent(self._unsent[0], timeout_s):
             del self._unsent[0]
+
+    def close(self) -> None:
+        """The last call: nobody sends later what still waits."""
+        self.send_unsent(_SEND_TIMEOUT_S)
 
     def _send(self, text: str, timeout_s: float = 0.0) -> None:
         """`timeout_s` above 0: the text must arrive."""

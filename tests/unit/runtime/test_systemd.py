@@ -88,6 +88,7 @@ def test_what_finds_no_room_in_the_queue_is_sent_later_and_in_order(systemd: soc
     notifier.ready("serving")
     notifier.send_unsent()
     said = [heard(systemd) for _ in range(4)]
+    notifier.close()
     notifier.alive()
     with contextlib.suppress(BlockingIOError):
         while True:
