@@ -17,8 +17,9 @@ from pathlib import Path
 
 import orjson
 
-from gateway import logs, schemas
+from gateway import logs
 from gateway.access.audit import AuditLog
+from gateway.access.key_document import first_problem
 from gateway.access.key_table import KeyTable
 from gateway.access.private_files import locked, write_private
 from gateway.domain import KEY_LIMITS, SCOPES, Caller, Json, is_scope
@@ -191,7 +192,7 @@ class KeyFile(KeyRegistry):
             raise InvalidRequest(
                 f"{self.path} is not JSON; restore it, or move it aside and create keys anew"
             ) from None
-        for problem in schemas.Checker(schemas.load("keys")).check(document, limit=1):
+        if problem := first_problem(document):
             raise InvalidRequest(f"{self.path}: {problem}")
         return [KeyRecord(**{**each, "scopes": tuple(each["scopes"])}) for each in document["keys"]]
 

@@ -55,6 +55,7 @@ from gateway.web.handlers.ops import OpsPages
 from gateway.web.handlers.responses import ResponsesHandler
 from gateway.web.in_flight import InFlight
 from gateway.web.request_log import Recorder
+from gateway.web.server.certificate_watch import CertificateWatch
 from gateway.web.server.chain import application, same_application
 from gateway.web.state import SERVER_STATE, ServerState
 
@@ -93,10 +94,11 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     messages, embeddings = MessagesHandler(completions, hosted, files), EmbeddingsHandler(completions)
     handlers = Handlers(mcp, chat, responses, messages, embeddings, ModelsHandler(completions))
     table = endpoint_table(config.server.base_path, handlers)
+    certificate = CertificateWatch(config.server.tls)
     server = replace(
         _server_state(config, table, sanitizer, shared),
         budgets=shared.budgets(completions),
-        notes=lambda: [*shared.notes(), *filter(None, [deps.index.problem])],
+        notes=lambda: [*shared.notes(), *filter(None, [deps.index.problem, certificate.problem()])],
     )
     app = application(server, config.server.max_body_bytes)
     app[CONSOLE_API] = _console_api(config, server, handlers, shared)

@@ -25,7 +25,7 @@ from gateway.sanitize.detectors.digit_runs import (
 )
 from gateway.sanitize.detectors.email import find_emails
 from gateway.sanitize.detectors.iban import find_ibans
-from gateway.sanitize.detectors.identities import Identities
+from gateway.sanitize.detectors.identities import identities
 from gateway.sanitize.detectors.ip_addresses import find_ip_addresses
 from gateway.sanitize.detectors.named_secrets import find_named_secrets
 from gateway.sanitize.detectors.obfuscation import Spelling, decoded_words, spellings
@@ -115,7 +115,6 @@ class Scanner:
     """
 
     def __init__(self, patterns: Sequence[SanitizePattern] = (), allow_list: Iterable[str] = ()) -> None:
-        self._identities = Identities()
         self._custom = [(pattern.entity, re2.compile(pattern.pattern)) for pattern in patterns]
         self._allow_list = frozenset(entry.lower() for entry in allow_list)
         self._clean_cache = KnownClean()
@@ -217,7 +216,7 @@ class Scanner:
         findings += find_ibans(view, budget)
         findings += find_ip_addresses(view, budget)
         findings += find_wallets(view, budget)
-        findings += self._identities.find(view, budget)
+        findings += identities().find(view, budget)
         return findings
 
     def _find_in_spellings(self, view: View, budget: WorkBudget, depth: int) -> Iterator[Finding]:
