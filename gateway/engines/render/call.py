@@ -114,7 +114,7 @@ class Call:
         self._asked = 0
         self._open.clear()
         if self._tab is None:
-            self._tab = await self._share.open_tab(self._ask)
+            self._tab = await self._share.open_tab(self._ask, wish.url)
         await self._write({"event": "started"})
         if self._leaving is not None:
             self._leaving.cancel()
