@@ -21,10 +21,10 @@ from collections.abc import Callable
 
 from gateway.domain import Json
 from gateway.engines.render.cdp import BrowserGone, CommandFailed, Connection
-from gateway.engines.render.frames import MAX_BODY_BYTES, Picture, Reason
+from gateway.engines.render.frames import Picture, Reason
 from gateway.engines.render.page_scripts import IS_DRAWN, READ, SCROLL, START, WATCHES
 from gateway.engines.render.paused import PausedRequest, read_paused
-from gateway.engines.render.shown import PageLost, Shown
+from gateway.engines.render.shown import PageLost, Shown, shown_page
 from gateway.engines.render.view import View
 
 _BUDGET_MS = 5_000
@@ -60,6 +60,7 @@ class Tab:
         self._ask = ask
         self._is_shell = is_shell
         self._has_begun = False
+        self.is_restless = False
         self._children: set[str] = set()
         self._workers = 0
         self._open: set[tuple[str, str]] = set()
@@ -106,9 +107,14 @@ class Tab:
         self._connection.send("Target.setAutoAttach", _AUTO_ATTACH, session)
 
     async def close(self) -> None:
-        """Ends the context with all that it stored. Never raises."""
+        """Ends the context with all that it stored. Never raises.
+
+        A process that may not let go is ended first: left alone, its workers would run on until it has closed them.
+        """
         for session in filter(None, (self._session, *self._children)):
             self._connection.forget(session)
+            if self.is_restless:
+                self._connection.send("Page.crash", session=session)
         if self.context:
             with contextlib.suppress(BrowserGone, CommandFailed):
                 await self._connection.call("Target.disposeBrowserContext", {"browserContextId": self.context})
@@ -136,6 +142,7 @@ class Tab:
                 if await self._view.evaluate(WATCHES, in_page=True) is True:
                     await self._look()
         except (TimeoutError, CommandFailed):
+            self.is_restless = True
             if self._is_navigating:
                 raise PageLost("no_answer") from None
             self._connection.send("Page.stopLoading", session=self._session)
@@ -240,14 +247,7 @@ class Tab:
             read = await self._view.evaluate(READ)
         except CommandFailed:
             raise PageLost(self._lost or "slow") from None
-        if not isinstance(read, dict) or not isinstance(read.get("url"), str) or not isinstance(read.get("html"), str):
-            raise PageLost("slow")
-        if not read["url"].startswith(("http://", "https://")):
-            raise PageLost("no_answer")
-        html = read["html"].encode("utf-8", "replace")
-        if len(html) > MAX_BODY_BYTES or len(picture) > MAX_BODY_BYTES:
-            raise PageLost("too_large")
-        return Shown(read["url"], html, picture)
+        return shown_page(read, picture)
 
     def _on(self, session: str, method: str, parameters: Json) -> None:
         """An event of the page or of one of its frames and workers."""
@@ -283,6 +283,7 @@ class Tab:
         target = parameters.get("targetInfo")
         is_worker = isinstance(target, dict) and target.get("type") != "iframe"
         self._workers += is_worker
+        self.is_restless = self.is_restless or is_worker
         if not isinstance(session, str) or len(self._children) >= _MAX_CHILDREN or self._workers > _MAX_WORKERS:
             return
         self._children.add(session)
