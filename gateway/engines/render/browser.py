@@ -24,7 +24,7 @@ at double a hostile page may be one GB above the limit before it ends."""
 _HEAP_MB = 256
 """JavaScript memory of one page's process. Chosen: pages with an application take 20 to 80 MB; at half, large ones
 fail, at double two hostile pages reach `render.memory_max` before their own limit."""
-_FLAGS = (
+FLAGS: tuple[str, ...] = (
     "--headless",
     "--remote-debugging-pipe",
     "--no-first-run",
@@ -85,13 +85,14 @@ class Browser:
         self.is_shell = False
 
     @classmethod
-    async def start(cls, program: str, memory_max: int) -> "Browser":
-        """Raises NoBrowser. `memory_max`: bytes that all its processes may take, beyond what they share."""
+    async def start(cls, program: str, memory_max: int, flags: tuple[str, ...] = FLAGS) -> "Browser":
+        """Raises NoBrowser. `memory_max`: bytes that all its processes may take, beyond what they share. Other `flags`
+        are for measurements only."""
         path = find_chromium(program)
         profile = Path(tempfile.mkdtemp(prefix="gateway-render-"))
         to_browser, our_end = _pipe()
         our_start, from_browser = _pipe()
-        words = [path, *_FLAGS, f"--user-data-dir={profile}", "about:blank"]
+        words = [path, *flags, f"--user-data-dir={profile}", "about:blank"]
         try:
             pid = _spawn(words, profile, to_browser, from_browser)
         except OSError as error:
