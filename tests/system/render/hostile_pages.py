@@ -176,6 +176,7 @@ MAY_BE_LOST = frozenset(
     {
         *("goes on and on", "reloads", "refreshes without end", "goes back and forth", "stays", "lies about itself"),
         *("frames in frames", "frames of other sites", "a document that grows", "a deep tree", "forms"),
+        *("windows", "attributes that grow"),
     }
 )
 """Pages that leave for another one or leave nothing to read, and those that are too large to be read in their seconds
