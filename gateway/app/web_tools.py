@@ -195,7 +195,9 @@ async def open_site(config: Config, folder: Path, *, is_jsonl: bool) -> AsyncIte
         await asyncio.to_thread(site.open)
         slots = HostSlots(config.web.per_host_concurrency, share=config.limits.share_of_parse)
         robots = RobotsCache(fetcher, config.web.user_agent)
-        yield SiteWriter(PageLoader(fetcher, pool, slots, PageHelp(saved=site)), robots, site, config.web)
+        renderer = page_renderer(config, fetcher, slots, resources)
+        loader = PageLoader(fetcher, pool, slots, PageHelp(saved=site, renderer=renderer))
+        yield SiteWriter(loader, robots, site, config.web)
 
 
 @asynccontextmanager
