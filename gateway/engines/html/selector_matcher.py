@@ -232,7 +232,7 @@ class SelectorMatcher:
 
     def _named(self, element: Any) -> int:
         """The steps whose tag and names an element has."""
-        present = tuple(name for name in element.attrib if name in self._attributes) if self._attributes else ()
+        present = tuple(filter(self._attributes.__contains__, element.keys())) if self._attributes else ()
         key = (element.tag, element.get("id"), element.get("class"), present)
         known = self._known.get(key)
         if known is not None:
