@@ -80,7 +80,8 @@ _WORDED = (
         40,
         re.compile(
             r"(?:posts|threads|messages|joined|reputation|location|topics|registered|member since|reaction score|"
-            r"points|likes received)\s*(?::\s*\d|[\d,]+$)|joined:|(?:last )?edited(?: by\b|:|.{0,20}\d)|\d+ likes?$",
+            r"points|likes received) ?(?:: ?\d|[\d,]{1,12}$)|joined:|(?:last )?edited(?: by\b|:|.{0,20}\d)|"
+            r"\d{1,9} likes?$",
             re.IGNORECASE,
         ),
     ),
