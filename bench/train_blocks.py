@@ -118,7 +118,7 @@ def _apply(tree: Any, binned: Any) -> Any:
 def block_data(made: Sequence[Page]) -> Json:
     """The block model trained on these pages, as stored."""
     pages = [page for page in made if page.size]
-    booster = Booster(rounds=80, depth=5, rate=0.12)
+    booster = Booster(rounds=120, depth=5, rate=0.08)
     booster.fit(
         np.concatenate([np.array(page.measured["basic"].rows) for page in pages]),
         np.concatenate([np.array(page.labels) for page in pages]),
