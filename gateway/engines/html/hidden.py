@@ -35,19 +35,15 @@ _ACCORDION_ITEMS = 3
 open. Chosen: at half two hidden texts pass for it, at double short lists of questions lose their answers."""
 _LINE_CHARS = 300
 """Longest visible line of such a box: a question. At half long ones are missed, at double paragraphs count."""
-_MAX_OPENINGS = 8
-"""Boxes inside one another, each of which a control of the one around it opens. Chosen: menus and diagrams have up to
-four; at half the innermost of these is near, at double a page made to cost time costs twice as much."""
 _NEVER = frozenset({"html", "body", "head", "main"})
 
 
 @dataclass(slots=True)
 class _Findings:
-    """Elements to remove, with whether only a rule hides them; those of them that no control is known to reveal;
-    elements whose text alone is unseen, with the test that ends it."""
+    """Elements to remove, with whether only a rule hides them; elements whose text alone is unseen, with the test that
+    ends it."""
 
     boxes: dict[Any, bool] = field(default_factory=dict)
-    closed: set[Any] = field(default_factory=set)
     texts: list[tuple[Any, bool, Callable[[Declarations], bool | None]]] = field(default_factory=list)
 
 
@@ -144,17 +140,7 @@ class _Walk:
 
     def _keep_revealed(self, found: _Findings) -> None:
         invisible = {element for element, _, ends in found.texts if ends is hiding.text_invisible}
-        found.closed.update(found.boxes)
-        kept: set[Any] = set()
-        waiting = {*found.boxes, *invisible}
-        for _ in range(_MAX_OPENINGS):
-            front = [box for box in waiting if found.closed.isdisjoint(box.iterancestors())]
-            opened = [box for box in front if self._is_kept(box, found, invisible)]
-            if not opened:
-                break
-            kept.update(opened)
-            found.closed.difference_update(opened)
-            waiting.difference_update(front)
+        kept = {box for box in [*found.boxes, *invisible] if self._is_kept(box, found, invisible)}
         found.boxes = {box: is_ruled for box, is_ruled in found.boxes.items() if box not in kept}
         found.texts = [text for text in found.texts if text[0] not in kept or text[2] is not hiding.text_invisible]
 
@@ -256,7 +242,7 @@ def _states_colour(style: Declarations) -> bool | None:
 
 def _is_seen(control: Any, found: _Findings) -> bool:
     """True for a control with a label that is not hidden itself."""
-    if control in found.closed or not found.closed.isdisjoint(control.iterancestors()):
+    if control in found.boxes or not found.boxes.keys().isdisjoint(control.iterancestors()):
         return False
     return bool(len(control) or (control.text or "").strip() or control.get("aria-label") or control.get("value"))
 
