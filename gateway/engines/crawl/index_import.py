@@ -100,7 +100,7 @@ class IndexFiller:
                 outcome = await Crawler(loader, robots, plan, progress).run()
         finally:  # an interrupt does not lose the pages read before it
             await batch.store()
-        failed = [{"url": url, "error": why} for url, why in outcome.failures]
+        failed = [{"url": url, "error": failure.message} for url, failure in outcome.failures]
         return _summary(batch, failed, explain(outcome, request, bool(batch.added)))
 
     async def _add_folder(self, folder: Path, limit: int, progress: Progress) -> Json:

@@ -39,6 +39,6 @@ class SiteWriter:
         return {
             "written": written,
             "unchanged": unchanged,
-            "failed": [{"url": url, "error": why} for url, why in outcome.failures],
+            "failed": [{"url": url, "error": failure.message} for url, failure in outcome.failures],
             "note": explain(outcome, request, bool(written or unchanged)),
         }
