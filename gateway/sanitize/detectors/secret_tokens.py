@@ -14,9 +14,10 @@ from itertools import pairwise
 import re2
 
 from gateway.sanitize.detectors.literal_prefixes import alternatives, literal_prefixes
+from gateway.sanitize.detectors.password_hashes import HASHES
 from gateway.sanitize.detectors.published_examples import is_published_secret
 from gateway.sanitize.detectors.re2_search import Pattern, searcher, spans
-from gateway.sanitize.detectors.value_forms import is_identifier, is_random
+from gateway.sanitize.detectors.value_forms import has_high_entropy, is_identifier, is_random
 from gateway.sanitize.detectors.vendor_tokens import INNER_MARKS, VENDORS
 from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.folding import View
@@ -46,7 +47,7 @@ def _without_upper_bound(repeat: re.Match[str]) -> str:
 
 _FORMS = tuple(
     (name, re.sub(r"\{(\d+),(\d+)\}(?=$|\)|=\{)", _without_upper_bound, form))
-    for name, forms in VENDORS
+    for name, forms in (*VENDORS, *HASHES)
     for form in alternatives(forms)
 )
 _PREFIXED = tuple(
@@ -82,6 +83,9 @@ it; at double texts of BEGIN lines cost more."""
 _NOT_SEARCHED = -2
 _LETTERS_ONLY = (b"SG.", b"AKIA", b"ASIA", b"ABIA", b"ACCA")
 """Prefixes that no word has, behind which all characters may be letters."""
+_AWS_IDS = (b"AKIA", b"ASIA")
+_AWS_SECRET = re.compile(rb"[\"']?(?:[ \t]{0,3}[:,;|][ \t]{0,3}|[ \t]{1,3})[\"']?([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+])")
+"""A secret access key right behind its id, as in a console's export and in `.passwd-s3fs`."""
 _FILLER = re.compile(rb"x{5}|X{5}|(?<![A-Za-z])(?:your|Your|YOUR)|(?i:placeholder)")
 """A placeholder for a token in documentation, with the maker's prefix. Shorter rows and letters of both cases come in
 random tokens (one in 1,000)."""
@@ -103,6 +107,9 @@ def find_secret_tokens(view: View, budget: WorkBudget) -> Iterator[Finding]:
             value = text[start:end]
             if not is_published_secret(value) and not _FILLER.search(value):
                 yield Finding(start, end, "SECRET", _is_drawn_at_random(value))
+                beside = _AWS_SECRET.match(text, end) if value.startswith(_AWS_IDS) else None
+                if beside is not None and not is_published_secret(beside.group(1)) and has_high_entropy(beside.group(1)):
+                    yield Finding(*beside.span(1), "SECRET")
 
 
 def _find_prefixed(text: bytes, budget: WorkBudget) -> Iterator[tuple[int, int]]:

@@ -22,8 +22,9 @@ from gateway.sanitize.detectors.value_forms import (
     is_random,
 )
 
-Link: TypeAlias = Literal["assigned", "said", "listed", "beside"]
-"""How the name leads to the value: `name = value`, `name is value`, `"name", "value"`, `name value`."""
+Link: TypeAlias = Literal["assigned", "said", "paired", "listed", "beside"]
+"""How the name leads to the value: `name = value`, `name is value`, `name: NAME, value: x` and other syntax that pairs
+both, `"name", "value"`, `name value`."""
 
 
 class Naming(NamedTuple):
@@ -42,7 +43,14 @@ class Naming(NamedTuple):
         """Whether syntax gives the value to the name."""
         return self.link in ("assigned", "said")
 
+    @property
+    def owns(self) -> bool:
+        """As `is_assigned`, or the syntax pairs both, though it pairs other things too."""
+        return self.link in ("assigned", "said", "paired")
 
+
+MAX_VALUE_CHARS = 160
+"""Chosen: what is judged of a longer value. Keys of 1,024 bits in hexadecimal are longer, but the rest tells no more."""
 _VALUE = re.compile(rb"[^\s\"'`<>,;(){}\[\]&|]{4,160}")
 _AMPERSAND = rb"&(?![A-Za-z_][\w.%\[\]-]{0,40}=|[A-Za-z]{2,8};|#[0-9xX])"
 _WORD_PART = rb"[^\s\"'`<>,;&|]{1,160}"
@@ -129,7 +137,7 @@ def judge_secret(value: bytes, after: bytes, naming: Naming) -> tuple[int, bool]
     closed = naming.quote != b"" and next_char in _CLOSING
     if not _looks_secret(unescaped, naming, closed):
         return 0, False
-    return len(value), naming.proves and naming.is_assigned and has_high_entropy(unescaped)
+    return len(value), naming.proves and naming.owns and has_high_entropy(unescaped)
 
 
 def _without_closing(value: bytes, quoted: bool) -> bytes:
@@ -199,7 +207,7 @@ def _looks_secret(value: bytes, naming: Naming, closed: bool) -> bool:
         return True
     if is_joined_identifier(value) or (not value.isalnum() and is_code_reference(value)):
         return False
-    if mixed and is_random(value):
+    if mixed and (is_random(value) or (naming.proves and digits and has_high_entropy(value))):
         return True
     if len(value) < 8 or not letters or not digits or _IDENTIFIER.fullmatch(value):
         return False

@@ -132,3 +132,19 @@ def has_high_entropy(value: bytes) -> bool:
     if letters < 2 or (not alternates_kinds(value, MIN_CERTAIN_CHARS - 4) and is_identifier(value)):
         return False
     return len(value) >= _MIN_RANDOM_CHARS or letters + digits < len(value) or not (value.islower() or value.isupper())
+
+
+def has_dense_signs(value: bytes) -> bool:
+    """Whether capitals, small letters, digits and signs are mixed as in a generated key that may hold blanks: no word of
+    six small letters, and of each kind at least a 24th."""
+    least = len(value) // 24
+    counts = (
+        len(value) - len(value.translate(None, _DIGITS)),
+        len(_CAPITALS.findall(value)),
+        len(_SMALL.findall(value)),
+        len(value.translate(None, _ALNUM + b" ")),
+    )
+    return min(counts) >= least and _SMALL_WORD.search(value) is None
+
+
+_CAPITALS, _SMALL, _SMALL_WORD = re.compile(rb"[A-Z]"), re.compile(rb"[a-z]"), re.compile(rb"[a-z]{6}")

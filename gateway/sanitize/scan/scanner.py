@@ -32,6 +32,7 @@ from gateway.sanitize.detectors.obfuscation import Spelling, decoded_words, spel
 from gateway.sanitize.detectors.phones import Phones
 from gateway.sanitize.detectors.secret_tokens import find_secret_tokens
 from gateway.sanitize.detectors.social_security import SSN_HINTS, SSN_WORDS, find_ssns
+from gateway.sanitize.detectors.syntax_secrets import find_syntax_secrets
 from gateway.sanitize.detectors.wallets import find_wallets
 from gateway.sanitize.scan.chunked import CHUNK_CHARS, scan_chunked, scan_chunks, shifted
 from gateway.sanitize.scan.clean_cache import KnownClean
@@ -205,6 +206,7 @@ class Scanner:
         if len(view.folded) < 5:
             return []
         findings = [*find_secret_tokens(view, budget), *find_named_secrets(view, budget)]
+        findings += find_syntax_secrets(view, budget)
         findings += _filter_urls(view, self._find_personal(view, budget), budget)
         if depth < _MAX_DEPTH:
             findings += self._find_in_spellings(view, budget, depth)
