@@ -42,7 +42,7 @@ rabbitmqctl                                                         >add_user >c
 mc mcli                                                             >set >add
 vault                                                               >unseal >login
 wpa_passphrase                                                      >
-dig nsupdate host                                                   -y::
+dig nsupdate                                                   -y::
 docker podman nerdctl buildah skopeo helm az oc oras cf             login-p login-u:
 npm ngrok cargo rclone composer poetry                              >authtoken >add-authtoken >login >obscure >http-basic
 gh flyctl fly wrangler heroku                                       -b
@@ -55,14 +55,15 @@ for _row in _TABLE.strip().encode().splitlines():
     _names, _, _forms = _row.partition(b"   ")
     _FORMS |= dict.fromkeys(_names.split(), tuple(_forms.split()))
 _NAME = b"|".join(sorted(map(re.escape, _FORMS), reverse=True))
-BEGINNINGS = (
-    rb"(?:^|[\s`\"'(;|&=/>$])(?:" + _NAME + rb")[ \t]{1,8}[\w\"'/\\$<.:@{}+-]"
-    rb"|(?:echo|printf)[ \t]{1,4}(?:-[ne]{1,2} )?[\"']?[^\s\"'|]{6,100}[\"']? ?\| ?(?:sudo|passwd|chpasswd|docker|kinit|su|cryptsetup|gpg|podman) "
-)
-"""RE2 pattern of a command's name and the first character behind it, or of words that are piped into one."""
-_COMMAND = re.compile(rb"[^A-Za-z0-9]?(" + _NAME + rb")[ \t]")
+BEGINNINGS = rb"(?:^|[\s`\"'(;|&=/>$])(?:" + _NAME + rb")[ \t]{1,8}[\w\"'/\\$<.:@{}+-]"
+"""RE2 pattern of a command's name and the first character behind it."""
+PIPES = rb"(?:echo|printf)[ \t]{1,4}(?:-[ne]{1,2} )?[\"']?[^\s\"'|]{6,100}[\"']? ?\| ?(?:sudo|passwd|chpasswd|docker|kinit|su|cryptsetup|gpg|podman) "
+"""RE2 pattern of words that are piped into a program that reads a password."""
+_FIRST_WORD = re.compile(rb"[^A-Za-z0-9]?([A-Za-z0-9][\w.-]{1,20})[ \t]")
 _PIPED = re.compile(rb"(?:echo|printf)[ \t]+(?:-[ne]{1,2} )?[\"']?(?:[\w.-]{1,40}:)?([^\s\"'|]{6,100})")
-_READS_PASSWORD = re.compile(rb"[^\n]{0,80}?(?:sudo (?:-\w+ )*-S|--stdin|chpasswd|--password-stdin|passphrase-fd|kinit|su |cryptsetup)")
+_READS_PASSWORD = re.compile(
+    rb"[^\n]{0,80}?(?:sudo (?:-\w+ )*-S|--stdin|chpasswd|--password-stdin|passphrase-fd|kinit|su |cryptsetup)"
+)
 _MAX_CHARS = 800
 """Chosen: characters of a command that are read. At half long commands over several lines are cut; at double texts of
 commands cost more."""
@@ -77,19 +78,40 @@ _SLASHED = re.compile(rb"[\"']?[\w.$-]{1,64}/([^\s@\"']{4,100})(?:@|[\"']?\Z)")
 _AT = re.compile(rb"[\"']?(?:[\w.-]{1,64}/)?[\w.$-]{1,64}:([^\s@\"']{4,100})@")
 
 
-def read_line(text: bytes, start: int, end: int, budget: WorkBudget) -> tuple[int, Iterator[Finding]]:
+def forms_at(text: bytes, start: int) -> tuple[bytes, ...] | None:
+    """The forms of the command whose name begins at `start`, or behind the sign there; None for another word."""
+    word = _FIRST_WORD.match(text, start)
+    return _FORMS.get(word.group(1)) if word else None
+
+
+def read_line(text: bytes, start: int, forms: tuple[bytes, ...], budget: WorkBudget) -> tuple[int, Iterator[Finding]]:
     """(where the command that begins at `start` ends, the secrets among its words). Raises BudgetExceeded."""
+    line_end = text.find(b"\n", start + 1, start + _MAX_CHARS)
+    while line_end > 0 and text[line_end - 1 : line_end] == b"\\":
+        line_end = text.find(b"\n", line_end + 1, start + _MAX_CHARS)
+    line = text[start + 1 : line_end if line_end > 0 else start + _MAX_CHARS]
+    budget.spend(3 + len(line) // 64)
+    possible = [form for form in forms if _hint(form) in line]
+    if not possible:
+        return start, iter(())
+    words, at = _words(text, start + 1 + line.index(b" "), budget)
+    return at, _secrets(text, words, possible, budget)
+
+
+@cache
+def _hint(form: bytes) -> bytes:
+    """What a line with a credential of this form holds."""
+    if form.startswith(b"login"):
+        return b" login "
+    return _form(form)[0] if form[:1] == b"-" else form[:1] if form[1:] == b"@" else form.replace(b">", b" ")
+
+
+def read_pipe(text: bytes, start: int, budget: WorkBudget) -> Iterator[Finding]:
+    """The password that `echo` at `start` writes to a program that reads it."""
+    budget.spend(10)
     piped = _PIPED.match(text, start)
-    if piped is not None:
-        budget.spend(10)
-        if not _READS_PASSWORD.match(text, piped.end()):
-            return end, iter(())
-        return piped.end(), _one(text, piped.span(1), _OWNED, budget)
-    command = _COMMAND.match(text, start)
-    if command is None:
-        return end, iter(())
-    words, at = _words(text, command.end(1), budget)
-    return at, _secrets(text, words, _FORMS[command.group(1)], budget)
+    if piped is not None and _READS_PASSWORD.match(text, piped.end()):
+        yield from _one(text, piped.span(1), _OWNED, budget)
 
 
 def _words(text: bytes, at: int, budget: WorkBudget) -> tuple[list[tuple[int, int]], int]:
@@ -106,9 +128,7 @@ def _words(text: bytes, at: int, budget: WorkBudget) -> tuple[list[tuple[int, in
     return words, at
 
 
-def _secrets(
-    text: bytes, words: list[tuple[int, int]], forms: tuple[bytes, ...], budget: WorkBudget
-) -> Iterator[Finding]:
+def _secrets(text: bytes, words: list[tuple[int, int]], forms: list[bytes], budget: WorkBudget) -> Iterator[Finding]:
     plain = [text[start:end] for start, end in words]
     is_login = any(word == b"login" for word in plain[:3])
     for form in forms:

@@ -65,17 +65,17 @@ _SAYS_ABOUT = re.compile(
     rb"encr|hash|chang|reset|min|max|len|polic|field|input|file|path|type|ur[li]|name|expir|ttl|age|time|valid|algor|format"
     rb"|method|mode|hint|prompt|requir|enabl|list|count|size|start|contain|null|hook|handle|manag|provid|class|form|view"
     rb"|backend|strength|attr|column|source|sha|reverse|match|confirm|repeat|help|label|error|status|stor|lookup|command|cmd"
-    rb"|callback|generat|function|option|setting|config|rule|history|rotat|sniff|auth|check|through|thru|widget|uidb|token_"
+    rb"|callback|generat|function|option|setting|config|rule|history|rotat|sniff|auth|check|through|thru|widget|uidb|token_|nonce|timestamp"
 )
 """Words in the rest of a name that make it the name of something about a password or key."""
 _NOT_SECRET_KEYS = re.compile(
     rb"(?:public|pub|primary|foreign|partition|sort|cache|idempotency|host|row|unique|index|map|hash|dict|group|object|lookup"
     rb"|registry|hot|arrow|access|cursor|page|dns|zone|trust|composite|natural|surrogate|bucket|s3|storage|i18n|message"
-    rb"|option|config|setting|json|header|cookie|session|query|order|shard|routing|signing)[ _-]?\Z"
+    rb"|option|config|setting|json|header|cookie|session|query|order|shard|routing|signing|gpg|pgp|ssh|result)[ _-]?\Z"
 )
 """Words before a bare `key` or `sig` that say which one it is; its values are no credentials for certain."""
 _NOT_SECRET_TOKENS = re.compile(
-    rb"(?:next|page|pagination|continuation|continue|request|idempotency|lock|change|update|sync|delta|cursor|import|client|starting)"
+    rb"(?:next|page|input|output|pagination|continuation|continue|request|idempotency|lock|change|update|sync|delta|cursor|import|client|starting)"
     rb"[ _-]?token"
 )
 """Tokens that mark a place in a list, a version or one call."""
@@ -87,8 +87,8 @@ _NAMES_ONE = re.compile(rb"(?:\A|[_.-])(?i:ids?|arns?|identifiers?)\Z|[a-z](?:I[
 """The end of a name whose value identifies a key or a secret: `KmsKeyId`, `--key-id`, `SecretArn`."""
 _PROVING = re.compile(
     rb"assw(?:or)?d|pass(?:phrase|code|wrd)|pwd|[_-]p(?:ass|w)|pass\Z|secret|token|credential|bearer|api[_ -]?key"
-    rb"|accesskey|oauth|authorization|connection|kennwort|passwort|[a-z_-]key|auth\Z|psk\Z|bindpw|authtok|mot de passe"
-    rb"|contrasena|senha|wachtwoord|haslo|parol|losenord|adgangskode|salasana|jelszo|heslo|lozinka|\x02\x02\Z|pepper|_salt"
+    rb"|accesskey|oauth|authorization|connection|kennwort|passwort|auth\Z|psk\Z|bindpw|authtok|mot de passe"
+    rb"|contrasena|senha|wachtwoord|haslo|parol|losenord|adgangskode|salasana|jelszo|heslo|lozinka|\x02\x02\Z|pepper|_salt|[a-z][_-]?key"
     rb"|community|sess(?:ion)?id"
 )
 """Names of credentials: a random value behind one is certainly a secret. A bare `key`, `sig` or `pin` is not enough."""
@@ -97,6 +97,7 @@ _PROVING_BEFORE = re.compile(
     rb"|(?:shared|secret)[_-]?access[_-]?key\Z|x-(?:amz|goog|oss)-signature\Z|host, signature\Z|[?&]sig(?:nature)?\Z"
 )
 """A `key` or signature that is a credential for certain, by what stands before it."""
+_COMPOUND_KEY = re.compile(rb"[a-z0-9][_-]?key\Z")
 _OPTION = re.compile(rb"(?:\A|\s)--?[a-z][\w-]*\Z")
 _BEFORE_NAME_CHARS = 16
 """Characters before a name that may belong to it (`primary_`, `X-Shopify-Access-`)."""
@@ -110,7 +111,9 @@ _OWNING_HEAD = re.compile(
 _HEAD_CHARS = 120
 _CALL_BEFORE = re.compile(rb"\w\(\s?[\"'][\w.-]{0,40}\Z")
 _LINE_END = re.compile(rb"[\"']?;?[ \t]{0,8}(?:[\r\n]|\Z)")
-_ENDING_IN_PASS = re.compile(rb"(?<![a-z])(?:by|com|encom|sur|tres|under|over|multi|low|high|band|all|im|re|un|out)pass\Z")
+_ENDING_IN_PASS = re.compile(
+    rb"(?<![a-z])(?:by|com|encom|sur|tres|under|over|multi|low|high|band|all|im|re|un|out)pass\Z"
+)
 """Words, and what circuits do: no passwords."""
 
 
@@ -186,8 +189,8 @@ def _proves(before: bytes, lower: bytes, rest: bytes) -> bool:
     """Whether a random value behind the name is certainly a secret."""
     if not rest and _PROVING_BEFORE.search(before):
         return True
-    return (
-        _PROVING.search(lower + rest.lower()) is not None
+    return bool(
+        (_PROVING.search(lower + rest.lower()) or (_COMPOUND_KEY.search(before) and rest not in (b"s", b"S")))
         and not (lower.endswith((b"key", b"sig")) and _NOT_SECRET_KEYS.search(before, 0, len(before) - 3))
         and not (lower.endswith(b"token") and _NOT_SECRET_TOKENS.search(before))
         and not (lower.endswith(b"key") and _KEY_ACTIONS.search(before))

@@ -5,7 +5,13 @@
 
 import re
 
-from gateway.sanitize.detectors.secret_values import MAX_VALUE_CHARS, Naming, judge_secret, quote_before, value_at
+from gateway.sanitize.detectors.secret_values import (
+    MAX_VALUE_CHARS,
+    Naming,
+    judge_secret,
+    quote_before,
+    value_at,
+)
 from gateway.sanitize.detectors.value_forms import has_dense_signs
 from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.work_budget import WorkBudget
@@ -14,6 +20,7 @@ _WITH_BLANKS = {mark: re.compile(rb"[^\n" + mark + rb"]{32,160}(?=" + mark + rb"
 """By quotation mark. Shorter keys with blanks in them are not told from sentences."""
 _GROUPS = re.compile(rb"[A-Z2-7]{4}(?:[ -][A-Z2-7]{4}){3,15}(?![A-Za-z0-9])")
 """A key in base32 as authenticator programs show it (RFC 4648; groups of four for reading)."""
+_TEMPLATE = re.compile(rb"[$%]\{[A-Za-z]|%\(\w")
 _REST = re.compile(rb"[A-Za-z0-9+/=_.%~-]{1,4096}")
 
 
@@ -58,8 +65,8 @@ def special_secret(text: bytes, at: int, naming: Naming, budget: WorkBudget) -> 
     if quote in _WITH_BLANKS:
         match = _WITH_BLANKS[quote].match(text, at)
         if match is not None:
-            budget.spend(4 + len(match.group()) // 4)
-            if has_dense_signs(match.group()):
+            budget.spend(10 + len(match.group()) // 4)
+            if has_dense_signs(match.group()) and _TEMPLATE.search(match.group()) is None:
                 return Finding(at, match.end(), "SECRET", naming.proves)
     groups = _GROUPS.match(text, at)
     if groups is None or groups.group().isalpha() or not naming.proves:

@@ -17,7 +17,7 @@ from gateway.sanitize.detectors.literal_prefixes import alternatives, literal_pr
 from gateway.sanitize.detectors.password_hashes import HASHES
 from gateway.sanitize.detectors.published_examples import is_published_secret
 from gateway.sanitize.detectors.re2_search import Pattern, searcher, spans
-from gateway.sanitize.detectors.value_forms import has_high_entropy, is_identifier, is_random
+from gateway.sanitize.detectors.value_forms import has_high_entropy, is_identifier, is_program_name, is_random
 from gateway.sanitize.detectors.vendor_tokens import INNER_MARKS, VENDORS
 from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.folding import View
@@ -108,7 +108,11 @@ def find_secret_tokens(view: View, budget: WorkBudget) -> Iterator[Finding]:
             if not is_published_secret(value) and not _FILLER.search(value):
                 yield Finding(start, end, "SECRET", _is_drawn_at_random(value))
                 beside = _AWS_SECRET.match(text, end) if value.startswith(_AWS_IDS) else None
-                if beside is not None and not is_published_secret(beside.group(1)) and has_high_entropy(beside.group(1)):
+                if (
+                    beside is not None
+                    and not is_published_secret(beside.group(1))
+                    and has_high_entropy(beside.group(1))
+                ):
                     yield Finding(*beside.span(1), "SECRET")
 
 
@@ -175,9 +179,18 @@ def _is_in_token_word(text: bytes, start: int, end: int) -> bool:
     last = classes.find(b" ", end - low)
     last = high if last < 0 else last + low
     return last - first >= MIN_WORD_CHARS and (
-        _DIGIT_OR_UNDERSCORE.search(text, first, last) is not None
+        (_DIGIT_OR_UNDERSCORE.search(text, first, last) is not None and not _is_of_words(text[start:end]))
         or text.startswith(_LETTERS_ONLY, start)
         or _has_odd_capitals(text[start:end])
+    )
+
+
+def _is_of_words(token: bytes) -> bool:
+    """Whether a token without digits is a name that begins like one: `test_interpolationmissingoptionerror`."""
+    letters = token.replace(b"_", b"")
+    return letters.isalpha() and (
+        (letters.islower() and len(set(letters)) >= _MIN_DIFFERENT)
+        or (not letters.islower() and is_program_name(token.rpartition(b"_")[2]))
     )
 
 

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator
 import re2
 
 from gateway.sanitize.detectors import command_secrets, key_material
-from gateway.sanitize.detectors.published_examples import is_published_basic
+from gateway.sanitize.detectors.published_examples import is_published_basic, is_published_secret
 from gateway.sanitize.detectors.re2_search import searcher, spans
 from gateway.sanitize.detectors.secret_names import NAMED, is_mark_of_place
 from gateway.sanitize.detectors.secret_spans import judged, secret_at
-from gateway.sanitize.detectors.secret_values import Link, Naming, quote_before
+from gateway.sanitize.detectors.secret_values import Link, Naming, is_placeholder, quote_before
 from gateway.sanitize.detectors.value_forms import has_high_entropy, is_identifier
 from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.folding import View
@@ -35,15 +35,15 @@ def find_syntax_secrets(view: View, budget: WorkBudget) -> Iterator[Finding]:
     text, commands_end = view.folded, -1
     for start, end in spans(_FIND, text):
         budget.spend(6)
+        forms = command_secrets.forms_at(text, start)
+        if forms is not None:
+            if end > commands_end:  # else a command within the line of one that was read
+                commands_end, findings = command_secrets.read_line(text, start, forms, budget)
+                yield from findings
+            continue
         beginning = _BEGINNINGS.match(text, start, end)
-        kind = beginning.lastgroup if beginning else None
-        if kind is None:
-            if end <= commands_end:
-                continue  # a command within the line of one that was read
-            commands_end, findings = command_secrets.read_line(text, start, end, budget)
-            yield from findings
-        else:
-            yield from _HANDLERS[kind](text, start, end, budget)
+        if beginning is not None and beginning.lastgroup is not None:
+            yield from _HANDLERS[beginning.lastgroup](text, start, end, budget)
 
 
 def has_names(text: bytes) -> bool:
@@ -80,8 +80,9 @@ def _random_word(text: bytes, _: int, end: int, budget: WorkBudget) -> Iterator[
     match = _TOKEN.match(text, end)
     if match is not None:
         budget.spend(6 + len(match.group()) // 8)
-        if has_high_entropy(match.group()) and not is_identifier(match.group()):
-            yield Finding(end, match.end(), "SECRET")
+        value = match.group().rstrip(b".")
+        if has_high_entropy(value) and not is_identifier(value) and not is_published_secret(value):
+            yield Finding(end, end + len(value), "SECRET")
 
 
 def _cookies(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
@@ -97,7 +98,13 @@ def _cookies(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[
 
 
 def _is_session(value: bytes) -> bool:
-    return len(value) >= 16 and has_high_entropy(value) and not is_identifier(value)
+    return (
+        len(value) >= 16
+        and has_high_entropy(value)
+        and not is_identifier(value)
+        and not is_placeholder(value.lower())
+        and not is_published_secret(value)
+    )
 
 
 def _webhook(text: bytes, _: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
@@ -144,7 +151,7 @@ def _record(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[F
 def _login_line(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
     """`PASS x` after `USER` or a server's answer, `a1 LOGIN user x`, `IDENTIFY x`: mail, FTP and IRC."""
     budget.spend(8)
-    if text[start : end].strip() == b"PASS" and not _PROTOCOL.search(text, max(0, start - 160), start):
+    if text[start:end].strip() == b"PASS" and not _PROTOCOL.search(text, max(0, start - 160), start):
         return
     match = _LOGIN_WORDS.match(text, end)
     if match is not None:
@@ -184,7 +191,9 @@ _MAX_ROWS = 40
 """Chosen: rows read below one header: a longer table is one of passwords only in an export of a password manager."""
 _TOKEN = re.compile(rb"[A-Za-z0-9+/=_.%~-]{16,4096}")
 _COOKIE = re.compile(rb"([A-Za-z0-9_.$!-]{1,64})=\"?([A-Za-z0-9+/=_.%~:|-]{1,4096})")
-_MEASURING = re.compile(rb"_(?:ga|gid|gat|fbp|gcl|pk|hj|uet|clck|dd)|__utm|(?i:consent|visitor|optanon|lang|locale|theme)")
+_MEASURING = re.compile(
+    rb"_(?:ga|gid|gat|fbp|gcl|pk|hj|uet|clck|dd)|__utm|(?i:consent|visitor|optanon|lang|locale|theme)"
+)
 """Names of cookies that count visits and keep choices."""
 _PATH = re.compile(rb"[A-Za-z0-9_.@/~-]{20,400}")
 _PATH_PART = re.compile(rb"[A-Za-z0-9_~-]{1,200}")
@@ -205,7 +214,7 @@ _LOGIN_WORDS = re.compile(rb"(?:[\"\w.@+-]{1,80} )?([^\s]{4,160})[ \t\r]*(?:\n|\
 _CELL = re.compile(rb"[ \t]*[`\"]?([^\s`\"]{4,160})")
 
 _CALLS = (
-    rb"(?i:log_?in|sign_?in|authenticate|basic_?auth|http(?:basic|digest)auth|credentials?|passwordauthentication|connection"
+    rb"(?i:log_?in|sign_?in|authenticate|basic_?auth|http(?:basic|digest)auth|credentials?|passwordauthentication|(?:get|new)_?connection"
     rb"|connect|mysqli|pdo|secretkeyspec|fernet|cookieparser|createhmac|hmac\.new|jwt\.(?:sign|verify|encode|decode)|auth)"
 )
 _NAMED_KINDS = {
@@ -225,6 +234,7 @@ _NAMED_KINDS = {
     "login": rb" LOGIN |(?:^|\n)(?:C: |> )?PASS |IDENTIFY |[nN]ick[sS]erv identify ",
     "column": rb"(?:^|[|,;\t\n])[ \"]{0,2}(?i:pass(?:word|wd|phrase)|pwd|kennwort|passwort|secret|api[ _]?key)[ \"]{0,2}[|,;\t\r\n]",
     "block": key_material.BEGINNINGS,
+    "pipe": command_secrets.PIPES,
 }
 _SYNTAX = re2.compile(b"|".join((*_NAMED_KINDS.values(), command_secrets.BEGINNINGS)))
 _FIND = searcher(_SYNTAX)
@@ -239,4 +249,5 @@ _HANDLERS: dict[str, Handler] = {
     "login": _login_line,
     "column": _column,
     "block": key_material.find_at,
+    "pipe": lambda text, start, _, budget: command_secrets.read_pipe(text, start, budget),
 }

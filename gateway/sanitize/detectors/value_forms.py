@@ -135,16 +135,35 @@ def has_high_entropy(value: bytes) -> bool:
 
 
 def has_dense_signs(value: bytes) -> bool:
-    """Whether capitals, small letters, digits and signs are mixed as in a generated key that may hold blanks: no word of
-    six small letters, and of each kind at least a 24th."""
-    least = len(value) // 24
-    counts = (
-        len(value) - len(value.translate(None, _DIGITS)),
-        len(_CAPITALS.findall(value)),
-        len(_SMALL.findall(value)),
-        len(value.translate(None, _ALNUM + b" ")),
+    """Whether capitals, small letters, digits and signs change as in a generated key that may hold blanks: at two
+    of five neighbours, where sentences change at every third; and with digits, signs, no word of six
+    small letters and no rows of backslashes."""
+    kinds = value.translate(_KIND)
+    changes = sum(map(int.__ne__, kinds, kinds[1:]))
+    return (
+        5 * changes >= 2 * (len(value) - 1)
+        and len(value) - len(value.translate(None, _DIGITS)) >= 2
+        and len(value.translate(None, _ALNUM)) >= 4
+        and _SMALL_WORD.search(value) is None
+        and 8 * value.count(b"\\") < len(value)
     )
-    return min(counts) >= least and _SMALL_WORD.search(value) is None
 
 
-_CAPITALS, _SMALL, _SMALL_WORD = re.compile(rb"[A-Z]"), re.compile(rb"[a-z]"), re.compile(rb"[a-z]{6}")
+def is_program_name(value: bytes) -> bool:
+    """Whether the value is a name of several words, as programs have them, though with odd parts: `create0_p8inf`,
+    `X509CertGetKey`, `vpc-1a2b3c4d`."""
+    if _TYPE_NAME.fullmatch(value) or _RESOURCE_ID.fullmatch(value):
+        return True
+    if _SNAKE.match(value) is not None:
+        return not alternates_kinds(value, _MIN_RANDOM_CHARS - 4)
+    if value.translate(None, _ALNUM + b"_.:+*/()&-"):
+        return False  # a password has other signs too
+    words = _LONG_WORDS.findall(value)
+    return len(words) > 1 and value != value.lower() and 2 * sum(map(len, words)) >= len(value)
+
+
+_SMALL_WORD = re.compile(rb"[a-z]{6}")
+_TYPE_NAME = re.compile(rb"[*&]?[A-Za-z_]\w*(?:Keys?|Token|Auth|Password|Secret|Credentials?)\d?")
+_RESOURCE_ID = re.compile(rb"[a-z]{2,9}-[0-9a-f]{8}(?:[0-9a-f]{9})?")
+_SNAKE = re.compile(rb"[*&]?[\w./+*-]*[A-Za-z0-9]_[\w./+*-]*(?:\Z|\(|\[)")
+_LONG_WORDS = re.compile(rb"[A-Z]?[a-z]{3,}")
