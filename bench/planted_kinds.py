@@ -35,12 +35,12 @@ _ALPHABETS = {
     "wp": string.ascii_letters + string.digits + "!@#$%^&*()-_ []{}<>~`+=,.;:/?|",
 }
 _WORDS = (
-    "abandon ability acid anchor arrow autumn badge bamboo barrel beauty bicycle blanket bonus bridge bubble cactus candy "
-    "canvas castle cereal chimney circle clutch cobalt copper cradle cricket crystal custom dagger daring decade derive "
-    "dolphin donkey dragon drift eagle effort elbow ember enact engine erosion escape fabric falcon fiscal flavor fossil "
-    "galaxy garlic gesture ginger glide grocery guitar hamster harbor hazard hockey humble income insect island jaguar "
-    "jungle kangaroo kidney ladder lagoon lecture lizard magnet mango"
-).split()
+    "abandon ability acid anchor arrow autumn badge bamboo barrel beauty bicycle blanket bonus bridge bubble "
+    "cactus candy canvas castle cereal chimney circle clutch cobalt copper cradle cricket crystal custom dagger "
+    "daring decade derive dolphin donkey dragon drift eagle effort elbow ember enact engine erosion escape fabric "
+    "falcon fiscal flavor fossil galaxy garlic gesture ginger glide grocery guitar hamster harbor hazard hockey "
+    "humble income insect island jaguar jungle kangaroo kidney ladder lagoon lecture lizard magnet mango "
+)
 """Some words of the English list of BIP 39."""
 _AROUND = "The service was moved to the new host last week, and the notes below were kept.\n\n"
 _AFTER = "\n\nAfter that it was restarted, and nothing else was changed on the machine.\n"
@@ -79,15 +79,12 @@ def _part(draw: Draw, name: str, argument: str) -> str:
         key = draw.text(size, _ALPHABETS["base32"])
         return " ".join(key[at : at + 4] for at in range(0, size, 4))
     if name == "words":
-        return " ".join(_WORDS[int(draw.text(4, string.digits)) % len(_WORDS)] for _ in range(size))
-    return {
-        "digits": draw.digits,
-        "base64": draw.base64,
-        "b64": draw.base64,
-        "b64nopad": lambda count: draw.base64(count).rstrip("="),
-        "urlb64": draw.url_base64,
-        "urlenc64": lambda count: quote(draw.base64(count), safe=""),
-    }[name](size)
+        words = _WORDS.split()
+        return " ".join(words[int(draw.text(4, string.digits)) % len(words)] for _ in range(size))
+    if name in ("digits", "urlb64"):
+        return draw.digits(size) if name == "digits" else draw.url_base64(size)
+    value = draw.base64(size)
+    return {"b64nopad": value.rstrip("="), "urlenc64": quote(value, safe="")}.get(name, value)
 
 
 def _encoded(name: str, password: str) -> str:

@@ -44,12 +44,13 @@ vault                                                               >unseal >log
 wpa_passphrase                                                      >
 dig nsupdate                                                   -y::
 docker podman nerdctl buildah skopeo helm az oc oras cf             login-p login-u:
-npm ngrok cargo rclone composer poetry                              >authtoken >add-authtoken >login >obscure >http-basic
+npm ngrok cargo rclone composer poetry   >authtoken >add-authtoken >login >obscure >http-basic
 gh flyctl fly wrangler heroku                                       -b
 """
-"""By row: commands, then forms. `-p`: the value behind the option, attached or not; `-p+`: only attached; `-u:`, `-U%`,
-`-u,`: what follows that sign in it, `-y::` the last colon, `-b;` the `=` of a cookie; `/p:`: the rest of a word; `/@`
-and `:@`: between these signs in a word; `>add`: the last word behind the subcommand; `login-p`: `-p` of `login` only."""
+"""By row: commands, then forms. `-p`: the value behind the option, attached or not; `-p+`: only attached; `-u:`,
+`-U%`, `-u,`: what follows that sign in it, `-y::` the last colon, `-b;` the `=` of a cookie; `/p:`: the rest of a word;
+`/@` and `:@`: between these signs in a word; `>add`: the last word behind the subcommand; `login-p`: `-p` of `login`.
+"""
 _FORMS: dict[bytes, tuple[bytes, ...]] = {}
 for _row in _TABLE.strip().encode().splitlines():
     _names, _, _forms = _row.partition(b"   ")
@@ -57,7 +58,10 @@ for _row in _TABLE.strip().encode().splitlines():
 _NAME = b"|".join(sorted(map(re.escape, _FORMS), reverse=True))
 BEGINNINGS = rb"(?:^|[\s`\"'(;|&=/>$])(?:" + _NAME + rb")[ \t]{1,8}[\w\"'/\\$<.:@{}+-]"
 """RE2 pattern of a command's name and the first character behind it."""
-PIPES = rb"(?:echo|printf)[ \t]{1,4}(?:-[ne]{1,2} )?[\"']?[^\s\"'|]{6,100}[\"']? ?\| ?(?:sudo|passwd|chpasswd|docker|kinit|su|cryptsetup|gpg|podman) "
+PIPES = (
+    rb"(?:echo|printf)[ \t]{1,4}(?:-[ne]{1,2} )?[\"']?[^\s\"'|]{6,100}[\"']? ?\| ?"
+    rb"(?:sudo|passwd|chpasswd|docker|kinit|su|cryptsetup|gpg|podman) "
+)
 """RE2 pattern of words that are piped into a program that reads a password."""
 _FIRST_WORD = re.compile(rb"[^A-Za-z0-9]?([A-Za-z0-9][\w.-]{1,20})[ \t]")
 _PIPED = re.compile(rb"(?:echo|printf)[ \t]+(?:-[ne]{1,2} )?[\"']?(?:[\w.-]{1,40}:)?([^\s\"'|]{6,100})")

@@ -1,4 +1,4 @@
-"""Finds keys by the block or list that holds them: Kubernetes secrets, JSON web keys, PuTTY keys, recovery codes, words.
+"""Finds keys by the block or list around them: Kubernetes secrets, JSON web keys, PuTTY keys, recovery codes, words.
 
 Private keys in PEM are `secret_tokens`' matter. Sources: RFC 7517 and 7518 (JSON web keys), Kubernetes' Secret, BIP 39
 (12 to 24 words), the files of PuTTY and of Ansible's vault; read 2026-11-22.
@@ -17,7 +17,8 @@ _MAX_CHARS = 4096
 beginnings in one text cost more."""
 BEGINNINGS = (
     rb"kind[\"']?:[ \t]{0,3}[\"']?Secret\b|\"kty\"|Private-Lines: |\$ANSIBLE_VAULT;"
-    rb"|(?i:mnemonic|(?:seed|recovery|backup|secret) (?:phrase|words))|(?i:(?:recovery|backup|scratch|emergency|one-time) codes?)"
+    rb"|(?i:mnemonic|(?:seed|recovery|backup|secret) (?:phrase|words))|(?i:(?:recovery|backup|scratch|emergency"
+    rb"|one-time) codes?)"
 )
 _OWNED = Naming(strong=True, proves=True, link="assigned", quote=b"")
 _NEXT_DOCUMENT = re.compile(rb"\n---|\nkind:")
@@ -39,7 +40,7 @@ _WORDS = re.compile(
 _WORD = re.compile(rb"[a-z]{3,8}")
 _COUNTS = (12, 15, 18, 21, 24)
 _NO_SEED_WORDS = frozenset(
-    b"the and for are was has not its from can may which your these those were does used uses will should must been".split()
+    b"the and for are was has not its from can may which your these those were does used will must been".split()
 )
 """Words of sentences that are not in BIP 39's list."""
 _CODES = re.compile(
@@ -97,7 +98,7 @@ def _codes(text: bytes, end: int, budget: WorkBudget) -> Iterator[Finding]:
 
 def _kubernetes(text: bytes, start: int, budget: WorkBudget) -> Iterator[Finding]:
     """The values of `data` (base64) and `stringData` in the document around `kind: Secret`."""
-    low = max(text.rfind(b"\n---", max(0, start - _MAX_CHARS), start), max(0, start - _MAX_CHARS))
+    low = max(text.rfind(b"\n---", max(0, start - _MAX_CHARS), start), start - _MAX_CHARS, 0)
     ending = _NEXT_DOCUMENT.search(text, start + 4, start + _MAX_CHARS)
     high = ending.start() if ending else min(len(text), start + _MAX_CHARS)
     budget.spend((high - low) // 4)

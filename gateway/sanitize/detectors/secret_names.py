@@ -21,7 +21,8 @@ _STRONG = (
 _WEAK = (
     rb"(?i:secret|token|credentials?|bearer|api[_ -]?key|accesskey|authorization|oauth|signature"
     rb"|connection[_ -]?string|[jp](?:hp)?sess(?:ion)?id|pepper|mnemonic|(?:seed|recovery|backup) phrase)"
-    rb"|(?:^|[^A-Za-z])(?i:auth|sig|key|pkey|license)|[a-z](?:Key|Sig|Auth)|[A-Z_-](?:KEY|key)|_SALT|(?:ro|rw|-server )community"
+    rb"|(?:^|[^A-Za-z])(?i:auth|sig|key|pkey|license)|[a-z](?:Key|Sig|Auth)|[A-Z_-](?:KEY|key)|_SALT|(?:ro|rw"
+    rb"|-server )community"
 )
 NAMES = _STRONG + rb"|" + _WEAK
 """RE2 pattern of the names that make what follows a secret."""
@@ -43,7 +44,8 @@ _PAIRED = (
     rb"|[ \t]{1,3}(?:[0-9]|ENC|encrypted|ascii-text|plain-text|cleartext|ascii|hexadecimal|sha512)[ \t]{1,3}"
     rb"|[\"')\s:]{0,6}(?i:send(?:line)?)[ (]{1,2}(?:--? )?"  # expect "assword:", send "x"
     rb"|(?: [a-z]{1,14}){1,6}:\s{1,3}(?=[!-~]{12,160}(?:\s|\Z))"
-    rb"|(?i: (?:of|for|to|on|von|fur|de|du|del|para|per)(?: [\w.@'-]{1,24}){1,5}? (?:is|was|ist|lautet|est|es)):?[ \t]{1,3}"
+    rb"|(?i: (?:of|for|to|on|von|fur|de|du|del|para|per)(?: [\w.@'-]{1,24}){1,5}? (?:is|was|ist|lautet|est"
+    rb"|es)):?[ \t]{1,3}"
 )
 _LISTED = rb"\s{0,2},\s{0,16}(?=[\"'])"
 _SAID = rb"[ \t]{1,3}(?i:is|was|by|=|ist|lautet|est|es|:)(?:[ \t]?:)?[ \t]{1,3}"
@@ -62,20 +64,26 @@ _LINKS: tuple[Link, ...] = ("beside", "beside", "paired", "assigned", "listed", 
 """By the last group of ASSIGNED that matched; the first one is the rest of the name."""
 _IS_STRONG = re.compile(_STRONG)
 _SAYS_ABOUT = re.compile(
-    rb"encr|hash|chang|reset|min|max|len|polic|field|input|file|path|type|ur[li]|name|expir|ttl|age|time|valid|algor|format"
-    rb"|method|mode|hint|prompt|requir|enabl|list|count|size|start|contain|null|hook|handle|manag|provid|class|form|view"
-    rb"|backend|strength|attr|column|source|sha|reverse|match|confirm|repeat|help|label|error|status|stor|lookup|command|cmd"
-    rb"|callback|generat|function|option|setting|config|rule|history|rotat|sniff|auth|check|through|thru|widget|uidb|token_|nonce|timestamp"
+    rb"encr|hash|chang|reset|min|max|len|polic|field|input|file|path|type|ur[li]|name|expir|ttl|age|time|valid"
+    rb"|algor|format"
+    rb"|method|mode|hint|prompt|requir|enabl|list|count|size|start|contain|null|hook|handle|manag|provid|class|form"
+    rb"|view"
+    rb"|backend|strength|attr|column|source|sha|reverse|match|confirm|repeat|help|label|error|status|stor|lookup"
+    rb"|command|cmd"
+    rb"|callback|generat|function|option|setting|config|rule|history|rotat|sniff|auth|check|through|thru|widget"
+    rb"|uidb|token_|nonce|timestamp"
 )
 """Words in the rest of a name that make it the name of something about a password or key."""
 _NOT_SECRET_KEYS = re.compile(
-    rb"(?:public|pub|primary|foreign|partition|sort|cache|idempotency|host|row|unique|index|map|hash|dict|group|object|lookup"
+    rb"(?:public|pub|primary|foreign|partition|sort|cache|idempotency|host|row|unique|index|map|hash|dict|group"
+    rb"|object|lookup"
     rb"|registry|hot|arrow|access|cursor|page|dns|zone|trust|composite|natural|surrogate|bucket|s3|storage|i18n|message"
     rb"|option|config|setting|json|header|cookie|session|query|order|shard|routing|signing|gpg|pgp|ssh|result)[ _-]?\Z"
 )
 """Words before a bare `key` or `sig` that say which one it is; its values are no credentials for certain."""
 _NOT_SECRET_TOKENS = re.compile(
-    rb"(?:next|page|input|output|pagination|continuation|continue|request|idempotency|lock|change|update|sync|delta|cursor|import|client|starting)"
+    rb"(?:next|page|input|output|pagination|continuation|continue|request|idempotency|lock|change|update|sync|delta"
+    rb"|cursor|import|client|starting)"
     rb"[ _-]?token"
 )
 """Tokens that mark a place in a list, a version or one call."""
@@ -88,12 +96,14 @@ _NAMES_ONE = re.compile(rb"(?:\A|[_.-])(?i:ids?|arns?|identifiers?)\Z|[a-z](?:I[
 _PROVING = re.compile(
     rb"assw(?:or)?d|pass(?:phrase|code|wrd)|pwd|[_-]p(?:ass|w)|pass\Z|secret|token|credential|bearer|api[_ -]?key"
     rb"|accesskey|oauth|authorization|connection|kennwort|passwort|auth\Z|psk\Z|bindpw|authtok|mot de passe"
-    rb"|contrasena|senha|wachtwoord|haslo|parol|losenord|adgangskode|salasana|jelszo|heslo|lozinka|\x02\x02\Z|pepper|_salt|[a-z][_-]?key"
+    rb"|contrasena|senha|wachtwoord|haslo|parol|losenord|adgangskode|salasana|jelszo|heslo|lozinka|\x02\x02\Z"
+    rb"|pepper|_salt|[a-z][_-]?key"
     rb"|community|sess(?:ion)?id"
 )
 """Names of credentials: a random value behind one is certainly a secret. A bare `key`, `sig` or `pin` is not enough."""
 _PROVING_BEFORE = re.compile(
-    rb"(?:encrypt(?:ion|or)?|crypt|private|master|secret|account|shared|storage|recovery|unseal|wep|hmac|isakmp|aes)[ ._-]?key\Z"
+    rb"(?:encrypt(?:ion|or)?|crypt|private|master|secret|account|shared|storage|recovery|unseal|wep|hmac|isakmp"
+    rb"|aes)[ ._-]?key\Z"
     rb"|(?:shared|secret)[_-]?access[_-]?key\Z|x-(?:amz|goog|oss)-signature\Z|host, signature\Z|[?&]sig(?:nature)?\Z"
 )
 """A `key` or signature that is a credential for certain, by what stands before it."""
@@ -104,8 +114,10 @@ _BEFORE_NAME_CHARS = 16
 _COMPOUND = re.compile(rb"[A-Za-z0-9]_[A-Za-z0-9_]*\Z|[a-z][A-Z][A-Za-z0-9]*\Z")
 """The end of a name that is written as programs and settings write names, so that a value beside it is its own."""
 _OWNING_HEAD = re.compile(
-    rb"[ \t>#$]{0,16}(?:(?:set|snmp-server|tacacs-server|radius-server|crypto|enable|username|neighbor|ntp|standby|ppp|machine"
-    rb"|nmcli|mysqladmin|netsh|iwconfig|wg|key)\s.*)?\Z|.*\b(?:login|user(?:name)?|account)[ \t]{1,4}\S{1,64}[ \t]{1,4}\Z"
+    rb"[ \t>#$]{0,16}(?:(?:set|snmp-server|tacacs-server|radius-server|crypto|enable|username|neighbor|ntp|standby"
+    rb"|ppp|machine"
+    rb"|nmcli|mysqladmin|netsh|iwconfig|wg|key)\s.*)?\Z|.*\b(?:login|user(?:name)?"
+    rb"|account)[ \t]{1,4}\S{1,64}[ \t]{1,4}\Z"
 )
 """A line before a name that is a directive, a command or a login: nothing, a router's or shell's word, `login anna`."""
 _HEAD_CHARS = 120

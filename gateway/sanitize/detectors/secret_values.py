@@ -51,7 +51,7 @@ class Naming(NamedTuple):
 
 
 MAX_VALUE_CHARS = 160
-"""Chosen: what is judged of a longer value. Keys of 1,024 bits in hexadecimal are longer, but the rest tells no more."""
+"""Chosen: what is judged of a longer value. Keys of 1,024 bits in hexadecimal are longer; the rest tells no more."""
 _VALUE = re.compile(rb"[^\s\"'`<>,;(){}\[\]&|]{4,160}")
 _AMPERSAND = rb"&(?![A-Za-z_][\w.%\[\]-]{0,40}=|[A-Za-z]{2,8};|#[0-9xX])"
 _WORD_PART = rb"[^\s\"'`<>,;&|]{1,160}"
@@ -72,7 +72,7 @@ _PLACEHOLDER = re.compile(
 )
 """Words only, without signs: `re` then searches by the set of first letters, which is faster."""
 _PLACEHOLDER_SIGNS = re.compile(rb"<|\.\.\.|\*\*\*|[$%{]\{|%\(|\\f[irbp]|\\[-&]")
-_CALL_WORDS = re.compile(rb"getenv|function|\{\d{1,4},\d{0,4}\}|(?:\\\\x[0-9a-f]{2}[^\\\\]{0,4}){2}")
+_CALL_WORDS = re.compile(rb"getenv|function|\{\d{1,4},\d{0,4}\}|(?:\\x[0-9a-f]{2}[^\\]{0,4}){2}")
 _CODE_HEADS = (b"qr/", b"m/", b"/^", b"r'", b"[", b"self.", b"os.", b"process.", b"this.", b"//", b"arn:", b"urn:")
 _SUBSCRIPT = re.compile(rb"\A[A-Za-z_][\w.]*\[[\w.\[\]'\":+-]*")
 _CALL = re.compile(rb"\A[$@]?[A-Za-z_][\w.:>-]*\((?:[\w.:$\[\]()'/*=-]*|.*\)[;,]?)")

@@ -214,8 +214,10 @@ _LOGIN_WORDS = re.compile(rb"(?:[\"\w.@+-]{1,80} )?([^\s]{4,160})[ \t\r]*(?:\n|\
 _CELL = re.compile(rb"[ \t]*[`\"]?([^\s`\"]{4,160})")
 
 _CALLS = (
-    rb"(?i:log_?in|sign_?in|authenticate|basic_?auth|http(?:basic|digest)auth|credentials?|passwordauthentication|(?:get|new)_?connection"
-    rb"|connect|mysqli|pdo|secretkeyspec|fernet|cookieparser|createhmac|hmac\.new|jwt\.(?:sign|verify|encode|decode)|auth)"
+    rb"(?i:log_?in|sign_?in|authenticate|basic_?auth|http(?:basic|digest)auth|credentials?|passwordauthentication"
+    rb"|(?:get|new)_?connection"
+    rb"|connect|mysqli|pdo|secretkeyspec|fernet|cookieparser|createhmac|hmac\.new|jwt\.(?:sign|verify|encode"
+    rb"|decode)|auth)"
 )
 _NAMED_KINDS = {
     "owned": rb"(?i:identified (?:with [\"'`]?[a-z0-9_]{2,30}[\"'`]? )?(?:by|as))\s{1,3}[\"'\\]{0,2}"
@@ -224,7 +226,8 @@ _NAMED_KINDS = {
     rb"|(?i:authorization)[\"']?[:=, ]{1,3}[\"']?[A-Za-z][A-Za-z0-9_-]{1,20} [\"']?"
     rb"|(?i:basic|bearer|ntlm|digest|token|negotiate)\s{1,2}[\"']?"
     rb"|(?i:/token/|/apikey/|/secret/)",
-    "random": rb"[?&]code=|(?i:[jp](?:hp)?sess(?:ion)?id|sessionid|connect\.sid|_session)=|SAML(?:Response|Request|art)=|, ?response=\"?"
+    "random": rb"[?&]code=|(?i:[jp](?:hp)?sess(?:ion)?id|sessionid|connect\.sid|_session)=|SAML(?:Response|Request"
+    rb"|art)=|, ?response=\"?"
     rb"|AUTH (?:PLAIN|LOGIN) |AUTHENTICATE PLAIN |(?:334 UGFzc3dvcmQ6\r?\n(?:C: )?)",
     "cookies": rb"(?i:cookie):[ \t]?|(?i:--cookie)[ =][\"']?",
     "webhook": rb"(?i:hooks?|webhookb2)/",
@@ -232,7 +235,8 @@ _NAMED_KINDS = {
     "record": rb":(?:[0-9]{2,5}|\*):[A-Za-z_*]|\w[ \t]{1,8}\*[ \t]{1,8}[\"\w]|:[0-9]{2,5}[ \t]+[^\s:]{1,64}:[^\s/]"
     rb"|:[0-9]{3,7}:[0-9A-Fa-f]{8}",
     "login": rb" LOGIN |(?:^|\n)(?:C: |> )?PASS |IDENTIFY |[nN]ick[sS]erv identify ",
-    "column": rb"(?:^|[|,;\t\n])[ \"]{0,2}(?i:pass(?:word|wd|phrase)|pwd|kennwort|passwort|secret|api[ _]?key)[ \"]{0,2}[|,;\t\r\n]",
+    "column": rb"(?:^|[|,;\t\n])[ \"]{0,2}(?i:pass(?:word|wd|phrase)|pwd|kennwort|passwort|secret"
+    rb"|api[ _]?key)[ \"]{0,2}[|,;\t\r\n]",
     "block": key_material.BEGINNINGS,
     "pipe": command_secrets.PIPES,
 }

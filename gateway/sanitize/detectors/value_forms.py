@@ -143,7 +143,7 @@ def has_dense_signs(value: bytes) -> bool:
     return (
         5 * changes >= 2 * (len(value) - 1)
         and len(value) - len(value.translate(None, _DIGITS)) >= 2
-        and len(value.translate(None, _ALNUM)) >= 4
+        and len(value.translate(None, _ALNUM + b" ")) >= 4
         and _SMALL_WORD.search(value) is None
         and 8 * value.count(b"\\") < len(value)
     )
@@ -158,7 +158,7 @@ def is_program_name(value: bytes) -> bool:
         return not alternates_kinds(value, _MIN_RANDOM_CHARS - 4)
     if value.translate(None, _ALNUM + b"_.:+*/()&-"):
         return False  # a password has other signs too
-    words = _LONG_WORDS.findall(value)
+    words = [word for word in _LONG_WORDS.findall(value) if 5 * len(_VOWELS.findall(word)) >= len(word)]
     return len(words) > 1 and value != value.lower() and 2 * sum(map(len, words)) >= len(value)
 
 
@@ -166,4 +166,5 @@ _SMALL_WORD = re.compile(rb"[a-z]{6}")
 _TYPE_NAME = re.compile(rb"[*&]?[A-Za-z_]\w*(?:Keys?|Token|Auth|Password|Secret|Credentials?)\d?")
 _RESOURCE_ID = re.compile(rb"[a-z]{2,9}-[0-9a-f]{8}(?:[0-9a-f]{9})?")
 _SNAKE = re.compile(rb"[*&]?[\w./+*-]*[A-Za-z0-9]_[\w./+*-]*(?:\Z|\(|\[)")
+_VOWELS = re.compile(rb"[AEIOUaeiou]")
 _LONG_WORDS = re.compile(rb"[A-Z]?[a-z]{3,}")
