@@ -45,7 +45,7 @@ wpa_passphrase                                                      >
 dig nsupdate                                                   -y::
 docker podman nerdctl buildah skopeo helm az oc oras cf             login-p login-u:
 npm ngrok cargo rclone composer poetry   >authtoken >add-authtoken >login >obscure >http-basic
-gh flyctl fly wrangler heroku                                       -b
+gh flyctl fly wrangler heroku                                       -b --body
 """
 """By row: commands, then forms. `-p`: the value behind the option, attached or not; `-p+`: only attached; `-u:`,
 `-U%`, `-u,`: what follows that sign in it, `-y::` the last colon, `-b;` the `=` of a cookie; `/p:`: the rest of a word;
@@ -60,7 +60,7 @@ BEGINNINGS = rb"(?:^|[\s`\"'(;|&=/>$])(?:" + _NAME + rb")[ \t]{1,8}[\w\"'/\\$<.:
 """RE2 pattern of a command's name and the first character behind it."""
 PIPES = (
     rb"(?:echo|printf)[ \t]{1,4}(?:-[ne]{1,2} )?[\"']?[^\s\"'|]{6,100}[\"']? ?\| ?"
-    rb"(?:sudo|passwd|chpasswd|docker|kinit|su|cryptsetup|gpg|podman) "
+    rb"(?:sudo|passwd|chpasswd|docker|kinit|su|cryptsetup|gpg|podman)"
 )
 """RE2 pattern of words that are piped into a program that reads a password."""
 _FIRST_WORD = re.compile(rb"[^A-Za-z0-9]?([A-Za-z0-9][\w.-]{1,20})[ \t]")

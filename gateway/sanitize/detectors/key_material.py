@@ -85,13 +85,19 @@ def _block(match: re.Match[bytes] | None, budget: WorkBudget, certain: bool) -> 
 
 
 def _codes(text: bytes, end: int, budget: WorkBudget) -> Iterator[Finding]:
-    """Codes of one form, all with digits, in a list of two or more."""
+    """Codes of one length, most with digits, in a list of two or more."""
     listed = _CODES.match(text, end)
     if listed is None:
         return
-    codes = [code for code in _CODE.finditer(text, *listed.span(1)) if _DIGIT.search(code.group())]
+    codes = [*_CODE.finditer(text, *listed.span(1))]
+    with_digits = sum(_DIGIT.search(code.group()) is not None for code in codes)
     budget.spend(len(listed.group()) // 4)
-    if len(codes) > 1 and len({len(code.group()) for code in codes}) == 1 and len(codes[0].group()) >= 6:
+    if (
+        len(codes) > 1
+        and 2 * with_digits > len(codes)
+        and len({len(code.group()) for code in codes}) == 1
+        and len(codes[0].group()) >= 6
+    ):
         for code in codes:
             yield Finding(*code.span(), "SECRET")
 

@@ -20,6 +20,7 @@ HASHES: tuple[tuple[str, str], ...] = (
     ("phpass", rf"\$[PH]\${_CRYPT}{{31}}"),
     ("Drupal", rf"\$S\${_CRYPT}{{52}}"),
     ("Cisco 8 and 9", rf"\$[89]\${_CRYPT}{{14}}\${_CRYPT}{{43}}"),
+    ("Juniper", r"\$9\$[A-Za-z0-9./-]{20,120}"),
     ("Mosquitto", rf"\$[67]\$(?:\d{{1,7}}\$)?{_B64}{{12,20}}={{0,2}}\${_B64}{{86}}=="),
     ("Django", rf"(?:pbkdf2_sha(?:1|256|512)|scrypt|argon2)\$[a-zA-Z0-9=,$_+/-]{{1,90}}\${_B64}{{22,88}}={{0,2}}"),
     ("Django bcrypt", rf"bcrypt(?:_sha256)?\$\$2[ab]\$\d\d\${_CRYPT}{{53}}"),

@@ -15,18 +15,19 @@ from gateway.sanitize.text.work_budget import WorkBudget
 _STRONG = (
     rb"(?i:p?assw(?:or)?ds?|passphrase|passcode|psswor?ds?|passwrd|pswd|userpwd|passin|kennwort|passwort|mot de passe"
     rb"|contrasena|senha|wachtwoord|haslo|parol|losenord|adgangskode|salasana|jelszo|heslo|lozinka)|[n\x02]apo\x02\x02"
-    rb"|(?:^|[^A-Za-z])(?i:pass|pwd?|pin|psk)|(?i:bindpw|psksecret|authtok)|[a-z](?:Pass|Pwd|Pw|pass\b)"
+    rb"|(?:^|[^A-Za-z])(?i:pass|pwd?|pin|psk)|(?i:bindpw|psksecret|authtok|(?:ro|rw|-server )community)"
+    rb"|[a-z](?:Pass|Pwd|Pw|pass\b)"
     rb"|[_-](?i:pwd?|pass)"
 )
 _WEAK = (
     rb"(?i:secret|token|credentials?|bearer|api[_ -]?key|accesskey|authorization|oauth|signature"
-    rb"|connection[_ -]?string|[jp](?:hp)?sess(?:ion)?id|pepper|mnemonic|(?:seed|recovery|backup) phrase)"
+    rb"|connection[_ -]?string|[jp](?:hp)?sess(?:ion)?id|sessionid|pepper|mnemonic|(?:seed|recovery|backup) phrase)"
     rb"|(?:^|[^A-Za-z])(?i:auth|sig|key|pkey|license)|[a-z](?:Key|Sig|Auth)|[A-Z_-](?:KEY|key)|_SALT|(?:ro|rw"
     rb"|-server )community"
 )
 NAMES = _STRONG + rb"|" + _WEAK
 """RE2 pattern of the names that make what follows a secret."""
-_FOR_USER = rb"(?i: for [\"'`]?[\w.%-]{1,40}[\"'`]?(?:@[\"'`]?[\w.%-]{1,60}[\"'`]?)?)"
+_FOR_USER = rb"(?: #?\d{1,2}(?=:)|(?i: for [\"'`]?[\w.%-]{1,40}[\"'`]?(?:@[\"'`]?[\w.%-]{1,60}[\"'`]?)?))"
 _SUFFIX = rb"(?=([_.0-9A-Z-][A-Za-z0-9_.-]{0,24}(?<!-(?=>))|s|))\1(?:,[a-z]{2,12}|" + _FOR_USER + rb")?"
 _CLOSE = rb"(?:\\?[\"'`]\]?|&quot;|\)|\]|\([A-Za-z]{0,20}\)|\*\*|__)?"
 _OPEN = rb"(?:\(\s?)?(?:[NbBrRuUfF]{1,2}(?=[\"']))?(?:\\{0,2}[\"'`]|&quot;)?"
@@ -40,6 +41,7 @@ _PAIRED = (
     rb"[\"']?\s{0,20},?\s{0,20}[\"']?(?i:value|val|content)[\"']?\s{0,3}[:=]\s{0,3}"  # name: PASSWORD, value: x
     rb"|</key>\s{0,20}<(?:string|data)>|>\s{0,20}<(?i:value|string)>"
     rb"|\s?\{\s{1,12}(?:[a-z_]{2,16}[ \t]{0,6}=[^\n]{0,120}\n[ \t]{0,12}){0,3}default[ \t]{0,6}=[ \t]{0,3}"
+    rb"|\(\s?(?=[\"'])"  # setPassword("x")
     rb"|[ \t]{1,8}\|[ \t]{1,8}"  # a row of a table
     rb"|[ \t]{1,3}(?:[0-9]|ENC|encrypted|ascii-text|plain-text|cleartext|ascii|hexadecimal|sha512)[ \t]{1,3}"
     rb"|[\"')\s:]{0,6}(?i:send(?:line)?)[ (]{1,2}(?:--? )?"  # expect "assword:", send "x"
@@ -97,14 +99,15 @@ _PROVING = re.compile(
     rb"assw(?:or)?d|pass(?:phrase|code|wrd)|pwd|[_-]p(?:ass|w)|pass\Z|secret|token|credential|bearer|api[_ -]?key"
     rb"|accesskey|oauth|authorization|connection|kennwort|passwort|auth\Z|psk\Z|bindpw|authtok|mot de passe"
     rb"|contrasena|senha|wachtwoord|haslo|parol|losenord|adgangskode|salasana|jelszo|heslo|lozinka|\x02\x02\Z"
-    rb"|pepper|_salt|[a-z][_-]?key"
+    rb"|pepper|_salt|[a-z][_-]?key|licen[cs]e\Z"
     rb"|community|sess(?:ion)?id"
 )
 """Names of credentials: a random value behind one is certainly a secret. A bare `key`, `sig` or `pin` is not enough."""
 _PROVING_BEFORE = re.compile(
-    rb"(?:encrypt(?:ion|or)?|crypt|private|master|secret|account|shared|storage|recovery|unseal|wep|hmac|isakmp"
+    rb"(?:encrypt(?:ion|or)?|crypt|private|master|secret|account|shared|storage|recovery|unseal|licen[cs]e|product"
+    rb"|wep|hmac|isakmp"
     rb"|aes)[ ._-]?key\Z"
-    rb"|(?:shared|secret)[_-]?access[_-]?key\Z|x-(?:amz|goog|oss)-signature\Z|host, signature\Z|[?&]sig(?:nature)?\Z"
+    rb"|(?:shared|secret)[_-]?access[_-]?key\Z|x-(?:amz|goog|oss)-signature\Z|host, signature\Z|[0-9]\.[0-9]{1,3} key\Z|[?&]sig(?:nature)?\Z"
 )
 """A `key` or signature that is a credential for certain, by what stands before it."""
 _COMPOUND_KEY = re.compile(rb"[a-z0-9][_-]?key\Z")
@@ -114,7 +117,8 @@ _BEFORE_NAME_CHARS = 16
 _COMPOUND = re.compile(rb"[A-Za-z0-9]_[A-Za-z0-9_]*\Z|[a-z][A-Z][A-Za-z0-9]*\Z")
 """The end of a name that is written as programs and settings write names, so that a value beside it is its own."""
 _OWNING_HEAD = re.compile(
-    rb"[ \t>#$]{0,16}(?:(?:set|snmp-server|tacacs-server|radius-server|crypto|enable|username|neighbor|ntp|standby"
+    rb"(?:\S{1,60}[>#$%])?[ \t>#$]{0,16}(?:(?:set|snmp-server|tacacs-server|radius-server|crypto|enable|username"
+    rb"|neighbor|ntp|standby"
     rb"|ppp|machine"
     rb"|nmcli|mysqladmin|netsh|iwconfig|wg|key)\s.*)?\Z|.*\b(?:login|user(?:name)?"
     rb"|account)[ \t]{1,4}\S{1,64}[ \t]{1,4}\Z"
@@ -122,6 +126,7 @@ _OWNING_HEAD = re.compile(
 """A line before a name that is a directive, a command or a login: nothing, a router's or shell's word, `login anna`."""
 _HEAD_CHARS = 120
 _CALL_BEFORE = re.compile(rb"\w\(\s?[\"'][\w.-]{0,40}\Z")
+_ENDS_STRONG = re.compile(rb"(?i:passw(?:or)?d|passphrase|secret)\Z")
 _LINE_END = re.compile(rb"[\"']?;?[ \t]{0,8}(?:[\r\n]|\Z)")
 _ENDING_IN_PASS = re.compile(
     rb"(?<![a-z])(?:by|com|encom|sur|tres|under|over|multi|low|high|band|all|im|re|un|out)pass\Z"
@@ -170,6 +175,8 @@ class Namings:
         if head[-1:].isalnum():
             head = head[:-1].rstrip(_WORD_CHARS[:-1])
         match = _OWNING_HEAD.match(head)
+        if self._text[start:name_end].endswith(b"community"):
+            return True
         return match is not None and (head.strip() != b"" or _LINE_END.match(self._text, value_end) is not None)
 
 
@@ -182,13 +189,18 @@ def _naming(before: bytes, name: bytes, rest: bytes, link_and_quote: tuple[Link,
     if link in ("beside", "paired"):
         if b"." in rest and not rest.strip(b"._-"):
             return None  # the end of a sentence
-        is_directive = link == "paired" and name.endswith(b"pass") and name[:-4].isalpha()  # requirepass
+        # requirepass x, -storepass x
+        is_directive = name.endswith(b"pass") and (link == "paired" or _OPTION.search(before) is not None)
         if lower.endswith(b"pass") and not rest and not lower.startswith((b"-", b"_")) and not is_directive:
             return None  # the verb, or a directive such as `proxyPass`
         if (quote and quote != b"`" and name.strip().isupper()) or _OPTION.search(before):
             link = "said"  # SQL: PASSWORD 'x', or an option: --token x
     strong = _IS_STRONG.match(name) is not None and not (name.endswith(b"PASS") and name[:1] not in (b"_", b"-"))
-    about = rest != b"" and (_SAYS_ABOUT.search(rest.lower()) is not None or _NAMES_ONE.search(rest) is not None)
+    about = (
+        rest != b""
+        and not _ENDS_STRONG.search(rest)
+        and (_SAYS_ABOUT.search(rest.lower()) is not None or _NAMES_ONE.search(rest) is not None)
+    )
     if about:
         if link != "assigned" or lower.endswith(b"pin"):
             return None

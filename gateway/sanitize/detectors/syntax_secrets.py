@@ -66,7 +66,7 @@ def _owned(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[Fi
     strong = mark in (b" ", b"-", b"I", b"s", b"S", b"i")
     if mark == b"i":
         link: Link = "beside"
-    elif strong or mark == b"/" or b"uthorization" in text[max(0, start - 24) : end]:
+    elif strong or mark == b"/" or b"uthorization" in text[max(0, start - 24) : end].lower():
         link = "assigned"
     else:
         link = "assigned" if quote and quote != b"`" else "beside"
@@ -83,6 +83,14 @@ def _random_word(text: bytes, _: int, end: int, budget: WorkBudget) -> Iterator[
         value = match.group().rstrip(b".")
         if has_high_entropy(value) and not is_identifier(value) and not is_published_secret(value):
             yield Finding(end, end + len(value), "SECRET")
+
+
+def _pair(text: bytes, _: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
+    """`user/password`, behind the word or address that says so."""
+    finding = secret_at(text, end, _PAIRED._replace(quote=quote_before(text, end)), budget)
+    if finding is not None:
+        at = text.find(b"@", finding.start, finding.end)
+        yield finding if at < 0 else finding._replace(end=at)
 
 
 def _cookies(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
@@ -198,7 +206,7 @@ _MEASURING = re.compile(
 _PATH = re.compile(rb"[A-Za-z0-9_.@/~-]{20,400}")
 _PATH_PART = re.compile(rb"[A-Za-z0-9_~-]{1,200}")
 _UUID = re.compile(rb"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_ARGUMENTS = re.compile(rb"[^\n;]{1,300}")
+_ARGUMENTS = re.compile(rb"[^\n]{1,300}")
 _STRING = re.compile(rb"([\"'`])([^\"'`\s]{6,160})(?=\1)")
 _RECORDS = tuple(
     re.compile(form)
@@ -226,9 +234,12 @@ _NAMED_KINDS = {
     rb"|(?i:authorization)[\"']?[:=, ]{1,3}[\"']?[A-Za-z][A-Za-z0-9_-]{1,20} [\"']?"
     rb"|(?i:basic|bearer|ntlm|digest|token|negotiate)\s{1,2}[\"']?"
     rb"|(?i:/token/|/apikey/|/secret/)",
-    "random": rb"[?&]code=|(?i:[jp](?:hp)?sess(?:ion)?id|sessionid|connect\.sid|_session)=|SAML(?:Response|Request"
+    "random": rb"\t(?:TRUE|FALSE)\t[0-9]{1,11}\t[^\s]{1,64}\t|[?&]code=|(?i:[jp](?:hp)?sess(?:ion)?id|sessionid"
+    rb"|connect\.sid|_session)=|SAML(?:Response|Request"
     rb"|art)=|, ?response=\"?"
     rb"|AUTH (?:PLAIN|LOGIN) |AUTHENTICATE PLAIN |(?:334 UGFzc3dvcmQ6\r?\n(?:C: )?)",
+    "pair": rb"(?i:jdbc:oracle:(?:thin|oci):)[A-Za-z0-9_.$-]{1,64}/[\"']?"
+    rb"|(?i:login|user(?:name)?|account|credentials)s?: {1,2}[A-Za-z0-9_.@-]{1,64} ?/ ?",
     "cookies": rb"(?i:cookie):[ \t]?|(?i:--cookie)[ =][\"']?",
     "webhook": rb"(?i:hooks?|webhookb2)/",
     "call": _CALLS + rb"\s?\(|\bauth=\(",
@@ -246,6 +257,7 @@ _BEGINNINGS = re.compile(b"|".join(b"(?P<" + kind.encode() + b">" + form + b")" 
 _HANDLERS: dict[str, Handler] = {
     "owned": _owned,
     "random": _random_word,
+    "pair": _pair,
     "cookies": _cookies,
     "webhook": _webhook,
     "call": _call,
