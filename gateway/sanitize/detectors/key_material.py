@@ -6,6 +6,7 @@ Private keys in PEM are `secret_tokens`' matter. Sources: RFC 7517 and 7518 (JSO
 
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 
 from gateway.sanitize.detectors.secret_spans import judged
 from gateway.sanitize.detectors.secret_values import Naming
@@ -23,8 +24,8 @@ BEGINNINGS = (
 _OWNED = Naming(strong=True, proves=True, link="assigned", quote=b"")
 _NEXT_DOCUMENT = re.compile(rb"\n---|\nkind:")
 _DATA_PAIR = re.compile(
-    rb"(?m)^[ \t]{1,12}[\w.-]{1,80}:[ \t]{1,3}[\"']?([A-Za-z0-9+/]{8,4096}={0,2})[\"']?[ \t\r]*$"
-    rb"|\"[\w.-]{1,80}\"[ \t]?:[ \t]?\"([A-Za-z0-9+/]{8,4096}={0,2})\""
+    rb"(?m)^[ \t]{1,12}[\w.-]{1,80}:[ \t]{1,3}[\"']?([A-Za-z0-9+/]{8,2048}={0,2})[\"']?[ \t\r]*$"
+    rb"|\"[\w.-]{1,80}\"[ \t]?:[ \t]?\"([A-Za-z0-9+/]{8,2048}={0,2})\""
 )
 _DATA = re.compile(rb"(?:\A|[\n\s{,\"])data\"?:[ \t]{0,3}(?=[\n{])")
 _STRING_DATA = re.compile(rb"(?:\A|[\n\s{,\"])stringData\"?:[ \t]{0,3}(?=[\n{])")
@@ -89,7 +90,8 @@ def _codes(text: bytes, end: int, budget: WorkBudget) -> Iterator[Finding]:
     listed = _CODES.match(text, end)
     if listed is None:
         return
-    codes = [*_CODE.finditer(text, *listed.span(1))]
+    each = [*_CODE.finditer(text, *listed.span(1))]
+    codes = [*takewhile(lambda code: len(code.group()) == len(each[0].group()), each)]
     with_digits = sum(_DIGIT.search(code.group()) is not None for code in codes)
     budget.spend(len(listed.group()) // 4)
     if (

@@ -107,7 +107,8 @@ _PROVING_BEFORE = re.compile(
     rb"(?:encrypt(?:ion|or)?|crypt|private|master|secret|account|shared|storage|recovery|unseal|licen[cs]e|product"
     rb"|wep|hmac|isakmp"
     rb"|aes)[ ._-]?key\Z"
-    rb"|(?:shared|secret)[_-]?access[_-]?key\Z|x-(?:amz|goog|oss)-signature\Z|host, signature\Z|[0-9]\.[0-9]{1,3} key\Z|[?&]sig(?:nature)?\Z"
+    rb"|(?:shared|secret)[_-]?access[_-]?key\Z|x-(?:amz|goog|oss)-signature\Z|host, signature\Z"
+    rb"|[0-9]\.[0-9]{1,3} key\Z|[?&]sig(?:nature)?\Z"
 )
 """A `key` or signature that is a credential for certain, by what stands before it."""
 _COMPOUND_KEY = re.compile(rb"[a-z0-9][_-]?key\Z")
@@ -120,7 +121,7 @@ _OWNING_HEAD = re.compile(
     rb"(?:\S{1,60}[>#$%])?[ \t>#$]{0,16}(?:(?:set|snmp-server|tacacs-server|radius-server|crypto|enable|username"
     rb"|neighbor|ntp|standby"
     rb"|ppp|machine"
-    rb"|nmcli|mysqladmin|netsh|iwconfig|wg|key)\s.*)?\Z|.*\b(?:login|user(?:name)?"
+    rb"|nmcli|mysqladmin|netsh|iwconfig|wg|key)\s.{0,120})?\Z|.{0,120}\b(?:login|user(?:name)?"
     rb"|account)[ \t]{1,4}\S{1,64}[ \t]{1,4}\Z"
 )
 """A line before a name that is a directive, a command or a login: nothing, a router's or shell's word, `login anna`."""
@@ -196,9 +197,11 @@ def _naming(before: bytes, name: bytes, rest: bytes, link_and_quote: tuple[Link,
         if (quote and quote != b"`" and name.strip().isupper()) or _OPTION.search(before):
             link = "said"  # SQL: PASSWORD 'x', or an option: --token x
     strong = _IS_STRONG.match(name) is not None and not (name.endswith(b"PASS") and name[:1] not in (b"_", b"-"))
+    ends_strong = _ENDS_STRONG.search(rest) is not None
+    strong = strong or ends_strong
     about = (
         rest != b""
-        and not _ENDS_STRONG.search(rest)
+        and not ends_strong
         and (_SAYS_ABOUT.search(rest.lower()) is not None or _NAMES_ONE.search(rest) is not None)
     )
     if about:

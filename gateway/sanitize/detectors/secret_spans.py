@@ -21,7 +21,7 @@ _WITH_BLANKS = {mark: re.compile(rb"[^\n" + mark + rb"]{32,160}(?=" + mark + rb"
 _GROUPS = re.compile(rb"[A-Z2-7]{4}(?:[ -][A-Z2-7]{4}){3,15}(?![A-Za-z0-9])")
 """A key in base32 as authenticator programs show it (RFC 4648; groups of four for reading)."""
 _TEMPLATE = re.compile(rb"[$%]\{[A-Za-z]|%\(\w|\{\d{1,3},")
-_REST = re.compile(rb"[A-Za-z0-9+/=_.%~-]{1,4096}")
+_REST = re.compile(rb"[A-Za-z0-9+/=_.%~-]{1,2048}")
 
 
 def secret_at(text: bytes, at: int, naming: Naming, budget: WorkBudget) -> Finding | None:

@@ -95,7 +95,7 @@ def _pair(text: bytes, _: int, end: int, budget: WorkBudget) -> Iterator[Finding
 
 def _cookies(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
     """Random values of `name=value; name=value`; in `Set-Cookie` only the first is a cookie."""
-    is_set = text[start : start + 12].lower().startswith(b"set-cookie")
+    is_set = text[max(0, start - 4) : start].lower() == b"set-"
     for cookie in _COOKIE.finditer(text, end, _line_end(text, end, _MAX_COOKIES_CHARS)):
         value = cookie.group(2)
         budget.spend(8 + len(value) // 8)
@@ -197,8 +197,8 @@ def _column(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[F
 
 _MAX_ROWS = 40
 """Chosen: rows read below one header: a longer table is one of passwords only in an export of a password manager."""
-_TOKEN = re.compile(rb"[A-Za-z0-9+/=_.%~-]{16,4096}")
-_COOKIE = re.compile(rb"([A-Za-z0-9_.$!-]{1,64})=\"?([A-Za-z0-9+/=_.%~:|-]{1,4096})")
+_TOKEN = re.compile(rb"[A-Za-z0-9+/=_.%~-]{16,2048}")
+_COOKIE = re.compile(rb"([A-Za-z0-9_.$!-]{1,64})=\"?([A-Za-z0-9+/=_.%~:|-]{1,2048})")
 _MEASURING = re.compile(
     rb"_(?:ga|gid|gat|fbp|gcl|pk|hj|uet|clck|dd)|__utm|(?i:consent|visitor|optanon|lang|locale|theme)"
 )
