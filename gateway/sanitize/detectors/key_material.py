@@ -18,7 +18,7 @@ _MAX_CHARS = 4096
 beginnings in one text cost more."""
 BEGINNINGS = (
     rb"kind[\"']?:[ \t]{0,3}[\"']?Secret\b|\"kty\"|Private-Lines: |\$ANSIBLE_VAULT;"
-    rb"|(?i:mnemonic|(?:seed|recovery|backup|secret) (?:phrase|words))|(?i:(?:recovery|backup|scratch|emergency"
+    rb"|(?i:mnemonic|(?:seed|recovery|backup|secret) phrase)|(?i:(?:recovery|backup|scratch|emergency"
     rb"|one-time) codes?)"
 )
 _OWNED = Naming(strong=True, proves=True, link="assigned", quote=b"")
@@ -35,7 +35,7 @@ _PRIVATE_PART = re.compile(rb"\"(?:d|p|q|dp|dq|qi|k)\"\s{0,3}:\s{0,3}\"([A-Za-z0
 _PRIVATE_LINES = re.compile(rb"\d{1,3}\r?\n((?:[A-Za-z0-9+/=]{4,76}\r?\n?){1,80})")
 _VAULT = re.compile(rb"[\d.]{1,5};AES256[;\w-]{0,40}\s{1,20}((?:[0-9a-f]{16,90}\s{0,20}){1,200})")
 _WORDS = re.compile(
-    rb"[\"'*_]{0,3}(?:\s{0,2}(?:is|was))?\s{0,3}[:=]?\s{0,3}[\"'`*]{0,3}\s{0,3}"
+    rb"[*_]{0,3}(?:\s{1,2}(?:is|was))?\s{0,3}[:=\"'`][\s\"'`*]{0,6}"
     rb"((?:(?:\d{1,2}[.)]? )?[a-z]{3,8}(?:,? |\n)[ \t]{0,8}){11,23}(?:\d{1,2}[.)]? )?[a-z]{3,8})(?![A-Za-z])"
 )
 _WORD = re.compile(rb"[a-z]{3,8}")

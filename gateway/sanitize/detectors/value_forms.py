@@ -152,9 +152,11 @@ def has_dense_signs(value: bytes) -> bool:
 def is_program_name(value: bytes) -> bool:
     """Whether the value is a name of several words, as programs have them, though with odd parts: `create0_p8inf`,
     `X509CertGetKey`, `vpc-1a2b3c4d`."""
-    if _TYPE_NAME.fullmatch(value) or _RESOURCE_ID.fullmatch(value):
+    head = value.partition(b"(")[0].partition(b"[")[0]
+    is_name = not head.translate(None, _NAME_CHARS)
+    if _RESOURCE_ID.fullmatch(value) or (is_name and head.rstrip(_DIGITS).endswith(_TYPE_NAMES)):
         return True
-    if _SNAKE.match(value) is not None:
+    if is_name and b"_" in head.strip(b"_*&"):
         return not alternates_kinds(value, _MIN_RANDOM_CHARS - 4)
     if value.translate(None, _ALNUM + b"_.:+*/()&-"):
         return False  # a password has other signs too
@@ -163,8 +165,9 @@ def is_program_name(value: bytes) -> bool:
 
 
 _SMALL_WORD = re.compile(rb"[a-z]{6}")
-_TYPE_NAME = re.compile(rb"[*&]?[A-Za-z_]\w*(?:Keys?|Token|Auth|Password|Secret|Credentials?)\d?")
+_NAME_CHARS = _ALNUM + b"_./+*&-"
+_TYPE_NAMES = (b"Key", b"Keys", b"Token", b"Auth", b"Password", b"Secret", b"Credential", b"Credentials")
+"""How the names of types and members end that are made for credentials."""
 _RESOURCE_ID = re.compile(rb"[a-z]{2,9}-[0-9a-f]{8}(?:[0-9a-f]{9})?")
-_SNAKE = re.compile(rb"[*&]?[\w./+*-]*[A-Za-z0-9]_[\w./+*-]*(?:\Z|\(|\[)")
 _VOWELS = re.compile(rb"[AEIOUaeiou]")
-_LONG_WORDS = re.compile(rb"[A-Z]?[a-z]{3,}")
+_LONG_WORDS = re.compile(rb"[A-Z]?[a-z]{3,}+")
