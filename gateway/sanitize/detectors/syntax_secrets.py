@@ -100,7 +100,8 @@ def _cookies(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[
         value = cookie.group(2)
         budget.spend(8 + len(value) // 8)
         if not _MEASURING.match(cookie.group(1)) and _is_session(value):
-            yield Finding(*cookie.span(2), "SECRET")
+            rest = _TOKEN.match(text, cookie.end(2))
+            yield Finding(cookie.start(2), rest.end() if rest else cookie.end(2), "SECRET")
         if is_set:
             return
 
@@ -198,7 +199,7 @@ def _column(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[F
 _MAX_ROWS = 40
 """Chosen: rows read below one header: a longer table is one of passwords only in an export of a password manager."""
 _TOKEN = re.compile(rb"[A-Za-z0-9+/=_.%~-]{16,2048}")
-_COOKIE = re.compile(rb"([A-Za-z0-9_.$!-]{1,64})=\"?([A-Za-z0-9+/=_.%~:|-]{1,2048})")
+_COOKIE = re.compile(rb"([A-Za-z0-9_.$!-]{1,64})=\"?([A-Za-z0-9+/=_.%~:|-]{1,1024})")
 _MEASURING = re.compile(
     rb"_(?:ga|gid|gat|fbp|gcl|pk|hj|uet|clck|dd)|__utm|(?i:consent|visitor|optanon|lang|locale|theme)"
 )
@@ -219,7 +220,7 @@ _RECORDS = tuple(
 )
 _PROTOCOL = re.compile(rb"(?m)^(?:C: |> )?(?:USER \S|331[ -]|\+OK|AUTH )|NICK \S")
 _LOGIN_WORDS = re.compile(rb"(?:[\"\w.@+-]{1,80} )?([^\s]{4,160})[ \t\r]*(?:\n|\Z)")
-_CELL = re.compile(rb"[ \t]*[`\"]?([^\s`\"]{4,160})")
+_CELL = re.compile(rb"[ \t]{0,40}[`\"]?([^\s`\"]{4,160})")
 
 _CALLS = (
     rb"(?i:log_?in|sign_?in|authenticate|basic_?auth|http(?:basic|digest)auth|credentials?|passwordauthentication"
