@@ -16,23 +16,20 @@ from gateway.ocr.extras import vision
 from gateway.ocr.image.decode import decode_page
 from gateway.ocr.image.deskew import Frame, level, skew_of
 from gateway.ocr.image.grounds import even_grounds
-from gateway.ocr.image.ink import has_bullet, measure, part_words, parts_of, rhythm, tighten
-from gateway.ocr.image.panels import find_panels
+from gateway.ocr.image.ink import measure, part_words, parts_of, rhythm, tighten
 from gateway.ocr.layout import render
 from gateway.ocr.layout.blocks import build_blocks
-from gateway.ocr.layout.code import without_frames
 from gateway.ocr.layout.code_text import is_monospaced
 from gateway.ocr.layout.glyphs import read_block
 from gateway.ocr.layout.panel_order import page_order
 from gateway.ocr.layout.region_model import LayoutModel
 from gateway.ocr.layout.regions import View, complete
 from gateway.ocr.layout.ruling_lines import ruled_regions
-from gateway.ocr.layout.side_lists import lists_beside
 from gateway.ocr.layout.tables import build_table
 from gateway.ocr.scripts.mixed import is_suspect, resolve, sample_of
 from gateway.ocr.scripts.tesseract import Tesseract, load_tesseract
 from gateway.ocr.server.orientation import quarter_turns
-from gateway.ocr.server.page_reading import PageReading
+from gateway.ocr.server.page_reading import PageReading, panels_of
 from gateway.ocr.text import locate
 from gateway.ocr.text.line_reader import LineReader
 from gateway.ocr.types import Line, PageBlock, Rect, Region, hull
@@ -137,8 +134,7 @@ class OcrEngine:
         gray = cv2.cvtColor(even, cv2.COLOR_BGR2GRAY)
         frame = Frame(page.width, page.height, turns, skew)
         parts = [part for line in lines for part in parts_of(gray, measure(gray, line))]
-        panels = without_frames(find_panels(pixels, [line.rect for line in parts]), parts)
-        panels += lists_beside(parts, partial(has_bullet, gray))
+        panels = panels_of(pixels, gray, parts)
         return self._with_other_scripts(PageReading(page, pixels, even, gray, frame, parts, panels))
 
     def _with_other_scripts(self, reading: PageReading) -> PageReading:

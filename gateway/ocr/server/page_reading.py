@@ -1,11 +1,16 @@
 """A page while the embedded engine reads it: its pixels, its lines, and what is to be told about the reading."""
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from gateway.ocr.image.decode import UprightImage
 from gateway.ocr.image.deskew import Frame
-from gateway.ocr.image.ink import tighten
+from gateway.ocr.image.ink import bullet_at, tighten
+from gateway.ocr.image.panels import find_boxes
+from gateway.ocr.layout.captions import captioned
+from gateway.ocr.layout.code import without_frames
+from gateway.ocr.layout.side_lists import lists_beside
 from gateway.ocr.server.page_report import PageReport
 from gateway.ocr.types import Line, Rect
 
@@ -30,3 +35,11 @@ class PageReading:
     def line_box(self, line: Line) -> tuple[int, int, int, int]:
         """A line's ink in thousandths of the image."""
         return self.frame.box(tighten(self.gray, line.rect))
+
+
+def panels_of(pixels: Any, gray: Any, lines: list[Line]) -> list[Rect]:
+    """What is read as a whole: cards and bars, lists side by side, pictures with their captions. `lines`: measured."""
+    rects = [line.rect for line in lines]
+    boxes = find_boxes(pixels, rects)
+    panels = without_frames(boxes.panels, lines)
+    return panels + lists_beside(lines, partial(bullet_at, gray)) + captioned(boxes.pictures, rects)
