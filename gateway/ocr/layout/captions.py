@@ -21,15 +21,17 @@ SLACK = 1.0
 
 def captioned(pictures: Sequence[Rect], lines: Sequence[Rect]) -> list[Rect]:
     """The boxes of pictures with a caption below and text beside them, each with its caption. `lines`: of text."""
-    found = []
+    found: list[Rect] = []
     for picture in pictures:
+        if any(picture.overlap(other) > 0 for other in found):
+            continue
         caption = _caption(picture, lines)
         if caption is None or not _has_text_beside(picture, lines):
             continue
         whole = picture.union(caption)
         if not any(0.1 < line.share_in(whole) < 0.9 for line in lines):
             found.append(whole)
-    return [one for one in found if not any(one != other and one.overlap(other) for other in found)]
+    return found
 
 
 def _caption(picture: Rect, lines: Sequence[Rect]) -> Rect | None:

@@ -57,9 +57,9 @@ darker part of a gradient is where text meets it. At half, gradients are picture
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A page's pixels (BGR, 8 bits), its panels, and the rhythm of a line at a pitch."""
+    """A page's pictures (`picture_areas`), its panels, and the rhythm of a line at a pitch."""
 
-    pixels: Any
+    pictures: list[Rect]
     panels: list[Rect]
     rhythm: Rhythm
 
@@ -91,15 +91,14 @@ def complete(seen: list[Region], ruled: list[Rect], lines: list[Line], view: Vie
         )
     ]
     regions = tables + [region for region in seen if not _inside(region.rect, [table.rect for table in tables])]
-    return code + _with_pictures(regions, lines, view, blocks)
+    return code + _with_pictures(regions, view, blocks)
 
 
-def _with_pictures(regions: list[Region], lines: list[Line], view: View, code: list[Rect]) -> list[Region]:
-    lines = plausible([line for line in lines if not _inside(line.rect, code)])
+def _with_pictures(regions: list[Region], view: View, code: list[Rect]) -> list[Region]:
     figures = [region.rect for region in regions if region.label in ("figure", "table")]
     pictures = [
         rect
-        for rect in picture_areas(view.pixels, lines)
+        for rect in view.pictures
         if not _touches(rect, figures) and not _meets(rect, code) and not _holds_panel(rect, view.panels)
     ]
     regions = [region for region in regions if not _inside(region.rect, pictures, IN_PICTURE_SHARE)]

@@ -29,7 +29,7 @@ from gateway.ocr.layout.tables import build_table
 from gateway.ocr.scripts.mixed import is_suspect, resolve, sample_of
 from gateway.ocr.scripts.tesseract import Tesseract, load_tesseract
 from gateway.ocr.server.orientation import quarter_turns
-from gateway.ocr.server.page_reading import PageReading, panels_of
+from gateway.ocr.server.page_reading import PageReading, panels_and_pictures
 from gateway.ocr.text import locate
 from gateway.ocr.text.line_reader import LineReader
 from gateway.ocr.types import Line, PageBlock, Rect, Region, hull
@@ -134,8 +134,8 @@ class OcrEngine:
         gray = cv2.cvtColor(even, cv2.COLOR_BGR2GRAY)
         frame = Frame(page.width, page.height, turns, skew)
         parts = [part for line in lines for part in parts_of(gray, measure(gray, line))]
-        panels = panels_of(pixels, gray, parts)
-        return self._with_other_scripts(PageReading(page, pixels, even, gray, frame, parts, panels))
+        panels, pictures = panels_and_pictures(pixels, gray, parts)
+        return self._with_other_scripts(PageReading(page, pixels, even, gray, frame, parts, panels, pictures))
 
     def _with_other_scripts(self, reading: PageReading) -> PageReading:
         """Judges the page by some of its lines; if these may be in a script that the models do not know, all are read,
@@ -171,7 +171,7 @@ class OcrEngine:
         """The layout model's regions, and those that it missed."""
         assert self._layout is not None
         regions = self._layout.regions(reading.even)
-        view = View(reading.pixels, reading.panels, partial(rhythm, reading.gray))
+        view = View(reading.pictures, reading.panels, partial(rhythm, reading.gray))
         return complete(regions, ruled_regions(reading.gray), reading.lines, view)
 
     def _blocks(self, reading: PageReading) -> Iterator[PageBlock]:
