@@ -15,6 +15,7 @@ from gateway.domain import Json
 from gateway.ocr.extras import vision
 from gateway.ocr.image.decode import decode_page
 from gateway.ocr.image.deskew import Frame, level, skew_of
+from gateway.ocr.image.flatten import flattened, moved, sheet_matrix
 from gateway.ocr.image.grounds import even_grounds
 from gateway.ocr.image.ink import measure, part_words, parts_of, rhythm, tighten
 from gateway.ocr.layout import render
@@ -127,12 +128,15 @@ class OcrEngine:
         if turns:
             pixels, even = (numpy.ascontiguousarray(numpy.rot90(array, turns)) for array in (pixels, even))
             lines = self._lines(even)
+        sheet = sheet_matrix(pixels, lines)
+        if sheet is not None:
+            pixels, even, lines = flattened(pixels, sheet), flattened(even, sheet), moved(lines, sheet)
         skew = skew_of(lines)
         if skew:
             even, _ = level(even, lines, skew)
             pixels, lines = level(pixels, lines, skew)
         gray = cv2.cvtColor(even, cv2.COLOR_BGR2GRAY)
-        frame = Frame(page.width, page.height, turns, skew)
+        frame = Frame(page.width, page.height, turns, skew, None if sheet is None else numpy.linalg.inv(sheet))
         parts = [part for line in lines for part in parts_of(gray, measure(gray, line))]
         panels, pictures = panels_and_pictures(pixels, gray, parts)
         return self._with_other_scripts(PageReading(page, pixels, even, gray, frame, parts, panels, pictures))
