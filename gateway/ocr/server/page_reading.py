@@ -11,6 +11,7 @@ from gateway.ocr.image.panels import find_boxes
 from gateway.ocr.layout.captions import captioned
 from gateway.ocr.layout.code import without_frames
 from gateway.ocr.layout.headed_columns import headed_columns
+from gateway.ocr.layout.islands import islands
 from gateway.ocr.layout.regions import picture_areas, plausible
 from gateway.ocr.layout.side_lists import lists_beside
 from gateway.ocr.server.page_report import PageReport
@@ -50,4 +51,6 @@ def panels_and_pictures(pixels: Any, gray: Any, lines: list[Line]) -> tuple[list
     pictures = picture_areas(pixels, plausible(lines))
     whole = [*lists, *captioned([*boxes.pictures, *pictures], rects)]
     free = [line for line in lines if not any(line.rect.share_in(rect) > 0 for rect in [*panels, *whole])]
-    return [*panels, *whole, *headed_columns(free)], pictures
+    whole += headed_columns(free)
+    loose = [rect for rect in rects if not any(rect.share_in(other) > 0 for other in [*panels, *whole])]
+    return [*panels, *whole, *islands(loose)], pictures
