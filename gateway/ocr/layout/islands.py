@@ -22,6 +22,8 @@ MIN_APART = 3.5
 read across."""
 MIN_WIDTH = 5.0
 """Width of a block; narrower ones are values, which stay on the rows of their names."""
+MIN_LONE_LINES = 3
+"""A block of so many lines is one beside anything far away that stands on the lines of at most half of them."""
 MAX_GRID_LINES = 3
 """Blocks whose lines all stand at the same heights are rows of a table where there are more lines than this."""
 SAME_ROW = 0.25
@@ -40,7 +42,30 @@ def islands(rects: Sequence[Rect]) -> list[Rect]:
         between = [r for r in rects if r.overlap(around) > 0 and not any(r in block for block in row)]
         if not between and _are_islands(row):
             found += boxes
+    for block in blocks:
+        box = hull(block)
+        if len(block) >= MIN_LONE_LINES and not any(box.overlap(other) > 0 for other in found):
+            beside = _beside(block, rects)
+            if beside is not None and not any(beside.overlap(other) > 0 for other in found):
+                found += [box, beside]
     return found
+
+
+def _beside(block: list[Rect], rects: Sequence[Rect]) -> Rect | None:
+    """The box of what stands far beside a block, on other lines than the block's; None where nothing does, or it
+    reaches further up or down."""
+    box, height = hull(block), median(rect.height for rect in block)
+    near = [r for r in rects if r not in block and box.y1 < r.center_y < box.y2]
+    if len(near) < MIN_LINES:
+        return None
+    around = hull(near)
+    gap = max(around.x1 - box.x2, box.x1 - around.x2)
+    above, below = (
+        any(r not in near and r not in block and side - height < r.center_y < side + height for r in rects)
+        for side in (box.y1, box.y2)
+    )
+    shared = sum(any(abs(r.center_y - line.center_y) <= SAME_ROW * height for r in near) for line in block)
+    return around if gap >= MIN_APART * height and not (above or below) and shared <= len(block) / 2 else None
 
 
 def _blocks(rects: Sequence[Rect]) -> list[list[Rect]]:

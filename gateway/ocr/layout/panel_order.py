@@ -74,12 +74,12 @@ def _ordered(rects: Sequence[Rect], items: list[Item]) -> list[list[Row]]:
     inner = [item for item in items if isinstance(item, Panel)]
     if not inner:
         return _rows(rects, items)
+    bands = _parted([panel.rect for panel in inner], upright=False)
     loose = len(items) - len(inner)
-    if loose >= max(MIN_LOOSE, LOOSE_A_PANEL * len(inner)):
+    if not _is_row_of_panels(rects, items, bands) and loose >= max(MIN_LOOSE, LOOSE_A_PANEL * len(inner)):
         parts = columns_of([_rect(rects, item) for item in items])
         if len(parts) > 1:
             return [group for part in parts for group in _ordered(rects, [items[number] for number in part])]
-    bands = _parted([panel.rect for panel in inner], upright=False)
     if len(bands) > 1:
         return _by_bands(rects, items, bands)
     columns = _parted([panel.rect for panel in inner], upright=True)
@@ -92,6 +92,15 @@ def _ordered(rects: Sequence[Rect], items: list[Item]) -> list[list[Row]]:
     panel = min(inner, key=lambda panel: (panel.rect.y1, panel.rect.x1))
     rest: list[Item] = [item for item in inner if item is not panel]
     return _ordered(rects, [*panel.pieces, *panel.panels]) + (_ordered(rects, rest) if rest else [])
+
+
+def _is_row_of_panels(rects: Sequence[Rect], items: list[Item], bands: list[Rect]) -> bool:
+    """Whether a band has panels side by side and nothing else: then it parts the page, not its columns."""
+    for band in bands:
+        inside = [item for item in items if band.y1 <= _rect(rects, item).center_y <= band.y2]
+        if len(inside) > 1 and all(isinstance(item, Panel) for item in inside):
+            return len(_parted([_rect(rects, item) for item in inside], upright=True)) > 1
+    return False
 
 
 def _rows(rects: Sequence[Rect], items: list[Item]) -> list[list[Row]]:
