@@ -26,9 +26,9 @@ MIN_HELD = 0.95
 MAX_BULGE = 0.02
 """How far the sheet's outline may be from four straight sides, as a share of its length. At half, worn corners hide the
 sheet; at double, bent sheets count as flat."""
-MIN_TILT_DEG = 0.4
-"""A side so far from upright or level makes a picture a photograph: cards on a screen have straight sides. At double,
-the tables of slight perspective keep it."""
+MIN_TILT_DEG = 0.8
+"""A side so far from upright or level makes a picture a photograph: cards on a screen have straight sides, found within
+half a degree. At half, these are bent; at double, tables of slight perspective keep it."""
 MIN_RIM_STEP, RIM_PX, GLIMPSE_PX = 20, 3, 96
 """A sheet has another ground around it: the picture, reduced to GLIMPSE_PX, differs by so many levels between its rim of
 RIM_PX and its middle. Spares other pages the search. At double, pale desks are missed."""

@@ -19,10 +19,14 @@ SAME_EDGE = 0.5
 """A line belongs to the heading whose left edge, or middle, is no further from its own. At half, jitter of boxes parts
 columns; at double, ragged text belongs to any."""
 MIN_COLUMNS = 2
+MAX_PAGE_LINES = 120
+"""A page with more lines is no slide; the search compares every row with all lines below."""
 
 
 def headed_columns(lines: Sequence[Line]) -> list[Rect]:
     """The boxes of columns side by side, each with its heading."""
+    if len(lines) > MAX_PAGE_LINES:
+        return []
     rects = [line.rect for line in lines]
     found: list[Rect] = []
     for row in rows_of(rects, range(len(rects))):

@@ -26,6 +26,8 @@ MIN_LONE_LINES = 3
 """A block of so many lines is one beside anything far away that stands on the lines of at most half of them."""
 MAX_GRID_LINES = 3
 """Blocks whose lines all stand at the same heights are rows of a table where there are more lines than this."""
+MAX_PAGE_LINES = 250
+"""A page with more lines is no letter or invoice; the search compares all pairs."""
 SAME_ROW = 0.25
 """Middles of lines that differ by less stand at one height."""
 MIN_BESIDE = 0.5
@@ -34,6 +36,8 @@ MIN_BESIDE = 0.5
 
 def islands(rects: Sequence[Rect]) -> list[Rect]:
     """The boxes of blocks side by side. `rects`: of the lines of a page that are in no panel."""
+    if len(rects) > MAX_PAGE_LINES:
+        return []
     blocks = [block for block in _blocks(rects) if MIN_LINES <= len(block) <= MAX_LINES]
     found: list[Rect] = []
     for row in _side_by_side(blocks):
