@@ -13,7 +13,7 @@ from gateway.ocr.types import Line, Rect, hull
 LARGER = 1.22
 """A heading's letters are larger than those below by this factor, as blocks.TITLE_RATIO."""
 MAX_GAP = 1.0
-"""Greatest gap below a heading, and below a line of its column. At half, columns set apart from their heading are read
+"""Greatest gap below a heading, and, in their own heights, between the lines of its column. At half, columns set apart from their heading are read
 across; at double, the next paragraph joins."""
 SAME_EDGE = 0.5
 """A line belongs to the heading whose left edge, or middle, is no further from its own. At half, jitter of boxes parts
@@ -45,7 +45,8 @@ def _columns(heads: list[Line], below: list[Line]) -> list[Rect]:
         near = [
             number
             for number, head in enumerate(heads)
-            if line.rect.y1 - boxes[number].y2 <= MAX_GAP * head.rect.height and _is_under(line.rect, head.rect)
+            if _is_under(line.rect, head.rect)
+            and line.rect.y1 - boxes[number].y2 <= MAX_GAP * (line if members[number] else head).rect.height
         ]
         if len(near) == 1:
             (number,) = near

@@ -26,6 +26,8 @@ MIN_LONE_LINES = 3
 """A block of so many lines is one beside anything far away that stands on the lines of at most half of them."""
 MAX_GRID_LINES = 3
 """Blocks whose lines all stand at the same heights are rows of a table where there are more lines than this."""
+HEAD_GAP, OUTDENT = 0.8, 1.5
+"""A heading stands so near above its block, and begins so far to its left at most."""
 MAX_PAGE_LINES = 250
 """A page with more lines is no letter or invoice; the search compares all pairs."""
 SAME_ROW = 0.25
@@ -45,7 +47,7 @@ def islands(rects: Sequence[Rect]) -> list[Rect]:
         around = hull(boxes)
         between = [r for r in rects if r.overlap(around) > 0 and not any(r in block for block in row)]
         if not between and _are_islands(row):
-            found += boxes
+            found += _headed(boxes, rects)
     for block in blocks:
         box = hull(block)
         if len(block) >= MIN_LONE_LINES and not any(box.overlap(other) > 0 for other in found):
@@ -53,6 +55,18 @@ def islands(rects: Sequence[Rect]) -> list[Rect]:
             if beside is not None and not any(beside.overlap(other) > 0 for other in found):
                 found += [box, beside]
     return found
+
+
+def _headed(boxes: list[Rect], rects: Sequence[Rect]) -> list[Rect]:
+    """The boxes, each with the heading right above it where every one has one."""
+    heads = []
+    for box in boxes:
+        above = [r for r in rects if r.y2 - r.height / 2 < box.y1 and r.x1 < box.x2 and r.x2 > box.x1]
+        head = max(above, key=lambda rect: rect.y2, default=None)
+        if head is None or box.y1 - head.y2 > HEAD_GAP * head.height or not 0 <= box.x1 - head.x1 <= OUTDENT * head.height:
+            return boxes
+        heads.append(head)
+    return [box.union(head) for box, head in zip(boxes, heads, strict=True)] if len(set(heads)) == len(heads) else boxes
 
 
 def _beside(block: list[Rect], rects: Sequence[Rect]) -> Rect | None:

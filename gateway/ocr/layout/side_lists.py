@@ -37,9 +37,9 @@ def lists_beside(lines: list[Line], bullet_at: BulletAt) -> list[Rect]:
     edges = _edges([line.rect._replace(x1=at) for line, at in bullets if at is not None], height)
     lists = [edge for edge in edges if len(edge) >= MIN_BULLETS]
     lists = [one for one in lists if any(_is_beside(one, other, height) for other in lists if other is not one)]
+    lists = _with_levels(lists, height)
     if len(lists) < MIN_LISTS:
         return []
-    lists.sort(key=lambda rects: rects[0].x1)
     lefts = [min(rect.x1 for rect in rects) - SAME_EDGE * height for rects in lists]
     found = [
         _extent(rects, [line.rect for line in lines], right, height)
@@ -71,6 +71,17 @@ def _edges(rects: list[Rect], height: float) -> list[list[Rect]]:
         else:
             edges.append([rect])
     return edges
+
+
+def _with_levels(lists: list[list[Rect]], height: float) -> list[list[Rect]]:
+    """The lists from the left, the levels of one list as one."""
+    whole: list[list[Rect]] = []
+    for rects in sorted(lists, key=lambda rects: rects[0].x1):
+        if whole and rects[0].x1 - whole[-1][0].x1 <= MIN_APART * height:
+            whole[-1] = whole[-1] + rects
+        else:
+            whole.append(rects)
+    return whole
 
 
 def _is_beside(one: list[Rect], other: list[Rect], height: float) -> bool:

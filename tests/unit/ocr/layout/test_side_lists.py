@@ -39,3 +39,13 @@ def test_rows_without_bullets_and_a_single_list_are_none() -> None:
 def test_a_line_across_both_shows_that_they_are_no_lists_side_by_side() -> None:
     across = Line(Rect(LEFT + 300, 205, RIGHT + 200, 235), size=14)
     assert lists_beside([*two_lists(), across], bullet_at) == []
+
+
+def test_the_second_level_of_a_list_is_no_list_of_its_own() -> None:
+    deeper = [*row(330, (RIGHT + 30, 300)), *row(330, (LEFT, 200)), *row(374, (RIGHT + 30, 280)), *row(374, (LEFT, 90))]
+
+    def at(line: Line) -> float | None:
+        return RIGHT + 30 if line.rect.x1 == RIGHT + 30 else bullet_at(line)
+
+    left, right = lists_beside([*two_lists(), *deeper], at)
+    assert (round(left.x2), right.y2) == (500, 404)

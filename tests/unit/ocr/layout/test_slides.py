@@ -66,6 +66,13 @@ def test_a_block_and_rows_on_other_lines_far_beside_it_are_read_one_after_the_ot
     assert islands([*address, *rows, *title_above]) == []
 
 
+def test_blocks_have_the_headings_above_them_where_each_has_one() -> None:
+    left, right = block(80, 200, [160, 220, 180]), block(600, 200, [160, 140, 190, 150])
+    heads = [Rect(50, 165, 150, 190), Rect(572, 165, 700, 190)]
+    assert islands([*heads, *left, *right]) == [Rect(50, 165, 300, 264), Rect(572, 165, 790, 286)]
+    assert islands([heads[0], *left, *right]) == [Rect(80, 200, 300, 264), Rect(600, 200, 790, 286)]
+
+
 def test_pages_of_very_many_lines_are_not_searched() -> None:
     many = [Rect(50, 30 * n, 250, 30 * n + 20) for n in range(300)]
     assert islands(many) == []
