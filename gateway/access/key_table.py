@@ -36,10 +36,6 @@ class Keys(Protocol):
         """Whether there is a key with this id, expired or not."""
         ...
 
-    def caller_of(self, key_id: str) -> Caller | None:
-        """The caller of the key with this id, expired or not; None where there is none."""
-        return self._by_id.get(key_id)
-
     def names(self) -> Mapping[str, str]:
         """The name of each key by its id, expired or not."""
         ...
@@ -65,6 +61,10 @@ class KeyTable:
     def has(self, key_id: str) -> bool:
         """Whether there is a key with this id, expired or not."""
         return key_id in self._ids
+
+    def caller_of(self, key_id: str) -> Caller | None:
+        """The caller of the key with this id, expired or not; None where there is none."""
+        return self._by_id.get(key_id)
 
     def names(self) -> Mapping[str, str]:
         """The name of each key by its id."""

@@ -40,8 +40,8 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """How the working page was made from the image: quarter turns anticlockwise, then a sheet made flat, then a rotation
-    about its middle.
+    """How the working page was made from the image: quarter turns anticlockwise, then a sheet made flat, then a
+    rotation about its middle.
 
     `width` and `height` are those of the image in working pixels, before any turn. `bent`: the 3 x 3 matrix back from
     the flat page (flatten.sheet_matrix, inverted); None where nothing was flattened.

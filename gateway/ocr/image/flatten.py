@@ -1,9 +1,10 @@
-"""Flattens a photographed sheet: finds its four sides and undoes the perspective, so that rows and columns are straight.
+"""Flattens a photographed sheet: finds its four sides and undoes the perspective, so that rows and columns are
+straight.
 
 The sheet is the largest area that is lighter, or darker, than what is around it. It must hold the text, have a side
-that is neither upright nor level, and leave the lines of text as parallel as they are: else the page stays as it is. Bent sheets are not made
-flat. Knows nothing of reading. The thresholds are chosen; bench/ocr_real.py scores them all together.
-"""
+that is neither upright nor level, and leave the lines of text as parallel as they are: else the page stays as it is.
+Bent sheets are not made flat. Knows nothing of reading. The thresholds are chosen; bench/ocr_real.py scores them all
+together."""
 
 import math
 from itertools import product
@@ -30,12 +31,12 @@ MIN_TILT_DEG = 0.8
 """A side so far from upright or level makes a picture a photograph: cards on a screen have straight sides, found within
 half a degree. At half, these are bent; at double, tables of slight perspective keep it."""
 MIN_RIM_STEP, RIM_PX, GLIMPSE_PX = 20, 3, 96
-"""A sheet has another ground around it: the picture, reduced to GLIMPSE_PX, differs by so many levels between its rim of
-RIM_PX and its middle. Spares other pages the search. At double, pale desks are missed."""
+"""A sheet has another ground around it: the picture, reduced to GLIMPSE_PX, differs by so many levels between its rim
+of RIM_PX and its middle. Spares other pages the search. At double, pale desks are missed."""
 MIN_ASPECT, WORSE_DEG, PARALLEL_DEG = 6, 0.02, 0.2
-"""Lines so many times as wide as high show directions, as deskew.MIN_SKEW_ASPECT. Flattening must leave them parallel, or
-not make them differ by more than WORSE_DEG more on average; of several sheets the one with the most parallel lines is
-taken. On photographs of flat sheets .04 to .15 is left; at half, noise of short lines keeps their perspective; at
+"""Lines so many times as wide as high show directions, as deskew.MIN_SKEW_ASPECT. Flattening must leave them parallel,
+or not make them differ by more than WORSE_DEG more on average; of several sheets the one with the most parallel lines
+is taken. On photographs of flat sheets .04 to .15 is left; at half, noise of short lines keeps their perspective; at
 double, a sheet with a wrong corner bends the page."""
 
 

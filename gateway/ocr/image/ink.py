@@ -62,8 +62,8 @@ pixels than SPECK_SHARE of the squared height (a dot of an `i` has 0.01). At hal
 commas and accents are cut off."""
 
 BULLET_REACH = 1.4
-"""How far before a line, in its heights, its bullet may begin. At half, bullets set apart are missed; at double, text of
-the column beside is looked at."""
+"""How far before a line, in its heights, its bullet may begin. At half, bullets set apart are missed; at double, text
+of the column beside is looked at."""
 
 Gap = tuple[int, int]
 

@@ -49,8 +49,9 @@ SAME_GAP, GAP_JITTER = 1.3, 0.15
 SAME_GAP times the usual one, and GAP_JITTER: sums of an invoice, and addresses above it, are set apart. At half, last
 rows with empty cells are lost; at double, sums join."""
 WIDE_GAP, WIDE_GAP_HEIGHTS = 1.5, 0.5
-"""A gap so many times as wide as the usual one, which counts as at least WIDE_GAP_HEIGHTS, may be that between two tables,
-or a table and what stands above. At half, chance gaps part tables; at double, addresses join the items of an invoice."""
+"""A gap so many times as wide as the usual one, which counts as at least WIDE_GAP_HEIGHTS, may be that between two
+tables, or a table and what stands above. At half, chance gaps part tables; at double, addresses join the items of an
+invoice."""
 MAX_PAIR_GAP = 10
 """Between a list's longest name and its values; what is further away is another block, as two addresses in a letter's
 head. At half, lists over a page's width are missed; at double, the two addresses become a table."""

@@ -6,6 +6,7 @@ thresholds are chosen; bench/ocr_real.py scores them all together. Lengths are i
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from gateway.ocr.layout.reading_order import rows_of
 from gateway.ocr.types import Line, Rect, hull
@@ -13,8 +14,8 @@ from gateway.ocr.types import Line, Rect, hull
 LARGER = 1.22
 """A heading's letters are larger than those below by this factor, as blocks.TITLE_RATIO."""
 MAX_GAP = 1.0
-"""Greatest gap below a heading, and, in their own heights, between the lines of its column. At half, columns set apart from their heading are read
-across; at double, the next paragraph joins."""
+"""Greatest gap below a heading, and, in their own heights, between the lines of its column. At half, columns set apart
+from their heading are read across; at double, the next paragraph joins."""
 SAME_EDGE = 0.5
 """A line belongs to the heading whose left edge, or middle, is no further from its own. At half, jitter of boxes parts
 columns; at double, ragged text belongs to any."""
@@ -56,7 +57,7 @@ def _columns(heads: list[Line], below: list[Line]) -> list[Rect]:
         return []
     inside = [line.rect for part in members for line in part] + [head.rect for head in heads]
     cut = any(line.rect.overlap(box) > 0 and line.rect not in inside for line in below for box in boxes)
-    apart = all(one.x2 <= other.x1 for one, other in zip(boxes, boxes[1:], strict=False))
+    apart = all(one.x2 <= other.x1 for one, other in pairwise(boxes))
     return boxes if apart and not cut else []
 
 

@@ -63,7 +63,11 @@ def _headed(boxes: list[Rect], rects: Sequence[Rect]) -> list[Rect]:
     for box in boxes:
         above = [r for r in rects if r.y2 - r.height / 2 < box.y1 and r.x1 < box.x2 and r.x2 > box.x1]
         head = max(above, key=lambda rect: rect.y2, default=None)
-        if head is None or box.y1 - head.y2 > HEAD_GAP * head.height or not 0 <= box.x1 - head.x1 <= OUTDENT * head.height:
+        if (
+            head is None
+            or box.y1 - head.y2 > HEAD_GAP * head.height
+            or not 0 <= box.x1 - head.x1 <= OUTDENT * head.height
+        ):
             return boxes
         heads.append(head)
     return [box.union(head) for box, head in zip(boxes, heads, strict=True)] if len(set(heads)) == len(heads) else boxes

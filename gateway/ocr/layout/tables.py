@@ -21,9 +21,9 @@ MIN_GUTTER = 0.42
 """Least width of a gutter, in heights of words: wider than a space (a quarter to a third). At half, spaces that chance
 puts above one another are gutters; at double, narrow columns merge."""
 MIN_PARTED_GUTTER, PARTED_SHARE = 0.1, 0.6
-"""The same where in this share of the rows a line of the detector ends on the left and one begins on the right: boxes of
-words have margins, which leave little of a narrow gutter. At half, words set widely part; at double, columns set to the
-right and to the left of one gutter merge."""
+"""The same where in this share of the rows a line of the detector ends on the left and one begins on the right: boxes
+of words have margins, which leave little of a narrow gutter. At half, words set widely part; at double, columns set to
+the right and to the left of one gutter merge."""
 MAX_OUTSIDE_SHARE = 0.2
 """Share of the words that may lie outside the grid of rules: more means that the rules draw something else. At half, a
 caption makes a small table fail; at double, boxes beside a table count as its grid."""

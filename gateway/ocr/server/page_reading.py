@@ -42,8 +42,8 @@ class PageReading:
 
 
 def panels_and_pictures(pixels: Any, gray: Any, lines: list[Line]) -> tuple[list[Rect], list[Rect]]:
-    """What is read as a whole (cards and bars, lists and headed columns side by side, pictures with their captions), and
-    the pictures. `lines`: measured."""
+    """What is read as a whole (cards and bars, lists and headed columns side by side, pictures with their captions),
+    and the pictures. `lines`: measured."""
     rects = [line.rect for line in lines]
     boxes = find_boxes(pixels, rects)
     panels = without_frames(boxes.panels, lines)

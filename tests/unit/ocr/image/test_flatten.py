@@ -1,6 +1,7 @@
 """Photographed sheets are made flat by their four sides; other pages stay as they are."""
 
 import math
+from typing import Any
 
 import cv2
 import numpy
@@ -15,10 +16,14 @@ CORNERS = numpy.float32([[110, 90], [800, 60], [850, 640], [60, 600]])
 FLAT = numpy.float32([[0, 0], [700, 0], [700, 550], [0, 550]])
 
 
-def photograph(ground: int = 60, sheet: int = 235) -> numpy.ndarray:
-    page = numpy.full((550, 700, 3), sheet, numpy.uint8)
+def photograph(ground: int = 60, sheet: int = 235) -> Any:
     to_photo = cv2.getPerspectiveTransform(FLAT, CORNERS)
-    return cv2.warpPerspective(page, to_photo, SIZE, borderValue=(ground, ground, ground))
+    return cv2.warpPerspective(even((550, 700), sheet), to_photo, SIZE, borderValue=(ground, ground, ground))
+
+
+def even(size: tuple[int, int], level: int) -> Any:
+    """A page of one gray, BGR."""
+    return numpy.full((*size, 3), level, numpy.uint8)
 
 
 def lines_on_the_sheet() -> list[Line]:
@@ -53,11 +58,11 @@ def test_boxes_go_back_to_the_photograph() -> None:
 
 
 def test_a_card_on_a_screen_a_page_without_surroundings_and_text_off_the_sheet_stay() -> None:
-    card = numpy.full((700, 900, 3), 60, numpy.uint8)
+    card = even((700, 900), 60)
     card[60:640, 80:820] = 240
     lines = [Line(Rect(120, y, 620, y + 20), ((120, y), (620, y), (620, y + 20), (120, y + 20))) for y in (90, 140)]
     assert sheet_matrix(card, lines) is None
-    assert sheet_matrix(numpy.full((700, 900, 3), 240, numpy.uint8), lines) is None
+    assert sheet_matrix(even((700, 900), 240), lines) is None
     outside = [Line(Rect(5, y, 50, y + 9), ((5, y), (50, y), (50, y + 9), (5, y + 9))) for y in (10, 30)]
     assert sheet_matrix(photograph(), [*lines_on_the_sheet(), *outside]) is None
     assert sheet_matrix(photograph(), []) is None

@@ -40,7 +40,12 @@ def lines_of(rows: tuple[str, ...], first: int) -> list[Line]:
 
 def test_rows_that_are_not_at_one_distance_keep_their_letters() -> None:
     """The rows of a receipt: a letter of a low row is none that goes below the line."""
-    rows = ("1 x Very small data 919.94", "7 x Normal letters 304.85", "9 x Another sample 137.17", "5 x Till and 524.80")
+    rows = (
+        "1 x Very small data 919.94",
+        "7 x Normal letters 304.85",
+        "9 x Another sample 137.17",
+        "5 x Till and 524.80",
+    )
     down = (0, 5, -1, 4)
     image = Image.new("L", (LEFT * 2 + round(PITCH * 60), 240), 255)
     lines = []

@@ -119,12 +119,13 @@ def test_a_gap_that_parts_off_only_the_end_of_a_long_cell_is_no_gutter() -> None
 def test_columns_that_nearly_touch_part_where_the_lines_of_the_detector_do() -> None:
     pieces = [(f"{n}2.5 %", f"Word{n}") for n in range(4)]
     lines = [
-        Line(Rect(x, 40 * n, x + 100, 40 * n + 20), text=text, words=(Word(text, Rect(x, 40 * n, x + 97, 40 * n + 20)),))
+        Line(
+            Rect(x, 40 * n, x + 100, 40 * n + 20), text=text, words=(Word(text, Rect(x, 40 * n, x + 97, 40 * n + 20)),)
+        )
         for n, row in enumerate(pieces)
         for x, text in zip((0, 100), row, strict=True)
     ]
-    blank = numpy.full((200, 300), 255, numpy.uint8)
-    table = build_table(blank, Rect(0, 0, 200, 160), lines)
+    table = build_table(numpy.full((200, 300), 255, numpy.uint8), Rect(0, 0, 200, 160), lines)
     assert table is not None
     assert [cell.text for cell in table.cells] == [text for row in pieces for text in row]
 
