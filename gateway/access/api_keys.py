@@ -251,6 +251,10 @@ class KeyStore:
             self._refresh()
         return self._table.has(key_id)
 
+    def caller_of(self, key_id: str) -> Caller | None:
+        """The caller of a known key, by its id; None where there is none."""
+        return self._table.caller_of(key_id)
+
     def names(self) -> Mapping[str, str]:
         """The name of each key by its id, as of the last look at the file."""
         return self._table.names()

@@ -174,6 +174,10 @@ class RedisKeyStore:
         """Whether there is a key with this id, expired or not, as far as is known."""
         return self._table.has(key_id)
 
+    def caller_of(self, key_id: str) -> Caller | None:
+        """The caller of a known key, by its id; None where there is none."""
+        return self._table.caller_of(key_id)
+
     def names(self) -> Mapping[str, str]:
         """The name of each key by its id, as far as is known."""
         return self._table.names()
