@@ -66,7 +66,7 @@ PIPES = (
 _FIRST_WORD = re.compile(rb"[^A-Za-z0-9]?([A-Za-z0-9][\w.-]{1,20})[ \t]")
 _PIPED = re.compile(rb"(?:echo|printf)[ \t]+(?:-[ne]{1,2} )?[\"']?(?:[\w.-]{1,40}:)?([^\s\"'|]{6,100})")
 _READS_PASSWORD = re.compile(
-    rb"[^\n]{0,80}?(?:sudo (?:-\w+ )*-S|--stdin|chpasswd|--password-stdin|passphrase-fd|kinit|su |cryptsetup)"
+    rb"[^\n]{0,80}?(?:sudo (?:-\w{1,20} ){0,4}-S|--stdin|chpasswd|--password-stdin|passphrase-fd|kinit|su |cryptsetup)"
 )
 _MAX_CHARS = 800
 """Chosen: characters of a command that are read. At half long commands over several lines are cut; at double texts of

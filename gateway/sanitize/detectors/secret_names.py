@@ -38,7 +38,7 @@ _ASSIGN = (
 _ARGUMENT = rb"(?<=[A-Z]),\s{0,2}(?=[\"'])"  # setopt(PASSWORD, "x")
 _ELEMENT = rb">(?=[^\s<>]{4,160}</)"  # <password>x</password>
 _PAIRED = (
-    rb"[\"']?\s{0,20},?\s{0,20}[\"']?(?i:value|val|content)[\"']?\s{0,3}[:=]\s{0,3}"  # name: PASSWORD, value: x
+    rb"[\"']?\s{0,20}(?:,\s{0,20})?[\"']?(?i:value|val|content)[\"']?\s{0,3}[:=]\s{0,3}"  # name: PASSWORD, value: x
     rb"|</key>\s{0,20}<(?:string|data)>|>\s{0,20}<(?i:value|string)>"
     rb"|\s?\{\s{1,12}(?:[a-z_]{2,16}[ \t]{0,6}=[^\n]{0,120}\n[ \t]{0,12}){0,3}default[ \t]{0,6}=[ \t]{0,3}"
     rb"|\(\s?(?=[\"'])"  # setPassword("x")
@@ -115,10 +115,10 @@ _COMPOUND_KEY = re.compile(rb"[a-z0-9][_-]?key\Z")
 _OPTION = re.compile(rb"(?:\A|\s)--?[a-z][\w-]*\Z")
 _BEFORE_NAME_CHARS = 16
 """Characters before a name that may belong to it (`primary_`, `X-Shopify-Access-`)."""
-_COMPOUND = re.compile(rb"[A-Za-z0-9]_[A-Za-z0-9_]*\Z|[a-z][A-Z][A-Za-z0-9]*\Z")
+_COMPOUND = re.compile(rb"[A-Za-z0-9]_[A-Za-z0-9_]{0,80}\Z|[a-z][A-Z][A-Za-z0-9]{0,80}\Z")
 """The end of a name that is written as programs and settings write names, so that a value beside it is its own."""
 _OWNING_HEAD = re.compile(
-    rb"(?:\S{1,60}[>#$%])?[ \t>#$]{0,16}(?:(?:set|snmp-server|tacacs-server|radius-server|crypto|enable|username"
+    rb"(?:[^\s>#$%]{0,60}[>#$%])?[ \t>#$]{0,16}(?:(?:set|snmp-server|tacacs-server|radius-server|crypto|enable|username"
     rb"|neighbor|ntp|standby"
     rb"|ppp|machine"
     rb"|nmcli|mysqladmin|netsh|iwconfig|wg|key)\s.{0,120})?\Z|.{0,120}\b(?:login|user(?:name)?"
