@@ -36,6 +36,17 @@ BLANK_SHARE, BLANK_STEP = 0.22, 24
 less than so many levels of 256. At half, guides of indentation are letters; at double, pale comments are blank."""
 MAX_DOWN = 0.25
 """Rows are moved by at most this share of their distance."""
+JITTER_ROUNDS, JITTER_GAIN = 2, 0.02
+"""Rounds in which rows are moved by a pixel towards the usual one, and by how much likelier that must make them. At half
+the gain, rows of few letters follow chance; at double, rows of small print stay where they are."""
+BOXED_SHARE = 0.6
+"""Share of dark pixels from which a cell is a light letter on a dark ground of its own: bold letters fill up to half. At
+half, bold letters are grounds; at double (above 1), there are no boxes."""
+EDGE_SHARE, LEVEL_CELLS = 0.6, 3
+"""At half, the edges of bright selections are signs; at double (above 1), underscores and bars are edges."""
+EDGE_CELLS, EDGE_PX, EDGE_STEP = 5, 2, 6
+"""So many cells in a row, so many pixels, and levels of 256. At half the first, underscores are edges; at double, the
+selection of a word is ink."""
 MIDDLE_SHARE = 0.8
 """Share of a cell's width in which a letter must have ink: neighbours reach over the side."""
 ROW_REACH = 0.4
@@ -87,14 +98,16 @@ def cell_grid(gray: Any, lines: list[Line], pitch: float, foreign: Sequence[Rect
     part = gray[top:bottom, first:last]
     if part.size == 0 or len(middles) > MAX_ROWS:
         return None
-    pitch, phase = _columns(part, pitch)
+    dark = _dark(part)
+    pitch, phase = _columns(dark, pitch)
     left = first + phase
     count = int((last - left) // pitch)
     if not 0 < count <= MAX_COLUMNS:
         return None
     height, width = max(MIN_CELL_PX, round(step)), max(MIN_CELL_PX, round(pitch))
     sides = numpy.array(middles) - height / 2
-    ys = numpy.rint(sides + _down(part, sides - top, step)).astype(int)[:, None] + numpy.arange(height)
+    sides = numpy.rint(sides + _down(dark, sides - top, step)).astype(int)
+    ys = (sides + _jitter(dark, sides - top, height))[:, None] + numpy.arange(height)
     xs = numpy.rint(left + pitch * numpy.arange(count)).astype(int)[:, None] + numpy.arange(width)
     ys, xs = ys.clip(0, gray.shape[0] - 1), xs.clip(0, gray.shape[1] - 1)
     cells = gray[ys[:, None, :, None], xs[None, :, None, :]].astype(numpy.float32)
@@ -107,6 +120,14 @@ def cell_grid(gray: Any, lines: list[Line], pitch: float, foreign: Sequence[Rect
 
 
 Rows = tuple[tuple[Line, ...], ...]
+
+
+def any_colour(page: Any) -> Any:
+    """The page in gray, so that ink of any colour is darker than its ground: the mean of its luminance and its darkest
+    channel. Magenta on gray may have the ground's luminance. `page`: BGR, dark ink."""
+    cv2, _ = vision()
+    blue, green, red = cv2.split(page)
+    return cv2.addWeighted(cv2.cvtColor(page, cv2.COLOR_BGR2GRAY), 0.5, cv2.min(cv2.min(blue, green), red), 0.5, 0)
 
 
 def without_sides(gray: Any, panels: Sequence[Rect], box: Rect) -> Any:
@@ -165,11 +186,9 @@ def _row_grid(rows: list[list[Line]]) -> tuple[float, list[float], Rows, tuple[L
     )
 
 
-def _columns(part: Any, pitch: float) -> tuple[float, float]:
+def _columns(dark: Any, pitch: float) -> tuple[float, float]:
     """The exact pitch, and the x of the first column's left side, from the spectrum of the block's ink."""
     _, numpy = vision()
-    ground = numpy.percentile(part, GROUND_PERCENTILE, axis=1, keepdims=True)
-    dark = numpy.clip(ground - part, 0, None)
     profile = (dark > BLANK_SHARE * dark.max()).sum(axis=0).astype(numpy.float64)
     profile -= profile.mean()
     pitches = pitch * numpy.linspace(1 - PITCH_RANGE, 1 + PITCH_RANGE, PITCH_STEPS)
@@ -180,15 +199,68 @@ def _columns(part: Any, pitch: float) -> tuple[float, float]:
     return exact, (middle - exact / 2) % exact
 
 
-def _down(part: Any, sides: Any, step: float) -> int:
+def _down(dark: Any, sides: Any, step: float) -> int:
     """How far down to move the rows' upper sides, so that the least ink is cut: boxes of lines miss underscores."""
     _, numpy = vision()
-    ground = numpy.percentile(part, GROUND_PERCENTILE, axis=1, keepdims=True)
-    dark = numpy.clip(ground - part, 0, None).sum(axis=1)
+    dark = dark.sum(axis=1)
     reach = int(MAX_DOWN * step)
     moves = sorted(range(-reach, reach + 1), key=abs)
     cut = [dark[numpy.rint(sides + move).astype(int).clip(0, len(dark) - 1)].sum() for move in moves]
     return moves[int(numpy.argmin(cut))]
+
+
+def _jitter(dark: Any, sides: Any, height: int) -> Any:
+    """How far down each row's letters stand from where the grid has them, -1 to 1 pixels: lines of a screen stand on
+    whole pixels, its rows need not. The best of the three by the likeness of the row's ink to that of all rows."""
+    _, numpy = vision()
+    dark = dark.sum(axis=1)
+    at = sides[:, None, None] + numpy.array([-1, 0, 1])[:, None] + numpy.arange(height)
+    ink = dark[at.clip(0, len(dark) - 1)]
+    ink = ink / numpy.maximum(1e-6, numpy.linalg.norm(ink, axis=2, keepdims=True))
+    moves = numpy.zeros(len(sides), int)
+    for _ in range(JITTER_ROUNDS):
+        usual = ink[numpy.arange(len(sides)), moves + 1].mean(axis=0)
+        likeness = ink @ usual
+        likeness[:, 1] += JITTER_GAIN
+        moves = likeness.argmax(axis=1) - 1
+    return moves
+
+
+def _dark(part: Any) -> Any:
+    """How much darker than its row's ground each pixel is."""
+    _, numpy = vision()
+    return numpy.clip(numpy.percentile(part, GROUND_PERCENTILE, axis=1, keepdims=True) - part, 0, None)
+
+
+def _clear_edges(ink: Any) -> None:
+    """Takes away what covers the upper or lower ends of EDGE_CELLS cells beside one another: where a selection begins
+    above or below a row, its ground reaches into the row's cells."""
+    cv2, numpy = vision()
+    kernel = numpy.ones((1, EDGE_CELLS), numpy.uint8)
+    for end in (slice(0, 1), slice(-1, None)):
+        covered = (ink[:, :, end].min(axis=(2, 3)) > EDGE_STEP).astype(numpy.uint8)
+        covered = cv2.morphologyEx(covered, cv2.MORPH_OPEN, kernel) > 0
+        if covered.any():
+            band = slice(0, EDGE_PX) if end.start == 0 else slice(-EDGE_PX, None)
+            ink[:, :, band] *= ~covered[:, :, None, None]
+
+
+def _is_edge(ink: Any, darkest: Any, inked: Any) -> Any:
+    """Which cells hold no letter but a piece of another ground: an upright stroke over the whole cell, or a level one
+    over several, less dark than EDGE_SHARE of what the row's letters are; of all rows' where it has none."""
+    cv2, numpy = vision()
+    dark = ink > darkest[:, :, None, None] / 2
+    level = (inked & dark.all(axis=3).any(axis=2)).astype(numpy.uint8)
+    level = cv2.morphologyEx(level, cv2.MORPH_OPEN, numpy.ones((1, LEVEL_CELLS), numpy.uint8)) > 0
+    spans = inked & (level | dark.all(axis=2).any(axis=2))
+    letters = numpy.where(inked & ~spans, darkest, numpy.nan)
+    if numpy.isnan(letters).all():
+        return numpy.zeros_like(inked)
+    usual = numpy.nanmedian(letters)
+    has_letters = ~numpy.isnan(letters).all(axis=1)
+    of_row = numpy.full(len(letters), usual)
+    of_row[has_letters] = numpy.nanmedian(letters[has_letters], axis=1)
+    return spans & (darkest < EDGE_SHARE * of_row[:, None])
 
 
 def _ink_of(cells: Any) -> tuple[Any, Any]:
@@ -196,10 +268,20 @@ def _ink_of(cells: Any) -> tuple[Any, Any]:
     _, numpy = vision()
     ground = numpy.percentile(cells, GROUND_PERCENTILE, axis=(2, 3), keepdims=True)
     ink = numpy.clip(ground - cells, 0, None)
+    # A letter on a ground of its own, which is darker than that around: the cursor's, or of a bracket's pair.
+    boxed = (ink > ink.max(axis=(2, 3), keepdims=True) / 2).mean(axis=(2, 3)) > BOXED_SHARE
+    if boxed.any():
+        own = cells[boxed]
+        inside = numpy.clip(own - numpy.median(own, axis=(1, 2), keepdims=True), 0, None)
+        light = inside > inside.max(axis=(1, 2), keepdims=True) / 2
+        inside *= ~(light.all(axis=1, keepdims=True) | light.all(axis=2, keepdims=True))  # beside the box
+        ink[boxed] = inside
+    _clear_edges(ink)
     width = ink.shape[3]
     margin = round((1 - MIDDLE_SHARE) / 2 * width)
     darkest = ink[:, :, :, margin : width - margin].max(axis=(2, 3))
     inked = darkest >= BLANK_STEP
     usual = float(numpy.median(darkest[inked])) if inked.any() else 0.0
     inked &= darkest >= BLANK_SHARE * usual
+    inked &= ~_is_edge(ink, darkest, inked)
     return ink / numpy.maximum(1.0, darkest)[:, :, None, None].clip(1.0), inked

@@ -13,11 +13,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gateway.ocr.layout.cells import CellGrid, cell_grid, without_sides
+from gateway.ocr.extras import vision
+from gateway.ocr.layout.cells import CellGrid, any_colour, cell_grid, without_sides
+from gateway.ocr.layout.code_extent import row_step
 from gateway.ocr.layout.code_text import without_ligatures
 from gateway.ocr.layout.frames import signs_of
 from gateway.ocr.layout.glyph_heights import QUOTE_OF, Height, heights_of, of_its_height
+from gateway.ocr.layout.guides import without_guides
 from gateway.ocr.layout.panel_order import panel_of
+from gateway.ocr.layout.shape_reading import Read, read_shapes
 from gateway.ocr.layout.shapes import Shapes, shapes_of
 from gateway.ocr.layout.spelling import as_code, is_wide, placed
 from gateway.ocr.types import Line, PageBlock, Rect, hull
@@ -45,12 +49,14 @@ may be unknown, and are as the others."""
 MIN_SURE, UNLIKE = 3, 0.94
 """So many readings in context make a shape surely that character; a shape less like it than UNLIKE is not the same one
 in another weight, but its look-alike."""
-NEAR_SHAPE = 0.88
+NEAR_SHAPE = 0.93
 """A shape that was never read is that of its nearest, if so like: neighbours that reach into a cell change its ink."""
 KNOWN_SHARE = 0.5
 """Least share of the votes for a shape to spell a word that was read with too many or too few letters."""
 
 
+MIN_NUMBERED = 3
+"""Rows that begin with a number, which ends in the same column, of a gutter."""
 SHAPE_FIT = 0.9
 """Confidence of a row that was read by its shapes alone."""
 INSIDE = 0.5
@@ -67,34 +73,43 @@ class Run:
     read: str = ""
     spaced: str = ""
     placed: Sequence[str] = ()
+    is_foreign: bool = False
 
     @property
     def fits(self) -> bool:
         return len(self.read) == self.length
 
 
-def read_block(gray: Any, block: PageBlock, lines: list[Line], panels: list[Rect]) -> list[Line]:
-    """The lines of a read block of code, by their cells where it has such. `gray`: the page, dark ink; `lines` and
-    `panels`: of the page."""
+def read_block(page: Any, block: PageBlock, lines: list[Line], panels: list[Rect], read: Read) -> list[Line]:
+    """The lines of a read block of code, by their cells where it has such. `page`: BGR, dark ink; `lines` and `panels`:
+    of the page; `read`: reads a picture of a line."""
     foreign = [line.rect for line in lines if line.rect.share_in(block.rect) < INSIDE]
-    grid = cell_grid(without_sides(gray, panels, block.rect), block.lines, block.pitch, foreign)
+    step = row_step(block.lines) if block.lines else 0.0
+    gray = without_guides(without_sides(any_colour(page), panels, block.rect), block.rect, block.pitch, step)
+    grid = cell_grid(gray, block.lines, block.pitch, foreign)
     around = panel_of(block.rect, panels)
     if grid is not None and around >= 0:
         grid.leave_out_beyond(panels[around])
-    return (read_cells(grid) if grid is not None else None) or block.lines
+    return (read_cells(grid, read) if grid is not None else None) or block.lines
 
 
-def read_cells(grid: CellGrid) -> list[Line] | None:
+def read_cells(grid: CellGrid, read: Read) -> list[Line] | None:
     """The block's rows as lines, one a row, with a letter for every column; None where the cells say nothing."""
+    _, numpy = vision()
     shapes = shapes_of(grid)
     if shapes is None:
         return None
-    rows = [_runs(grid, number) for number in range(len(grid.middles))]
+    rows = _rows(grid)
     words = [run for runs in rows for run in runs if run.read]
     if not words or sum(run.fits for run in words) < MIN_FITTING * len(words):
         return None
     signs = signs_of([grid.ink[first] for first in shapes.firsts], shapes.of_cell)
     _vote(shapes, rows)
+    fitting = [(number, run.start, run.read) for number, runs in enumerate(rows) for run in runs if run.fits and not run.is_foreign]
+    shapes.told = read_shapes(grid, shapes, signs, fitting, read)
+    if " " in shapes.told.values():
+        grid.inked[numpy.isin(shapes.of_cell, [n for n, character in shapes.told.items() if character == " "])] = False
+        rows = _rows(grid)
     characters = _characters(grid, shapes, signs)
     if _place(rows, shapes, characters):
         # Words of another length than what was read have a say too, once it is known which letter is missing.
@@ -104,6 +119,23 @@ def read_cells(grid: CellGrid) -> list[Line] | None:
     texts = [[_spelled(run, number, shapes, characters) for run in runs] for number, runs in enumerate(rows)]
     lines = (_line(grid, number, runs, texts[number]) for number, runs in enumerate(rows) if runs)
     return [*(line for line in lines if line is not None), *grid.others]
+
+
+def _rows(grid: CellGrid) -> list[list[Run]]:
+    """The runs of every row; those in an editor's gutter as they were read, if they were: it has a grid of its own."""
+    rows = [_runs(grid, number) for number in range(len(grid.middles))]
+    edges = Counter(runs[0].start + runs[0].length for runs in rows if runs and runs[0].read.isdigit())
+    edge, count = edges.most_common(1)[0] if edges else (0, 0)
+    words = [run for runs in rows for run in runs if run.read and not run.read.isdigit()]
+    if count < MIN_NUMBERED or any(run.start < edge for run in words):
+        return rows
+    for runs in rows:
+        gutter = [run for run in runs if run.start < edge]
+        for run in gutter:
+            run.placed = tuple(run.read) if run.fits else ()
+            run.is_foreign = True
+        runs[: len(gutter)] = [run for run in gutter if run.read]
+    return rows
 
 
 def _runs(grid: CellGrid, number: int) -> list[Run]:
@@ -120,6 +152,7 @@ def _runs(grid: CellGrid, number: int) -> list[Run]:
         if runs and len(line.letters) == len(line.text):
             _share_out(without_ligatures(line, grid.pitch), grid, runs, starts)
     for run in runs:
+        run.spaced = as_code(run.spaced)
         run.placed = as_code(run.read) if run.fits else ()
     return runs
 
@@ -160,7 +193,7 @@ def _place(rows: list[list[Run]], shapes: Shapes, characters: list[tuple[str, fl
     is_any = False
     for number, runs in enumerate(rows):
         for run in runs:
-            if run.read and not run.fits:
+            if run.read and not run.fits and not run.is_foreign:
                 cells = _cells(run, number, shapes, characters)
                 run.placed = placed(run.read, [known if share >= KNOWN_SHARE else "" for known, share, _ in cells])
                 is_any = is_any or bool(run.placed)
@@ -202,6 +235,10 @@ def _characters(grid: CellGrid, shapes: Shapes, signs: list[str]) -> list[tuple[
     found: list[tuple[str, float, int]] = []
     for number, votes in enumerate(shapes.votes):
         total = votes.total()
+        if number in shapes.told:
+            character = shapes.told[number]
+            found.append((character, 1.0 if not character.isalnum() else KNOWN_SHARE, MIN_VOTES))
+            continue
         is_read = total and (signs[number] in "-_=+." or _is_no_bar(signs[number], votes))
         if signs[number] and not is_read:
             found.append((signs[number], 1.0, MIN_VOTES))
@@ -243,6 +280,8 @@ def _unlike_known(votes: Counter[str], shapes: Shapes, number: int, sure: dict[s
 
 def _spelled(run: Run, number: int, shapes: Shapes, characters: list[tuple[str, float, int]]) -> str:
     """A run's text."""
+    if run.is_foreign:
+        return run.spaced
     cells = _cells(run, number, shapes, characters)
     if run.placed:
         word = [

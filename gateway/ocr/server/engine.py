@@ -200,7 +200,10 @@ class OcrEngine:
                 block.label = "text"
         elif block.label == "code":
             if is_monospaced(block.lines, block.pitch):
-                block.lines = read_block(reading.gray, block, reading.lines, reading.panels)
+                assert self._reader is not None
+                block.lines = read_block(
+                    reading.even, block, reading.lines, reading.panels, self._reader.read_picture
+                )
             else:
                 block.label = "text"
         if block.label == "equation" and all(line.fit >= EQUATION_FIT for line in block.lines):
