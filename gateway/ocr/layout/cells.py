@@ -37,17 +37,17 @@ less than so many levels of 256. At half, guides of indentation are letters; at 
 MAX_DOWN = 0.25
 """Rows are moved by at most this share of their distance."""
 JITTER_ROUNDS, JITTER_GAIN = 2, 0.02
-"""Rounds in which rows are moved by a pixel towards the usual one, and by how much likelier that must make them. At half
+"""Rounds in which rows are moved by a pixel towards the usual one, and how much likelier that must make them. At half
 the gain, rows of few letters follow chance; at double, rows of small print stay where they are."""
 BOXED_SHARE = 0.6
-"""Share of dark pixels from which a cell is a light letter on a dark ground of its own: bold letters fill up to half. At
+"""Share of dark pixels from which a cell is a light letter on a dark ground of its own: bold letters fill a half. At
 half, bold letters are grounds; at double (above 1), there are no boxes."""
 EDGE_SHARE, LEVEL_CELLS = 0.6, 3
 """At half, the edges of bright selections are signs; at double (above 1), underscores and bars are edges."""
 EDGE_CELLS, EDGE_PX, EDGE_STEP = 5, 2, 6
 """So many cells in a row, so many pixels, and levels of 256. At half the first, underscores are edges; at double, the
 selection of a word is ink."""
-MIDDLE_SHARE = 0.8
+MIDDLE_SHARE = 0.7
 """Share of a cell's width in which a letter must have ink: neighbours reach over the side."""
 ROW_REACH = 0.4
 """Share of the rows' distance that a row's letters reach up and down from its middle."""

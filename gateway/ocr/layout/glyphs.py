@@ -7,23 +7,22 @@ first. Where as many letters were read as a word has cells, a character changes 
 the word is spelled by its shapes. The thresholds are chosen; bench/ocr_real.py scores them all together.
 """
 
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from gateway.ocr.extras import vision
 from gateway.ocr.layout.cells import CellGrid, any_colour, cell_grid, without_sides
 from gateway.ocr.layout.code_extent import row_step
-from gateway.ocr.layout.code_text import without_ligatures
 from gateway.ocr.layout.frames import signs_of
 from gateway.ocr.layout.glyph_heights import QUOTE_OF, Height, heights_of, of_its_height
 from gateway.ocr.layout.guides import without_guides
 from gateway.ocr.layout.panel_order import panel_of
+from gateway.ocr.layout.runs import Run, rows_of_cells
 from gateway.ocr.layout.shape_reading import Read, read_shapes
 from gateway.ocr.layout.shapes import Shapes, shapes_of
-from gateway.ocr.layout.spelling import as_code, is_wide, placed
+from gateway.ocr.layout.spelling import is_wide, placed
 from gateway.ocr.types import Line, PageBlock, Rect, hull
 
 MIN_FITTING = 0.6
@@ -55,29 +54,10 @@ KNOWN_SHARE = 0.5
 """Least share of the votes for a shape to spell a word that was read with too many or too few letters."""
 
 
-MIN_NUMBERED = 3
-"""Rows that begin with a number, which ends in the same column, of a gutter."""
 SHAPE_FIT = 0.9
 """Confidence of a row that was read by its shapes alone."""
 INSIDE = 0.5
 """Share of a line in the block from which it is of the block, as blocks.CLAIM_SHARE."""
-
-
-@dataclass(slots=True)
-class Run:
-    """A word of a row: its first column, its number of cells, the characters that were read there, without spaces and
-    with them, and the one of each cell; empty where none was read, and everywhere while that is not known."""
-
-    start: int
-    length: int
-    read: str = ""
-    spaced: str = ""
-    placed: Sequence[str] = ()
-    is_foreign: bool = False
-
-    @property
-    def fits(self) -> bool:
-        return len(self.read) == self.length
 
 
 def read_block(page: Any, block: PageBlock, lines: list[Line], panels: list[Rect], read: Read) -> list[Line]:
@@ -96,20 +76,24 @@ def read_block(page: Any, block: PageBlock, lines: list[Line], panels: list[Rect
 def read_cells(grid: CellGrid, read: Read) -> list[Line] | None:
     """The block's rows as lines, one a row, with a letter for every column; None where the cells say nothing."""
     _, numpy = vision()
+    rows, inked = rows_of_cells(grid), grid.inked.copy()
+    for number, runs in enumerate(rows):
+        for run in runs:
+            grid.inked[number, run.start : run.start + run.length] &= not run.is_foreign
     shapes = shapes_of(grid)
     if shapes is None:
         return None
-    rows = _rows(grid)
     words = [run for runs in rows for run in runs if run.read]
     if not words or sum(run.fits for run in words) < MIN_FITTING * len(words):
         return None
     signs = signs_of([grid.ink[first] for first in shapes.firsts], shapes.of_cell)
     _vote(shapes, rows)
-    fitting = [(number, run.start, run.read) for number, runs in enumerate(rows) for run in runs if run.fits and not run.is_foreign]
+    fitting = [(number, run.start, run.read) for number, runs in enumerate(rows) for run in runs if run.placed]
     shapes.told = read_shapes(grid, shapes, signs, fitting, read)
     if " " in shapes.told.values():
-        grid.inked[numpy.isin(shapes.of_cell, [n for n, character in shapes.told.items() if character == " "])] = False
-        rows = _rows(grid)
+        blank = numpy.isin(shapes.of_cell, [n for n, character in shapes.told.items() if character == " "])
+        grid.inked[:] = inked & ~blank
+        rows = rows_of_cells(grid)
     characters = _characters(grid, shapes, signs)
     if _place(rows, shapes, characters):
         # Words of another length than what was read have a say too, once it is known which letter is missing.
@@ -119,59 +103,6 @@ def read_cells(grid: CellGrid, read: Read) -> list[Line] | None:
     texts = [[_spelled(run, number, shapes, characters) for run in runs] for number, runs in enumerate(rows)]
     lines = (_line(grid, number, runs, texts[number]) for number, runs in enumerate(rows) if runs)
     return [*(line for line in lines if line is not None), *grid.others]
-
-
-def _rows(grid: CellGrid) -> list[list[Run]]:
-    """The runs of every row; those in an editor's gutter as they were read, if they were: it has a grid of its own."""
-    rows = [_runs(grid, number) for number in range(len(grid.middles))]
-    edges = Counter(runs[0].start + runs[0].length for runs in rows if runs and runs[0].read.isdigit())
-    edge, count = edges.most_common(1)[0] if edges else (0, 0)
-    words = [run for runs in rows for run in runs if run.read and not run.read.isdigit()]
-    if count < MIN_NUMBERED or any(run.start < edge for run in words):
-        return rows
-    for runs in rows:
-        gutter = [run for run in runs if run.start < edge]
-        for run in gutter:
-            run.placed = tuple(run.read) if run.fits else ()
-            run.is_foreign = True
-        runs[: len(gutter)] = [run for run in gutter if run.read]
-    return rows
-
-
-def _runs(grid: CellGrid, number: int) -> list[Run]:
-    """A row's runs of inked cells, with the characters read there: each belongs to the nearest run."""
-    inked = grid.inked[number].tolist()
-    runs: list[Run] = []
-    for column, has_ink in enumerate(inked):
-        if has_ink and runs and runs[-1].start + runs[-1].length == column:
-            runs[-1].length += 1
-        elif has_ink:
-            runs.append(Run(column, 1))
-    starts = [run.start for run in runs]
-    for line in sorted(grid.members[number], key=lambda line: line.rect.x1):
-        if runs and len(line.letters) == len(line.text):
-            _share_out(without_ligatures(line, grid.pitch), grid, runs, starts)
-    for run in runs:
-        run.spaced = as_code(run.spaced)
-        run.placed = as_code(run.read) if run.fits else ()
-    return runs
-
-
-def _share_out(line: Line, grid: CellGrid, runs: list[Run], starts: list[int]) -> None:
-    """Gives a line's characters to the runs, each to the nearest, with the spaces between those of one run."""
-    last: Run | None = None
-    is_apart = False
-    for x, character in zip(line.letters, line.text, strict=True):
-        if character.isspace():
-            is_apart = True
-            continue
-        column = (x - grid.left) / grid.pitch
-        place = bisect_right(starts, column) - 1
-        near = [runs[n] for n in (place, place + 1) if 0 <= n < len(runs)]
-        run = min(near, key=lambda run: max(run.start - column, column - run.start - run.length, 0.0))
-        run.spaced += " " + character if is_apart and run is last else character
-        run.read += character
-        last, is_apart = run, False
 
 
 def _vote(shapes: Shapes, rows: list[list[Run]]) -> None:

@@ -1,8 +1,8 @@
 """Paints over the faint long strokes of an editor: guides of indentation, the frame of the current line, rulers.
 
 They are no signs, but run through the cells of a block of code. Naive form: every run of pixels, longer than letters
-are high or words are wide, that is darker than the pixels on both sides, but not nearly as dark as letters are. Works on
-a page with dark ink; knows nothing of text. The thresholds are chosen; bench/ocr_screens.py scores them all together.
+are high or words are wide, that is darker than the pixels on both sides, but not nearly as dark as letters. Works on a
+page with dark ink; knows nothing of text. The thresholds are chosen; bench/ocr_real.py scores them all together.
 """
 
 from typing import Any
@@ -41,8 +41,9 @@ def without_guides(gray: Any, box: Rect, pitch: float, row_step: float) -> Any:
     painted = part
     for is_upright, length in ((True, UPRIGHT_ROWS * row_step), (False, LEVEL_PITCHES * pitch)):
         turned = painted.T if is_upright else painted
-        turned = _without_level(turned, max(2, round(length)), FAINT * darkest)
-        painted = turned.T if is_upright else turned
+        clear = _without_level(turned, max(2, round(length)), FAINT * darkest)
+        if clear is not turned:
+            painted = clear.T if is_upright else clear
     if painted is part:
         return gray
     gray = gray.copy()

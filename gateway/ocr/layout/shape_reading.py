@@ -3,7 +3,7 @@
 The detector passes over a lone brace and the recogniser guesses at one: neither has context. Between two copies of a
 word of the same block the recogniser reads a sign nearly always, and several at a time: `return;return}return`. The
 quick recogniser is asked first, the careful one where the answer is no clear sign. Knows no page. The thresholds are
-chosen; bench/ocr_screens.py scores them all together.
+chosen; bench/ocr_real.py scores them all together.
 """
 
 from collections import Counter
@@ -27,6 +27,9 @@ GROUP = 8
 """Shapes read at a time. At half, more words are read for them; at double, a misread word spoils more."""
 MAX_SHAPES = 64
 """Shapes read of a block, the commonest; more are no screen's letters."""
+MAX_QUICK, MAX_CAREFUL = 14, 2
+"""Pictures of a block that each recogniser reads, the careful one at six times the work. At half, a page of many signs
+keeps some as guesses; at double, pages of code take a tenth longer."""
 AMBIGUOUS = "|Il1!'`"
 """What the quick recogniser takes for one another: the careful one decides."""
 QUOTES, STROKES = "'`", "_-"
@@ -47,7 +50,9 @@ def read_shapes(
     Shapes that no reading tells are left out. `signs`: what shapes are by their strokes, these are not read; `words`:
     those that were read with as many letters as they have cells.
     """
-    open_shapes = [number for number in _commonest(shapes) if not signs[number] and _is_open(shapes, number)][:MAX_SHAPES]
+    open_shapes = [number for number in _commonest(shapes) if not signs[number] and _is_open(shapes, number)][
+        :MAX_SHAPES
+    ]
     word = _surest(shapes, words)
     if word is None:
         return {}
@@ -59,6 +64,8 @@ def read_shapes(
     for number in open_shapes:
         first, second = asked.get(number), careful.get(number)
         answer = first if number not in careful or (first and first in QUOTES) else second
+        if answer and answer.isalnum() and first != second:
+            answer = None
         if first == answer == "":
             answer = " "
         if answer and answer in QUOTES:
@@ -98,12 +105,12 @@ def _is_open(shapes: Shapes, number: int) -> bool:
 
 
 def _is_clear(answer: str | None, votes: Counter[str]) -> bool:
-    """Whether the quick recogniser's answer is enough: a sign, or what the votes say, or a letter without votes."""
+    """Whether the quick recogniser's answer is enough: a sign, or what the votes say."""
     if not answer or len(answer) > 1 or not answer.isascii():
         return False
     if votes and votes.most_common(1)[0][0] == answer:
         return True
-    return answer not in AMBIGUOUS and (_is_sign(answer) or not votes)
+    return answer not in AMBIGUOUS and _is_sign(answer)
 
 
 def _is_sign(answer: str) -> bool:
@@ -112,7 +119,7 @@ def _is_sign(answer: str) -> bool:
 
 def _is_believed(answer: str, shapes: Shapes, number: int) -> bool:
     """Whether an answer may stand against the votes: a sign may, a letter or a blank where there are none."""
-    return _is_sign(answer) and answer != " " or (len(answer) == 1 and answer.isascii() and not shapes.votes[number])
+    return (_is_sign(answer) and answer != " ") or (len(answer) == 1 and answer.isascii() and not shapes.votes[number])
 
 
 def _quote(ink: Any) -> str:
@@ -144,20 +151,20 @@ def _surest(shapes: Shapes, words: Sequence[Place]) -> Place | None:
     return max(fitting, key=sureness, default=None)
 
 
-def _ask(
-    grid: CellGrid, shapes: Shapes, word: Place, numbers: list[int], read: Read, careful: bool
-) -> dict[int, str]:
+def _ask(grid: CellGrid, shapes: Shapes, word: Place, numbers: list[int], read: Read, careful: bool) -> dict[int, str]:
     """What stands in the place of each shape; shapes whose words were misread are left out."""
     found: dict[int, str] = {}
-    for first in range(0, len(numbers), GROUP):
-        part = numbers[first : first + GROUP]
+    waiting = [numbers[first : first + GROUP] for first in range(0, len(numbers), GROUP)]
+    for _ in range(MAX_CAREFUL if careful else MAX_QUICK):
+        if not waiting:
+            break
+        part = waiting.pop(0)
         pieces = _pieces(grid, shapes, word, part, read, careful)
         if pieces is not None:
             found.update(zip(part, pieces, strict=True))
         elif len(part) > 1:
             half = len(part) // 2
-            for few in (part[:half], part[half:]):
-                found.update(zip(few, _pieces(grid, shapes, word, few, read, careful) or (), strict=False))
+            waiting += [part[:half], part[half:]]
     return found
 
 
