@@ -143,7 +143,7 @@ def _surest(shapes: Shapes, words: Sequence[Place]) -> Place | None:
         row, start, text = word
         votes = [shapes.votes[shape] for shape in shapes.of_cell[row, start : start + len(text)]]
         shares = (counts[letter] / max(FEW_VOTES, counts.total()) for counts, letter in zip(votes, text, strict=True))
-        return min(shares)
+        return float(min(shares))
 
     fitting = [
         word for word in words if MIN_WORD <= len(word[2]) <= MAX_WORD and word[2].isalpha() and word[2].islower()

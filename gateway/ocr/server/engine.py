@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
-from typing import Any
 
 from gateway.domain import Json
 from gateway.ocr.extras import vision

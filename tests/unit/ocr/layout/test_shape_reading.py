@@ -82,7 +82,7 @@ def test_a_page_without_faint_strokes_is_given_back_as_it_is() -> None:
 
 
 def test_ink_of_its_grounds_luminance_is_darker_than_the_ground() -> None:
-    page = numpy.full((20, 20, 3), (185, 183, 182), numpy.uint8)
+    page: Pixels = numpy.full((20, 20, 3), (185, 183, 182), numpy.uint8)
     page[5:15, 5:15] = (63, 255, 63)
     gray = any_colour(page)
     assert int(gray[0, 0]) - int(gray[10, 10]) > 50
