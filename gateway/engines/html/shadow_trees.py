@@ -36,24 +36,30 @@ _MARK = f"host-{secrets.token_hex(8)}"
 
 @dataclass(slots=True)
 class _Tree:
-    """A tree, taken out of the document, and its element's own children by slot: the names are those of slots."""
+    """A tree, taken out of the document, and its element's own children by slot."""
 
     host: Any
     content: Any
+    slots: dict[str, Any]
     assigned: dict[Any, list[Any]]
 
 
 def flatten(root: Any) -> None:
-    """Replaces all shadow trees of a document."""
-    found = _templates(root)
-    trees = [_taken_out(template) for template in found]
-    for number, tree in enumerate(trees):
+    """Replaces all shadow trees of a document.
+
+    Moving an element walks all that it holds. So what lies deepest is taken out first and put in last: each element is
+    moved alone, however deep trees are nested.
+    """
+    trees = [_taken_out(template) for template in reversed(_templates(root))]
+    trees.reverse()
+    outward = [_rules(tree) if number < _MOST_TREES else [] for number, tree in enumerate(trees)]
+    for tree in trees:
+        _read_parts(tree)
+    for tree in reversed(trees):
         _assign(tree)
-        if number < _MOST_TREES:
-            _apply_rules(tree)
-        for sheet in list(tree.content.iter("style", "link")):
-            sheet.text = None
-            sheet.attrib.clear()
+    for tree, rules in zip(trees, outward, strict=True):
+        for selector, body, strings in rules:
+            _apply_outwards(tree, selector, body, strings)
     for tree in trees:
         _put_in(tree)
 
@@ -82,15 +88,22 @@ def _taken_out(template: Any) -> _Tree:
         host.text = (host.text or "") + tail
     host.remove(template)
     template.tag = "div"
-    return _Tree(host, template, {})
+    return _Tree(host, template, {}, {})
+
+
+def _read_parts(tree: _Tree) -> None:
+    """Notes the slots of a tree, and empties its sheets: neither is found once elements inside it give up children."""
+    for part in list(tree.content.iter("slot", "style", "link")):
+        if part.tag == "slot":
+            tree.slots.setdefault(part.get("name") or "", part)
+        else:
+            part.text = None
+            part.attrib.clear()
 
 
 def _assign(tree: _Tree) -> None:
     """Takes the element's children out, and notes those that a slot takes up. Words of its own become elements."""
-    slots: dict[str, Any] = {}
-    for slot in tree.content.iter("slot"):
-        slots.setdefault(slot.get("name") or "", slot)
-    host, free = tree.host, slots.get("")
+    host, free = tree.host, tree.slots.get("")
     nodes = [_words(host, host.text)]
     for child in list(host):
         nodes += [child, _words(host, child.tail)]
@@ -99,7 +112,7 @@ def _assign(tree: _Tree) -> None:
     host.text = None
     for node in nodes:
         if node is not None and isinstance(node.tag, str):
-            slot = slots.get(node.get("slot") or "")
+            slot = tree.slots.get(node.get("slot") or "")
             if slot is not None:
                 tree.assigned.setdefault(slot, []).append(node)
     if free is not None and all(not _holds_more(node) for node in tree.assigned.get(free, ())):
@@ -118,11 +131,12 @@ def _holds_more(node: Any) -> bool:
     return len(node) > 0 or node.tag != "span" or bool(node.attrib) or bool((node.text or "").strip())
 
 
-def _apply_rules(tree: _Tree) -> None:
-    """Writes what the rules of the tree's sheets say into `style` attributes."""
+def _rules(tree: _Tree) -> list[tuple[str, str, list[str]]]:
+    """Writes what the rules of the tree's sheets say of its elements into their `style` attributes. Returns the rules
+    that may hold for its host and for what its slots take up: selector, declarations, strings of the sheet."""
     sheets = [sheet for sheet in tree.content.iter("style") if sheet.text]
     if not sheets:
-        return
+        return []
     for sheet in sheets:
         sheet.text = _HOST.sub(lambda match: _host_test(tree.host, match[1]), sheet.text)
     tree.content.set(_MARK, "")
@@ -131,10 +145,12 @@ def _apply_rules(tree: _Tree) -> None:
         if element is not tree.content and isinstance(element.tag, str) and (text := styles.as_attribute(element)):
             element.set("style", text)
     reader = RuleReader()
-    for sheet in sheets:
-        for rule in reader.read(sheet.text):
-            for selector in split_list(rule.selectors):
-                _apply_outwards(tree, selector.strip(), rule.body, reader.strings)
+    return [
+        (selector.strip(), rule.body, reader.strings)
+        for sheet in sheets
+        for rule in reader.read(sheet.text)
+        for selector in split_list(rule.selectors)
+    ]
 
 
 def _apply_outwards(tree: _Tree, selector: str, body: str, strings: list[str]) -> None:
