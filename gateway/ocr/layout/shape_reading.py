@@ -64,9 +64,15 @@ def read_shapes(
     for number in open_shapes:
         first, second = asked.get(number), careful.get(number)
         answer = first if number not in careful or (first and first in QUOTES) else second
-        if answer and answer.isalnum() and first != second:
+        is_news = not shapes.votes[number] or answer not in shapes.votes[number]
+        if (
+            answer
+            and number in careful
+            and first != second
+            and (answer.isalnum() or (shapes.votes[number] and is_news))
+        ):
             answer = None
-        if first == answer == "":
+        if first == answer == "" and _reaches_in(grid.ink[shapes.firsts[number]]):
             answer = " "
         if answer and answer in QUOTES:
             answer = _quote(grid.ink[shapes.firsts[number]])
@@ -110,7 +116,7 @@ def _is_clear(answer: str | None, votes: Counter[str]) -> bool:
         return False
     if votes and votes.most_common(1)[0][0] == answer:
         return True
-    return answer not in AMBIGUOUS and _is_sign(answer)
+    return answer not in AMBIGUOUS and _is_sign(answer) and (not votes or answer in votes)
 
 
 def _is_sign(answer: str) -> bool:
@@ -122,6 +128,12 @@ def _is_believed(answer: str, shapes: Shapes, number: int) -> bool:
     return (_is_sign(answer) and answer != " ") or (len(answer) == 1 and answer.isascii() and not shapes.votes[number])
 
 
+def _reaches_in(ink: Any) -> bool:
+    """Whether the ink touches a side of the cell: a letter's neighbour or a stroke does, a sign stands clear."""
+    dark = ink >= QUOTE_INK
+    return bool(dark[:, 0].any() or dark[:, -1].any() or dark[0].any() or dark[-1].any())
+
+
 def _quote(ink: Any) -> str:
     """The quotation mark that a cell holds: one that leans to the right downwards is a backtick; none where the ink
     reaches in from a neighbour."""
@@ -131,6 +143,8 @@ def _quote(ink: Any) -> str:
     if not len(columns) or columns[0] == 0 or columns[-1] == dark.shape[1] - 1:
         return ""
     middles = numpy.array([float(numpy.average(numpy.arange(dark.shape[1]), weights=ink[row])) for row in rows])
+    if not dark[:, columns[0] : columns[-1] + 1].any(axis=0).all():
+        return ""
     half = len(rows) // 2
     leans = half > 0 and middles[-half:].mean() - middles[:half].mean() > LEAN * dark.shape[1]
     return "`" if leans else "'"
