@@ -42,7 +42,7 @@ the gain, rows of few letters follow chance; at double, rows of small print stay
 BOXED_SHARE = 0.6
 """Share of dark pixels from which a cell is a light letter on a dark ground of its own: bold letters fill a half. At
 half, bold letters are grounds; at double (above 1), there are no boxes."""
-EDGE_SHARE, LEVEL_CELLS = 0.6, 3
+EDGE_SHARE, UPRIGHT_SHARE, LEVEL_CELLS = 0.6, 0.4, 3
 """At half, the edges of bright selections are signs; at double (above 1), underscores and bars are edges."""
 EDGE_CELLS, EDGE_PX, EDGE_STEP = 5, 2, 6
 """So many cells in a row, so many pixels, and levels of 256. At half the first, underscores are edges; at double, the
@@ -107,7 +107,9 @@ def cell_grid(gray: Any, lines: list[Line], pitch: float, foreign: Sequence[Rect
     height, width = max(MIN_CELL_PX, round(step)), max(MIN_CELL_PX, round(pitch))
     sides = numpy.array(middles) - height / 2
     sides = numpy.rint(sides + _down(dark, sides - top, step)).astype(int)
-    ys = (sides + _jitter(dark, sides - top, height))[:, None] + numpy.arange(height)
+    # The strokes of a frame stand on the grid.
+    moves = _jitter(dark, sides - top, height) * numpy.array([bool(lines) for lines in members])
+    ys = (sides + moves)[:, None] + numpy.arange(height)
     xs = numpy.rint(left + pitch * numpy.arange(count)).astype(int)[:, None] + numpy.arange(width)
     ys, xs = ys.clip(0, gray.shape[0] - 1), xs.clip(0, gray.shape[1] - 1)
     cells = gray[ys[:, None, :, None], xs[None, :, None, :]].astype(numpy.float32)
@@ -246,13 +248,15 @@ def _clear_edges(ink: Any) -> None:
 
 
 def _is_edge(ink: Any, darkest: Any, inked: Any) -> Any:
-    """Which cells hold no letter but a piece of another ground: an upright stroke over the whole cell, or a level one
-    over several, less dark than EDGE_SHARE of what the row's letters are; of all rows' where it has none."""
+    """Which cells hold no letter but a piece of another ground: a level stroke over several cells, or an upright one at
+    a row's start, less dark than a share of what the row's letters are; of all rows' where it has none."""
     cv2, numpy = vision()
     dark = ink > darkest[:, :, None, None] / 2
     level = (inked & dark.all(axis=3).any(axis=2)).astype(numpy.uint8)
     level = cv2.morphologyEx(level, cv2.MORPH_OPEN, numpy.ones((1, LEVEL_CELLS), numpy.uint8)) > 0
-    spans = inked & (level | dark.all(axis=2).any(axis=2))
+    upright = inked & dark.all(axis=2).any(axis=2)
+    upright &= numpy.cumsum(inked & ~upright, axis=1) == 0  # where a row begins, as a selection does
+    spans = (inked & level) | upright
     letters = numpy.where(inked & ~spans, darkest, numpy.nan)
     if numpy.isnan(letters).all():
         return numpy.zeros_like(inked)
@@ -260,7 +264,7 @@ def _is_edge(ink: Any, darkest: Any, inked: Any) -> Any:
     has_letters = ~numpy.isnan(letters).all(axis=1)
     of_row = numpy.full(len(letters), usual)
     of_row[has_letters] = numpy.nanmedian(letters[has_letters], axis=1)
-    return spans & (darkest < EDGE_SHARE * of_row[:, None])
+    return spans & (darkest < numpy.where(upright, UPRIGHT_SHARE, EDGE_SHARE) * of_row[:, None])
 
 
 def _ink_of(cells: Any) -> tuple[Any, Any]:
