@@ -8,7 +8,7 @@ chosen; bench/ocr_real.py scores them all together.
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from gateway.ocr.extras import vision
 from gateway.ocr.layout.cells import CellGrid
@@ -18,6 +18,15 @@ Read = Callable[[Any, bool], str]
 """The text of a picture of one line (BGR, 8 bits), by the careful recogniser if the second argument is true."""
 Place = tuple[int, int, str]
 """A word that was read letter by letter: its row, its first column, its text."""
+
+
+class Frame(NamedTuple):
+    """The word around the shapes, and the first cell of each shape."""
+
+    word: Place
+    firsts: list[tuple[int, int]]
+
+
 MIN_WORD, MAX_WORD = 4, 7
 """Letters of the word around the shapes. At half, it is no context; at double, most of the work is reading it."""
 FEW_VOTES, CLEAR = 4, 0.8
@@ -56,9 +65,10 @@ def read_shapes(
     word = _surest(shapes, words)
     if word is None:
         return {}
-    asked = _ask(grid, shapes, word, open_shapes, read, False)
+    frame = Frame(word, shapes.firsts)
+    asked = _ask(grid, frame, open_shapes, read, False)
     unclear = [number for number in open_shapes if not _is_clear(asked.get(number), shapes.votes[number])]
-    careful = _ask(grid, shapes, word, unclear, read, True)
+    careful = _ask(grid, frame, unclear, read, True)
     edges = _only_in(shapes, [row for row, lines in enumerate(grid.members) if not lines])
     found: dict[int, str] = {}
     for number in open_shapes:
@@ -165,7 +175,7 @@ def _surest(shapes: Shapes, words: Sequence[Place]) -> Place | None:
     return max(fitting, key=sureness, default=None)
 
 
-def _ask(grid: CellGrid, shapes: Shapes, word: Place, numbers: list[int], read: Read, careful: bool) -> dict[int, str]:
+def _ask(grid: CellGrid, frame: Frame, numbers: list[int], read: Read, careful: bool) -> dict[int, str]:
     """What stands in the place of each shape; shapes whose words were misread are left out."""
     found: dict[int, str] = {}
     waiting = [numbers[first : first + GROUP] for first in range(0, len(numbers), GROUP)]
@@ -173,7 +183,7 @@ def _ask(grid: CellGrid, shapes: Shapes, word: Place, numbers: list[int], read: 
         if not waiting:
             break
         part = waiting.pop(0)
-        pieces = _pieces(grid, shapes, word, part, read, careful)
+        pieces = _pieces(grid, frame, part, read, careful)
         if pieces is not None:
             found.update(zip(part, pieces, strict=True))
         elif len(part) > 1:
@@ -182,14 +192,12 @@ def _ask(grid: CellGrid, shapes: Shapes, word: Place, numbers: list[int], read: 
     return found
 
 
-def _pieces(
-    grid: CellGrid, shapes: Shapes, word: Place, numbers: list[int], read: Read, careful: bool
-) -> list[str] | None:
-    row, start, letters = word
+def _pieces(grid: CellGrid, frame: Frame, numbers: list[int], read: Read, careful: bool) -> list[str] | None:
+    row, start, letters = frame.word
     around = list(grid.ink[row, start : start + len(letters)])
     cells = list(around)
     for number in numbers:
-        cells += [grid.ink[shapes.firsts[number]], *around]
+        cells += [grid.ink[frame.firsts[number]], *around]
     pieces = read(_picture(cells), careful).split(letters)
     if len(pieces) != len(numbers) + 2 or pieces[0].strip() or pieces[-1].strip():
         return None
